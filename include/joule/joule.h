@@ -1,0 +1,13 @@
+/* joule/joule.h - all of libjoule. See the headers below: each has one noun. */
+#ifndef JOULE_JOULE_H
+#define JOULE_JOULE_H
+
+#include <joule/base.h>
+#include <joule/quantity.h>
+#include <joule/domain.h>
+#include <joule/meter.h>
+#include <joule/region.h>
+#include <joule/budget.h>
+#include <joule/report.h>
+
+#endif

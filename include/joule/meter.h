@@ -1,0 +1,74 @@
+/* joule/meter.h - the running measurement.
+ *
+ * A meter finds the sensors of the machine, samples them in threads of its own, and answers questions about
+ * energy and power. Most programs need one; the functions that take no meter, and those given NULL, use the
+ * process's default meter, which opens on first use and closes at exit.
+ * Newcomers: energy is counted from the moment of joule_open, and every figure is a joule_quantity.
+ */
+#ifndef JOULE_METER_H
+#define JOULE_METER_H
+
+#include <joule/domain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct joule_meter joule_meter;
+
+/* How to open a meter. Zero everything, set struct_size, then what should differ from the default. */
+typedef struct joule_options {
+    uint32_t struct_size;    /* sizeof(joule_options) */
+    uint32_t flags;          /* JOULE_OPEN_... */
+    double period_s;         /* sampling period, 0.001 to 60; 0: 0.1 s */
+    double wait_s;           /* how long joule_open waits for slow sources; 0: 0.25 s; negative: not at all */
+    const char *sources;     /* comma list of source names to use, "-name" to leave one out; NULL: all */
+    const char *root;        /* read a recorded machine below this folder instead of the real one; NULL: real */
+} joule_options;
+
+#define JOULE_OPEN_NO_SESSION 1u /* ignore JOULE_SESSION: measure here although a parent measures already */
+
+/* Ids that stand for sums and may be used wherever a domain id is asked for. */
+#define JOULE_TOTAL (-1) /* the outermost trusted domains that do not overlap */
+#define JOULE_CPU (-2)   /* those of them that are CPU packages and memory */
+#define JOULE_GPU (-3)   /* those of them that are GPUs and accelerators */
+
+/* Opens a meter. `options` may be NULL. On success *out_meter is owned by the caller: joule_close. Works on any
+ * machine: where there is no sensor the `estimated` source still answers, with class modelled.
+ * JOULE_INVALID: an option is out of range. JOULE_NO_MEMORY: no memory or no thread. Any thread. */
+JOULE_API joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error);
+
+/* Stops sampling and frees the meter, within 1 s even if a vendor's library hangs. NULL is allowed. No other
+ * thread may be using the meter. */
+JOULE_API void joule_close(joule_meter *meter);
+
+/* Number of domains found so far; grows while slow sources arrive. Any thread. */
+JOULE_API size_t joule_domain_count(joule_meter *meter);
+
+/* Describes domain number `index`, 0 to count - 1; out_domain->struct_size must be set. JOULE_INVALID: index out
+ * of range or struct_size unknown. Any thread. */
+JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain);
+
+/* Takes a reading of every prompt source now, in the calling thread. Slow sources keep their own pace. Costs a
+ * few microseconds for each file or counter. Any thread. */
+JOULE_API joule_status joule_sample_now(joule_meter *meter);
+
+/* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last reading. JOULE_PENDING:
+ * no two readings yet. For other than JOULE_OK the quantity is unknown (NaN). Any thread. */
+JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
+
+/* Mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings (at least 2, at least 50 ms).
+ * Errors as above, and JOULE_STALE. Any thread. */
+JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts);
+
+/* Last value of a gauge domain: degrees Celsius, megahertz or a share 0 to 1. JOULE_INVALID: not a gauge. */
+JOULE_API joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value);
+
+/* Power of the machine now in watts, from the default meter; NaN where unknown. The first call opens the meter
+ * and may take wait_s. Any thread. */
+JOULE_API double joule_current_power_watts(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

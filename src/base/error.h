@@ -1,0 +1,20 @@
+/* base/error.h - filling in a caller's joule_error.
+ *
+ * Owns the one way in which a message for a person is made; statuses themselves are public (<joule/base.h>).
+ * Newcomers: error_set returns the status it was given, so that a failing function is one line:
+ *     return error_set(error, JOULE_DENIED, "cannot read %s: %s; try ...", path, reason);
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <joule/base.h>
+
+/* Sets status and message (what failed, on what, what to do). `error` may be NULL. Cuts long messages. */
+joule_status error_set(joule_error *error, joule_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The status that an errno of a file, perf or register call stands for: ENOENT, ENODEV, ENXIO, ENOTDIR: ABSENT;
+ * EACCES, EPERM: DENIED; EOPNOTSUPP, EINVAL, ENODATA, ENOSYS: UNSUPPORTED; ENOMEM: NO_MEMORY; else FAILED. */
+joule_status status_of_errno(int errno_value);
+
+#endif

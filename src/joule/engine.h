@@ -1,0 +1,76 @@
+/* joule/engine.h - the inside of a meter, for the rooms of libjoule.
+ *
+ * Owns the list of channels that all lanes found, the choice of a cover (which domains make up a total), and the
+ * energy of any window. Lanes do the reading (lane.h), the collector joins regions (collector.h).
+ * Newcomers: channels are only ever added; a channel's index is its domain id. The lane's lock guards what the
+ * lane keeps in a channel.
+ */
+#ifndef JOULE_ENGINE_H
+#define JOULE_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <joule/report.h>
+#include "joule/lane.h"
+
+#define METER_MAX_CHANNELS 1024
+#define METER_MAX_LANES    32
+
+struct collector; /* collector.h */
+struct session;   /* session.h */
+struct budget_list;
+
+struct joule_meter {
+    struct joule_host *host;
+    bool owns_host;
+    pid_t pid;               /* of the process that opened it: handles do not survive fork */
+    int64_t begin_ns;        /* CLOCK_MONOTONIC at open */
+    int64_t begin_realtime_ns;
+    double period_s;
+    struct lane *lanes[METER_MAX_LANES]; /* [0]: prompt sources */
+    size_t lane_count;
+    struct meter_channel {
+        struct channel *channel;
+        struct lane *lane;
+        struct source *source;
+    } channels[METER_MAX_CHANNELS];
+    _Atomic size_t channel_count; /* published after the entry */
+    pthread_mutex_t lock;         /* adding channels; tick listeners */
+    struct session *session;      /* rings of regions; never NULL */
+    struct collector *collector;  /* joins them; NULL in a descendant of a session */
+    struct budget_list *budgets;
+};
+
+/* Which domains make up a total over a window. */
+#define COVER_MAX 64
+struct cover {
+    int32_t ids[COVER_MAX];
+    size_t count;
+    bool is_partial; /* a domain that belongs to it could not be read */
+    joule_class cls; /* weakest */
+};
+
+/* As joule_open, on a given host; with a virtual host no thread is started and time passes by meter_tick. */
+joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
+                           joule_meter **out_meter, joule_error *out_error);
+/* The default meter, opened if need be; NULL when that failed. `meter` itself where it is not NULL. */
+joule_meter *meter_or_default(joule_meter *meter);
+/* Reads every source once, in the calling thread (virtual hosts), and lets collector and budgets work. */
+void meter_tick(joule_meter *meter);
+
+int64_t meter_now_ns(joule_meter *meter);
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,
+ * outermost, one view for each zone. A plain domain id is its own cover. */
+void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns, struct cover *out_cover);
+/* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
+struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns, int64_t end_ns);
+/* Both in one. */
+struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
+/* The time up to which every channel of the cover has been read; 0: none. */
+int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
+/* "package-0 + dram-0", cut to size. */
+void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size);
+/* Highest temperature gauge in degrees Celsius now; NaN without one. */
+double meter_hottest_celsius(joule_meter *meter);
+
+#endif

@@ -1,0 +1,94 @@
+/* joule/host/host.h - the only door to the outside.
+ *
+ * Owns every way in which libjoule touches the world: files, links, folders, registers, perf events, libraries,
+ * CPUID, the environment and the clocks. Three hosts exist: the real one, a recorded machine below a folder, and a
+ * scripted one in virtual time for tests.
+ * Newcomers: functions return 0 or a count, or a negative errno; paths are the real machine's absolute paths.
+ */
+#ifndef JOULE_HOST_H
+#define JOULE_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+#include "base/arena.h"
+
+struct joule_host;
+
+struct host_perf_event {
+    uint32_t type;   /* of the PMU, from its `type` file */
+    uint64_t config;
+    int cpu;
+};
+
+struct host_ops {
+    const char *name;
+    bool is_virtual; /* time moves only when a test says so: no thread may wait for it */
+    int64_t (*clock_ns)(struct joule_host *host, clockid_t clock);
+    /* Reads at most size - 1 bytes of a small file from its start and terminates them; the length or -errno. */
+    ssize_t (*read_file)(struct joule_host *host, const char *path, char *buffer, size_t size);
+    /* Names in a folder, sorted, without . and ..; allocated in `arena`. The number of names or -errno. */
+    ssize_t (*list)(struct joule_host *host, const char *path, struct arena *arena, char ***out_names);
+    ssize_t (*read_link)(struct joule_host *host, const char *path, char *buffer, size_t size);
+    /* Handles for what is read again and again. A handle is >= 0 and closed by close_handle. */
+    int (*open_file)(struct joule_host *host, const char *path);
+    ssize_t (*read_handle)(struct joule_host *host, int handle, char *buffer, size_t size); /* as read_file */
+    int (*open_register)(struct joule_host *host, unsigned cpu);
+    int (*read_register)(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value);
+    int (*open_perf)(struct joule_host *host, const struct host_perf_event *event);
+    int (*read_perf)(struct joule_host *host, int handle, uint64_t *out_value);
+    void (*close_handle)(struct joule_host *host, int handle);
+    /* Vendor libraries; never closed. NULL: absent, or this host has none. */
+    void *(*open_library)(struct joule_host *host, const char *name);
+    void *(*library_symbol)(struct joule_host *host, void *library, const char *name);
+    bool (*cpuid)(struct joule_host *host, uint32_t leaf, uint32_t subleaf, uint32_t out_registers[4]);
+    const char *(*env)(struct joule_host *host, const char *name);
+    void (*close)(struct joule_host *host);
+};
+
+struct joule_host {
+    const struct host_ops *ops;
+};
+
+/* The machine this runs on; one static object, never closed. */
+struct joule_host *host_real(void);
+
+/* A recorded machine: files are read below `root` (so /sys/class is root/sys/class). Beside sys and proc it may hold
+ *   dev/cpu/N/msr       lines "address value" (both 0x hex): the registers of CPU N
+ *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
+ *   cpuid               lines "leaf subleaf eax ebx ecx edx" (hex)
+ *   env                 lines "NAME=value"
+ *   errors              lines "path ERRNAME": that path answers so (EACCES, EPERM, EIO, ENODATA, ENXIO, EINVAL)
+ * Clocks are the real ones. NULL when root is no folder. Closed by ops->close. */
+struct joule_host *host_tree_open(const char *root);
+
+/* --- a scripted machine in virtual time, for tests ---------------------------------------------------------- */
+
+/* Writes a file's content (or a register's or event's value) at virtual time_ns; returns length, 0, or -errno. */
+typedef ssize_t (*script_file_fn)(void *context, int64_t time_ns, char *buffer, size_t size);
+typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_value);
+
+struct joule_host *host_script_open(void);
+void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* never back */
+void host_script_suspend(struct joule_host *host, int64_t duration_ns);   /* BOOTTIME and REALTIME jump ahead */
+bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
+bool host_script_text(struct joule_host *host, const char *path, const char *text); /* constant; NULL removes */
+bool host_script_error(struct joule_host *host, const char *path, int errno_value);
+bool host_script_link(struct joule_host *host, const char *path, const char *target);
+bool host_script_register(struct joule_host *host, unsigned cpu, uint32_t address, script_value_fn read,
+                          void *context);
+bool host_script_perf(struct joule_host *host, const struct host_perf_event *event, script_value_fn read,
+                      void *context);
+bool host_script_env(struct joule_host *host, const char *name, const char *value);
+bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4]);
+/* A library is a table of symbols; the array must outlive the host. */
+struct script_symbol {
+    const char *name;
+    void *address;
+};
+bool host_script_library(struct joule_host *host, const char *name, const struct script_symbol *symbols,
+                         size_t count);
+
+#endif

@@ -1,0 +1,40 @@
+/* joule/integrate.h - sampled power made into energy.
+ *
+ * Owns the trapezoid on the sensor's own update times and the plain sum for meters that give energy per sample.
+ * It drops readings that were polled twice, bridges no gap over three update periods, and keeps the variance
+ * that sampling brought in.
+ * Newcomers: time that was not covered adds neither joules nor covered seconds; nobody fills it in later.
+ */
+#ifndef JOULE_INTEGRATE_H
+#define JOULE_INTEGRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct integrator {
+    /* set by the owner */
+    double period_s;      /* the sensor's update period, > 0; learned when `learn_period` */
+    bool learn_period;    /* shrink or grow period_s towards the spacing of distinct readings */
+    bool samples_part;    /* the sensor looks at a part of each period only: noise is white, not smooth */
+    double lag_s;         /* a reading speaks for this long before its stamp (half of a trailing average) */
+    double max_watts;     /* readings above are rejected; <= 0: no limit */
+    /* kept by integrate_* */
+    bool primed;
+    int64_t last_ns;
+    double last_watts;
+    double joules, covered_s, variance; /* totals; variance in J^2 */
+    uint64_t samples, duplicates, gaps, rejected;
+};
+
+/* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the middle of
+ * the poll; without an exact time an equal value within 0.9 update periods counts as the same sample. Readings
+ * must come in order of time; others are dropped. True when the totals moved. */
+bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
+
+/* Takes `joules` that a meter says were used in the period ending at time_ns. */
+bool integrate_energy(struct integrator *in, int64_t time_ns, double joules);
+
+/* Marks a gap: the next reading starts anew. */
+void integrate_break(struct integrator *in);
+
+#endif

@@ -1,0 +1,52 @@
+/* joule/lane.h - a thread that reads one or more sources at a steady pace.
+ *
+ * Owns the pace (absolute deadlines), the lock over the channels of its sources, and the way from a reading to a
+ * curve: counter or integrator, then a point. Prompt sources share lane 0; each slow source has its own, so that a
+ * vendor's library that hangs delays nobody.
+ * Newcomers: hardware is read without the lock; only the results are put in under it.
+ */
+#ifndef JOULE_LANE_H
+#define JOULE_LANE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "joule/sources/source.h"
+
+struct joule_meter;
+
+#define LANE_MAX_SOURCES 16
+
+struct lane {
+    struct joule_meter *meter;
+    struct source *sources[LANE_MAX_SOURCES];
+    size_t source_count;
+    int64_t period_ns;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock;      /* channels, and the fields below */
+    pthread_cond_t wake;       /* stop, or opened */
+    pthread_mutex_t reading;   /* one reader of the hardware at a time */
+    bool stop, opened, finished;
+    _Atomic int references;    /* meter and thread; the last one frees */
+    _Atomic uint64_t ticks, overruns;
+    _Atomic int64_t read_ns;   /* end of the last round of readings */
+    _Atomic int64_t cpu_ns;    /* CPU time that the thread used */
+    int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
+};
+
+/* An empty lane with one reference, or NULL. */
+struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
+bool lane_add(struct lane *lane, const struct source_ops *ops);
+/* Opens the sources, publishes their channels in the meter and takes the first reading. */
+void lane_open_sources(struct lane *lane);
+/* One round of readings. */
+void lane_read(struct lane *lane);
+/* Starts the thread, which opens and then reads. False: no thread. */
+bool lane_start(struct lane *lane);
+/* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
+bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
+/* Asks the thread to stop and waits for it until deadline_ns; a thread that hangs keeps its lane and frees it
+ * when it returns. Drops the caller's reference. */
+void lane_stop(struct lane *lane, int64_t deadline_ns);
+
+#endif
