@@ -1,0 +1,90 @@
+/* joule/report/report.h - the findings about one stretch of time, ready to be written.
+ *
+ * Owns the one structure that JSON, text and CSV are printed from. It is filled by report_collect from a meter and
+ * completed by whoever knows more (joule run: the command, its share, idle, budget); the printers only print.
+ * Newcomers: strings and arrays belong to the report's arena; quantities that nobody knows stay unknown (NaN) and
+ * are printed as null, never left out and never 0.
+ */
+#ifndef JOULE_REPORT_REPORT_H
+#define JOULE_REPORT_REPORT_H
+
+#include "base/arena.h"
+#include "base/string.h"
+#include "joule/attribute.h"
+#include "joule/collector.h"
+
+#define REPORT_SCHEMA "joule-report-1"
+
+struct report_device {
+    const char *type;        /* "cpu", "gpu", "memory", "node" */
+    const char *vendor;
+    const char *model;
+    const char *measurement; /* "rapl", "nvml", ... */
+    const char *cover;       /* "package-0 + dram-0" */
+    int index;
+    uint32_t tier;
+    joule_quantity energy_joules;
+    double coverage;
+};
+
+struct report_label {
+    const char *key, *value;
+};
+
+struct report {
+    struct arena arena;
+    const char *program;      /* command line or program name */
+    int64_t begin_realtime_ns; /* -> timestamp, RFC 3339 UTC */
+    double duration_s;
+    /* The machine over the window. */
+    joule_quantity total_joules; /* gross: the whole cover */
+    joule_quantity by_class[5];  /* subtotals, indexed by joule_class; unknown where there is none */
+    const char *cover;
+    bool is_partial;
+    double coverage;
+    joule_quantity mean_watts;
+    struct report_device *devices;
+    size_t device_count;
+    struct tag_row *functions;
+    size_t function_count;
+    uint64_t folded_regions;
+    /* The command (joule run); method ATTRIBUTE_NONE: no command. */
+    struct attribution share;    /* CPU time and how it was found */
+    joule_quantity command_joules; /* the command's share of the total */
+    joule_quantity idle_watts;   /* baseline; unknown without one */
+    const char *idle_date;       /* when it was taken, RFC 3339; NULL: never */
+    joule_quantity net_joules;   /* total less idle */
+    bool has_exit_status;
+    int exit_status;             /* as a shell would show it: 128 + signal */
+    int signal;                  /* 0: none */
+    unsigned runs;               /* -r; 1 otherwise */
+    joule_quantity *run_joules;  /* of each run, where runs > 1 */
+    double *run_seconds;
+    struct report_label *labels;
+    size_t label_count;
+    /* Budget of the whole run. */
+    double budget_joules;        /* NaN: none */
+    joule_budget_status budget_status;
+    double budget_probability;
+    double overshoot_bound_joules; /* NaN: unknown */
+    /* What measuring cost. */
+    double overhead_cpu_s;       /* CPU seconds of libjoule's threads */
+    double overhead_share;       /* of one core over the window */
+    uint64_t ticks, overruns;
+    const char *first_advice;    /* one remedy that would make the figures better; NULL: none */
+};
+
+/* Fills everything that the meter itself knows about [begin_ns, end_ns]. */
+joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
+                            int64_t end_ns);
+void report_free(struct report *report);
+
+/* One line of JSON (docs/report.schema.json), without a newline. */
+void report_json(const struct report *report, struct text *out);
+/* For people: first line gross joules (or the command's, where there is no sensor), watts, seconds, class and
+ * interval; second line the command's share and net of idle; then devices, functions and one advice. */
+void report_text(const struct report *report, bool colour, struct text *out);
+/* A header line and one row for each run, RFC 4180. */
+void report_csv(const struct report *report, struct text *out);
+
+#endif
