@@ -1,0 +1,77 @@
+/* base/arena.c - see arena.h.
+ *
+ * Newcomers: a request that is larger than a block gets a block of its own behind the current one, so that the
+ * current one goes on being filled.
+ */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT          16
+#define DEFAULT_BLOCK_SIZE 4096
+
+struct arena_block {
+    struct arena_block *previous;
+    size_t size, used; /* of data */
+    _Alignas(ALIGNMENT) unsigned char data[];
+};
+
+static struct arena_block *new_block(size_t size, struct arena_block *previous)
+{
+    struct arena_block *block = calloc(1, sizeof *block + size);
+    if (block) {
+        block->previous = previous;
+        block->size = size;
+    }
+    return block;
+}
+
+static void *cut(struct arena_block *block, size_t size)
+{
+    void *memory = block->data + block->used;
+    block->used += size;
+    return memory;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    if (size > PTRDIFF_MAX - sizeof(struct arena_block) - ALIGNMENT)
+        return NULL;
+    size = size ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+
+    struct arena_block *last = arena->last;
+    if (last && size <= last->size - last->used)
+        return cut(last, size);
+
+    size_t block_size = arena->block_size ? arena->block_size : DEFAULT_BLOCK_SIZE;
+    if (last && size > block_size) {
+        struct arena_block *own = new_block(size, last->previous);
+        if (!own)
+            return NULL;
+        last->previous = own;
+        return cut(own, size);
+    }
+    struct arena_block *block = new_block(size > block_size ? size : block_size, last);
+    if (!block)
+        return NULL;
+    arena->last = block;
+    return cut(block, size);
+}
+
+char *arena_copy(struct arena *arena, const char *string, size_t length)
+{
+    length = strnlen(string, length);
+    char *copy = arena_alloc(arena, length + 1);
+    return copy ? memcpy(copy, string, length) : NULL;
+}
+
+void arena_free(struct arena *arena)
+{
+    while (arena->last) {
+        struct arena_block *block = arena->last;
+        arena->last = block->previous;
+        free(block);
+    }
+}

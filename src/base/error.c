@@ -1,0 +1,52 @@
+/* base/error.c - see error.h.
+ *
+ * Newcomers: the message is made aside and then copied, so that a caller may wrap the one that is there already:
+ *     error_set(error, status, "cannot open the meter: %s", error->message);
+ */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+joule_status error_set(joule_error *error, joule_status status, const char *format, ...)
+{
+    if (!error)
+        return status;
+    char message[sizeof error->message];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (length < 0) /* an argument that cannot be converted: the format still says most of it */
+        snprintf(message, sizeof message, "%s", format);
+    error->status = status;
+    memcpy(error->message, message, strlen(message) + 1);
+    return status;
+}
+
+joule_status status_of_errno(int errno_value)
+{
+    switch (errno_value) {
+    case 0:
+        return JOULE_OK;
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+    case ENOTDIR:
+        return JOULE_ABSENT;
+    case EACCES:
+    case EPERM:
+        return JOULE_DENIED;
+    case EOPNOTSUPP:
+    case EINVAL:
+    case ENODATA:
+    case ENOSYS:
+        return JOULE_UNSUPPORTED;
+    case ENOMEM:
+        return JOULE_NO_MEMORY;
+    default:
+        return JOULE_FAILED;
+    }
+}

@@ -1,0 +1,241 @@
+/* base/string.c - see string.h.
+ *
+ * Newcomers: the program that uses libjoule may have set any locale, in one thread or all. Numbers are therefore
+ * written and read in the C locale, and white space is the six ASCII characters, never isspace().
+ */
+#include "base/string.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* static inside libc: costs nothing, cannot fail */
+}
+
+static locale_t get_c_locale(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_c_locale);
+    return c_locale;
+}
+
+void text_init(struct text *text, char *buffer, size_t size)
+{
+    *text = (struct text){.buffer = buffer, .size = size};
+    if (size)
+        buffer[0] = '\0';
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t count)
+{
+    if (text->length < text->size) {
+        size_t room = text->size - 1 - text->length;
+        size_t fits = count < room ? count : room;
+        memcpy(text->buffer + text->length, bytes, fits);
+        text->buffer[text->length + fits] = '\0';
+    }
+    text->length += count;
+}
+
+void text_add(struct text *text, const char *string)
+{
+    text_add_bytes(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    bool has_room = text->length < text->size;
+    va_list arguments;
+    va_start(arguments, format);
+    locale_t before = uselocale(get_c_locale());
+    int length = vsnprintf(has_room ? text->buffer + text->length : NULL,
+                           has_room ? text->size - text->length : 0, format, arguments);
+    uselocale(before);
+    va_end(arguments);
+    if (length > 0)
+        text->length += (size_t)length;
+}
+
+void text_add_double(struct text *text, double value)
+{
+    char digits[40];
+    /* %g drops zeros at the end, so that 15 digits find every shorter form of a normal number. */
+    for (int precision = fabs(value) < DBL_MIN ? 1 : 15; precision <= DBL_DECIMAL_DIG; precision++) {
+        struct text number;
+        text_init(&number, digits, sizeof digits);
+        text_printf(&number, "%.*g", precision, value);
+        if (strtod_l(digits, NULL, get_c_locale()) == value)
+            break;
+    }
+    text_add(text, digits);
+}
+
+bool string_copy(char *destination, size_t size, const char *source)
+{
+    struct text text;
+    text_init(&text, destination, size);
+    text_add(&text, source);
+    return text.length < size;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_space(const char *string)
+{
+    while (is_space(*string))
+        string++;
+    return string;
+}
+
+char *string_trim(char *string)
+{
+    string += skip_space(string) - string;
+    size_t length = strlen(string);
+    while (length > 0 && is_space(string[length - 1]))
+        length--;
+    string[length] = '\0';
+    return string;
+}
+
+bool string_starts(const char *string, const char *prefix)
+{
+    return strncmp(string, prefix, strlen(prefix)) == 0;
+}
+
+bool string_ends(const char *string, const char *suffix)
+{
+    size_t length = strlen(string), suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(string + length - suffix_length, suffix) == 0;
+}
+
+bool string_to_u64(const char *string, int base, uint64_t *out_value)
+{
+    string = skip_space(string);
+    if (*string == '-')
+        return false; /* strtoull would negate it modulo 2^64 */
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(string, &end, base);
+    if (errno || !end || end == string || *skip_space(end))
+        return false;
+    *out_value = value;
+    return true;
+}
+
+bool string_to_i64(const char *string, int base, int64_t *out_value)
+{
+    string = skip_space(string);
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(string, &end, base);
+    if (errno || !end || end == string || *skip_space(end))
+        return false;
+    *out_value = value;
+    return true;
+}
+
+static const char *skip_digits(const char *string)
+{
+    while (is_digit(*string))
+        string++;
+    return string;
+}
+
+/* The end of a decimal number with optional sign, point and exponent; NULL when there is none. */
+static const char *end_of_decimal(const char *string)
+{
+    const char *digits = string + (*string == '+' || *string == '-');
+    const char *end = skip_digits(digits);
+    bool has_digits = end > digits;
+    if (*end == '.') {
+        const char *fraction = skip_digits(end + 1);
+        has_digits |= fraction > end + 1;
+        end = fraction;
+    }
+    if (!has_digits)
+        return NULL;
+    if (*end == 'e' || *end == 'E') {
+        const char *exponent = end + 1 + (end[1] == '+' || end[1] == '-');
+        if (is_digit(*exponent))
+            end = skip_digits(exponent);
+    }
+    return end;
+}
+
+const char *string_scan_double(const char *string, double *out_value)
+{
+    const char *end = end_of_decimal(string);
+    if (!end)
+        return NULL;
+    /* strtod would go on where a hexadecimal number starts; here "0x10" is a zero before an x. */
+    const char *digits = string + (*string == '+' || *string == '-');
+    bool is_hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+    double value = is_hex ? 0.0 : strtod_l(string, NULL, get_c_locale());
+    if (!isfinite(value))
+        return NULL;
+    *out_value = value;
+    return end;
+}
+
+bool string_to_double(const char *string, double *out_value)
+{
+    double value;
+    const char *end = string_scan_double(skip_space(string), &value);
+    if (!end || *skip_space(end))
+        return false;
+    *out_value = value;
+    return true;
+}
+
+static const char *scan_cpu(const char *string, unsigned *out_cpu)
+{
+    unsigned cpu = 0;
+    if (!is_digit(*string))
+        return NULL;
+    for (; is_digit(*string); string++) {
+        cpu = cpu * 10 + (unsigned)(*string - '0');
+        if (cpu > 65535)
+            return NULL;
+    }
+    *out_cpu = cpu;
+    return string;
+}
+
+bool string_each_cpu(const char *list, void (*each)(unsigned cpu, void *context), void *context)
+{
+    list = skip_space(list);
+    if (!*list)
+        return true; /* no CPU is a list too: cpu/offline */
+    for (;;) {
+        unsigned first, last;
+        list = scan_cpu(list, &first);
+        if (!list)
+            return false;
+        last = first;
+        if (*list == '-' && (!(list = scan_cpu(list + 1, &last)) || last < first))
+            return false;
+        for (unsigned cpu = first; cpu <= last; cpu++)
+            each(cpu, context);
+        if (*list != ',')
+            return !*skip_space(list);
+        list++;
+    }
+}
