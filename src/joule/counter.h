@@ -11,27 +11,27 @@
 #include <stdint.h>
 
 enum counter_verdict {
-    COUNTER_FIRST,     /* the first reading, or the first after a gap: nothing to subtract from */
+    COUNTER_FIRST, /* the first reading, or the first after a gap: nothing to subtract from */
     COUNTER_ADVANCED,
-    COUNTER_SAME,      /* no tick since the last reading */
-    COUNTER_WRAPPED,   /* advanced across the modulus, once */
-    COUNTER_RESET,     /* went back with no modulus to explain it: driver reload, suspend, other device */
-    COUNTER_IMPOSSIBLE,/* the step is more than max_watts could have given */
-    COUNTER_AMBIGUOUS, /* so long since the last reading that whole wraps may be lost */
+    COUNTER_SAME,       /* no tick since the last reading */
+    COUNTER_WRAPPED,    /* advanced across the modulus, once */
+    COUNTER_RESET,      /* went back with no modulus to explain it: driver reload, suspend, other device */
+    COUNTER_IMPOSSIBLE, /* the step is more than max_watts could have given */
+    COUNTER_AMBIGUOUS,  /* so long since the last reading that whole wraps may be lost */
 };
 
 struct counter {
     /* set by the source */
-    uint64_t modulus;     /* counts 0 .. modulus-1; 0: 64 bits or unknown, a step back is a reset */
-    double unit_joules;   /* joules per count */
-    double max_watts;     /* physical limit of the domain, generous */
-    double tick_s;        /* the hardware's update period: slack of one tick in the plausibility test */
+    uint64_t modulus;   /* counts 0 .. modulus-1; 0: 64 bits or unknown, a step back is a reset */
+    double unit_joules; /* joules per count */
+    double max_watts;   /* physical limit of the domain, generous */
+    double tick_s;      /* the hardware's update period: slack of one tick in the plausibility test */
     /* kept by counter_step */
     bool primed;
     uint64_t last_raw;
-    int64_t last_ns;      /* of last_raw */
-    int64_t moved_ns;     /* when a step was last seen; first reading's stamp before */
-    uint64_t total;       /* counts since the first reading, gaps left out */
+    int64_t last_ns;  /* of last_raw */
+    int64_t moved_ns; /* when a step was last seen; first reading's stamp before */
+    uint64_t total;   /* counts since the first reading, gaps left out */
     uint64_t steps, wraps, resets, rejected;
 };
 

@@ -1,9 +1,10 @@
 /* joule/curve.h - the energy of a domain as a function of time.
  *
  * Owns one growing, never falling curve for each domain: joules, covered seconds and variance since the start, at
- * each reading. The energy of any window is a difference of two points, so that windows split and add up by
- * construction. When full, the older half keeps every second point: old edges get coarser, nothing is lost.
- * Newcomers: not thread-safe; the lane that owns a curve holds its lock around every call.
+ * each tick of the sensor. The energy of any window is a difference of two points on it, so that windows split and
+ * add up by construction. When full, the older half keeps every second point: old edges get coarser, nothing is lost.
+ * Newcomers: a point's time is when its joules were true, which is earlier than when they were read: a counter that
+ * ticks every T shows, on average, the energy of T/2 ago. Not thread-safe; the lane's lock is held around calls.
  */
 #ifndef JOULE_CURVE_H
 #define JOULE_CURVE_H
@@ -14,22 +15,24 @@
 #include "joule/estimate.h"
 
 struct curve_point {
-    int64_t time_ns;
+    int64_t time_ns; /* when `joules` were true */
     double joules;
     double covered_s;
-    double variance; /* J^2, independent, of joules */
+    double variance;  /* J^2, independent, of joules */
+    double time_sd_s; /* standard error of time_ns */
 };
 
 struct curve {
     struct curve_point *points; /* oldest first */
-    size_t count, capacity;     /* capacity grows to the limit, then thins */
+    size_t count, capacity;     /* capacity grows to the limit, then the curve thins */
     size_t limit;
+    int64_t read_ns; /* last reading that answered, also when the sensor had not ticked: see curve_window */
 };
 
 /* What is known of the sensor behind a curve. */
 struct curve_traits {
     joule_class cls;
-    double tick_s;      /* a counter's update period: an edge is late by up to this; 0 for integrated power */
+    double tick_s;      /* the sensor's update period */
     double unit_joules; /* resolution */
     double gain_sd;     /* relative error common to `cause` */
     uint32_t cause;
@@ -39,7 +42,7 @@ struct window {
     struct estimate joules; /* unknown where nothing was covered */
     double length_s;
     double covered_s;
-    bool is_final; /* a reading at or after the end exists */
+    bool is_final; /* the sensor has ticked at or after the end */
 };
 
 /* limit: most points kept (>= 16). */
@@ -47,9 +50,12 @@ void curve_init(struct curve *curve, size_t limit);
 void curve_free(struct curve *curve);
 /* Adds a point not earlier than the last one. False when memory is used up; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
-/* Energy between two times. Edges between points are interpolated, at a cost in variance; before the first and
- * after the last point nothing is covered. */
+/* Energy between two times. Edges between points are interpolated, at a cost in variance. An end after the last point
+ * is reached at the last power, but no further than the last reading and one tick past it; a begin before the first
+ * point is not covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
+/* Mean power in watts over the last points that span at least span_s; unknown with fewer than two points. */
+struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s);
 
 #endif

@@ -23,8 +23,8 @@ struct budget_list;
 struct joule_meter {
     struct joule_host *host;
     bool owns_host;
-    pid_t pid;               /* of the process that opened it: handles do not survive fork */
-    int64_t begin_ns;        /* CLOCK_MONOTONIC at open */
+    pid_t pid;        /* of the process that opened it: handles do not survive fork */
+    int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
     double period_s;
     struct lane *lanes[METER_MAX_LANES]; /* [0]: prompt sources */
@@ -57,13 +57,23 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
 joule_meter *meter_or_default(joule_meter *meter);
 /* Reads every source once, in the calling thread (virtual hosts), and lets collector and budgets work. */
 void meter_tick(joule_meter *meter);
+/* For lanes: a source is open, add its channels; a round of readings is done. */
+void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
+void meter_after_read(joule_meter *meter, struct lane *lane);
+/* CPU seconds that the meter's threads have used so far. */
+double meter_overhead_cpu_s(joule_meter *meter);
 
 int64_t meter_now_ns(joule_meter *meter);
+/* Energy of one domain over a window, whether trusted or not. */
+struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,
- * outermost, one view for each zone. A plain domain id is its own cover. */
-void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns, struct cover *out_cover);
+ * outermost, one view for each zone. Where no CPU package is measured, what covers more (module, psys, node, battery)
+ * stands alone before a model does. A plain domain id is its own cover. */
+void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
+                 struct cover *out_cover);
 /* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
-struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns, int64_t end_ns);
+struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
+                                 int64_t end_ns);
 /* Both in one. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* The time up to which every channel of the cover has been read; 0: none. */

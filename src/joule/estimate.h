@@ -24,7 +24,8 @@ enum error_cause {
 };
 #define CAUSE(kind, instance) ((uint32_t)(kind) | (uint32_t)(instance) << 8)
 
-#define ESTIMATE_CAUSES 12 /* more causes than this in one sum merge into the last, which overstates the error */
+#define ESTIMATE_CAUSES                                                                                      \
+    12 /* more causes than this in one sum merge into the last, which overstates the error */
 
 struct estimate {
     double value;    /* NaN: unknown */

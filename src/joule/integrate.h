@@ -13,11 +13,11 @@
 
 struct integrator {
     /* set by the owner */
-    double period_s;      /* the sensor's update period, > 0; learned when `learn_period` */
-    bool learn_period;    /* shrink or grow period_s towards the spacing of distinct readings */
-    bool samples_part;    /* the sensor looks at a part of each period only: noise is white, not smooth */
-    double lag_s;         /* a reading speaks for this long before its stamp (half of a trailing average) */
-    double max_watts;     /* readings above are rejected; <= 0: no limit */
+    double period_s;   /* the sensor's update period, > 0; learned when `learn_period` */
+    bool learn_period; /* shrink or grow period_s towards the spacing of distinct readings */
+    bool samples_part; /* the sensor looks at a part of each period only: noise is white, not smooth */
+    double lag_s;      /* a reading speaks for this long before its stamp (half of a trailing average) */
+    double max_watts;  /* readings above are rejected; <= 0: no limit */
     /* kept by integrate_* */
     bool primed;
     int64_t last_ns;

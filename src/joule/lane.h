@@ -18,19 +18,19 @@ struct joule_meter;
 
 struct lane {
     struct joule_meter *meter;
+    struct joule_host *host;
     struct source *sources[LANE_MAX_SOURCES];
     size_t source_count;
     int64_t period_ns;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock;      /* channels, and the fields below */
-    pthread_cond_t wake;       /* stop, or opened */
-    pthread_mutex_t reading;   /* one reader of the hardware at a time */
+    pthread_mutex_t lock;    /* channels, and the fields below */
+    pthread_cond_t wake;     /* stop, or opened */
+    pthread_mutex_t reading; /* one reader of the hardware at a time */
     bool stop, opened, finished;
-    _Atomic int references;    /* meter and thread; the last one frees */
+    _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
-    _Atomic int64_t read_ns;   /* end of the last round of readings */
-    _Atomic int64_t cpu_ns;    /* CPU time that the thread used */
+    _Atomic int64_t read_ns;             /* end of the last round of readings */
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
 };
 
@@ -45,8 +45,8 @@ void lane_read(struct lane *lane);
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
-/* Asks the thread to stop and waits for it until deadline_ns; a thread that hangs keeps its lane and frees it
- * when it returns. Drops the caller's reference. */
-void lane_stop(struct lane *lane, int64_t deadline_ns);
+/* Asks the thread to stop and waits for it until deadline_ns. False: it hangs; it keeps its lane, frees it when it
+ * returns, and still uses the host until then. Drops the caller's reference. */
+bool lane_stop(struct lane *lane, int64_t deadline_ns);
 
 #endif

@@ -1,0 +1,248 @@
+/* joule/cover.c - which domains make up a total.
+ *
+ * Owns the rules of meter_cover: outermost domains, one view for each zone, nothing twice, nothing that never moved.
+ * It reads channels under their lanes' locks and keeps no state.
+ * Newcomers: a zone has several views (perf, powercap, model); the choice falls among those that saw the window.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/engine.h"
+
+/* A view must have seen at least this part of what the best-seeing view of its zone saw. */
+#define ENOUGH_COVERAGE 0.5
+
+struct view {
+    int32_t id;
+    const struct channel *channel;
+    joule_status state;
+    double covered_s; /* of the window; 0: not trusted */
+};
+
+struct views {
+    struct view list[METER_MAX_CHANNELS];
+    size_t count;
+};
+
+/* Parts of something that is counted whole never decide a total, and there may be hundreds of them. */
+static bool can_count(const struct channel *ch)
+{
+    switch (ch->info.scope) {
+    case JOULE_SCOPE_PACKAGE:
+    case JOULE_SCOPE_DRAM:
+    case JOULE_SCOPE_GPU:
+    case JOULE_SCOPE_PSYS:
+    case JOULE_SCOPE_MODULE:
+    case JOULE_SCOPE_NODE:
+    case JOULE_SCOPE_BATTERY:
+        return ch->mode != CHANNEL_GAUGE && ch->zone[0] != '\0';
+    default:
+        return false;
+    }
+}
+
+static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct views *out)
+{
+    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    out->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct channel *ch = meter->channels[i].channel;
+        if (!can_count(ch))
+            continue;
+        struct view *view = &out->list[out->count++];
+        *view = (struct view){.id = (int32_t)i, .channel = ch};
+        pthread_mutex_lock(&meter->channels[i].lane->lock);
+        view->state = ch->info.state;
+        bool moved = ch->moved;
+        pthread_mutex_unlock(&meter->channels[i].lane->lock);
+        if (!moved)
+            continue;
+        struct window w = meter_channel_window(meter, view->id, begin_ns, end_ns);
+        /* No rise over the window is no knowledge: sensors stand still, machines do not. */
+        if (w.covered_s > 0 && w.joules.value > 0)
+            view->covered_s = w.covered_s;
+    }
+}
+
+/* The view of view i's zone that counts; NULL when none saw the window. */
+static const struct view *best_view(const struct views *views, const char *zone)
+{
+    double most_s = 0;
+    for (size_t i = 0; i < views->count; i++)
+        if (strcmp(views->list[i].channel->zone, zone) == 0)
+            most_s = fmax(most_s, views->list[i].covered_s);
+    const struct view *best = NULL;
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *v = &views->list[i];
+        if (strcmp(v->channel->zone, zone) != 0 || v->covered_s <= 0 ||
+            v->covered_s < ENOUGH_COVERAGE * most_s)
+            continue;
+        if (!best || v->channel->rank < best->channel->rank)
+            best = v;
+    }
+    return best;
+}
+
+static bool is_first_of_zone(const struct views *views, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(views->list[k].channel->zone, views->list[i].channel->zone) == 0)
+            return false;
+    return true;
+}
+
+static void take(struct cover *cover, const struct view *view)
+{
+    if (cover->count == COVER_MAX) {
+        cover->is_partial = true;
+        return;
+    }
+    cover->ids[cover->count++] = view->id;
+    if (view->channel->info.cls > cover->cls)
+        cover->cls = view->channel->info.cls;
+}
+
+static bool is_cpu_scope(joule_scope scope)
+{
+    return scope == JOULE_SCOPE_PACKAGE || scope == JOULE_SCOPE_DRAM;
+}
+
+static bool is_wanted(joule_scope scope, int32_t group)
+{
+    bool cpu = is_cpu_scope(scope), gpu = scope == JOULE_SCOPE_GPU;
+    return group == JOULE_CPU ? cpu : group == JOULE_GPU ? gpu : cpu || gpu;
+}
+
+/* True when a hardware figure, counted or sampled, exists for some CPU package. */
+static bool has_measured_package(const struct views *views)
+{
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *v = &views->list[i];
+        if (v->covered_s > 0 && v->channel->info.scope == JOULE_SCOPE_PACKAGE &&
+            v->channel->info.cls < JOULE_CLASS_MODELLED)
+            return true;
+    }
+    return false;
+}
+
+/* The one domain that covers the whole machine, or the most of it; NULL: none. */
+static const struct view *whole_machine(const struct views *views)
+{
+    static const joule_scope order[] = {JOULE_SCOPE_NODE, JOULE_SCOPE_PSYS, JOULE_SCOPE_MODULE,
+                                        JOULE_SCOPE_BATTERY};
+    for (size_t s = 0; s < sizeof order / sizeof order[0]; s++)
+        for (size_t i = 0; i < views->count; i++)
+            if (views->list[i].covered_s > 0 && views->list[i].channel->info.scope == order[s])
+                return best_view(views, views->list[i].channel->zone);
+    return NULL;
+}
+
+/* A zone without a trusted view although somebody could have read it. */
+static bool is_unreadable(const struct views *views, const char *zone)
+{
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *v = &views->list[i];
+        if (strcmp(v->channel->zone, zone) == 0 &&
+            (v->state == JOULE_DENIED || v->state == JOULE_FAILED || v->state == JOULE_STALE))
+            return true;
+    }
+    return false;
+}
+
+static void choose(const struct views *views, int32_t group, struct cover *cover)
+{
+    if (group == JOULE_TOTAL && !has_measured_package(views)) {
+        const struct view *whole = whole_machine(views);
+        if (whole) {
+            take(cover, whole);
+            return;
+        }
+    }
+    for (size_t i = 0; i < views->count; i++) {
+        const struct channel *ch = views->list[i].channel;
+        if (!is_wanted(ch->info.scope, group) || !is_first_of_zone(views, i))
+            continue;
+        /* A board inside a package that is already counted (or the other way round) is not counted again. */
+        if (ch->parent_zone[0] && is_wanted(JOULE_SCOPE_PACKAGE, group) &&
+            best_view(views, ch->parent_zone) &&
+            is_wanted(best_view(views, ch->parent_zone)->channel->info.scope, group))
+            continue;
+        const struct view *best = best_view(views, ch->zone);
+        if (best)
+            take(cover, best);
+        else if (is_unreadable(views, ch->zone))
+            cover->is_partial = true;
+    }
+}
+
+void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
+                 struct cover *out_cover)
+{
+    *out_cover = (struct cover){0};
+    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    if (domain >= 0) {
+        if ((size_t)domain < count && meter->channels[domain].channel->mode != CHANNEL_GAUGE) {
+            out_cover->ids[out_cover->count++] = domain;
+            out_cover->cls = meter->channels[domain].channel->info.cls;
+        }
+        return;
+    }
+    struct views *views = &(struct views){0};
+    look(meter, begin_ns, end_ns, views);
+    choose(views, domain, out_cover);
+}
+
+struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
+                                 int64_t end_ns)
+{
+    struct window sum = {.joules = estimate_zero(),
+                         .is_final = true,
+                         .length_s = (double)(end_ns - begin_ns) * 1e-9,
+                         .covered_s = INFINITY};
+    for (size_t i = 0; i < cover->count; i++) {
+        struct window w = meter_channel_window(meter, cover->ids[i], begin_ns, end_ns);
+        sum.joules = estimate_add(sum.joules, 1, &w.joules);
+        sum.covered_s = fmin(sum.covered_s, w.covered_s);
+        sum.is_final = sum.is_final && w.is_final;
+    }
+    if (cover->count == 0 || isnan(sum.joules.value)) {
+        sum.joules = estimate_unknown();
+        sum.covered_s = 0;
+        sum.is_final = false;
+    }
+    return sum;
+}
+
+struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
+{
+    struct cover cover;
+    meter_cover(meter, domain, begin_ns, end_ns, &cover);
+    return meter_cover_window(meter, &cover, begin_ns, end_ns);
+}
+
+int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover)
+{
+    int64_t horizon_ns = cover->count ? INT64_MAX : 0;
+    for (size_t i = 0; i < cover->count; i++) {
+        const struct meter_channel *mc = &meter->channels[cover->ids[i]];
+        pthread_mutex_lock(&mc->lane->lock);
+        const struct curve *curve = &mc->channel->curve;
+        int64_t last_ns = curve->count ? curve->points[curve->count - 1].time_ns : 0;
+        pthread_mutex_unlock(&mc->lane->lock);
+        if (last_ns < horizon_ns)
+            horizon_ns = last_ns;
+    }
+    return horizon_ns;
+}
+
+void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size)
+{
+    struct text text;
+    text_init(&text, out_name, size);
+    for (size_t i = 0; i < cover->count; i++) {
+        text_add(&text, i ? " + " : "");
+        text_add(&text, meter->channels[cover->ids[i]].channel->info.name);
+    }
+    if (cover->is_partial)
+        text_add(&text, cover->count ? " (partial)" : "nothing readable");
+}

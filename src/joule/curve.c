@@ -1,0 +1,202 @@
+/* joule/curve.c - see curve.h. */
+#include "joule/curve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 32
+/* Relative scatter of power that is assumed where there is one segment only and nothing to learn it from. */
+#define PRIOR_SCATTER 0.5
+
+void curve_init(struct curve *curve, size_t limit)
+{
+    *curve = (struct curve){.limit = limit < 16 ? 16 : limit};
+}
+
+void curve_free(struct curve *curve)
+{
+    free(curve->points);
+    *curve = (struct curve){0};
+}
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+/* Keeps every second point of the older half. The first point stays: it is the start of everything. */
+static void thin(struct curve *curve)
+{
+    size_t half = curve->count / 2, kept = 0;
+    for (size_t i = 0; i < half; i += 2)
+        curve->points[kept++] = curve->points[i];
+    memmove(curve->points + kept, curve->points + half, (curve->count - half) * sizeof *curve->points);
+    curve->count = kept + curve->count - half;
+}
+
+static bool make_room(struct curve *curve)
+{
+    if (curve->count < curve->capacity)
+        return true;
+    if (curve->capacity >= curve->limit) {
+        thin(curve);
+        return true;
+    }
+    size_t capacity = curve->capacity ? 2 * curve->capacity : FIRST_CAPACITY;
+    if (capacity > curve->limit)
+        capacity = curve->limit;
+    struct curve_point *points = realloc(curve->points, capacity * sizeof *points);
+    if (!points)
+        return false;
+    curve->points = points;
+    curve->capacity = capacity;
+    return true;
+}
+
+bool curve_append(struct curve *curve, struct curve_point point)
+{
+    if (!make_room(curve))
+        return false;
+    if (curve->count && point.time_ns < curve->points[curve->count - 1].time_ns)
+        point.time_ns = curve->points[curve->count - 1].time_ns;
+    curve->points[curve->count++] = point;
+    return true;
+}
+
+/* Index of the last point at or before time_ns; count when there is none. */
+static size_t find(const struct curve *curve, int64_t time_ns)
+{
+    size_t low = 0, high = curve->count; /* points[low - 1] <= time < points[high] */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->points[middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? low - 1 : curve->count;
+}
+
+/* Mean power of the segment that starts at point i; NaN where it was not covered. */
+static double segment_watts(const struct curve *curve, size_t i)
+{
+    if (i + 1 >= curve->count)
+        return NAN;
+    const struct curve_point *a = &curve->points[i], *b = a + 1;
+    double covered_s = b->covered_s - a->covered_s;
+    return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
+}
+
+/* Standard deviation of power from segment to segment around segment i, from successive differences. */
+static double scatter_watts(const struct curve *curve, size_t i)
+{
+    double sum = 0, own = segment_watts(curve, i);
+    int terms = 0;
+    size_t first = i >= 4 ? i - 4 : 0;
+    for (size_t k = first; k < i + 4 && k + 2 < curve->count; k++) {
+        double change = segment_watts(curve, k + 1) - segment_watts(curve, k);
+        if (!isnan(change)) {
+            sum += change * change / 2;
+            terms++;
+        }
+    }
+    return terms ? sqrt(sum / terms) : PRIOR_SCATTER * (isnan(own) ? 0 : own);
+}
+
+/* A point on the curve that was not sampled. */
+struct edge {
+    double joules, covered_s, cumulative_variance;
+    double variance; /* of this edge's own */
+    bool after_last;
+};
+
+static double squared(double x)
+{
+    return x * x;
+}
+
+static struct edge edge_at_point(const struct curve_point *p, double watts)
+{
+    struct edge e = {p->joules, p->covered_s, p->variance, 0, false};
+    if (!isnan(watts))
+        e.variance = squared(watts * p->time_sd_s);
+    return e;
+}
+
+static struct edge edge_between(const struct curve *curve, size_t i, int64_t time_ns)
+{
+    const struct curve_point *a = &curve->points[i], *b = a + 1;
+    double length_s = seconds(a->time_ns, b->time_ns), f = seconds(a->time_ns, time_ns) / length_s;
+    double watts = segment_watts(curve, i);
+    struct edge e = {
+        .joules = a->joules + f * (b->joules - a->joules),
+        .covered_s = a->covered_s + f * (b->covered_s - a->covered_s),
+        .cumulative_variance = a->variance + f * (b->variance - a->variance),
+    };
+    if (isnan(watts))
+        return e;
+    e.variance = squared((1 - f) * watts * a->time_sd_s) + squared(f * watts * b->time_sd_s) +
+                 f * (1 - f) * squared(scatter_watts(curve, i) * length_s);
+    return e;
+}
+
+/* Past the last tick: power goes on as it was, as far as the sensor was read, and a tick's length at most. */
+static struct edge edge_after(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
+{
+    size_t last = curve->count - 1;
+    const struct curve_point *p = &curve->points[last];
+    double watts = last ? segment_watts(curve, last - 1) : NAN;
+    struct edge e = edge_at_point(p, watts);
+    e.after_last = true;
+    int64_t reach_ns = curve->read_ns + (int64_t)(traits->tick_s * 1e9);
+    if (isnan(watts) || reach_ns <= p->time_ns)
+        return e;
+    double beyond_s = seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns);
+    e.joules += watts * beyond_s;
+    e.covered_s += beyond_s;
+    e.variance += squared(scatter_watts(curve, last - 1) * beyond_s);
+    return e;
+}
+
+static struct edge edge_at(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
+{
+    size_t i = find(curve, time_ns);
+    if (i == curve->count) /* before the first point */
+        return edge_at_point(&curve->points[0], segment_watts(curve, 0));
+    if (i == curve->count - 1 && time_ns > curve->points[i].time_ns)
+        return edge_after(curve, traits, time_ns);
+    if (time_ns == curve->points[i].time_ns)
+        return edge_at_point(&curve->points[i], segment_watts(curve, i ? i - 1 : 0));
+    return edge_between(curve, i, time_ns);
+}
+
+struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
+                           int64_t end_ns)
+{
+    struct window w = {.joules = estimate_unknown(), .length_s = seconds(begin_ns, end_ns)};
+    if (end_ns < begin_ns || curve->count == 0)
+        return w;
+    struct edge a = edge_at(curve, traits, begin_ns), b = edge_at(curve, traits, end_ns);
+    w.is_final = !b.after_last && curve->points[curve->count - 1].time_ns >= end_ns;
+    w.covered_s = b.covered_s - a.covered_s;
+    if (!(w.covered_s > 0))
+        return w;
+    double joules = b.joules - a.joules;
+    double variance = fmax(0, b.cumulative_variance - a.cumulative_variance) + a.variance + b.variance +
+                      squared(traits->unit_joules) / 6;
+    w.joules = estimate_make(joules, traits->cls, sqrt(variance), traits->cause, traits->gain_sd * joules);
+    return w;
+}
+
+struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s)
+{
+    if (curve->count < 2)
+        return estimate_unknown();
+    size_t first = curve->count - 2;
+    int64_t end_ns = curve->points[curve->count - 1].time_ns;
+    while (first > 0 && seconds(curve->points[first].time_ns, end_ns) < span_s)
+        first--;
+    struct window w = curve_window(curve, traits, curve->points[first].time_ns, end_ns);
+    return w.covered_s > 0 ? estimate_scale(w.joules, 1 / w.covered_s) : estimate_unknown();
+}

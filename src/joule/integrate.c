@@ -1,0 +1,101 @@
+/* joule/integrate.c - see integrate.h. */
+#include "joule/integrate.h"
+
+#include <math.h>
+
+#define MAX_GAP_PERIODS 3.0
+
+static bool is_acceptable(struct integrator *in, double value, double limit)
+{
+    if (isfinite(value) && value >= 0 && (limit <= 0 || value <= limit))
+        return true;
+    in->rejected++;
+    return false;
+}
+
+/* A poll between two updates shows the old value again. Without the sensor's own stamp all that tells a repeated
+ * reading from a steady one is that it came too early. */
+static bool is_duplicate(const struct integrator *in, double elapsed_s, bool exact_time, double watts)
+{
+    if (exact_time)
+        return elapsed_s <= 0;
+    return elapsed_s <= 0 || (watts == in->last_watts && elapsed_s < 0.9 * in->period_s);
+}
+
+/* Variance that a step of the trapezoid brings: what happened between two samples is not known. A sensor that follows
+ * power leaves a Brownian bridge between its samples (area variance d^2 t^2 / 12, with d the change); one that looks at
+ * a part of each period gives samples that scatter by themselves (each half weight on both sides: d^2 t^2 / 2). */
+static double step_variance(const struct integrator *in, double change_watts, double elapsed_s)
+{
+    double area = change_watts * elapsed_s;
+    return area * area / (in->samples_part ? 2 : 12);
+}
+
+static void restart(struct integrator *in, int64_t time_ns, double watts)
+{
+    in->primed = true;
+    in->last_ns = time_ns;
+    in->last_watts = watts;
+}
+
+/* Follows the spacing of distinct readings, but never a single outlier. */
+static void learn(struct integrator *in, double elapsed_s)
+{
+    if (in->learn_period && elapsed_s < MAX_GAP_PERIODS * in->period_s)
+        in->period_s += 0.05 * (elapsed_s - in->period_s);
+}
+
+bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
+{
+    if (!is_acceptable(in, watts, in->max_watts))
+        return false;
+    time_ns -= (int64_t)(in->lag_s * 1e9);
+    if (!in->primed) {
+        restart(in, time_ns, watts);
+        in->samples++;
+        return true;
+    }
+    double elapsed_s = (double)(time_ns - in->last_ns) * 1e-9;
+    if (is_duplicate(in, elapsed_s, exact_time, watts)) {
+        in->duplicates++;
+        return false;
+    }
+    in->samples++;
+    if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
+        in->gaps++;
+        restart(in, time_ns, watts);
+        return true;
+    }
+    learn(in, elapsed_s);
+    in->joules += 0.5 * (watts + in->last_watts) * elapsed_s;
+    in->covered_s += elapsed_s;
+    in->variance += step_variance(in, watts - in->last_watts, elapsed_s);
+    restart(in, time_ns, watts);
+    return true;
+}
+
+bool integrate_energy(struct integrator *in, int64_t time_ns, double joules)
+{
+    double elapsed_s = in->primed ? (double)(time_ns - in->last_ns) * 1e-9 : in->period_s;
+    if (elapsed_s <= 0) {
+        in->duplicates++;
+        return false;
+    }
+    if (!is_acceptable(in, joules, in->max_watts * fmax(elapsed_s, in->period_s)))
+        return false;
+    /* After a gap a meter's sample still speaks for its own period. */
+    if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
+        in->gaps++;
+        elapsed_s = in->period_s;
+    }
+    in->samples++;
+    in->joules += joules;
+    in->covered_s += elapsed_s;
+    restart(in, time_ns, joules / elapsed_s);
+    return true;
+}
+
+void integrate_break(struct integrator *in)
+{
+    in->primed = false;
+}

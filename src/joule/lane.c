@@ -1,0 +1,377 @@
+/* joule/lane.c - see lane.h. From a reading to a point on a curve, and the thread that keeps the pace. */
+#include "joule/lane.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/engine.h"
+
+#define NS_PER_S         1000000000LL
+#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+#define STACK_BYTES      (256 * 1024)
+#define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries are not frugal */
+
+/* --- from a reading to a point ------------------------------------------------------------------------------ */
+
+struct sink {
+    struct lane *lane;
+    struct joule_host *host;
+    int64_t before_ns; /* of the source's whole read */
+};
+
+int64_t sink_now(struct sink *sink)
+{
+    return sink->host->ops->clock_ns(sink->host, CLOCK_MONOTONIC);
+}
+
+static void answered(struct channel *ch, int64_t time_ns)
+{
+    ch->read_ns = time_ns;
+    ch->curve.read_ns = time_ns;
+    ch->readings++;
+    ch->info.state = JOULE_OK;
+}
+
+/* The counter was seen to have ticked at time_ns and not yet at the reading before: it did so in between, at most one
+ * period of the sensor ago. The point goes to the middle of that stretch. */
+static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
+                                        int64_t width_ns)
+{
+    double late_s = ch->counter.tick_s;
+    if (previous_ns)
+        late_s = fmin(late_s, (double)(time_ns - previous_ns) * 1e-9);
+    late_s = fmax(late_s, 0);
+    double stamp_sd_s = (double)width_ns * 1e-9 / sqrt(12);
+    const struct curve_point *last = ch->curve.count ? &ch->curve.points[ch->curve.count - 1] : NULL;
+    return (struct curve_point){
+        .time_ns = time_ns - (int64_t)(late_s / 2 * 1e9),
+        .joules = last ? last->joules : 0,
+        .covered_s = last ? last->covered_s : 0,
+        .time_sd_s = hypot(late_s / sqrt(12), stamp_sd_s),
+    };
+}
+
+static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns, uint64_t raw)
+{
+    int64_t time_ns = before_ns + (after_ns - before_ns) / 2;
+    int64_t previous_ns = ch->counter.primed ? ch->counter.last_ns : 0;
+    double joules;
+    enum counter_verdict verdict = counter_step(&ch->counter, time_ns, raw, &joules);
+    answered(ch, time_ns);
+    if (verdict == COUNTER_SAME)
+        return;
+    bool advanced = verdict == COUNTER_ADVANCED || verdict == COUNTER_WRAPPED;
+    struct curve_point point = counter_point(ch, time_ns, advanced ? previous_ns : 0, after_ns - before_ns);
+    if (advanced && ch->curve.count) {
+        const struct curve_point *last = &ch->curve.points[ch->curve.count - 1];
+        point.joules += joules;
+        point.covered_s += fmax(0, (double)(point.time_ns - last->time_ns) * 1e-9);
+        ch->moved = true;
+    }
+    curve_append(&ch->curve, point);
+}
+
+static void put_integrated(struct channel *ch, int64_t time_ns)
+{
+    const struct integrator *in = &ch->integrator;
+    struct curve_point point = {
+        .time_ns = in->last_ns, .joules = in->joules, .covered_s = in->covered_s, .variance = in->variance};
+    answered(ch, time_ns);
+    if (in->joules > 0)
+        ch->moved = true;
+    curve_append(&ch->curve, point);
+}
+
+void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                  uint64_t raw)
+{
+    if (after_ns == 0) {
+        before_ns = sink->before_ns;
+        after_ns = sink_now(sink);
+    }
+    pthread_mutex_lock(&sink->lane->lock);
+    put_counter(channel, before_ns, after_ns, raw);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+{
+    int64_t now_ns = sink_now(sink), time_ns = sensor_ns ? sensor_ns : now_ns;
+    pthread_mutex_lock(&sink->lane->lock);
+    if (integrate_power(&channel->integrator, time_ns, sensor_ns != 0, watts))
+        put_integrated(channel, now_ns);
+    else
+        answered(channel, now_ns);
+    channel->gauge = watts;
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
+{
+    int64_t now_ns = sink_now(sink), time_ns = sensor_ns ? sensor_ns : now_ns;
+    pthread_mutex_lock(&sink->lane->lock);
+    if (integrate_energy(&channel->integrator, time_ns, joules))
+        put_integrated(channel, now_ns);
+    else
+        answered(channel, now_ns);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_gauge(struct sink *sink, struct channel *channel, double value)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->gauge = value;
+    answered(channel, now_ns);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->info.state = status;
+    channel->failures++;
+    integrate_break(&channel->integrator);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+/* --- one round ---------------------------------------------------------------------------------------------- */
+
+static void break_all(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    for (size_t s = 0; s < lane->source_count; s++)
+        for (size_t c = 0; c < lane->sources[s]->channel_count; c++) {
+            lane->sources[s]->channels[c]->counter.primed = false;
+            integrate_break(&lane->sources[s]->channels[c]->integrator);
+        }
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* While a machine sleeps MONOTONIC stands still and BOOTTIME goes on: what the counters did meanwhile belongs to no
+ * window. */
+static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
+{
+    int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
+    if (lane->boottime_minus_monotonic_ns && offset_ns - lane->boottime_minus_monotonic_ns > SUSPEND_NS)
+        break_all(lane);
+    lane->boottime_minus_monotonic_ns = offset_ns;
+}
+
+void lane_read(struct lane *lane)
+{
+    struct joule_host *host = lane->host;
+    pthread_mutex_lock(&lane->reading);
+    struct sink sink = {lane, host, host->ops->clock_ns(host, CLOCK_MONOTONIC)};
+    notice_suspend(lane, host, sink.before_ns);
+    for (size_t i = 0; i < lane->source_count; i++) {
+        struct source *source = lane->sources[i];
+        if (source->state != JOULE_OK)
+            continue;
+        source->ops->read(source, &sink);
+        sink.before_ns = sink_now(&sink);
+    }
+    atomic_store(&lane->read_ns, sink.before_ns);
+    atomic_fetch_add(&lane->ticks, 1);
+    pthread_mutex_unlock(&lane->reading);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return NULL;
+    lane->meter = meter;
+    lane->host = meter->host;
+    lane->period_ns = period_ns;
+    atomic_init(&lane->references, 1);
+    pthread_mutex_init(&lane->lock, NULL);
+    pthread_mutex_init(&lane->reading, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&lane->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return lane;
+}
+
+bool lane_add(struct lane *lane, const struct source_ops *ops)
+{
+    if (lane->source_count == LANE_MAX_SOURCES)
+        return false;
+    struct source *source = calloc(1, sizeof *source);
+    if (!source)
+        return false;
+    source->ops = ops;
+    source->host = lane->host;
+    lane->sources[lane->source_count++] = source;
+    return true;
+}
+
+static void free_source(struct source *source)
+{
+    if (source->ops->close && source->state == JOULE_OK)
+        source->ops->close(source);
+    for (size_t i = 0; i < source->channel_count; i++)
+        curve_free(&source->channels[i]->curve);
+    arena_free(&source->arena);
+    free(source);
+}
+
+static void lane_release(struct lane *lane)
+{
+    if (atomic_fetch_sub(&lane->references, 1) != 1)
+        return;
+    for (size_t i = 0; i < lane->source_count; i++)
+        free_source(lane->sources[i]);
+    pthread_cond_destroy(&lane->wake);
+    pthread_mutex_destroy(&lane->lock);
+    pthread_mutex_destroy(&lane->reading);
+    free(lane);
+}
+
+/* The pace must not be slower than the fastest counter's wrap allows. */
+static void keep_counters_alive(struct lane *lane, const struct source *source)
+{
+    for (size_t i = 0; i < source->channel_count; i++) {
+        if (source->channels[i]->mode != CHANNEL_COUNTER)
+            continue;
+        int64_t limit_ns = (int64_t)(counter_keep_alive_s(&source->channels[i]->counter) * 1e9);
+        if (limit_ns > 0 && limit_ns < lane->period_ns)
+            lane->period_ns = limit_ns;
+    }
+}
+
+/* After a vendor's call that may have taken minutes the meter may be gone: it is not touched once `stop` is set. */
+static bool is_stopping(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    bool stop = lane->stop;
+    pthread_mutex_unlock(&lane->lock);
+    return stop;
+}
+
+void lane_open_sources(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->source_count; i++) {
+        struct source *source = lane->sources[i];
+        source->state = source->ops->open(source);
+        if (is_stopping(lane))
+            return;
+        keep_counters_alive(lane, source);
+        meter_publish(lane->meter, lane, source);
+    }
+    lane_read(lane);
+    pthread_mutex_lock(&lane->lock);
+    lane->opened = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* True when it is time to stop. */
+static bool sleep_until(struct lane *lane, int64_t deadline_ns)
+{
+    struct timespec deadline = timespec_of(deadline_ns);
+    pthread_mutex_lock(&lane->lock);
+    while (!lane->stop && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
+        ;
+    bool stop = lane->stop;
+    pthread_mutex_unlock(&lane->lock);
+    return stop;
+}
+
+static void *lane_main(void *argument)
+{
+    struct lane *lane = argument;
+    lane_open_sources(lane);
+    int64_t deadline_ns = monotonic_ns() + lane->period_ns;
+    while (!sleep_until(lane, deadline_ns)) {
+        lane_read(lane);
+        if (is_stopping(lane))
+            break;
+        meter_after_read(lane->meter, lane);
+        deadline_ns += lane->period_ns;
+        int64_t now_ns = monotonic_ns();
+        if (now_ns > deadline_ns) { /* skip what is lost instead of hurrying after it */
+            int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
+            atomic_fetch_add(&lane->overruns, (uint64_t)lost);
+            deadline_ns += lost * lane->period_ns;
+        }
+    }
+    pthread_mutex_lock(&lane->lock);
+    lane->finished = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+    lane_release(lane);
+    return NULL;
+}
+
+bool lane_start(struct lane *lane)
+{
+    bool is_slow = lane->source_count && lane->sources[0]->ops->is_slow;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, is_slow ? SLOW_STACK_BYTES : STACK_BYTES);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the program that is measured */
+    atomic_fetch_add(&lane->references, 1);
+    lane->has_thread = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!lane->has_thread)
+        lane_release(lane);
+    return lane->has_thread;
+}
+
+/* Waits for *flag, guarded by the lane's lock. */
+static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
+{
+    struct timespec deadline = timespec_of(deadline_ns);
+    pthread_mutex_lock(&lane->lock);
+    while (!*flag && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
+        ;
+    bool done = *flag;
+    pthread_mutex_unlock(&lane->lock);
+    return done;
+}
+
+bool lane_wait_opened(struct lane *lane, int64_t deadline_ns)
+{
+    return wait_for(lane, &lane->opened, deadline_ns);
+}
+
+bool lane_stop(struct lane *lane, int64_t deadline_ns)
+{
+    bool joined = true;
+    if (lane->has_thread) {
+        pthread_mutex_lock(&lane->lock);
+        lane->stop = true;
+        pthread_cond_broadcast(&lane->wake);
+        pthread_mutex_unlock(&lane->lock);
+        joined = wait_for(lane, &lane->finished, deadline_ns);
+        if (joined)
+            pthread_join(lane->thread, NULL);
+        else
+            pthread_detach(lane->thread);
+    }
+    lane_release(lane);
+    return joined;
+}

@@ -1,0 +1,438 @@
+/* joule/meter.c - opening, asking and closing a meter.
+ *
+ * Owns the life of a meter and the public functions of <joule/meter.h>; readings come from lanes, totals from covers.
+ * Newcomers: lanes publish channels while others read; an entry is complete before channel_count covers it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/engine.h"
+
+#define NS_PER_S         1000000000LL
+#define DEFAULT_PERIOD_S 0.1
+#define DEFAULT_WAIT_S   0.25
+#define CLOSE_PATIENCE_S 0.8
+#define CURVE_POINTS     4096
+#define POWER_SPAN_S     0.05
+#define STALE_PERIODS    3
+#define STALE_FLOOR_S    1.0
+
+int64_t meter_now_ns(joule_meter *meter)
+{
+    return meter->host->ops->clock_ns(meter->host, CLOCK_MONOTONIC);
+}
+
+static size_t channel_count(joule_meter *meter)
+{
+    return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+/* "a,b" uses a and b alone; "-a" leaves a out. */
+static bool is_selected(const char *list, const char *name)
+{
+    if (!list || !*list)
+        return true;
+    bool only = false, selected = false;
+    size_t length = strlen(name);
+    for (const char *item = list; *item;) {
+        size_t n = strcspn(item, ",");
+        bool minus = item[0] == '-';
+        bool same = n - minus == length && strncmp(item + minus, name, length) == 0;
+        if (minus && same)
+            return false;
+        only = only || (!minus && n > 0);
+        selected = selected || (!minus && same);
+        item += n + (item[n] == ',');
+    }
+    return !only || selected;
+}
+
+static bool is_source_name(const char *name, size_t length)
+{
+    for (const struct source_ops *const *ops = source_table; *ops; ops++)
+        if (strlen((*ops)->name) == length && strncmp((*ops)->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+static joule_status check_sources(const char *list, joule_error *error)
+{
+    for (const char *item = list ? list : ""; *item;) {
+        size_t n = strcspn(item, ","), minus = item[0] == '-';
+        if (n > minus && !is_source_name(item + minus, n - minus))
+            return error_set(error, JOULE_INVALID, "no source is named \"%.*s\"; `joule devices` lists them",
+                             (int)(n - minus), item + minus);
+        item += n + (item[n] == ',');
+    }
+    return JOULE_OK;
+}
+
+static joule_status check_options(const joule_options *options, joule_error *error)
+{
+    if (!options)
+        return JOULE_OK;
+    if (options->struct_size < sizeof *options)
+        return error_set(error, JOULE_INVALID,
+                         "joule_options.struct_size is %u; set it to sizeof(joule_options)",
+                         options->struct_size);
+    if (options->period_s != 0 && !(options->period_s >= 0.001 && options->period_s <= 60))
+        return error_set(error, JOULE_INVALID, "sampling period of %g s: it must lie in 1 ms to 60 s",
+                         options->period_s);
+    if (isnan(options->wait_s) || options->wait_s > 60)
+        return error_set(error, JOULE_INVALID, "wait of %g s for sources: at most 60 s", options->wait_s);
+    return check_sources(options->sources, error);
+}
+
+/* Prompt sources share lane 0, each slow one has its own. */
+static joule_status make_lanes(joule_meter *meter, const char *list, joule_error *error)
+{
+    int64_t period_ns = (int64_t)(meter->period_s * 1e9);
+    meter->lanes[meter->lane_count++] = lane_create(meter, period_ns);
+    for (const struct source_ops *const *ops = source_table; *ops; ops++) {
+        if (!is_selected(list, (*ops)->name) || meter->lane_count == METER_MAX_LANES)
+            continue;
+        struct lane *lane = meter->lanes[0];
+        if ((*ops)->is_slow) {
+            int64_t own_ns = (*ops)->period_s > 0 ? (int64_t)((*ops)->period_s * 1e9) : period_ns;
+            lane = meter->lanes[meter->lane_count++] = lane_create(meter, own_ns);
+        }
+        if (!lane || !lane_add(lane, *ops))
+            return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
+    }
+    return JOULE_OK;
+}
+
+static joule_status start_lanes(joule_meter *meter, double wait_s, joule_error *error)
+{
+    if (meter->host->ops->is_virtual) {
+        for (size_t i = 0; i < meter->lane_count; i++)
+            lane_open_sources(meter->lanes[i]);
+        return JOULE_OK;
+    }
+    for (size_t i = 0; i < meter->lane_count; i++)
+        if (!lane_start(meter->lanes[i]))
+            return error_set(error, JOULE_NO_MEMORY,
+                             "no thread for sampling; raise the limit on processes (ulimit -u)");
+    int64_t deadline_ns = meter_now_ns(meter) + (int64_t)(wait_s * 1e9);
+    for (size_t i = 0; i < meter->lane_count; i++)
+        lane_wait_opened(meter->lanes[i], deadline_ns);
+    return JOULE_OK;
+}
+
+joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
+                           joule_meter **out_meter, joule_error *out_error)
+{
+    joule_status status = check_options(options, out_error);
+    if (status != JOULE_OK)
+        return status;
+    joule_meter *meter = calloc(1, sizeof *meter);
+    if (!meter)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a meter");
+    meter->host = host;
+    meter->pid = getpid();
+    meter->period_s = options && options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
+    meter->begin_ns = meter_now_ns(meter);
+    meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
+    pthread_mutex_init(&meter->lock, NULL);
+    double wait_s = !options || options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
+    status = make_lanes(meter, options ? options->sources : NULL, out_error);
+    if (status == JOULE_OK)
+        status = start_lanes(meter, wait_s, out_error);
+    if (status != JOULE_OK) {
+        joule_close(meter);
+        return status;
+    }
+    meter->owns_host = owns_host; /* only now: on failure the host stays the caller's */
+    *out_meter = meter;
+    return JOULE_OK;
+}
+
+joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
+{
+    const char *root = options && options->struct_size >= sizeof *options ? options->root : NULL;
+    if (!root)
+        return meter_open_on(host_real(), false, options, out_meter, out_error);
+    struct joule_host *host = host_tree_open(root);
+    if (!host)
+        return error_set(out_error, JOULE_ABSENT, "%s is not a folder that can be read as a recorded machine",
+                         root);
+    joule_status status = meter_open_on(host, true, options, out_meter, out_error);
+    if (status != JOULE_OK)
+        host->ops->close(host);
+    return status;
+}
+
+void joule_close(joule_meter *meter)
+{
+    if (!meter)
+        return;
+    bool is_ours =
+        meter->pid ==
+        getpid(); /* after fork the threads are the parent's: nothing to stop, nothing safe to free */
+    if (!is_ours)
+        return;
+    int64_t deadline_ns =
+        host_real()->ops->clock_ns(host_real(), CLOCK_MONOTONIC) + (int64_t)(CLOSE_PATIENCE_S * NS_PER_S);
+    bool joined = true;
+    for (size_t i = 0; i < meter->lane_count; i++)
+        if (meter->lanes[i])
+            joined = lane_stop(meter->lanes[i], deadline_ns) && joined;
+    if (meter->owns_host && joined)
+        meter->host->ops->close(meter->host);
+    pthread_mutex_destroy(&meter->lock);
+    free(meter);
+}
+
+/* --- channels ----------------------------------------------------------------------------------------------- */
+
+static bool name_is_taken(joule_meter *meter, const char *name)
+{
+    for (size_t i = 0; i < channel_count(meter); i++)
+        if (strcmp(meter->channels[i].channel->info.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The first view of a zone keeps the plain name; later ones say where they come from. */
+static void make_name_unique(joule_meter *meter, struct channel *ch)
+{
+    char plain[sizeof ch->info.name];
+    string_copy(plain, sizeof plain, ch->info.name);
+    for (unsigned n = 1; name_is_taken(meter, ch->info.name) && n < METER_MAX_CHANNELS; n++) {
+        struct text text;
+        text_init(&text, ch->info.name, sizeof ch->info.name);
+        if (n == 1)
+            text_printf(&text, "%.23s@%s", plain, ch->info.source);
+        else
+            text_printf(&text, "%.19s@%.20s#%u", plain, ch->info.source, n);
+    }
+}
+
+void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
+{
+    pthread_mutex_lock(&meter->lock);
+    for (size_t i = 0; i < source->channel_count; i++) {
+        size_t n = channel_count(meter);
+        if (n == METER_MAX_CHANNELS)
+            break;
+        struct channel *ch = source->channels[i];
+        make_name_unique(meter, ch);
+        ch->info.id = (int32_t)n;
+        curve_init(&ch->curve, CURVE_POINTS);
+        meter->channels[n] = (struct meter_channel){ch, lane, source};
+        atomic_store_explicit(&meter->channel_count, n + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&meter->lock);
+}
+
+static struct curve_traits traits_of(const struct channel *ch)
+{
+    return (struct curve_traits){
+        .cls = ch->info.cls,
+        .tick_s = ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s,
+        .unit_joules = ch->mode == CHANNEL_COUNTER ? ch->counter.unit_joules : 0,
+        .gain_sd = ch->gain_sd,
+        .cause = ch->cause,
+    };
+}
+
+struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
+{
+    const struct meter_channel *mc = &meter->channels[domain];
+    struct curve_traits traits = traits_of(mc->channel);
+    pthread_mutex_lock(&mc->lane->lock);
+    struct window w = curve_window(&mc->channel->curve, &traits, begin_ns, end_ns);
+    pthread_mutex_unlock(&mc->lane->lock);
+    return w;
+}
+
+void meter_after_read(joule_meter *meter, struct lane *lane)
+{
+    (void)meter;
+    (void)lane;
+}
+
+void meter_tick(joule_meter *meter)
+{
+    for (size_t i = 0; i < meter->lane_count; i++) {
+        lane_read(meter->lanes[i]);
+        meter_after_read(meter, meter->lanes[i]);
+    }
+}
+
+double meter_overhead_cpu_s(joule_meter *meter)
+{
+    double sum_s = 0;
+    for (size_t i = 0; i < meter->lane_count; i++) {
+        clockid_t clock;
+        struct timespec used;
+        struct lane *lane = meter->lanes[i];
+        if (lane->has_thread && pthread_getcpuclockid(lane->thread, &clock) == 0 &&
+            clock_gettime(clock, &used) == 0)
+            sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+    }
+    return sum_s;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------- */
+
+static joule_status check_handle(const joule_meter *meter)
+{
+    if (!meter)
+        return JOULE_INVALID;
+    return meter->pid == getpid() ? JOULE_OK : JOULE_STALE;
+}
+
+size_t joule_domain_count(joule_meter *meter)
+{
+    meter = meter_or_default(meter);
+    return meter ? channel_count(meter) : 0;
+}
+
+static int32_t parent_of(joule_meter *meter, const struct channel *ch)
+{
+    for (size_t i = 0; ch->parent_zone[0] && i < channel_count(meter); i++)
+        if (strcmp(meter->channels[i].channel->zone, ch->parent_zone) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+static bool is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns)
+{
+    double limit_s = fmax(STALE_FLOOR_S, STALE_PERIODS * (double)lane->period_ns * 1e-9);
+    return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
+}
+
+joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
+{
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status != JOULE_OK)
+        return status;
+    if (index >= channel_count(meter) || out_domain->struct_size < sizeof *out_domain)
+        return JOULE_INVALID;
+    const struct meter_channel *mc = &meter->channels[index];
+    pthread_mutex_lock(&mc->lane->lock);
+    *out_domain = mc->channel->info;
+    int64_t read_ns = mc->channel->read_ns;
+    pthread_mutex_unlock(&mc->lane->lock);
+    out_domain->struct_size = sizeof *out_domain;
+    out_domain->parent = parent_of(meter, mc->channel);
+    if (out_domain->state == JOULE_OK && is_stale(meter, mc->lane, read_ns))
+        out_domain->state = JOULE_STALE;
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
+    out_domain->in_total = 0;
+    for (size_t i = 0; i < cover.count; i++)
+        out_domain->in_total |= cover.ids[i] == (int32_t)index;
+    return JOULE_OK;
+}
+
+joule_status joule_sample_now(joule_meter *meter)
+{
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status == JOULE_OK)
+        lane_read(meter->lanes[0]);
+    return status;
+}
+
+static bool is_domain(joule_meter *meter, int32_t domain)
+{
+    return domain >= JOULE_GPU && (domain < 0 || (size_t)domain < channel_count(meter));
+}
+
+joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
+{
+    *out_joules = quantity_unknown();
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status != JOULE_OK)
+        return status;
+    if (!is_domain(meter, domain))
+        return JOULE_INVALID;
+    struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
+    *out_joules = estimate_quantity(&w.joules);
+    return isnan(out_joules->value) ? JOULE_PENDING : JOULE_OK;
+}
+
+static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
+{
+    const struct meter_channel *mc = &meter->channels[id];
+    struct curve_traits traits = traits_of(mc->channel);
+    pthread_mutex_lock(&mc->lane->lock);
+    struct estimate watts = curve_power(&mc->channel->curve, &traits, POWER_SPAN_S);
+    int64_t read_ns = mc->channel->read_ns;
+    pthread_mutex_unlock(&mc->lane->lock);
+    *out_stale = *out_stale || is_stale(meter, mc->lane, read_ns);
+    return watts;
+}
+
+joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
+{
+    *out_watts = quantity_unknown();
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status != JOULE_OK)
+        return status;
+    if (!is_domain(meter, domain))
+        return JOULE_INVALID;
+    struct cover cover;
+    meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
+    struct estimate sum = cover.count ? estimate_zero() : estimate_unknown();
+    bool stale = false;
+    for (size_t i = 0; i < cover.count; i++) {
+        struct estimate watts = channel_power(meter, cover.ids[i], &stale);
+        sum = estimate_add(sum, 1, &watts);
+    }
+    if (isnan(sum.value))
+        return JOULE_PENDING;
+    if (stale)
+        return JOULE_STALE;
+    *out_watts = estimate_quantity(&sum);
+    return JOULE_OK;
+}
+
+joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
+{
+    *out_value = NAN;
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status != JOULE_OK)
+        return status;
+    if (domain < 0 || !is_domain(meter, domain) || meter->channels[domain].channel->mode != CHANNEL_GAUGE)
+        return JOULE_INVALID;
+    const struct meter_channel *mc = &meter->channels[domain];
+    pthread_mutex_lock(&mc->lane->lock);
+    double value = mc->channel->gauge;
+    int64_t read_ns = mc->channel->read_ns;
+    status = mc->channel->info.state;
+    pthread_mutex_unlock(&mc->lane->lock);
+    if (status != JOULE_OK || read_ns == 0)
+        return status == JOULE_OK ? JOULE_PENDING : status;
+    *out_value = value;
+    return JOULE_OK;
+}
+
+double meter_hottest_celsius(joule_meter *meter)
+{
+    double hottest = NAN;
+    for (size_t i = 0; i < channel_count(meter); i++) {
+        double celsius;
+        if (meter->channels[i].channel->info.reading == JOULE_READING_TEMPERATURE &&
+            joule_gauge(meter, (int32_t)i, &celsius) == JOULE_OK && !(celsius <= hottest))
+            hottest = celsius;
+    }
+    return hottest;
+}
+
+double joule_current_power_watts(void)
+{
+    joule_quantity watts;
+    return joule_power_watts(NULL, JOULE_TOTAL, &watts) == JOULE_OK ? watts.value : NAN;
+}
