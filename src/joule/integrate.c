@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#define MAX_GAP_PERIODS 3.0
+#define MAX_GAP_PERIODS       3.0
+#define MAX_DUPLICATE_PERIODS 1.5
 
 static bool is_acceptable(struct integrator *in, double value, double limit)
 {
@@ -13,13 +14,13 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
     return false;
 }
 
-/* A poll between two updates shows the old value again. Without the sensor's own stamp all that tells a repeated
- * reading from a steady one is that it came too early. */
+/* A poll between two updates shows the old value again. Without the sensor's own stamp an equal value is taken for new
+ * only when an update must have come meanwhile; until then a change may still tell when it came. */
 static bool is_duplicate(const struct integrator *in, double elapsed_s, bool exact_time, double watts)
 {
     if (exact_time)
         return elapsed_s <= 0;
-    return elapsed_s <= 0 || (watts == in->last_watts && elapsed_s < 0.9 * in->period_s);
+    return elapsed_s <= 0 || (watts == in->last_watts && elapsed_s < MAX_DUPLICATE_PERIODS * in->period_s);
 }
 
 /* Variance that a step of the trapezoid brings: what happened between two samples is not known. A sensor that follows

@@ -27,7 +27,7 @@ struct integrator {
 };
 
 /* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the middle of
- * the poll; without an exact time an equal value within 0.9 update periods counts as the same sample. Readings
+ * the poll; without an exact time an equal value within 1.5 update periods counts as the same sample. Readings
  * must come in order of time; others are dropped. True when the totals moved. */
 bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 

@@ -1,0 +1,160 @@
+/* The integrator against signals whose energy is known by analysis. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "joule/integrate.h"
+
+#define MS 1000000LL
+
+static void near(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance))
+        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
+}
+
+typedef double (*signal_fn)(double t_s);
+
+static double ramp(double t)
+{
+    return 10 + 3 * t;
+}
+static double sine(double t)
+{
+    return 100 + 50 * sin(2 * M_PI * t);
+}
+static double square(double t)
+{
+    return fmod(t, 2) < 1 ? 300 : 60;
+}
+
+/* Samples at `period_s` with jitter, up to ~10 s. */
+static struct integrator run(signal_fn signal, double period_s, double jitter)
+{
+    struct integrator in = {.period_s = period_s};
+    srand(3);
+    for (double t = 0; t <= 10 + period_s / 2; t += period_s) {
+        double at =
+            t + (t > 0 && t < 10 - period_s / 2 ? jitter * period_s * (rand() / (double)RAND_MAX - 0.5) : 0);
+        integrate_power(&in, (int64_t)llround(at * 1e9), true, signal(at));
+    }
+    return in;
+}
+
+static void test_a_ramp_is_exact(void **state)
+{
+    (void)state;
+    struct integrator in = run(ramp, 0.1, 0.8);
+    near(in.joules, 10 * 10 + 1.5 * 100, 1e-6);
+    near(in.covered_s, 10, 1e-6);
+}
+
+static void test_a_sine_converges_with_the_square_of_the_period(void **state)
+{
+    (void)state;
+    struct integrator coarse = run(sine, 0.04, 0), fine = run(sine, 0.02, 0);
+    near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid is exact */
+    struct integrator part = {.period_s = 0.01};
+    for (int i = 0; i <= 25; i++)
+        integrate_power(&part, i * 10 * MS, true, sine(i * 0.01));
+    near(part.joules, 25 + 50 / (2 * M_PI), 0.03);
+    near(fine.joules, 1000, 1e-6);
+}
+
+static void test_a_square_wave_within_its_own_error(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 20; k++) {
+        struct integrator in = run(square, 0.013 + 0.003 * k, 0.5);
+        double truth = 5 * 300 + 5 * 60, error = in.joules - truth * in.covered_s / 10;
+        assert_true(fabs(error) < 4 * sqrt(in.variance) + 1);
+    }
+}
+
+static void test_duplicates_are_one_sample(void **state)
+{
+    (void)state;
+    struct integrator once = {.period_s = 0.1}, often = {.period_s = 0.1};
+    for (int ms = 0; ms <= 10000; ms += 10) {
+        double watts = 100 + 20 * (ms / 100 % 7) + 0.001 * (ms / 100); /* no two readings alike */
+        if (ms % 100 == 0)
+            integrate_power(&once, ms * MS, true, watts);
+        integrate_power(&often, ms * MS, false, watts);
+    }
+    near(often.joules, once.joules, 1e-9);
+    assert_true(often.duplicates > 800);
+}
+
+static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 0.1};
+    for (int ms = 0; ms <= 10000; ms += 10)
+        integrate_power(&in, ms * MS, false, 250);
+    near(in.joules, 2500, 25);
+    near(in.covered_s, 10, 0.1);
+    near(in.joules / in.covered_s, 250, 1e-9);
+}
+
+static void test_gaps_are_not_bridged(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 0.1};
+    for (int ms = 0; ms <= 10000; ms += 100)
+        if (ms <= 4000 || ms >= 7000)
+            integrate_power(&in, ms * MS, true, 50);
+    near(in.joules, 350, 1e-9);
+    near(in.covered_s, 7, 1e-9);
+    assert_true(in.gaps == 1);
+}
+
+static void test_nonsense_is_rejected(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 0.1, .max_watts = 1000};
+    assert_true(integrate_power(&in, 0, true, 100));
+    assert_false(integrate_power(&in, 100 * MS, true, NAN));
+    assert_false(integrate_power(&in, 100 * MS, true, -1));
+    assert_false(integrate_power(&in, 100 * MS, true, 4294967.295));
+    assert_false(integrate_power(&in, 100 * MS, true, INFINITY));
+    assert_true(integrate_power(&in, 100 * MS, true, 100));
+    near(in.joules, 10, 1e-9);
+    assert_true(in.rejected == 4);
+    assert_false(integrate_power(&in, 50 * MS, true, 100)); /* out of order */
+}
+
+static void test_plain_sum(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 0.001};
+    for (int i = 1; i <= 1000; i++)
+        integrate_energy(&in, i * MS, 0.0005);
+    near(in.joules, 0.5, 1e-12);
+    near(in.covered_s, 1, 1e-9);
+}
+
+static void test_a_trailing_average_speaks_for_the_past(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 0.1, .lag_s = 0.5};
+    integrate_power(&in, 1000 * MS, true, 100);
+    assert_true(in.last_ns == 500 * MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_ramp_is_exact),
+        cmocka_unit_test(test_a_sine_converges_with_the_square_of_the_period),
+        cmocka_unit_test(test_a_square_wave_within_its_own_error),
+        cmocka_unit_test(test_duplicates_are_one_sample),
+        cmocka_unit_test(test_a_steady_reading_is_no_duplicate_for_ever),
+        cmocka_unit_test(test_gaps_are_not_bridged),
+        cmocka_unit_test(test_nonsense_is_rejected),
+        cmocka_unit_test(test_plain_sum),
+        cmocka_unit_test(test_a_trailing_average_speaks_for_the_past),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
