@@ -1,0 +1,384 @@
+/* base/thread.c - see thread.h.
+ *
+ * A loop lives on the stack of its caller. Workers join it under the lock while it is open, take chunks from one
+ * atomic counter, and leave under the lock; the caller closes it and waits for those who joined.
+ * Newcomers: a worker that wakes after the loop was closed finds none and sleeps again. The caller never waits for it,
+ * which is what makes small loops cheap.
+ */
+#include "base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/error.h"
+
+struct loop {
+    parallel_fn fn;
+    void *context;
+    size_t count, grain, chunks;
+    atomic_size_t next; /* the first chunk that nobody has taken */
+};
+
+struct worker {
+    struct pool *pool;
+    struct worker *previous; /* the one with the next lower index */
+    unsigned index;          /* 1 .. width-1 */
+    unsigned seen;           /* pool->posted when it last looked */
+    pthread_t thread;
+};
+
+struct pool {
+    atomic_flag busy; /* held for a loop or a resize; nobody waits for it */
+    int64_t spin_ns;
+    unsigned *cpus;
+    size_t cpu_count;
+    unsigned forks; /* of this process when the pool was made */
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    struct worker *last;     /* written by the holder of `busy` */
+    unsigned width;          /* written under lock; workers from this index on leave */
+    struct loop *loop;       /* under lock: open for workers to join, or NULL */
+    _Atomic unsigned posted; /* written under lock: counts loops and resizes, so that spinners see them */
+    _Atomic unsigned active; /* written under lock: workers inside a loop */
+};
+
+/* How many forks made this process from the first that used a pool. The threads of a pool stay with the parent. */
+static unsigned fork_count;
+
+static void count_fork(void)
+{
+    fork_count++;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Looks at `variable` until it is no longer `value`, without the lock and for spin_ns at most. */
+static void spin_while(struct pool *pool, const _Atomic unsigned *variable, unsigned value)
+{
+    if (pool->spin_ns <= 0)
+        return;
+    pthread_mutex_unlock(&pool->lock);
+    int64_t end_ns = now_ns() + pool->spin_ns;
+    do {
+        for (int i = 0; i < 32 && atomic_load_explicit(variable, memory_order_relaxed) == value; i++)
+            relax();
+    } while (atomic_load_explicit(variable, memory_order_relaxed) == value && now_ns() < end_ns);
+    pthread_mutex_lock(&pool->lock);
+}
+
+static void run_chunk(const struct loop *loop, size_t chunk, unsigned worker)
+{
+    size_t begin = chunk * loop->grain;
+    size_t left = loop->count - begin;
+    loop->fn(loop->context, begin, begin + (left < loop->grain ? left : loop->grain), worker);
+}
+
+static void run_shared(struct loop *loop, unsigned worker)
+{
+    size_t chunk;
+    while ((chunk = atomic_fetch_add_explicit(&loop->next, 1, memory_order_relaxed)) < loop->chunks)
+        run_chunk(loop, chunk, worker);
+}
+
+/* Under the lock: the loop that was joined, or NULL when this worker is to leave. */
+static struct loop *wait_for_loop(struct worker *self)
+{
+    struct pool *pool = self->pool;
+    while (self->index < pool->width) {
+        if (pool->posted == self->seen) {
+            spin_while(pool, &pool->posted, self->seen);
+            while (pool->posted == self->seen)
+                pthread_cond_wait(&pool->work, &pool->lock);
+        }
+        self->seen = pool->posted; /* each loop is joined once */
+        if (pool->loop) {
+            pool->active++;
+            return pool->loop;
+        }
+    }
+    return NULL;
+}
+
+static void *work(void *argument)
+{
+    struct worker *self = argument;
+    struct pool *pool = self->pool;
+    struct loop *loop;
+    pthread_mutex_lock(&pool->lock);
+    while ((loop = wait_for_loop(self)) != NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        run_shared(loop, self->index);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->active == 0)
+            pthread_cond_signal(&pool->done);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Signals go to the program's own threads, but for a thread's own faults, which a crash handler wants to see. */
+static void block_signals(sigset_t *out_before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, out_before);
+}
+
+/* Returns an errno value. */
+static int start_thread(struct worker *worker)
+{
+    struct pool *pool = worker->pool;
+    pthread_attr_t attributes;
+    int problem = pthread_attr_init(&attributes);
+    if (problem)
+        return problem;
+    if (pool->cpu_count) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(pool->cpus[worker->index % pool->cpu_count], &set);
+        problem = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    }
+    if (!problem) {
+        sigset_t before;
+        block_signals(&before);
+        problem = pthread_create(&worker->thread, &attributes, work, worker);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    return problem;
+}
+
+static void set_width(struct pool *pool, unsigned width)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->width = width;
+    pool->posted++;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static joule_status add_worker(struct pool *pool, joule_error *out_error)
+{
+    unsigned index = pool->width;
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for worker %u of a thread pool", index);
+    set_width(pool, index + 1);
+    *worker = (struct worker){.pool = pool, .previous = pool->last, .index = index, .seen = pool->posted};
+    int problem = start_thread(worker);
+    if (problem) {
+        free(worker);
+        set_width(pool, index);
+        if (problem == EINVAL && pool->cpu_count)
+            return error_set(out_error, JOULE_INVALID, "CPU %u is not allowed to this process",
+                             pool->cpus[index % pool->cpu_count]);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot start thread %u of a pool: %s", index,
+                         strerror(problem));
+    }
+    char name[16];
+    snprintf(name, sizeof name, "pool-%u", index);
+    pthread_setname_np(worker->thread, name);
+    pool->last = worker;
+    return JOULE_OK;
+}
+
+static void remove_workers(struct pool *pool, unsigned width)
+{
+    set_width(pool, width);
+    while (pool->last && pool->last->index >= width) {
+        struct worker *worker = pool->last;
+        pthread_join(worker->thread, NULL);
+        pool->last = worker->previous;
+        free(worker);
+    }
+}
+
+static unsigned allowed_cpus(void)
+{
+    cpu_set_t set;
+    long count =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > POOL_MAX_WIDTH ? POOL_MAX_WIDTH : (unsigned)count;
+}
+
+static joule_status change_width(struct pool *pool, unsigned width, joule_error *out_error)
+{
+    if (width > POOL_MAX_WIDTH)
+        return error_set(out_error, JOULE_INVALID, "a pool of %u threads is wider than %d", width,
+                         POOL_MAX_WIDTH);
+    if (width == 0)
+        width = allowed_cpus();
+    if (width < pool->width)
+        remove_workers(pool, width);
+    joule_status status = JOULE_OK;
+    while (status == JOULE_OK && pool->width < width)
+        status = add_worker(pool, out_error);
+    return status;
+}
+
+static bool copy_cpus(struct pool *pool, const struct pool_options *options)
+{
+    pool->cpus = calloc(options->cpu_count, sizeof *pool->cpus);
+    if (!pool->cpus)
+        return false;
+    memcpy(pool->cpus, options->cpus, options->cpu_count * sizeof *pool->cpus);
+    pool->cpu_count = options->cpu_count;
+    return true;
+}
+
+joule_status pool_create(const struct pool_options *options, struct pool **out_pool, joule_error *out_error)
+{
+    static const struct pool_options defaults;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    if (!options)
+        options = &defaults;
+    for (size_t i = 0; options->cpus && i < options->cpu_count; i++)
+        if (options->cpus[i] >= CPU_SETSIZE)
+            return error_set(out_error, JOULE_INVALID, "there is no CPU %u", options->cpus[i]);
+
+    struct pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a thread pool");
+    atomic_flag_clear(&pool->busy);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    pool->spin_ns = options->spin_ns;
+    pool->forks = fork_count;
+    pool->width = 1;
+    joule_status status = JOULE_OK;
+    if (options->cpus && options->cpu_count && !copy_cpus(pool, options))
+        status = error_set(out_error, JOULE_NO_MEMORY, "no memory for a list of CPUs");
+    if (status == JOULE_OK)
+        status = change_width(pool, options->width, out_error);
+    if (status != JOULE_OK) {
+        pool_free(pool);
+        return status;
+    }
+    *out_pool = pool;
+    return JOULE_OK;
+}
+
+void pool_free(struct pool *pool)
+{
+    if (!pool)
+        return;
+    if (pool->forks == fork_count) {
+        remove_workers(pool, 1);
+        pthread_cond_destroy(&pool->done);
+        pthread_cond_destroy(&pool->work);
+        pthread_mutex_destroy(&pool->lock);
+    }
+    while (pool->last) { /* in a child: threads that only the parent has */
+        struct worker *worker = pool->last;
+        pool->last = worker->previous;
+        free(worker);
+    }
+    free(pool->cpus);
+    free(pool);
+}
+
+joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_error)
+{
+    if (pool->forks != fork_count)
+        return error_set(out_error, JOULE_STALE,
+                         "a thread pool from before fork cannot be resized; make a new one");
+    if (atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire))
+        return error_set(out_error, JOULE_PENDING, "the thread pool is running a loop; resize it afterwards");
+    joule_status status = change_width(pool, width, out_error);
+    atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+    return status;
+}
+
+unsigned pool_width(struct pool *pool)
+{
+    if (pool->forks != fork_count)
+        return 1;
+    pthread_mutex_lock(&pool->lock);
+    unsigned width = pool->width;
+    pthread_mutex_unlock(&pool->lock);
+    return width;
+}
+
+/* Wakes no more workers than there are chunks beside the caller's first. */
+static void open_loop(struct pool *pool, struct loop *loop)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->loop = loop;
+    pool->posted++;
+    pthread_mutex_unlock(&pool->lock);
+    size_t helpers = loop->chunks - 1;
+    if (helpers >= pool->width - 1)
+        pthread_cond_broadcast(&pool->work);
+    else
+        while (helpers--)
+            pthread_cond_signal(&pool->work);
+}
+
+static void close_loop(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->loop = NULL;
+    unsigned active;
+    while ((active = pool->active) != 0) {
+        spin_while(pool, &pool->active, active);
+        while (pool->active)
+            pthread_cond_wait(&pool->done, &pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context)
+{
+    if (count == 0)
+        return;
+    if (grain == 0)
+        grain = 1;
+    struct loop loop = {.fn = fn, .context = context, .count = count, .grain = grain};
+    loop.chunks = (count - 1) / grain + 1;
+
+    bool is_alone = loop.chunks == 1 || !pool || pool->forks != fork_count ||
+                    atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire);
+    if (is_alone) {
+        for (size_t chunk = 0; chunk < loop.chunks; chunk++)
+            run_chunk(&loop, chunk, 0);
+        return;
+    }
+    if (pool->width > 1)
+        open_loop(pool, &loop);
+    run_shared(&loop, 0);
+    if (pool->width > 1)
+        close_loop(pool);
+    atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+}
