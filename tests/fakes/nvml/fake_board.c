@@ -1,0 +1,156 @@
+/* tests/fakes/nvml/fake_board.c - the script's text, and the physics of the boards. See fake_board.h. */
+#include "fake_board.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t offset;
+    double initial;
+} script_keys[] = {
+#define KEY(name, initial)                                                                                   \
+    {                                                                                                        \
+#name, offsetof(struct fake_board, name), initial                                                    \
+    }
+    KEY(watts, 90),
+    KEY(peak_watts, 400),
+    KEY(period_ms, 1000),
+    KEY(duty, 0),
+    KEY(memory_watts, 25),
+    KEY(module_watts, 0),
+    KEY(update_ms, 20),
+    KEY(ring_ms, 20),
+    KEY(energy, 1),
+    KEY(power, 1),
+    KEY(fields, 1),
+    KEY(average_field, 1),
+    KEY(instant_field, 1),
+    KEY(scoped_energy_field, 1),
+    KEY(gpm, 1),
+    KEY(architecture, 9),
+    KEY(major, 9),
+    KEY(minor, 0),
+    KEY(mig, 0),
+    KEY(denied, 0),
+    KEY(limit_watts, 700),
+    KEY(celsius, 41),
+    KEY(memory_celsius, 55),
+    KEY(processes, 1),
+    KEY(uninitialized_at_ms, -1),
+    KEY(lost_at_ms, -1),
+    KEY(reset_at_ms, -1),
+    KEY(transient_at_ms, -1),
+    KEY(block_at_ms, -1),
+    KEY(block_s, 30),
+#undef KEY
+};
+#define KEY_COUNT (sizeof script_keys / sizeof script_keys[0])
+
+static double *key_value(struct fake_board *board, size_t key)
+{
+    return (double *)((char *)board + script_keys[key].offset);
+}
+
+static void set_defaults(struct fake_script *script)
+{
+    *script = (struct fake_script){.board_count = 1};
+    for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++) {
+        script->boards[b].index = b;
+        script->boards[b].part = -1;
+        for (size_t key = 0; key < KEY_COUNT; key++)
+            *key_value(&script->boards[b], key) = script_keys[key].initial;
+    }
+}
+
+static bool set_key(struct fake_script *script, const char *name, double value)
+{
+    unsigned first = 0, last = FAKE_MOST_BOARDS - 1;
+    if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_BOARDS && name[1] == '.') {
+        first = last = (unsigned)(name[0] - '0');
+        name += 2;
+    }
+    if (strcmp(name, "boards") == 0)
+        script->board_count = value < FAKE_MOST_BOARDS ? (unsigned)value : FAKE_MOST_BOARDS;
+    else if (strcmp(name, "init_code") == 0)
+        script->init_code = value;
+    else if (strcmp(name, "ring_monotonic") == 0)
+        script->ring_monotonic = value;
+    else {
+        size_t key = 0;
+        while (key < KEY_COUNT && strcmp(script_keys[key].name, name) != 0)
+            key++;
+        if (key == KEY_COUNT)
+            return false;
+        for (unsigned b = first; b <= last; b++)
+            *key_value(&script->boards[b], key) = value;
+    }
+    return true;
+}
+
+bool fake_script_parse(struct fake_script *script, const char *text)
+{
+    bool all_known = true;
+    set_defaults(script);
+    while (*text != '\0') {
+        char name[64] = "";
+        text += strspn(text, "; \t\n");
+        size_t length = strcspn(text, "=; \t\n");
+        if (length > 0 && length < sizeof name && text[length] == '=') {
+            memcpy(name, text, length);
+            all_known &= set_key(script, name, strtod(text + length + 1, NULL));
+        } else if (length > 0) {
+            all_known = false;
+        }
+        text += strcspn(text, "; \t\n");
+    }
+    for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++) {
+        for (int part = 0; part < FAKE_MOST_PARTS; part++) {
+            script->parts[b][part] = script->boards[b];
+            script->parts[b][part].part = part;
+        }
+    }
+    return all_known;
+}
+
+double fake_power(const struct fake_board *board, double time_s)
+{
+    double phase = fmod(time_s * 1e3, board->period_ms) / board->period_ms;
+    return phase < board->duty ? board->peak_watts : board->watts;
+}
+
+double fake_joules(const struct fake_board *board, double time_s)
+{
+    double periods = time_s * 1e3 / board->period_ms;
+    double whole = floor(periods);
+    double high = whole * board->duty + fmin(periods - whole, board->duty); /* periods spent at the peak */
+    return (board->watts * periods + (board->peak_watts - board->watts) * high) * board->period_ms / 1e3;
+}
+
+static double last_update_s(const struct fake_board *board, double time_s)
+{
+    double update_s = board->update_ms / 1e3;
+    return floor(time_s / update_s) * update_s;
+}
+
+double fake_counter_joules(const struct fake_board *board, double time_s)
+{
+    return fake_joules(board, last_update_s(board, time_s));
+}
+
+static double mean_watts(const struct fake_board *board, double end_s, double length_s)
+{
+    return (fake_joules(board, end_s) - fake_joules(board, end_s - length_s)) / length_s;
+}
+
+double fake_instant_watts(const struct fake_board *board, double time_s)
+{
+    return mean_watts(board, last_update_s(board, time_s), board->update_ms / 4e3);
+}
+
+double fake_average_watts(const struct fake_board *board, double time_s)
+{
+    return mean_watts(board, last_update_s(board, time_s), 1.0);
+}
