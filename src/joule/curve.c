@@ -88,20 +88,69 @@ static double segment_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* Standard deviation of power from segment to segment around segment i, from successive differences. */
-static double scatter_watts(const struct curve *curve, size_t i)
+/* How power behaves around segment i, from the changes between neighbouring segments. */
+struct texture {
+    double scatter_watts; /* standard deviation of a segment's mean power */
+    double white;         /* 1: independent from segment to segment; 0: it wanders */
+};
+
+static double squared(double x)
 {
-    double sum = 0, own = segment_watts(curve, i);
-    int terms = 0;
-    size_t first = i >= 4 ? i - 4 : 0;
-    for (size_t k = first; k < i + 4 && k + 2 < curve->count; k++) {
+    return x * x;
+}
+
+#define NEIGHBOURS 12
+
+/* Half the variance of the change from segment k to the next that late stamps alone would make. */
+static double stamp_variance(const struct curve *curve, size_t k, double watts)
+{
+    const struct curve_point *p = &curve->points[k];
+    double first = 1 / seconds(p[0].time_ns, p[1].time_ns), second = 1 / seconds(p[1].time_ns, p[2].time_ns);
+    return squared(watts) / 2 *
+           (squared(p[0].time_sd_s * first) + squared(p[1].time_sd_s * (first + second)) +
+            squared(p[2].time_sd_s * second));
+}
+
+static struct texture texture_at(const struct curve *curve, size_t i)
+{
+    double squares = 0, products = 0, stamps = 0, previous = NAN, own = segment_watts(curve, i);
+    int terms = 0, pairs = 0;
+    for (size_t k = i >= NEIGHBOURS ? i - NEIGHBOURS : 0; k < i + NEIGHBOURS && k + 2 < curve->count; k++) {
         double change = segment_watts(curve, k + 1) - segment_watts(curve, k);
-        if (!isnan(change)) {
-            sum += change * change / 2;
-            terms++;
+        if (isnan(change)) {
+            previous = NAN;
+            continue;
         }
+        squares += squared(change) / 2;
+        stamps += stamp_variance(curve, k, own);
+        terms++;
+        if (!isnan(previous)) {
+            products += change * previous / 2;
+            pairs++;
+        }
+        previous = change;
     }
-    return terms ? sqrt(sum / terms) : PRIOR_SCATTER * (isnan(own) ? 0 : own);
+    struct texture t = {PRIOR_SCATTER * (isnan(own) ? 0 : own), 1};
+    if (terms == 0)
+        return t;
+    /* The stamps' part is counted as an error of the stamps. A variance from few terms is itself uncertain: 3/n widens
+     * the interval about as a t distribution would. */
+    t.scatter_watts = sqrt(fmax(0, squares - stamps) / terms * (1 + 3.0 / terms));
+    if (pairs && squares > 0) { /* correlation of changes: -1/2 when independent, +1/4 for a random walk */
+        double correlation = (products / pairs) / (squares / terms);
+        t.white = squared(fmin(1, fmax(0, (0.25 - correlation) / 0.75)));
+    }
+    return t;
+}
+
+/* Variance in J^2 of the energy at a part f of segment i, by linear interpolation: a Brownian bridge where power is
+ * white, an integrated one where it wanders. */
+static double bridge_variance(const struct curve *curve, size_t i, double f)
+{
+    struct texture t = texture_at(curve, i);
+    double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
+    double shape = f * (1 - f);
+    return squared(t.scatter_watts * length_s) * (t.white * shape + (1 - t.white) * shape * shape);
 }
 
 /* A point on the curve that was not sampled. */
@@ -110,11 +159,6 @@ struct edge {
     double variance; /* of this edge's own */
     bool after_last;
 };
-
-static double squared(double x)
-{
-    return x * x;
-}
 
 static struct edge edge_at_point(const struct curve_point *p, double watts)
 {
@@ -137,7 +181,7 @@ static struct edge edge_between(const struct curve *curve, size_t i, int64_t tim
     if (isnan(watts))
         return e;
     e.variance = squared((1 - f) * watts * a->time_sd_s) + squared(f * watts * b->time_sd_s) +
-                 f * (1 - f) * squared(scatter_watts(curve, i) * length_s);
+                 bridge_variance(curve, i, f);
     return e;
 }
 
@@ -155,7 +199,7 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     double beyond_s = seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns);
     e.joules += watts * beyond_s;
     e.covered_s += beyond_s;
-    e.variance += squared(scatter_watts(curve, last - 1) * beyond_s);
+    e.variance += squared(texture_at(curve, last - 1).scatter_watts * beyond_s);
     return e;
 }
 

@@ -23,13 +23,26 @@ static bool is_duplicate(const struct integrator *in, double elapsed_s, bool exa
     return elapsed_s <= 0 || (watts == in->last_watts && elapsed_s < MAX_DUPLICATE_PERIODS * in->period_s);
 }
 
-/* Variance that a step of the trapezoid brings: what happened between two samples is not known. A sensor that follows
- * power leaves a Brownian bridge between its samples (area variance d^2 t^2 / 12, with d the change); one that looks at
- * a part of each period gives samples that scatter by themselves (each half weight on both sides: d^2 t^2 / 2). */
-static double step_variance(const struct integrator *in, double change_watts, double elapsed_s)
+/* How much of the scatter between readings is noise of its own, 1, and how much is power that wanders, 0. Changes between
+ * independent readings alternate (correlation -1/2); those of a wandering level do not (0). */
+static double whiteness(struct integrator *in, double change)
 {
-    double area = change_watts * elapsed_s;
-    return area * area / (in->samples_part ? 2 : 12);
+    const double weight = 1.0 / 16;
+    in->change_square += weight * (change * change - in->change_square);
+    in->change_product += weight * (change * in->last_change - in->change_product);
+    in->last_change = change;
+    if (in->change_square <= 0)
+        return 0;
+    return fmin(1, fmax(0, -2 * in->change_product / in->change_square));
+}
+
+/* Variance that a step brings: what happened while the sensor did not look. If power wanders, a Brownian bridge between
+ * the samples (area variance d^2 t^2 / 12, with d the change); if readings scatter by themselves, d^2 t^2 / 2. A stamp
+ * that is off by s moves the change, not the level: d^2 s^2. */
+static double step_variance(struct integrator *in, double change, double elapsed_s)
+{
+    double area = change * elapsed_s, white = whiteness(in, change), moved = change * in->stamp_sd_s;
+    return area * area * (1 - in->seen) * (white / 2 + (1 - white) / 12) + moved * moved;
 }
 
 static void restart(struct integrator *in, int64_t time_ns, double watts)
@@ -50,7 +63,9 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
 {
     if (!is_acceptable(in, watts, in->max_watts))
         return false;
-    time_ns -= (int64_t)(in->lag_s * 1e9);
+    bool is_mean = in->seen >= 1;
+    if (!is_mean)
+        time_ns -= (int64_t)(in->lag_s * 1e9);
     if (!in->primed) {
         restart(in, time_ns, watts);
         in->samples++;
@@ -68,15 +83,16 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
         return true;
     }
     learn(in, elapsed_s);
-    in->joules += 0.5 * (watts + in->last_watts) * elapsed_s;
+    in->joules += (is_mean ? watts : 0.5 * (watts + in->last_watts)) * elapsed_s;
     in->covered_s += elapsed_s;
     in->variance += step_variance(in, watts - in->last_watts, elapsed_s);
     restart(in, time_ns, watts);
     return true;
 }
 
-bool integrate_energy(struct integrator *in, int64_t time_ns, double joules)
+bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules)
 {
+    (void)exact_time;
     double elapsed_s = in->primed ? (double)(time_ns - in->last_ns) * 1e-9 : in->period_s;
     if (elapsed_s <= 0) {
         in->duplicates++;

@@ -14,15 +14,18 @@
 struct integrator {
     /* set by the owner */
     double period_s;   /* the sensor's update period, > 0; learned when `learn_period` */
-    bool learn_period; /* shrink or grow period_s towards the spacing of distinct readings */
-    bool samples_part; /* the sensor looks at a part of each period only: noise is white, not smooth */
-    double lag_s;      /* a reading speaks for this long before its stamp (half of a trailing average) */
+    bool learn_period; /* follow the spacing of distinct readings */
+    double seen;       /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
+                          period is exact; 0: an instant; between: the rest of the period is unseen */
+    double lag_s;      /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
     double max_watts;  /* readings above are rejected; <= 0: no limit */
+    double stamp_sd_s; /* standard error of the next reading's time */
     /* kept by integrate_* */
     bool primed;
     int64_t last_ns;
-    double last_watts;
-    double joules, covered_s, variance; /* totals; variance in J^2 */
+    double last_watts, last_change;
+    double change_square, change_product; /* running means of d^2 and of d times the d before, d the change in watts */
+    double joules, covered_s, variance;   /* totals; variance in J^2 */
     uint64_t samples, duplicates, gaps, rejected;
 };
 
@@ -31,8 +34,9 @@ struct integrator {
  * must come in order of time; others are dropped. True when the totals moved. */
 bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
-/* Takes `joules` that a meter says were used in the period ending at time_ns. */
-bool integrate_energy(struct integrator *in, int64_t time_ns, double joules);
+/* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether
+ * or not its time is exact. */
+bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules);
 
 /* Marks a gap: the next reading starts anew. */
 void integrate_break(struct integrator *in);

@@ -9,8 +9,10 @@
 #include "base/string.h"
 #include "joule/engine.h"
 
-#define NS_PER_S         1000000000LL
-#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+#define NS_PER_S   1000000000LL
+#define SUSPEND_NS (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+/* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
+#define TICK_JITTER      1.04
 #define STACK_BYTES      (256 * 1024)
 #define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries are not frugal */
 
@@ -40,7 +42,7 @@ static void answered(struct channel *ch, int64_t time_ns)
 static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
                                         int64_t width_ns)
 {
-    double late_s = ch->counter.tick_s;
+    double late_s = TICK_JITTER * ch->counter.tick_s;
     if (previous_ns)
         late_s = fmin(late_s, (double)(time_ns - previous_ns) * 1e-9);
     late_s = fmax(late_s, 0);
@@ -74,15 +76,25 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
     curve_append(&ch->curve, point);
 }
 
-static void put_integrated(struct channel *ch, int64_t time_ns)
+/* Without the sensor's own stamp a new value appeared at some time since the reading before. */
+static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
+{
+    double late_s = ch->integrator.period_s;
+    if (ch->read_ns)
+        late_s = fmin(late_s, (double)(now_ns - ch->read_ns) * 1e-9);
+    *out_sd_s = late_s / sqrt(12);
+    return now_ns - (int64_t)(late_s / 2 * 1e9);
+}
+
+static void put_integrated(struct channel *ch, int64_t now_ns)
 {
     const struct integrator *in = &ch->integrator;
     struct curve_point point = {
         .time_ns = in->last_ns, .joules = in->joules, .covered_s = in->covered_s, .variance = in->variance};
-    answered(ch, time_ns);
     if (in->joules > 0)
         ch->moved = true;
     curve_append(&ch->curve, point);
+    answered(ch, now_ns);
 }
 
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
@@ -97,27 +109,31 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
     pthread_mutex_unlock(&sink->lane->lock);
 }
 
+typedef bool (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time, double value);
+
+static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns, double value,
+                       integrate_fn integrate)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    ch->integrator.stamp_sd_s = 0;
+    int64_t time_ns = sensor_ns ? sensor_ns : noticed_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
+    if (integrate(&ch->integrator, time_ns, sensor_ns != 0, value))
+        put_integrated(ch, now_ns);
+    else
+        answered(ch, now_ns);
+    ch->gauge = value;
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
-    int64_t now_ns = sink_now(sink), time_ns = sensor_ns ? sensor_ns : now_ns;
-    pthread_mutex_lock(&sink->lane->lock);
-    if (integrate_power(&channel->integrator, time_ns, sensor_ns != 0, watts))
-        put_integrated(channel, now_ns);
-    else
-        answered(channel, now_ns);
-    channel->gauge = watts;
-    pthread_mutex_unlock(&sink->lane->lock);
+    put_sample(sink, channel, sensor_ns, watts, integrate_power);
 }
 
 void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
 {
-    int64_t now_ns = sink_now(sink), time_ns = sensor_ns ? sensor_ns : now_ns;
-    pthread_mutex_lock(&sink->lane->lock);
-    if (integrate_energy(&channel->integrator, time_ns, joules))
-        put_integrated(channel, now_ns);
-    else
-        answered(channel, now_ns);
-    pthread_mutex_unlock(&sink->lane->lock);
+    put_sample(sink, channel, sensor_ns, joules, integrate_energy);
 }
 
 void sink_gauge(struct sink *sink, struct channel *channel, double value)

@@ -130,7 +130,7 @@ static void test_plain_sum(void **state)
     (void)state;
     struct integrator in = {.period_s = 0.001};
     for (int i = 1; i <= 1000; i++)
-        integrate_energy(&in, i * MS, 0.0005);
+        integrate_energy(&in, i * MS, true, 0.0005);
     near(in.joules, 0.5, 1e-12);
     near(in.covered_s, 1, 1e-9);
 }

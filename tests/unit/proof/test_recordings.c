@@ -69,7 +69,7 @@ static double sum_of_window(const char *trace, double begin_s, double end_s)
         float microjoules;
         memcpy(&microjoules, bytes + 5 + 4 * i, 4);
         int64_t end_ns = (int64_t)llround((double)(i + 1) / rate * 1e9);
-        if (integrate_energy(&in, end_ns, microjoules * 1e-6))
+        if (integrate_energy(&in, end_ns, true, microjoules * 1e-6))
             curve_append(&curve, (struct curve_point){
                                      .time_ns = in.last_ns, .joules = in.joules, .covered_s = in.covered_s});
     }
