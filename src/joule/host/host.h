@@ -60,7 +60,8 @@ struct joule_host *host_real(void);
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
  *   cpuid               lines "leaf subleaf eax ebx ecx edx" (hex)
  *   env                 lines "NAME=value"
- *   errors              lines "path ERRNAME": that path answers so (EACCES, EPERM, EIO, ENODATA, ENXIO, EINVAL)
+ *   errors              lines "path ERRNAME": that path answers so (EACCES, EPERM, EIO, ENODATA, ENXIO, EINVAL ...);
+ *                       events and registers are meant by /perf/TYPE/CONFIG/CPU and /dev/cpu/N/msr
  * Clocks are the real ones. NULL when root is no folder. Closed by ops->close. */
 struct joule_host *host_tree_open(const char *root);
 
@@ -70,6 +71,8 @@ struct joule_host *host_tree_open(const char *root);
 typedef ssize_t (*script_file_fn)(void *context, int64_t time_ns, char *buffer, size_t size);
 typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_value);
 
+/* Virtual time begins at 1 s. Folders are there while a path lies below them; an error answers open where a kernel's
+ * would (EACCES, ENXIO ...) and read otherwise (EIO, ENODATA, EINVAL). */
 struct joule_host *host_script_open(void);
 void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* never back */
 void host_script_suspend(struct joule_host *host, int64_t duration_ns);   /* BOOTTIME and REALTIME jump ahead */

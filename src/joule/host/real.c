@@ -1,0 +1,215 @@
+/* joule/host/real.c - the machine this runs on.
+ *
+ * Owns the system calls behind host.h; every handle is a file descriptor. Keeps no state.
+ * Newcomers: files of sysfs and procfs are made anew when read from offset 0, so a handle is read with pread, and
+ * once: a short read is the end of such a file.
+ */
+#include "joule/host/host.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+#include "joule/host/path.h"
+
+static int64_t real_clock_ns(struct joule_host *host, clockid_t clock)
+{
+    (void)host;
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0)
+        return 0;
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int real_open_file(struct joule_host *host, const char *path)
+{
+    (void)host;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd >= 0 ? fd : -errno;
+}
+
+static ssize_t read_at(int fd, char *buffer, size_t size, off_t offset)
+{
+    ssize_t count;
+    do
+        count = pread(fd, buffer, size, offset);
+    while (count < 0 && errno == EINTR);
+    return count >= 0 ? count : -errno;
+}
+
+static ssize_t real_read_handle(struct joule_host *host, int handle, char *buffer, size_t size)
+{
+    (void)host;
+    ssize_t count = read_at(handle, buffer, size - 1, 0);
+    if (count >= 0)
+        buffer[count] = '\0';
+    return count;
+}
+
+static void real_close_handle(struct joule_host *host, int handle)
+{
+    (void)host;
+    close(handle);
+}
+
+/* Files with many records, such as cgroup.procs, come a page at a time: here all of it is read. */
+static ssize_t real_read_file(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    int fd = real_open_file(host, path);
+    if (fd < 0)
+        return fd;
+    size_t length = 0;
+    ssize_t count;
+    while ((count = read_at(fd, buffer + length, size - 1 - length, (off_t)length)) > 0)
+        length += (size_t)count;
+    close(fd);
+    buffer[length] = '\0';
+    return count < 0 ? count : (ssize_t)length;
+}
+
+static int is_real_name(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static ssize_t real_list(struct joule_host *host, const char *path, struct arena *arena, char ***out_names)
+{
+    (void)host;
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_real_name, by_bytes);
+    if (count < 0)
+        return -errno;
+    char **names = arena_alloc(arena, sizeof *names * ((size_t)count + 1));
+    bool ok = names != NULL;
+    for (int i = 0; i < count; i++) {
+        ok = ok && (names[i] = arena_copy(arena, entries[i]->d_name, sizeof entries[i]->d_name)) != NULL;
+        free(entries[i]);
+    }
+    free(entries);
+    *out_names = names;
+    return ok ? count : -ENOMEM;
+}
+
+static ssize_t real_read_link(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    (void)host;
+    ssize_t length = readlink(path, buffer, size - 1);
+    if (length < 0)
+        return -errno;
+    buffer[length] = '\0';
+    return length;
+}
+
+static int real_open_register(struct joule_host *host, unsigned cpu)
+{
+    char path[HOST_PATH_MAX];
+    path_of_registers(cpu, path);
+    return real_open_file(host, path);
+}
+
+static int real_read_register(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value)
+{
+    (void)host;
+    ssize_t count = read_at(handle, (char *)out_value, sizeof *out_value, (off_t)address);
+    if (count < 0)
+        return (int)count;
+    return count == (ssize_t)sizeof *out_value ? 0 : -EIO;
+}
+
+/* Everything but type, config and CPU must stay 0: the energy PMUs refuse exclusion bits and sampling. */
+static int real_open_perf(struct joule_host *host, const struct host_perf_event *event)
+{
+    (void)host;
+    struct perf_event_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.size = sizeof attr;
+    attr.type = event->type;
+    attr.config = event->config;
+    long fd = syscall(SYS_perf_event_open, &attr, -1, event->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd >= 0 ? (int)fd : -errno;
+}
+
+static int real_read_perf(struct joule_host *host, int handle, uint64_t *out_value)
+{
+    (void)host;
+    ssize_t count;
+    do
+        count = read(handle, out_value, sizeof *out_value);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return -errno;
+    return count == (ssize_t)sizeof *out_value ? 0 : -EIO;
+}
+
+static void *real_open_library(struct joule_host *host, const char *name)
+{
+    (void)host;
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *real_library_symbol(struct joule_host *host, void *library, const char *name)
+{
+    (void)host;
+    return dlsym(library, name);
+}
+
+static bool real_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, uint32_t out_registers[4])
+{
+    (void)host;
+#if defined(__x86_64__) || defined(__i386__)
+    return __get_cpuid_count(leaf, subleaf, &out_registers[0], &out_registers[1], &out_registers[2],
+                             &out_registers[3]) != 0;
+#else
+    (void)leaf, (void)subleaf, (void)out_registers;
+    return false;
+#endif
+}
+
+static const char *real_env(struct joule_host *host, const char *name)
+{
+    (void)host;
+    return secure_getenv(name);
+}
+
+static void real_close(struct joule_host *host)
+{
+    (void)host;
+}
+
+struct joule_host *host_real(void)
+{
+    static const struct host_ops ops = {
+        .name = "real",
+        .clock_ns = real_clock_ns,
+        .read_file = real_read_file,
+        .list = real_list,
+        .read_link = real_read_link,
+        .open_file = real_open_file,
+        .read_handle = real_read_handle,
+        .open_register = real_open_register,
+        .read_register = real_read_register,
+        .open_perf = real_open_perf,
+        .read_perf = real_read_perf,
+        .close_handle = real_close_handle,
+        .open_library = real_open_library,
+        .library_symbol = real_library_symbol,
+        .cpuid = real_cpuid,
+        .env = real_env,
+        .close = real_close,
+    };
+    static struct joule_host host = {&ops};
+    return &host;
+}

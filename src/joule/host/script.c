@@ -1,0 +1,467 @@
+/* joule/host/script.c - a machine that a test writes, in virtual time.
+ *
+ * Owns one table from names to what answers there: files, links, errors, registers, events, environment, CPUID and
+ * libraries. A handle is an index into the table, or for registers REGISTERS plus the CPU.
+ * Newcomers: folders are not registered: one exists while any path lies below it. Entries are never removed, only
+ * emptied, so that handles stay good when a file changes or goes away. Not thread-safe.
+ */
+#include "joule/host/host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/host/path.h"
+
+#define REGISTERS (1 << 24)
+#define BEGIN_NS  INT64_C(1000000000) /* so that a stamp of 0 is never a real one */
+#define REALTIME_0_NS                                                                                        \
+    INT64_C(1767225600000000000) /* 2026-01-01 00:00 UTC, when the virtual machine came up */
+
+enum entry_kind {
+    ENTRY_GONE,
+    ENTRY_FILE,
+    ENTRY_TEXT,
+    ENTRY_ERROR,
+    ENTRY_LINK,
+    ENTRY_VALUE,
+    ENTRY_CPUID,
+    ENTRY_LIBRARY
+};
+
+struct entry {
+    const char *name;
+    enum entry_kind kind;
+    void *context;
+    size_t count; /* of symbols */
+    union {
+        script_file_fn file;
+        script_value_fn value;
+        const char *text; /* content or target */
+        int errno_value;
+        uint32_t registers[4];
+        const struct script_symbol *symbols;
+    };
+};
+
+struct script {
+    struct joule_host host;
+    struct arena arena;
+    struct entry **entries;
+    size_t count, capacity;
+    int64_t time_ns, suspended_ns;
+};
+
+static struct script *script_of(struct joule_host *host)
+{
+    return (struct script *)host;
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------- */
+
+/* Index of the entry with this very name, or -1. */
+static int find(const struct script *script, const char *name)
+{
+    for (size_t i = 0; i < script->count; i++)
+        if (strcmp(script->entries[i]->name, name) == 0 && script->entries[i]->kind != ENTRY_GONE)
+            return (int)i;
+    return -1;
+}
+
+static struct entry *append(struct script *script, const char *name)
+{
+    if (script->count == script->capacity) {
+        size_t capacity = script->capacity ? 2 * script->capacity : 64;
+        struct entry **entries = realloc(script->entries, capacity * sizeof *entries);
+        if (!entries)
+            return NULL;
+        script->entries = entries;
+        script->capacity = capacity;
+    }
+    struct entry *entry = arena_alloc(&script->arena, sizeof *entry);
+    if (!entry || !(entry->name = arena_copy(&script->arena, name, strlen(name))))
+        return NULL;
+    return script->entries[script->count++] = entry;
+}
+
+static ssize_t link_target(void *context, const char *path, char *buffer, size_t size)
+{
+    const struct script *script = context;
+    int i = find(script, path);
+    if (i < 0 || script->entries[i]->kind != ENTRY_LINK)
+        return -EINVAL;
+    string_copy(buffer, size, script->entries[i]->text);
+    return (ssize_t)strlen(buffer);
+}
+
+/* Makes the entry `name` stand for `content`; a path goes where the links registered so far lead. */
+static bool put(struct joule_host *host, const char *name, struct entry content)
+{
+    struct script *script = script_of(host);
+    char path[HOST_PATH_MAX];
+    if (name[0] == '/' && path_resolve(name, false, link_target, script, path) == 0)
+        name = path;
+    struct entry *entry = NULL;
+    for (size_t i = 0; i < script->count && !entry; i++)
+        if (strcmp(script->entries[i]->name, name) == 0)
+            entry = script->entries[i];
+    if (!entry && !(entry = append(script, name)))
+        return false;
+    content.name = entry->name;
+    *entry = content;
+    return true;
+}
+
+/* Whether an entry lies below the folder; *out_child: the rest of its name. */
+static bool is_below(const struct entry *entry, const char *folder, const char **out_child)
+{
+    size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    if (entry->kind == ENTRY_GONE || strncmp(entry->name, folder, length) != 0 || entry->name[length] != '/')
+        return false;
+    *out_child = entry->name + length + 1;
+    return true;
+}
+
+static bool is_folder(const struct script *script, const char *path)
+{
+    const char *child;
+    for (size_t i = 0; i < script->count; i++)
+        if (is_below(script->entries[i], path, &child))
+            return true;
+    return false;
+}
+
+/* The entry that a path leads to, or -errno. */
+static int locate(const struct script *script, const char *path)
+{
+    char resolved[HOST_PATH_MAX];
+    int rc = path_resolve(path, true, link_target, (void *)script, resolved);
+    if (rc != 0)
+        return rc;
+    int i = find(script, resolved);
+    if (i >= 0)
+        return i;
+    return is_folder(script, resolved) ? -EISDIR : -ENOENT;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static int64_t script_clock_ns(struct joule_host *host, clockid_t clock)
+{
+    const struct script *script = script_of(host);
+    switch (clock) {
+    case CLOCK_BOOTTIME:
+        return script->time_ns + script->suspended_ns;
+    case CLOCK_REALTIME:
+        return REALTIME_0_NS + script->time_ns + script->suspended_ns;
+    case CLOCK_THREAD_CPUTIME_ID:
+    case CLOCK_PROCESS_CPUTIME_ID:
+        return 0; /* work takes no time here */
+    default:
+        return script->time_ns;
+    }
+}
+
+static ssize_t script_read_handle(struct joule_host *host, int handle, char *buffer, size_t size)
+{
+    const struct script *script = script_of(host);
+    const struct entry *entry = script->entries[handle];
+    buffer[0] = '\0';
+    switch (entry->kind) {
+    case ENTRY_ERROR:
+        return -entry->errno_value;
+    case ENTRY_TEXT:
+        string_copy(buffer, size, entry->text);
+        return (ssize_t)strlen(buffer);
+    case ENTRY_FILE: {
+        ssize_t length = entry->file(entry->context, script->time_ns, buffer, size);
+        buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
+        return length < (ssize_t)size ? length : (ssize_t)size - 1;
+    }
+    default:
+        return -ENODEV; /* gone, as a device that was unplugged */
+    }
+}
+
+static int script_open_file(struct joule_host *host, const char *path)
+{
+    const struct script *script = script_of(host);
+    int i = locate(script, path);
+    if (i < 0)
+        return i;
+    const struct entry *entry = script->entries[i];
+    if (entry->kind == ENTRY_ERROR && path_errno_is_of_open(entry->errno_value))
+        return -entry->errno_value;
+    return i;
+}
+
+static ssize_t script_read_file(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    int handle = script_open_file(host, path);
+    return handle < 0 ? handle : script_read_handle(host, handle, buffer, size);
+}
+
+static ssize_t script_read_link(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    char resolved[HOST_PATH_MAX];
+    int rc = path_resolve(path, false, link_target, script_of(host), resolved);
+    if (rc != 0)
+        return rc;
+    bool exists = find(script_of(host), resolved) >= 0 || is_folder(script_of(host), resolved);
+    return exists ? link_target(script_of(host), resolved, buffer, size) : -ENOENT;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static ssize_t script_list(struct joule_host *host, const char *path, struct arena *arena, char ***out_names)
+{
+    const struct script *script = script_of(host);
+    char folder[HOST_PATH_MAX];
+    int rc = path_resolve(path, true, link_target, script_of(host), folder);
+    if (rc != 0)
+        return rc;
+    int self = find(script, folder);
+    if (self >= 0 && script->entries[self]->kind == ENTRY_ERROR)
+        return -script->entries[self]->errno_value;
+    if (!is_folder(script, folder))
+        return self >= 0 ? -ENOTDIR : -ENOENT;
+    char **names = arena_alloc(arena, sizeof *names * (script->count + 1));
+    size_t count = 0, unique = 0;
+    const char *child;
+    for (size_t i = 0; names && i < script->count; i++)
+        if (is_below(script->entries[i], folder, &child) &&
+            !(names[count++] = arena_copy(arena, child, strcspn(child, "/"))))
+            return -ENOMEM;
+    if (!names)
+        return -ENOMEM;
+    qsort(names, count, sizeof *names, by_bytes);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(names[i], names[unique - 1]) != 0)
+            names[unique++] = names[i];
+    *out_names = names;
+    return (ssize_t)unique;
+}
+
+/* --- registers and events ----------------------------------------------------------------------------------- */
+
+static void register_name(unsigned cpu, uint32_t address, char out_name[HOST_PATH_MAX])
+{
+    snprintf(out_name, HOST_PATH_MAX, "/dev/cpu/%u/msr/%" PRIx32, cpu, address);
+}
+
+/* A CPU with registers looks like a folder; an error in its place is what open() says. */
+static int script_open_register(struct joule_host *host, unsigned cpu)
+{
+    char path[HOST_PATH_MAX];
+    path_of_registers(cpu, path);
+    int i = script_open_file(host, path);
+    return i == -EISDIR ? REGISTERS + (int)cpu : i >= 0 ? -EINVAL : i;
+}
+
+static int read_value(const struct script *script, int index, uint64_t *out_value)
+{
+    const struct entry *entry = index >= 0 ? script->entries[index] : NULL;
+    if (!entry || entry->kind != ENTRY_VALUE)
+        return -EIO;
+    return entry->value(entry->context, script->time_ns, out_value);
+}
+
+static int script_read_register(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value)
+{
+    char name[HOST_PATH_MAX];
+    register_name((unsigned)(handle - REGISTERS), address, name);
+    return read_value(script_of(host), find(script_of(host), name), out_value);
+}
+
+static int script_open_perf(struct joule_host *host, const struct host_perf_event *event)
+{
+    char path[HOST_PATH_MAX];
+    path_of_perf(event, path);
+    int i = find(script_of(host), path);
+    if (i < 0)
+        return -ENOENT;
+    const struct entry *entry = script_of(host)->entries[i];
+    return entry->kind == ENTRY_ERROR ? -entry->errno_value : i;
+}
+
+static int script_read_perf(struct joule_host *host, int handle, uint64_t *out_value)
+{
+    return read_value(script_of(host), handle, out_value);
+}
+
+static void script_close_handle(struct joule_host *host, int handle)
+{
+    (void)host, (void)handle;
+}
+
+/* --- libraries, CPUID, environment: names that do not begin with a slash ------------------------------------ */
+
+static const struct entry *look_up(struct joule_host *host, const char *kind, const char *name)
+{
+    char key[HOST_PATH_MAX];
+    snprintf(key, sizeof key, "%s/%s", kind, name);
+    int i = find(script_of(host), key);
+    return i >= 0 ? script_of(host)->entries[i] : NULL;
+}
+
+static void *script_open_library(struct joule_host *host, const char *name)
+{
+    return (void *)look_up(host, "library", name);
+}
+
+static void *script_library_symbol(struct joule_host *host, void *library, const char *name)
+{
+    (void)host;
+    const struct entry *entry = library;
+    for (size_t i = 0; i < entry->count; i++)
+        if (strcmp(entry->symbols[i].name, name) == 0)
+            return entry->symbols[i].address;
+    return NULL;
+}
+
+static const char *script_env(struct joule_host *host, const char *name)
+{
+    const struct entry *entry = look_up(host, "env", name);
+    return entry ? entry->text : NULL;
+}
+
+static void cpuid_name(uint32_t leaf, uint32_t subleaf, char out_name[32])
+{
+    snprintf(out_name, 32, "%" PRIx32 ".%" PRIx32, leaf, subleaf);
+}
+
+static bool script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, uint32_t out_registers[4])
+{
+    char name[32];
+    cpuid_name(leaf, subleaf, name);
+    const struct entry *entry = look_up(host, "cpuid", name);
+    if (entry)
+        memcpy(out_registers, entry->registers, sizeof entry->registers);
+    return entry != NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+static void script_close(struct joule_host *host)
+{
+    free(script_of(host)->entries);
+    arena_free(&script_of(host)->arena);
+    free(host);
+}
+
+static const struct host_ops script_ops = {
+    .name = "script",
+    .is_virtual = true,
+    .clock_ns = script_clock_ns,
+    .read_file = script_read_file,
+    .list = script_list,
+    .read_link = script_read_link,
+    .open_file = script_open_file,
+    .read_handle = script_read_handle,
+    .open_register = script_open_register,
+    .read_register = script_read_register,
+    .open_perf = script_open_perf,
+    .read_perf = script_read_perf,
+    .close_handle = script_close_handle,
+    .open_library = script_open_library,
+    .library_symbol = script_library_symbol,
+    .cpuid = script_cpuid,
+    .env = script_env,
+    .close = script_close,
+};
+
+struct joule_host *host_script_open(void)
+{
+    struct script *script = calloc(1, sizeof *script);
+    if (!script)
+        return NULL;
+    script->host.ops = &script_ops;
+    script->time_ns = BEGIN_NS;
+    return &script->host;
+}
+
+void host_script_set_time(struct joule_host *host, int64_t monotonic_ns)
+{
+    if (monotonic_ns > script_of(host)->time_ns)
+        script_of(host)->time_ns = monotonic_ns;
+}
+
+void host_script_suspend(struct joule_host *host, int64_t duration_ns)
+{
+    script_of(host)->suspended_ns += duration_ns;
+}
+
+bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context)
+{
+    return put(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
+}
+
+/* An entry that holds a copy of `text`, or is gone when there is none. */
+static bool put_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
+{
+    struct entry entry = {.kind = text ? kind : ENTRY_GONE};
+    if (text && !(entry.text = arena_copy(&script_of(host)->arena, text, strlen(text))))
+        return false;
+    return put(host, name, entry);
+}
+
+bool host_script_text(struct joule_host *host, const char *path, const char *text)
+{
+    return put_text(host, path, ENTRY_TEXT, text);
+}
+
+bool host_script_link(struct joule_host *host, const char *path, const char *target)
+{
+    return put_text(host, path, ENTRY_LINK, target);
+}
+
+bool host_script_error(struct joule_host *host, const char *path, int errno_value)
+{
+    return put(host, path, (struct entry){.kind = ENTRY_ERROR, .errno_value = errno_value});
+}
+
+bool host_script_register(struct joule_host *host, unsigned cpu, uint32_t address, script_value_fn read,
+                          void *context)
+{
+    char name[HOST_PATH_MAX];
+    register_name(cpu, address, name);
+    return put(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
+}
+
+bool host_script_perf(struct joule_host *host, const struct host_perf_event *event, script_value_fn read,
+                      void *context)
+{
+    char name[HOST_PATH_MAX];
+    path_of_perf(event, name);
+    return put(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
+}
+
+bool host_script_env(struct joule_host *host, const char *name, const char *value)
+{
+    char key[HOST_PATH_MAX];
+    snprintf(key, sizeof key, "env/%s", name);
+    return put_text(host, key, ENTRY_TEXT, value);
+}
+
+bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4])
+{
+    char name[32], key[HOST_PATH_MAX];
+    cpuid_name(leaf, subleaf, name);
+    snprintf(key, sizeof key, "cpuid/%s", name);
+    struct entry entry = {.kind = ENTRY_CPUID};
+    memcpy(entry.registers, registers, sizeof entry.registers);
+    return put(host, key, entry);
+}
+
+bool host_script_library(struct joule_host *host, const char *name, const struct script_symbol *symbols,
+                         size_t count)
+{
+    char key[HOST_PATH_MAX];
+    snprintf(key, sizeof key, "library/%s", name);
+    return put(host, key, (struct entry){.kind = ENTRY_LIBRARY, .count = count, .symbols = symbols});
+}

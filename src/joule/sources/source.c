@@ -1,0 +1,73 @@
+/* joule/sources/source.c - what every source needs: a new channel, its own state, small files as values. */
+#include "joule/sources/source.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+
+#define MAX_WATTS 5000 /* of any single device, generous */
+
+/* The list of channels grows by doubling; the arena keeps the old ones until close. */
+static bool reserve_channel(struct source *source)
+{
+    size_t count = source->channel_count;
+    if (count && (count & (count - 1)) != 0)
+        return true;
+    struct channel **channels =
+        arena_alloc(&source->arena, sizeof(struct channel *) * (count ? 2 * count : 1));
+    if (!channels)
+        return false;
+    if (count)
+        memcpy(channels, source->channels, count * sizeof *channels);
+    source->channels = channels;
+    return true;
+}
+
+struct channel *source_add_channel(struct source *source)
+{
+    if (!reserve_channel(source))
+        return NULL;
+    struct channel *channel = arena_alloc(&source->arena, sizeof *channel);
+    if (!channel)
+        return NULL;
+    joule_domain *info = &channel->info;
+    info->struct_size = sizeof *info;
+    info->id = info->parent = info->device_index = -1;
+    info->reading = JOULE_READING_ENERGY;
+    info->cls = JOULE_CLASS_MEASURED;
+    info->tier = source->ops->tier;
+    info->update_period_s = NAN;
+    string_copy(info->source, sizeof info->source, source->ops->name);
+    string_copy(info->measurement, sizeof info->measurement, source->ops->measurement);
+    channel->gauge = NAN;
+    channel->counter.max_watts = channel->integrator.max_watts = MAX_WATTS;
+    source->channels[source->channel_count++] = channel;
+    return channel;
+}
+
+joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
+{
+    va_list arguments;
+    va_start(arguments, remedy);
+    vsnprintf(source->remedy, sizeof source->remedy, remedy, arguments);
+    va_end(arguments);
+    return source->state = status;
+}
+
+bool source_read_text(struct source *source, const char *path, char *buffer, size_t size)
+{
+    if (source->host->ops->read_file(source->host, path, buffer, size) < 0)
+        return false;
+    const char *text = string_trim(buffer);
+    memmove(buffer, text, strlen(text) + 1);
+    return true;
+}
+
+bool source_read_u64(struct source *source, const char *path, uint64_t *out_value)
+{
+    char text[64];
+    return source_read_text(source, path, text, sizeof text) && string_to_u64(text, 10, out_value);
+}
