@@ -33,7 +33,9 @@ static bool load(struct probe *probe)
         fprintf(stderr, "probe: the library lacks its basic functions\n");
         return false;
     }
+    int64_t begin_us = now_us();
     nvml_return got = probe->api.Init_v2();
+    probe->init_us = now_us() - begin_us;
     if (got == NVML_SUCCESS)
         got = probe->api.DeviceGetHandleByIndex_v2(0, &probe->device);
     if (got != NVML_SUCCESS)
@@ -169,7 +171,12 @@ int main(int argc, char **argv)
     probe.phases =
         create(argv[1], "phases.csv", "phase,begin_us,end_us,begin_mj,end_mj,realtime_less_monotonic_us\n");
     fclose(create(argv[1], "edges.csv", "phase,edge,time_us\n"));
+    fprintf(probe.facts, "Init_v2: %lld us\n", (long long)probe.init_us);
     run_plan(&probe, argv[1], argv[2], scale != NULL ? atof(scale) : 1);
+    int64_t begin_us = now_us();
+    if (HAS(&probe, Shutdown))
+        probe.api.Shutdown();
+    fprintf(probe.facts, "Shutdown: %lld us\n", (long long)(now_us() - begin_us));
     fflush(NULL);
     return 0;
 }

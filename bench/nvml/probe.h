@@ -15,12 +15,13 @@
 struct probe {
     struct nvml_api api;
     nvml_device device;
-    FILE *facts;   /* facts.txt: one "name: value" a line */
-    FILE *latency; /* latency.csv */
-    FILE *polls;   /* polls.csv: each change of a polled value */
-    FILE *ring;    /* ring.csv: the driver's own samples */
-    FILE *gpm;     /* gpm.csv */
-    FILE *phases;  /* phases.csv: what ran when, and the energy counter at both ends */
+    int64_t init_us; /* how long Init_v2 took */
+    FILE *facts;     /* facts.txt: one "name: value" a line */
+    FILE *latency;   /* latency.csv */
+    FILE *polls;     /* polls.csv: each change of a polled value */
+    FILE *ring;      /* ring.csv: the driver's own samples */
+    FILE *gpm;       /* gpm.csv */
+    FILE *phases;    /* phases.csv: what ran when, and the energy counter at both ends */
 };
 
 static inline int64_t clock_us(clockid_t clock)
