@@ -19,6 +19,7 @@
 struct collector; /* collector.h */
 struct session;   /* session.h */
 struct budget_list;
+struct recorder; /* record.h */
 
 struct joule_meter {
     struct joule_host *host;
@@ -39,6 +40,7 @@ struct joule_meter {
     struct session *session;      /* rings of regions; never NULL */
     struct collector *collector;  /* joins them; NULL in a descendant of a session */
     struct budget_list *budgets;
+    struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
 };
 
 /* Which domains make up a total over a window. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/engine.h"
+#include "joule/record.h"
 
 #define NS_PER_S         1000000000LL
 #define DEFAULT_PERIOD_S 0.1
@@ -253,8 +254,12 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
 
 void meter_after_read(joule_meter *meter, struct lane *lane)
 {
-    (void)meter;
-    (void)lane;
+    if (lane != meter->lanes[0])
+        return;
+    pthread_mutex_lock(&meter->lock);
+    if (meter->recorder)
+        recorder_take(meter->recorder);
+    pthread_mutex_unlock(&meter->lock);
 }
 
 void meter_tick(joule_meter *meter)

@@ -1,0 +1,450 @@
+/* joule/record_read.c - reading a record; see record.h.
+ *
+ * Owns the parser, which trusts no number in the file, and the meter that stands still.
+ * Newcomers: a damaged block ends the reading; what came before it stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/record.h"
+#include "joule/record_format.h"
+
+#define MAX_FILE_BYTES (1LL << 32)
+#define MAX_REGIONS    (1u << 24)
+
+/* --- bytes -------------------------------------------------------------------------------------------------- */
+
+/* Reads on; past the end every number is 0 and `bad` is set. */
+struct reader {
+    const uint8_t *bytes;
+    size_t length, at;
+    bool bad;
+};
+
+static uint64_t get_number(struct reader *in, size_t width)
+{
+    if (width > in->length - in->at) {
+        in->bad = true;
+        in->at = in->length;
+        return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < width; i++)
+        value |= (uint64_t)in->bytes[in->at + i] << 8 * i;
+    in->at += width;
+    return value;
+}
+
+static uint32_t get_u32(struct reader *in)
+{
+    return (uint32_t)get_number(in, 4);
+}
+
+static int64_t get_i64(struct reader *in)
+{
+    return (int64_t)get_number(in, 8);
+}
+
+static double get_double(struct reader *in)
+{
+    uint64_t bits = get_number(in, 8);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Finite and not negative, or the block is bad. */
+static double get_amount(struct reader *in)
+{
+    double value = get_double(in);
+    if (!(value >= 0 && value < 1e30)) {
+        in->bad = true;
+        return 0;
+    }
+    return value;
+}
+
+static void get_text(struct reader *in, char *out, size_t size)
+{
+    size_t length = get_number(in, 2);
+    out[0] = '\0';
+    if (length > in->length - in->at) {
+        in->bad = true;
+        return;
+    }
+    size_t kept = length < size ? length : size - 1;
+    for (size_t i = 0; i < kept; i++) /* a text may not end early or hold control characters */
+        out[i] = in->bytes[in->at + i] >= 0x20 ? (char)in->bytes[in->at + i] : '?';
+    out[kept] = '\0';
+    in->at += length;
+}
+
+/* --- a machine that stands still ----------------------------------------------------------------------------- */
+
+struct still_host {
+    struct joule_host host;
+    int64_t monotonic_ns, realtime_offset_ns;
+};
+
+static int64_t still_clock(struct joule_host *host, clockid_t clock)
+{
+    struct still_host *still = (struct still_host *)host;
+    return still->monotonic_ns + (clock == CLOCK_REALTIME ? still->realtime_offset_ns : 0);
+}
+
+static void still_close(struct joule_host *host)
+{
+    free(host);
+}
+
+static const struct host_ops still_ops = {
+    .name = "record", .is_virtual = true, .clock_ns = still_clock, .close = still_close};
+
+static void read_nothing(struct source *source, struct sink *sink)
+{
+    (void)source;
+    (void)sink;
+}
+
+static const struct source_ops record_ops = {.name = "record", .measurement = "record", .read = read_nothing};
+
+static joule_meter *make_meter(void)
+{
+    joule_meter *meter = calloc(1, sizeof *meter);
+    struct still_host *still = calloc(1, sizeof *still);
+    if (!meter || !still) {
+        free(meter);
+        free(still);
+        return NULL;
+    }
+    still->host.ops = &still_ops;
+    meter->host = &still->host;
+    meter->owns_host = true;
+    meter->pid = getpid();
+    pthread_mutex_init(&meter->lock, NULL);
+    meter->lanes[0] = lane_create(meter, 0);
+    meter->lane_count = meter->lanes[0] ? 1 : 0;
+    if (!meter->lane_count || !lane_add(meter->lanes[0], &record_ops)) {
+        joule_close(meter);
+        return NULL;
+    }
+    return meter;
+}
+
+/* --- blocks -------------------------------------------------------------------------------------------------- */
+
+static void read_meta(struct reader *in, struct record *record)
+{
+    record->meter->begin_ns = record->begin_ns = get_i64(in);
+    record->end_ns = record->begin_ns;
+    record->meter->begin_realtime_ns = get_i64(in);
+    record->meter->period_s = get_amount(in);
+    get_text(in, record->program, sizeof record->program);
+    struct still_host *still = (struct still_host *)record->meter->host;
+    if (!in->bad)
+        still->realtime_offset_ns =
+            (int64_t)((uint64_t)record->meter->begin_realtime_ns - (uint64_t)record->begin_ns);
+}
+
+static struct channel *channel_of(struct record *record, uint32_t id)
+{
+    return id < atomic_load(&record->meter->channel_count) ? record->meter->channels[id].channel : NULL;
+}
+
+static void read_channel_texts(struct reader *in, struct channel *ch)
+{
+    joule_domain *d = &ch->info;
+    get_text(in, d->name, sizeof d->name);
+    get_text(in, d->label, sizeof d->label);
+    get_text(in, d->device, sizeof d->device);
+    get_text(in, d->source, sizeof d->source);
+    get_text(in, d->measurement, sizeof d->measurement);
+    get_text(in, d->vendor, sizeof d->vendor);
+    get_text(in, d->model, sizeof d->model);
+    get_text(in, d->uuid, sizeof d->uuid);
+    get_text(in, d->remedy, sizeof d->remedy);
+    get_text(in, ch->zone, sizeof ch->zone);
+    get_text(in, ch->parent_zone, sizeof ch->parent_zone);
+}
+
+/* A number that must lie in 0..last. */
+static uint32_t get_choice(struct reader *in, uint32_t last)
+{
+    uint32_t value = get_u32(in);
+    in->bad = in->bad || value > last;
+    return in->bad ? 0 : value;
+}
+
+static void read_channel(struct reader *in, struct record *record)
+{
+    joule_meter *meter = record->meter;
+    struct source *source = meter->lanes[0]->sources[0];
+    size_t count = atomic_load(&meter->channel_count);
+    if (get_u32(in) != count || count == METER_MAX_CHANNELS) {
+        in->bad = true;
+        return;
+    }
+    struct channel *ch = arena_alloc(&source->arena, sizeof *ch);
+    if (!ch) {
+        in->bad = true;
+        return;
+    }
+    ch->mode = get_choice(in, CHANNEL_GAUGE);
+    ch->info.scope = get_choice(in, JOULE_SCOPE_RAIL);
+    ch->info.reading = get_choice(in, JOULE_READING_UTILISATION);
+    ch->info.state = get_choice(in, JOULE_NO_MEMORY);
+    ch->info.cls = get_choice(in, JOULE_CLASS_ASSUMED);
+    ch->info.tier = get_choice(in, 3);
+    ch->info.device_index = (int32_t)get_u32(in);
+    ch->cause = get_u32(in);
+    ch->rank = get_u32(in);
+    ch->info.update_period_s = get_double(in);
+    ch->gain_sd = get_amount(in);
+    ch->counter.tick_s = ch->integrator.period_s = get_amount(in);
+    ch->counter.unit_joules = get_amount(in);
+    read_channel_texts(in, ch);
+    if (in->bad)
+        return;
+    ch->info.id = (int32_t)count;
+    curve_init(&ch->curve, 1u << 22);
+    meter->channels[count] = (struct meter_channel){ch, meter->lanes[0], source};
+    atomic_store(&meter->channel_count, count + 1);
+}
+
+static void note_time(struct record *record, int64_t time_ns)
+{
+    if (time_ns > record->end_ns)
+        record->end_ns = time_ns;
+}
+
+static void read_points(struct reader *in, struct record *record)
+{
+    struct channel *ch = channel_of(record, get_u32(in));
+    uint32_t count = get_u32(in);
+    if (!ch || ch->mode == CHANNEL_GAUGE || in->bad) {
+        in->bad = true;
+        return;
+    }
+    for (uint32_t i = 0; i < count && !in->bad; i++) {
+        struct curve_point p = {.time_ns = get_i64(in),
+                                .joules = get_amount(in),
+                                .covered_s = get_amount(in),
+                                .variance = get_amount(in),
+                                .time_sd_s = get_amount(in)};
+        const struct curve_point *last = ch->curve.count ? &ch->curve.points[ch->curve.count - 1] : NULL;
+        /* a curve grows and never falls */
+        in->bad =
+            in->bad || p.time_ns <= 0 ||
+            (last && (p.time_ns < last->time_ns || p.joules < last->joules || p.covered_s < last->covered_s));
+        if (in->bad || !curve_append(&ch->curve, p))
+            break;
+        ch->moved = ch->moved || p.joules > 0;
+        ch->read_ns = ch->curve.read_ns = p.time_ns;
+        note_time(record, p.time_ns);
+    }
+}
+
+static void read_gauges(struct reader *in, struct record *record)
+{
+    while (in->at < in->length && !in->bad) {
+        struct channel *ch = channel_of(record, get_u32(in));
+        int64_t time_ns = get_i64(in);
+        double value = get_double(in);
+        if (!ch || ch->mode != CHANNEL_GAUGE || in->bad || time_ns <= 0) {
+            in->bad = true;
+            return;
+        }
+        ch->gauge = value;
+        ch->read_ns = time_ns;
+        note_time(record, time_ns);
+    }
+}
+
+/* The index of a region's name, added if new; records hold few names. */
+static uint32_t name_index(struct record *record, const char *name)
+{
+    for (size_t i = 0; i < record->name_count; i++)
+        if (strcmp(record->names[i], name) == 0)
+            return (uint32_t)i;
+    void *names = realloc(record->names, (record->name_count + 1) * sizeof record->names[0]);
+    if (!names || record->name_count >= 4096)
+        return 0;
+    record->names = names;
+    string_copy(record->names[record->name_count], sizeof record->names[0], name);
+    return (uint32_t)record->name_count++;
+}
+
+static bool grow_regions(struct record *record)
+{
+    size_t n = record->region_count;
+    if (n >= MAX_REGIONS)
+        return false;
+    if (n & (n - 1)) /* room is a power of two */
+        return true;
+    void *regions = realloc(record->regions, (n ? 2 * n : 1) * sizeof *record->regions);
+    if (regions)
+        record->regions = regions;
+    return regions != NULL;
+}
+
+static void read_regions(struct reader *in, struct record *record)
+{
+    while (in->at < in->length && !in->bad) {
+        char name[48];
+        struct record_region region = {.begin_ns = (uint64_t)get_i64(in), .end_ns = (uint64_t)get_i64(in)};
+        region.thread = get_u32(in);
+        region.flags = get_u32(in);
+        get_text(in, name, sizeof name);
+        if (in->bad || region.begin_ns > region.end_ns || region.end_ns > INT64_MAX ||
+            !grow_regions(record)) {
+            in->bad = true;
+            return;
+        }
+        region.name = name_index(record, name);
+        record->regions[record->region_count++] = region;
+    }
+}
+
+static void read_block(uint32_t type, struct reader *in, struct record *record)
+{
+    switch (type) {
+    case RECORD_META:
+        read_meta(in, record);
+        break;
+    case RECORD_CHANNEL:
+        read_channel(in, record);
+        break;
+    case RECORD_POINTS:
+        read_points(in, record);
+        break;
+    case RECORD_GAUGE:
+        read_gauges(in, record);
+        break;
+    case RECORD_REGION:
+        read_regions(in, record);
+        break;
+    case RECORD_END:
+        note_time(record, get_i64(in));
+        record->is_whole = !in->bad;
+        break;
+    default: /* of a later version; skipped */
+        break;
+    }
+}
+
+/* True when the next block is whole; then *out_payload is its content. */
+static bool next_block(struct reader *file, uint32_t *out_type, struct reader *out_payload)
+{
+    if (file->length - file->at < RECORD_BLOCK_SIZE)
+        return false;
+    const uint8_t *head = file->bytes + file->at;
+    struct reader in = {head, RECORD_BLOCK_SIZE, 0, false};
+    *out_type = get_u32(&in);
+    uint32_t length = get_u32(&in), payload_crc = get_u32(&in), head_crc = get_u32(&in);
+    if (record_crc32(head, 12) != head_crc || length > RECORD_MAX_PAYLOAD ||
+        length > file->length - file->at - RECORD_BLOCK_SIZE)
+        return false;
+    const uint8_t *payload = head + RECORD_BLOCK_SIZE;
+    if (record_crc32(payload, length) != payload_crc)
+        return false;
+    *out_payload = (struct reader){payload, length, 0, false};
+    return true;
+}
+
+static joule_status read_header(struct reader *file, joule_error *out_error)
+{
+    if (file->length < RECORD_HEADER_SIZE || memcmp(file->bytes, RECORD_MAGIC, 8) != 0)
+        return error_set(out_error, JOULE_FAILED,
+                         "this is not a joule record; make one with: joule record -o FILE -- CMD");
+    file->at = 8;
+    uint32_t version = get_u32(file), size = get_u32(file);
+    if (version != RECORD_VERSION)
+        return error_set(
+            out_error, JOULE_UNSUPPORTED,
+            "the record has format version %u; this joule reads version %u: use the one that wrote it",
+            version, RECORD_VERSION);
+    if (size < RECORD_HEADER_SIZE || size > file->length)
+        return error_set(out_error, JOULE_FAILED, "the record's header is damaged");
+    file->at = size;
+    return JOULE_OK;
+}
+
+joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,
+                          joule_error *out_error)
+{
+    struct reader file = {bytes, length, 0, false}, payload;
+    *out_record = (struct record){0};
+    joule_status status = read_header(&file, out_error);
+    if (status != JOULE_OK)
+        return status;
+    uint32_t type;
+    if (!next_block(&file, &type, &payload) || type != RECORD_META)
+        return error_set(out_error, JOULE_FAILED, "the record ends before its first block: nothing was kept");
+    out_record->meter = make_meter();
+    if (!out_record->meter)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory to read the record");
+    while (next_block(&file, &type, &payload)) {
+        read_block(type, &payload, out_record);
+        if (payload.bad)
+            break;
+        file.at += RECORD_BLOCK_SIZE + payload.length;
+        if (type == RECORD_END)
+            break;
+    }
+    out_record->lost_bytes = file.length - file.at;
+    ((struct still_host *)out_record->meter->host)->monotonic_ns = out_record->end_ns;
+    return JOULE_OK;
+}
+
+static joule_status read_whole(int fd, const char *path, uint8_t **out_bytes, size_t *out_length,
+                               joule_error *error)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES)
+        return error_set(error, JOULE_FAILED, "%s is not a file of at most 4 GiB", path);
+    size_t size = (size_t)info.st_size, done = 0;
+    uint8_t *bytes = malloc(size ? size : 1);
+    if (!bytes)
+        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", size, path);
+    while (done < size) {
+        ssize_t n = read(fd, bytes + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    *out_bytes = bytes;
+    *out_length = done;
+    return JOULE_OK;
+}
+
+joule_status record_read(const char *path, struct record *out_record, joule_error *out_error)
+{
+    *out_record = (struct record){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    joule_status status = read_whole(fd, path, &bytes, &length, out_error);
+    close(fd);
+    if (status == JOULE_OK)
+        status = record_parse(bytes, length, out_record, out_error);
+    free(bytes);
+    return status;
+}
+
+void record_free(struct record *record)
+{
+    joule_close(record->meter);
+    free(record->regions);
+    free(record->names);
+    *record = (struct record){0};
+}
