@@ -88,6 +88,15 @@ static double segment_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
+/* Mean power around segment i. A single segment's own is too rough where stamps are late by much of its length. */
+static double local_watts(const struct curve *curve, size_t i)
+{
+    size_t first = i >= 2 ? i - 2 : 0, last = i + 3 < curve->count ? i + 3 : curve->count - 1;
+    const struct curve_point *a = &curve->points[first], *b = &curve->points[last];
+    double covered_s = b->covered_s - a->covered_s;
+    return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
+}
+
 /* How power behaves around segment i, from the changes between neighbouring segments. */
 struct texture {
     double scatter_watts; /* standard deviation of a segment's mean power */
@@ -113,7 +122,7 @@ static double stamp_variance(const struct curve *curve, size_t k, double watts)
 
 static struct texture texture_at(const struct curve *curve, size_t i)
 {
-    double squares = 0, products = 0, stamps = 0, previous = NAN, own = segment_watts(curve, i);
+    double squares = 0, products = 0, stamps = 0, previous = NAN, mean = local_watts(curve, i);
     int terms = 0, pairs = 0;
     for (size_t k = i >= NEIGHBOURS ? i - NEIGHBOURS : 0; k < i + NEIGHBOURS && k + 2 < curve->count; k++) {
         double change = segment_watts(curve, k + 1) - segment_watts(curve, k);
@@ -122,7 +131,7 @@ static struct texture texture_at(const struct curve *curve, size_t i)
             continue;
         }
         squares += squared(change) / 2;
-        stamps += stamp_variance(curve, k, own);
+        stamps += stamp_variance(curve, k, mean);
         terms++;
         if (!isnan(previous)) {
             products += change * previous / 2;
@@ -130,7 +139,7 @@ static struct texture texture_at(const struct curve *curve, size_t i)
         }
         previous = change;
     }
-    struct texture t = {PRIOR_SCATTER * (isnan(own) ? 0 : own), 1};
+    struct texture t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
     if (terms == 0)
         return t;
     /* The stamps' part is counted as an error of the stamps. A variance from few terms is itself uncertain: 3/n widens
@@ -172,7 +181,7 @@ static struct edge edge_between(const struct curve *curve, size_t i, int64_t tim
 {
     const struct curve_point *a = &curve->points[i], *b = a + 1;
     double length_s = seconds(a->time_ns, b->time_ns), f = seconds(a->time_ns, time_ns) / length_s;
-    double watts = segment_watts(curve, i);
+    double watts = local_watts(curve, i);
     struct edge e = {
         .joules = a->joules + f * (b->joules - a->joules),
         .covered_s = a->covered_s + f * (b->covered_s - a->covered_s),
@@ -207,11 +216,11 @@ static struct edge edge_at(const struct curve *curve, const struct curve_traits 
 {
     size_t i = find(curve, time_ns);
     if (i == curve->count) /* before the first point */
-        return edge_at_point(&curve->points[0], segment_watts(curve, 0));
+        return edge_at_point(&curve->points[0], local_watts(curve, 0));
     if (i == curve->count - 1 && time_ns > curve->points[i].time_ns)
         return edge_after(curve, traits, time_ns);
     if (time_ns == curve->points[i].time_ns)
-        return edge_at_point(&curve->points[i], segment_watts(curve, i ? i - 1 : 0));
+        return edge_at_point(&curve->points[i], local_watts(curve, i ? i - 1 : 0));
     return edge_between(curve, i, time_ns);
 }
 

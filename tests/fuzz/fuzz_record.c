@@ -1,0 +1,50 @@
+/* Any bytes as a record: no crash, no leak, and whatever is kept obeys the laws of a curve. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/record.h"
+#include "joule/record_format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void store_u32(uint8_t *at, uint32_t value)
+{
+    memcpy(at, &value, 4);
+}
+
+/* Mends the checksums, so that the fuzzer reaches the contents; an odd first byte leaves them as they are. */
+static void mend(uint8_t *bytes, size_t size)
+{
+    for (size_t at = RECORD_HEADER_SIZE; at + RECORD_BLOCK_SIZE <= size;) {
+        uint32_t length;
+        memcpy(&length, bytes + at + 4, 4);
+        if (length > size - at - RECORD_BLOCK_SIZE)
+            length = (uint32_t)(size - at - RECORD_BLOCK_SIZE);
+        store_u32(bytes + at + 4, length);
+        store_u32(bytes + at + 8, record_crc32(bytes + at + RECORD_BLOCK_SIZE, length));
+        store_u32(bytes + at + 12, record_crc32(bytes + at, 12));
+        at += RECORD_BLOCK_SIZE + length;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    uint8_t *copy = malloc(size);
+    memcpy(copy, data + 1, size - 1);
+    if (data[0] % 2 == 0)
+        mend(copy, size - 1);
+    struct record record;
+    if (record_parse(copy, size - 1, &record, NULL) == JOULE_OK) {
+        struct window w = meter_window(record.meter, JOULE_TOTAL, record.begin_ns, record.end_ns);
+        if (!isnan(w.joules.value) && w.joules.value < 0)
+            abort();
+        for (size_t i = 0; i < record.region_count; i++)
+            if (record.regions[i].name >= record.name_count)
+                abort();
+    }
+    record_free(&record);
+    free(copy);
+    return 0;
+}
