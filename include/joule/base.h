@@ -31,10 +31,10 @@ typedef enum joule_status {
     JOULE_DENIED = 2,      /* it exists, and this process may not read it */
     JOULE_UNSUPPORTED = 3, /* the driver or device says that it cannot do this */
     JOULE_FAILED = 4,      /* it should have worked: I/O error, lost device, time-out */
-    JOULE_STALE = 5,       /* the last good reading is too old to speak for now; or: a handle from before fork */
-    JOULE_PENDING = 6,     /* not known yet; ask again after the next reading */
-    JOULE_INVALID = 7,     /* an argument is out of its documented range */
-    JOULE_NO_MEMORY = 8,   /* memory or another fixed resource is used up */
+    JOULE_STALE = 5,   /* the last good reading is too old to speak for now; or: a handle from before fork */
+    JOULE_PENDING = 6, /* not known yet; ask again after the next reading */
+    JOULE_INVALID = 7, /* an argument is out of its documented range */
+    JOULE_NO_MEMORY = 8, /* memory or another fixed resource is used up */
 } joule_status;
 
 /* A message for a person: what failed, on what, and what to do about it. Owned by the caller; functions

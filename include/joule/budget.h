@@ -38,7 +38,7 @@ typedef struct joule_budget_options {
     double max_joules;    /* > 0; 0: no such limit */
     double max_watts;     /* mean over the last second; 0: no such limit */
     double max_temperature_rise_kelvin; /* over the hottest gauge at begin; 0: no such limit */
-    joule_budget_fn notify; /* may be NULL */
+    joule_budget_fn notify;             /* may be NULL */
     void *context;
 } joule_budget_options;
 
@@ -48,8 +48,8 @@ typedef struct joule_budget_result {
     uint32_t struct_size; /* set by the caller */
     joule_budget_status status;
     joule_quantity joules;
-    double probability;   /* P(within the joule budget); NaN: no such limit, or unknown */
-    double peak_watts;    /* NaN: unknown */
+    double probability;             /* P(within the joule budget); NaN: no such limit, or unknown */
+    double peak_watts;              /* NaN: unknown */
     double temperature_rise_kelvin; /* NaN: unknown */
     double overshoot_bound_joules;  /* most that could be used before a passed budget is noticed */
 } joule_budget_result;

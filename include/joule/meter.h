@@ -18,25 +18,26 @@ typedef struct joule_meter joule_meter;
 
 /* How to open a meter. Zero everything, set struct_size, then what should differ from the default. */
 typedef struct joule_options {
-    uint32_t struct_size;    /* sizeof(joule_options) */
-    uint32_t flags;          /* JOULE_OPEN_... */
-    double period_s;         /* sampling period, 0.001 to 60; 0: 0.1 s */
-    double wait_s;           /* how long joule_open waits for slow sources; 0: 0.25 s; negative: not at all */
-    const char *sources;     /* comma list of source names to use, "-name" to leave one out; NULL: all */
-    const char *root;        /* read a recorded machine below this folder instead of the real one; NULL: real */
+    uint32_t struct_size; /* sizeof(joule_options) */
+    uint32_t flags;       /* JOULE_OPEN_... */
+    double period_s;      /* sampling period, 0.001 to 60; 0: 0.1 s */
+    double wait_s;        /* how long joule_open waits for slow sources; 0: 0.25 s; negative: not at all */
+    const char *sources;  /* comma list of source names to use, "-name" to leave one out; NULL: all */
+    const char *root;     /* read a recorded machine below this folder instead of the real one; NULL: real */
 } joule_options;
 
 #define JOULE_OPEN_NO_SESSION 1u /* ignore JOULE_SESSION: measure here although a parent measures already */
 
 /* Ids that stand for sums and may be used wherever a domain id is asked for. */
 #define JOULE_TOTAL (-1) /* the outermost trusted domains that do not overlap */
-#define JOULE_CPU (-2)   /* those of them that are CPU packages and memory */
-#define JOULE_GPU (-3)   /* those of them that are GPUs and accelerators */
+#define JOULE_CPU   (-2) /* those of them that are CPU packages and memory */
+#define JOULE_GPU   (-3) /* those of them that are GPUs and accelerators */
 
 /* Opens a meter. `options` may be NULL. On success *out_meter is owned by the caller: joule_close. Works on any
  * machine: where there is no sensor the `estimated` source still answers, with class modelled.
  * JOULE_INVALID: an option is out of range. JOULE_NO_MEMORY: no memory or no thread. Any thread. */
-JOULE_API joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error);
+JOULE_API joule_status joule_open(const joule_options *options, joule_meter **out_meter,
+                                  joule_error *out_error);
 
 /* Stops sampling and frees the meter, within 1 s even if a vendor's library hangs. NULL is allowed. No other
  * thread may be using the meter. */

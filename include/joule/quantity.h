@@ -23,11 +23,11 @@ typedef enum joule_class {
 } joule_class;
 
 typedef struct joule_quantity {
-    double value;        /* best estimate, in the unit that the name of the holder gives; NaN: unknown */
-    double low;          /* 5 % point */
-    double high;         /* 95 % point */
-    joule_class cls;     /* evidence */
-    uint32_t reserved;   /* 0 */
+    double value;      /* best estimate, in the unit that the name of the holder gives; NaN: unknown */
+    double low;        /* 5 % point */
+    double high;       /* 95 % point */
+    joule_class cls;   /* evidence */
+    uint32_t reserved; /* 0 */
 } joule_quantity;
 
 /* "measured", "derived", "modelled", "assumed" or "none", in static storage. Any thread. */
@@ -43,10 +43,11 @@ JOULE_API double joule_confidence(joule_quantity q);
 
 /* What a text with a unit measures. */
 typedef enum joule_dimension {
-    JOULE_DIMENSION_ENERGY = 1,      /* joules: J or Wh, each with or without a prefix */
-    JOULE_DIMENSION_POWER = 2,       /* watts: W, with or without a prefix */
-    JOULE_DIMENSION_TIME = 3,        /* seconds: s with or without a prefix, min, h */
-    JOULE_DIMENSION_TEMPERATURE = 4, /* kelvin of difference: K with or without a prefix; C and degC, the same step */
+    JOULE_DIMENSION_ENERGY = 1, /* joules: J or Wh, each with or without a prefix */
+    JOULE_DIMENSION_POWER = 2,  /* watts: W, with or without a prefix */
+    JOULE_DIMENSION_TIME = 3,   /* seconds: s with or without a prefix, min, h */
+    JOULE_DIMENSION_TEMPERATURE =
+        4, /* kelvin of difference: K with or without a prefix; C and degC, the same step */
 } joule_dimension;
 
 /* Reads a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W"), independent of locale, into
@@ -60,7 +61,8 @@ JOULE_API joule_status joule_parse(const char *text, joule_dimension dimension, 
  * nearest), such as "50.0 uJ", "1.25 kJ", "-12 W" or "4500 s" (time and temperature have no prefix above 1);
  * "unknown" for NaN. What no prefix reaches is written as "1.00e-12 J". Like snprintf: returns the length needed,
  * writes at most `size` bytes with the terminator. Any thread. */
-JOULE_API size_t joule_format(double value, joule_dimension dimension, int digits, char *out_text, size_t size);
+JOULE_API size_t joule_format(double value, joule_dimension dimension, int digits, char *out_text,
+                              size_t size);
 
 #ifdef __cplusplus
 }

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Bits of a region's flags. Without a device bit a region claims every device. */
-#define JOULE_REGION_CPU 1u          /* claims CPU packages and memory */
-#define JOULE_REGION_GPU 2u          /* claims GPUs; calls the hook of joule_set_sync at both edges */
+#define JOULE_REGION_CPU          1u /* claims CPU packages and memory */
+#define JOULE_REGION_GPU          2u /* claims GPUs; calls the hook of joule_set_sync at both edges */
 #define JOULE_REGION_THREAD_OWNED 4u /* only the thread that began it may end it */
 
 /* A running or finished region. The caller owns it and may copy it; its address does not matter. */
@@ -79,7 +79,7 @@ typedef struct joule_span {
     /* The clock map: nanoseconds of CLOCK_MONOTONIC = offset_ns + scale_ns * foreign time. */
     double offset_ns;
     double scale_ns;
-    double error_ns;      /* standard error of a mapped stamp */
+    double error_ns; /* standard error of a mapped stamp */
 } joule_span;
 
 /* Adds a finished foreign span; it takes part in sharing like a region of a thread of its own. JOULE_INVALID:
@@ -94,10 +94,10 @@ JOULE_API void joule_set_sync(joule_sync_fn sync, void *context);
 
 /* What a call of joule_measure cost. */
 typedef struct joule_measurement {
-    uint32_t struct_size;  /* set by the caller to sizeof(joule_measurement) */
+    uint32_t struct_size; /* set by the caller to sizeof(joule_measurement) */
     uint32_t reserved;
     double duration_s;
-    double coverage;       /* 0 to 1 */
+    double coverage; /* 0 to 1 */
     joule_quantity cpu_joules;
     joule_quantity gpu_joules;
     joule_quantity total_joules;

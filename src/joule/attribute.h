@@ -24,10 +24,10 @@ const char *attribute_method_name(enum attribute_method method); /* "cgroup", "s
 
 struct attribution {
     enum attribute_method method;
-    double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */
+    double command_cpu_s;      /* CPU seconds of the command and its descendants; NaN: unknown */
     double machine_busy_cpu_s; /* of all CPUs over the same time; NaN: unknown */
-    double machine_cpu_s; /* CPUs times seconds; NaN: unknown */
-    double share;         /* command / busy, 0 to 1; NaN: unknown */
+    double machine_cpu_s;      /* CPUs times seconds; NaN: unknown */
+    double share;              /* command / busy, 0 to 1; NaN: unknown */
 };
 
 /* A command about to be measured. */

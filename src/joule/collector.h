@@ -18,7 +18,8 @@ void collector_advance(struct collector *collector, int64_t horizon_ns);
 /* Everything, also from threads that are gone, up to now: before a final report. */
 void collector_finish(struct collector *collector);
 /* As joule_region_result and joule_tag_result. */
-joule_status collector_region(struct collector *collector, const joule_region *region, joule_result *out_result);
+joule_status collector_region(struct collector *collector, const joule_region *region,
+                              joule_result *out_result);
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
 joule_status collector_add_span(struct collector *collector, const joule_span *span);
 /* Finished regions as a table, largest attributed energy first; at most `size` rows. The number of rows. */

@@ -18,7 +18,7 @@
 struct joule_host;
 
 struct host_perf_event {
-    uint32_t type;   /* of the PMU, from its `type` file */
+    uint32_t type; /* of the PMU, from its `type` file */
     uint64_t config;
     int cpu;
 };
@@ -75,9 +75,10 @@ typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_val
  * would (EACCES, ENXIO ...) and read otherwise (EIO, ENODATA, EINVAL). */
 struct joule_host *host_script_open(void);
 void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* never back */
-void host_script_suspend(struct joule_host *host, int64_t duration_ns);   /* BOOTTIME and REALTIME jump ahead */
+void host_script_suspend(struct joule_host *host, int64_t duration_ns); /* BOOTTIME and REALTIME jump ahead */
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
-bool host_script_text(struct joule_host *host, const char *path, const char *text); /* constant; NULL removes */
+bool host_script_text(struct joule_host *host, const char *path,
+                      const char *text); /* constant; NULL removes */
 bool host_script_error(struct joule_host *host, const char *path, int errno_value);
 bool host_script_link(struct joule_host *host, const char *path, const char *target);
 bool host_script_register(struct joule_host *host, unsigned cpu, uint32_t address, script_value_fn read,

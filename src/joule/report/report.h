@@ -16,7 +16,7 @@
 #define REPORT_SCHEMA "joule-report-1"
 
 struct report_device {
-    const char *type;        /* "cpu", "gpu", "memory", "node" */
+    const char *type; /* "cpu", "gpu", "memory", "node" */
     const char *vendor;
     const char *model;
     const char *measurement; /* "rapl", "nvml", ... */
@@ -33,7 +33,7 @@ struct report_label {
 
 struct report {
     struct arena arena;
-    const char *program;      /* command line or program name */
+    const char *program;       /* command line or program name */
     int64_t begin_realtime_ns; /* -> timestamp, RFC 3339 UTC */
     double duration_s;
     /* The machine over the window. */
@@ -49,29 +49,29 @@ struct report {
     size_t function_count;
     uint64_t folded_regions;
     /* The command (joule run); method ATTRIBUTE_NONE: no command. */
-    struct attribution share;    /* CPU time and how it was found */
+    struct attribution share;      /* CPU time and how it was found */
     joule_quantity command_joules; /* the command's share of the total */
-    joule_quantity idle_watts;   /* baseline; unknown without one */
-    const char *idle_date;       /* when it was taken, RFC 3339; NULL: never */
-    joule_quantity net_joules;   /* total less idle */
+    joule_quantity idle_watts;     /* baseline; unknown without one */
+    const char *idle_date;         /* when it was taken, RFC 3339; NULL: never */
+    joule_quantity net_joules;     /* total less idle */
     bool has_exit_status;
-    int exit_status;             /* as a shell would show it: 128 + signal */
-    int signal;                  /* 0: none */
-    unsigned runs;               /* -r; 1 otherwise */
-    joule_quantity *run_joules;  /* of each run, where runs > 1 */
+    int exit_status;            /* as a shell would show it: 128 + signal */
+    int signal;                 /* 0: none */
+    unsigned runs;              /* -r; 1 otherwise */
+    joule_quantity *run_joules; /* of each run, where runs > 1 */
     double *run_seconds;
     struct report_label *labels;
     size_t label_count;
     /* Budget of the whole run. */
-    double budget_joules;        /* NaN: none */
+    double budget_joules; /* NaN: none */
     joule_budget_status budget_status;
     double budget_probability;
     double overshoot_bound_joules; /* NaN: unknown */
     /* What measuring cost. */
-    double overhead_cpu_s;       /* CPU seconds of libjoule's threads */
-    double overhead_share;       /* of one core over the window */
+    double overhead_cpu_s; /* CPU seconds of libjoule's threads */
+    double overhead_share; /* of one core over the window */
     uint64_t ticks, overruns;
-    const char *first_advice;    /* one remedy that would make the figures better; NULL: none */
+    const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };
 
 /* Fills everything that the meter itself knows about [begin_ns, end_ns]. */

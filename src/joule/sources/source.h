@@ -16,51 +16,60 @@
 #include "joule/integrate.h"
 
 enum channel_mode {
-    CHANNEL_COUNTER,  /* raw counts: sink_counter */
-    CHANNEL_POWER,    /* watts: sink_power */
-    CHANNEL_ENERGY,   /* joules used since the last reading, as the meter itself says: sink_energy */
-    CHANNEL_GAUGE,    /* degrees Celsius, megahertz or a share: sink_gauge */
+    CHANNEL_COUNTER, /* raw counts: sink_counter */
+    CHANNEL_POWER,   /* watts: sink_power */
+    CHANNEL_ENERGY,  /* joules used since the last reading, as the meter itself says: sink_energy */
+    CHANNEL_GAUGE,   /* degrees Celsius, megahertz or a share: sink_gauge */
 };
 
 struct channel {
     /* Described by the source in open. */
-    joule_domain info;  /* name, label, device, scope, reading, class, vendor, model, uuid, update period */
+    joule_domain info; /* name, label, device, scope, reading, class, vendor, model, uuid, update period */
     enum channel_mode mode;
-    char zone[48];      /* what is covered, the same for twin views: "cpu0/package", "cpu0/dram", "gpu0/board" */
+    char zone[48]; /* what is covered, the same for twin views: "cpu0/package", "cpu0/dram", "gpu0/board" */
     char parent_zone[48]; /* the zone that contains this one; empty: none */
-    double gain_sd;     /* relative error of the sensor's scale, one sd, common to `cause` */
+    double gain_sd;       /* relative error of the sensor's scale, one sd, common to `cause` */
     uint32_t cause;
-    uint32_t rank;      /* among twin views the lowest that answers wins: see RANK_ */
+    uint32_t rank;                /* among twin views the lowest that answers wins: see RANK_ */
     struct counter counter;       /* COUNTER: modulus, unit_joules, max_watts, tick_s set by the source */
     struct integrator integrator; /* POWER and ENERGY: period_s ... set by the source */
     /* Kept by the lane, under its lock. */
     struct curve curve;
     double gauge;
-    int64_t read_ns;    /* last reading that answered; 0: none yet */
+    int64_t read_ns; /* last reading that answered; 0: none yet */
     uint64_t readings, failures;
-    bool moved;         /* the curve has risen at least once: the channel may be trusted */
+    bool moved; /* the curve has risen at least once: the channel may be trusted */
 };
 
 /* Twin views of one zone, best first. */
-enum { RANK_PERF = 10, RANK_POWERCAP = 20, RANK_POWERCAP_MMIO = 25, RANK_MSR = 30, RANK_DRIVER = 40,
-       RANK_BOARD = 50, RANK_INTEGRATED = 60, RANK_MODEL = 100 };
+enum {
+    RANK_PERF = 10,
+    RANK_POWERCAP = 20,
+    RANK_POWERCAP_MMIO = 25,
+    RANK_MSR = 30,
+    RANK_DRIVER = 40,
+    RANK_BOARD = 50,
+    RANK_INTEGRATED = 60,
+    RANK_MODEL = 100
+};
 
 struct source {
     const struct source_ops *ops;
     struct joule_host *host;
-    struct arena arena;       /* channels, names, and what the source keeps; freed after close */
+    struct arena arena;        /* channels, names, and what the source keeps; freed after close */
     struct channel **channels; /* filled by open through source_add_channel */
     size_t channel_count;
-    joule_status state;       /* of open */
-    char remedy[192];         /* what to do where state is not OK */
-    void *data;               /* the source's own, from the arena */
+    joule_status state; /* of open */
+    char remedy[192];   /* what to do where state is not OK */
+    void *data;         /* the source's own, from the arena */
 };
 
 /* Where a source puts what it reads. before_ns and after_ns bracket the hardware access: take them with
  * sink_now; 0, 0 lets the lane use its own stamps around the whole read. */
 struct sink;
 int64_t sink_now(struct sink *sink);
-void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns, uint64_t raw);
+void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                  uint64_t raw);
 /* sensor_ns: the sensor's own CLOCK_MONOTONIC stamp, or 0. Several samples may be given, oldest first. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts);
 void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules);
@@ -72,8 +81,8 @@ struct source_ops {
     const char *name;        /* "rapl_perf" */
     const char *measurement; /* the report's word, from the closed list */
     uint32_t tier;
-    bool is_slow;            /* vendor library or network: gets a lane and thread of its own */
-    double period_s;         /* preferred sampling period; 0: the meter's */
+    bool is_slow;    /* vendor library or network: gets a lane and thread of its own */
+    double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the
      * reason in source->remedy. A zone that exists but may not be read is still added, with info.state DENIED and
      * a remedy, so that people can see it. */
