@@ -1,0 +1,30 @@
+# What `cmake --install` puts where: headers, both libraries, joule.pc, the CMake package, manuals, completions.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/joule)
+set(completion_dir ${PROJECT_SOURCE_DIR}/tools/joule/completion)
+
+install(TARGETS joule joule_static EXPORT joule-targets)
+install(TARGETS joule_program)
+install(DIRECTORY include/joule TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(FILES docs/report.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/joule OPTIONAL)
+install(FILES LICENSE NOTICE README.md TYPE DOC)
+
+# Relative to where joule.pc lies, so that an installed tree can be moved.
+file(RELATIVE_PATH JOULE_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/joule.pc.in joule.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/joule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(EXPORT joule-targets NAMESPACE joule:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/joule-config.cmake.in joule-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(joule-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/joule-config.cmake ${PROJECT_BINARY_DIR}/joule-config-version.cmake
+  DESTINATION ${package_dir})
+
+foreach(section 1 3 7)
+  file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+install(FILES ${completion_dir}/joule.bash RENAME joule
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${completion_dir}/joule.zsh RENAME _joule DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${completion_dir}/joule.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Each public header compiles alone, first in its file, as C11, C17 and C++11, without a warning, in gcc and clang.
+set -euo pipefail
+cd "$JOULE_SOURCE"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags=(-pedantic -Wall -Wextra -Werror -fsyntax-only -Iinclude)
+
+check() { # COMPILER LANGUAGE STANDARD
+    if ! command -v "$1" >/dev/null; then
+        echo "skipped: $1 -std=$3: there is no $1"
+        return
+    fi
+    "$1" -x "$2" "-std=$3" "${flags[@]}" "$work/alone.c"
+}
+
+for header in include/joule/*.h; do
+    name=${header#include/}
+    printf '#include <%s>\n#include <%s>\nint joule_test_unit;\n' "$name" "$name" >"$work/alone.c"
+    for standard in c11 c17; do
+        check gcc c $standard
+        check clang c $standard
+    done
+    check g++ c++ c++11
+    check clang++ c++ c++11
+done

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Counts what a run of ctest tried, case by case, and says why anything was skipped.
+
+Owns the reading of ctest's JUnit file: a cmocka program counts as many cases as it has, any other test counts as one.
+It runs nothing itself. Newcomers: a test that exits with 77 was skipped, and its last line is the reason; a test that
+leaves out a part prints "skipped: what: why" and passes.
+
+usage: tally.py JUNIT.xml [TALLY NAME]     appends "passed failed skipped NAME" to the file TALLY, for ./dev to add up
+"""
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+CMOCKA_SUM = re.compile(r"^\[  (PASSED |SKIPPED|FAILED )\s*\] (\d+) test\(s\)", re.M)
+
+
+def cmocka_reasons(output):
+    """(case, reason) for each case that called skip(): the reason is what it printed before."""
+    said, reasons = [], []
+    for line in output.splitlines():
+        if line.startswith("[ RUN      ]"):
+            said = []
+        elif line.startswith("[  SKIPPED ]") and "listed below" not in line:
+            case = line.split("] ", 1)[1]
+            if case not in dict(reasons):
+                reasons.append((case, " ".join(said)))
+            said = []
+        elif not line.startswith("["):
+            said.append(line.strip())
+    return reasons
+
+
+def count(case):
+    """(passed, failed, [(name, reason)]) of one ctest test."""
+    output = case.findtext("system-out") or ""
+    name, status = case.get("name"), case.get("status")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    skips = [(name, line.split(":", 1)[1].strip()) for line in lines if line.lower().startswith("skipped:")]
+    if case.find("skipped") is not None and status != "fail":
+        return 0, 0, skips or [(name, lines[-1] if lines else "")]
+    sums = {}
+    for word, number in CMOCKA_SUM.findall(output):
+        sums[word.strip()] = sums.get(word.strip(), 0) + int(number)
+    if not sums:
+        return (0, 1, skips) if status == "fail" else (1, 0, skips)
+    failed = sums.get("FAILED", 0)
+    if status == "fail" and not failed:  # it crashed, leaked or ran out of time
+        failed = 1
+    return sums.get("PASSED", 0), failed, cmocka_reasons(output) + skips
+
+
+def main(junit, tally=None, label="tests"):
+    passed = failed = 0
+    skips, failures = [], []
+    for case in xml.parse(junit).getroot().iter("testcase"):
+        good, bad, left_out = count(case)
+        passed, failed, skips = passed + good, failed + bad, skips + left_out
+        if bad:
+            failures.append(case.get("name"))
+    for name, reason in skips:
+        print(f"skipped  {name}: {reason or 'no reason given'}")
+    for name in failures:
+        print(f"FAILED   {name}")
+    if tally:
+        with open(tally, "a", encoding="utf-8") as file:
+            print(passed, failed, len(skips), label, file=file)
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
