@@ -15,17 +15,19 @@ struct integrator {
     /* set by the owner */
     double period_s;   /* the sensor's update period, > 0; learned when `learn_period` */
     bool learn_period; /* follow the spacing of distinct readings */
-    double seen;       /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
+    double
+        seen; /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
                           period is exact; 0: an instant; between: the rest of the period is unseen */
-    double lag_s;      /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
+    double lag_s; /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
     double max_watts;  /* readings above are rejected; <= 0: no limit */
     double stamp_sd_s; /* standard error of the next reading's time */
     /* kept by integrate_* */
     bool primed;
     int64_t last_ns;
     double last_watts, last_change;
-    double change_square, change_product; /* running means of d^2 and of d times the d before, d the change in watts */
-    double joules, covered_s, variance;   /* totals; variance in J^2 */
+    double change_square,
+        change_product; /* running means of d^2 and of d times the d before, d the change in watts */
+    double joules, covered_s, variance; /* totals; variance in J^2 */
     uint64_t samples, duplicates, gaps, rejected;
 };
 
