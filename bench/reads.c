@@ -1,0 +1,66 @@
+/* bench/reads.c - nanoseconds per round of readings, for each source that runs on this machine.
+ *
+ * Opens each source alone on the real host and times whole rounds in batches. Sources that do not answer here are listed as
+ * not measured, with their own reason.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "joule/engine.h"
+
+#define BATCHES 31
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_round_ns(struct lane *lane, int rounds)
+{
+    double batches[BATCHES];
+    for (int b = 0; b < BATCHES; b++) {
+        int64_t begin_ns = now_ns();
+        for (int i = 0; i < rounds; i++)
+            lane_read(lane);
+        batches[b] = (double)(now_ns() - begin_ns) / rounds;
+    }
+    qsort(batches, BATCHES, sizeof batches[0], compare);
+    return batches[BATCHES / 2];
+}
+
+static void measure(const struct source_ops *ops)
+{
+    joule_options options = {
+        .struct_size = sizeof options, .period_s = 60, .sources = ops->name, .wait_s = 2};
+    joule_meter *meter;
+    if (joule_open(&options, &meter, NULL) != JOULE_OK)
+        return;
+    struct lane *lane = meter->lanes[ops->is_slow ? 1 : 0];
+    struct source *source = lane->sources[0];
+    if (source->state != JOULE_OK) {
+        printf("%-16s not measured: %s\n", ops->name,
+               source->remedy[0] ? source->remedy : joule_status_name(source->state));
+    } else {
+        double ns = median_round_ns(lane, 200);
+        printf("%-16s %4zu channels %10.0f ns a round %10.0f ns a channel\n", ops->name,
+               source->channel_count, ns, ns / (double)source->channel_count);
+        printf("{\"bench\":\"reads\",\"source\":\"%s\",\"channels\":%zu,\"round_ns\":%.0f}\n", ops->name,
+               source->channel_count, ns);
+    }
+    joule_close(meter);
+}
+
+int main(void)
+{
+    for (const struct source_ops *const *ops = source_table; *ops; ops++)
+        measure(*ops);
+    return 0;
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""What `joule run` adds to a command: `true`, `joule run -- true` and `perf stat -- true` in turn, many times.
+
+Prints a table and one JSON line. The figures are medians of whole processes in microseconds, and the peak memory that the
+kernel reports for joule. A peer that is not installed is "not measured".
+"""
+import json
+import os
+import shutil
+import statistics
+import sys
+import time
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "300"))
+
+
+def run_once(argv, null):
+    """Wall microseconds and peak KiB of one run, streams to /dev/null."""
+    begin = time.perf_counter_ns()
+    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[
+        (os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)])
+    _, status, usage = os.wait4(pid, 0)
+    if status != 0:
+        sys.exit(f"{' '.join(argv)} ended with status {status}")
+    return (time.perf_counter_ns() - begin) / 1000, usage.ru_maxrss
+
+
+def main():
+    joule = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/tools/joule/joule")
+    true = shutil.which("true")
+    commands = {"true": [true], "joule run -- true": [joule, "run", "--idle", "none", "--", true]}
+    perf = shutil.which("perf")
+    if perf:
+        commands["perf stat -- true"] = [perf, "stat", "--", true]
+    null = os.open(os.devnull, os.O_RDWR)
+    times = {name: [] for name in commands}
+    peak_kib = 0
+    for argv in commands.values():
+        run_once(argv, null)
+    for _ in range(ROUNDS):
+        for name, argv in commands.items():
+            microseconds, kib = run_once(argv, null)
+            times[name].append(microseconds)
+            if name.startswith("joule"):
+                peak_kib = max(peak_kib, kib)
+    base = statistics.median(times["true"])
+    print(f"{'command':<22}{'median us':>12}{'added us':>12}{'p90 us':>12}")
+    for name, values in times.items():
+        median, p90 = statistics.median(values), statistics.quantiles(values, n=10)[8]
+        print(f"{name:<22}{median:>12.0f}{median - base:>12.0f}{p90:>12.0f}")
+    if not perf:
+        print("perf stat -- true     not measured: perf is not installed")
+    print(f"peak memory of joule run: {peak_kib / 1024:.2f} MiB")
+    print(json.dumps({"bench": "startup", "rounds": ROUNDS, "peak_mib": round(peak_kib / 1024, 3),
+                      "median_us": {name: round(statistics.median(v), 1) for name, v in times.items()}}))
+
+
+if __name__ == "__main__":
+    main()
