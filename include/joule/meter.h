@@ -58,6 +58,10 @@ JOULE_API joule_status joule_sample_now(joule_meter *meter);
  * no two readings yet. For other than JOULE_OK the quantity is unknown (NaN). Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
+/* What a domain used since joule_open beside the parts of it that are listed: a package less its cores and graphics.
+ * JOULE_ABSENT: no part is listed. Otherwise as joule_energy_joules. Any thread. */
+JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
+
 /* Mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings (at least 2, at least 50 ms).
  * Errors as above, and JOULE_STALE. Any thread. */
 JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts);

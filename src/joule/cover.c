@@ -220,6 +220,42 @@ struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns,
     return meter_cover_window(meter, &cover, begin_ns, end_ns);
 }
 
+/* The best-ranked view of channel i's zone that has risen is channel i itself. */
+static bool is_best_part(joule_meter *meter, size_t i, size_t count)
+{
+    const struct channel *ch = meter->channels[i].channel;
+    if (!ch->moved || ch->mode == CHANNEL_GAUGE)
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        const struct channel *other = meter->channels[k].channel;
+        if (k != i && other->moved && strcmp(other->zone, ch->zone) == 0 &&
+            (other->rank < ch->rank || (other->rank == ch->rank && k < i)))
+            return false;
+    }
+    return true;
+}
+
+struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
+                                size_t *out_parts)
+{
+    struct window rest = meter_channel_window(meter, domain, begin_ns, end_ns);
+    const char *zone = meter->channels[domain].channel->zone;
+    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    *out_parts = 0;
+    for (size_t i = 0; i < count && zone[0]; i++) {
+        if (strcmp(meter->channels[i].channel->parent_zone, zone) != 0 || !is_best_part(meter, i, count))
+            continue;
+        struct window part = meter_channel_window(meter, (int32_t)i, begin_ns, end_ns);
+        rest.joules = estimate_add(rest.joules, -1, &part.joules);
+        rest.covered_s = fmin(rest.covered_s, part.covered_s);
+        rest.is_final = rest.is_final && part.is_final;
+        ++*out_parts;
+    }
+    if (*out_parts == 0)
+        rest.joules = estimate_unknown();
+    return rest;
+}
+
 int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover)
 {
     int64_t horizon_ns = cover->count ? INT64_MAX : 0;

@@ -366,6 +366,23 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     return isnan(out_joules->value) ? JOULE_PENDING : JOULE_OK;
 }
 
+joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
+{
+    *out_joules = quantity_unknown();
+    meter = meter_or_default(meter);
+    joule_status status = check_handle(meter);
+    if (status != JOULE_OK)
+        return status;
+    if (domain < 0 || !is_domain(meter, domain))
+        return JOULE_INVALID;
+    size_t parts;
+    struct window w = meter_rest_window(meter, domain, meter->begin_ns, meter_now_ns(meter), &parts);
+    *out_joules = estimate_quantity(&w.joules);
+    if (parts == 0)
+        return JOULE_ABSENT;
+    return isnan(out_joules->value) ? JOULE_PENDING : JOULE_OK;
+}
+
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
 {
     const struct meter_channel *mc = &meter->channels[id];
