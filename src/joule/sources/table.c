@@ -7,7 +7,9 @@
 extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
+extern const struct source_ops source_nvml;
 
 const struct source_ops *const source_table[] = {
+    &source_nvml,
     NULL,
 };

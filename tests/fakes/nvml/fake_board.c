@@ -35,6 +35,7 @@ static const struct {
     KEY(minor, 0),
     KEY(mig, 0),
     KEY(denied, 0),
+    KEY(superchip, 0),
     KEY(limit_watts, 700),
     KEY(celsius, 41),
     KEY(memory_celsius, 55),

@@ -30,8 +30,9 @@ struct fake_board {
     double average_field, instant_field, scoped_energy_field; /* 1: works; 0: that field fails */
     double gpm;                                               /* 1: supported */
     double architecture, major, minor;
-    double mig;    /* number of instances; 0: MIG is off */
-    double denied; /* 1: its handle is refused */
+    double mig;       /* number of instances; 0: MIG is off */
+    double superchip; /* 1: named like a GPU on a module with a CPU */
+    double denied;    /* 1: its handle is refused */
     double limit_watts, celsius, memory_celsius, processes;
     /* Events, in milliseconds after the first Init_v2; < 0: never. */
     double uninitialized_at_ms; /* every call fails so until Init_v2 is called again */

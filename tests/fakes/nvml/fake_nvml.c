@@ -252,7 +252,9 @@ nvml_return nvmlDeviceGetMinorNumber(nvml_device device, unsigned *number)
 nvml_return nvmlDeviceGetName(nvml_device device, char *text, unsigned size)
 {
     ENTER(device);
-    return put_text(text, size, board->part < 0 ? "NVIDIA Fake H200" : "NVIDIA Fake H200 MIG 1g.18gb");
+    if (board->part >= 0)
+        return put_text(text, size, "NVIDIA Fake H200 MIG 1g.18gb");
+    return put_text(text, size, board->superchip != 0 ? "NVIDIA GH200 480GB Fake" : "NVIDIA Fake H200");
 }
 
 nvml_return nvmlDeviceGetUUID(nvml_device device, char *text, unsigned size)

@@ -1,0 +1,117 @@
+/* joule/sources/nvml.h - NVIDIA boards through the driver's own library.
+ *
+ * Owns what the parts of the nvml source share: the library once loaded, a board with its channels, and a full
+ * description of a board for `joule devices`. nvml_library.c loads, nvml_board.c finds out what a board can tell,
+ * nvml.c reads, nvml_describe.c describes.
+ * Newcomers: a call may take milliseconds and in bad times minutes; nothing here is called on a prompt lane.
+ */
+#ifndef JOULE_NVML_H
+#define JOULE_NVML_H
+
+#include "joule/sources/nvml_abi.h"
+#include "joule/sources/source.h"
+
+#define NVML_MOST_BOARDS 64
+#define NVML_PERIOD_S    0.1 /* between two readings, whatever the meter's: sampled power bridges no long gaps */
+#define NVML_RING_SIZE   1024 /* samples taken from the driver at once; it keeps fewer */
+
+/* Loads and initialises the library (JOULE_NVML_LIB names another one). OK, or why not, with a remedy for a person. */
+joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size);
+/* What a return code means for a channel. */
+joule_status nvml_status(nvml_return code);
+/* Whether the same call may well answer a moment later. */
+bool nvml_is_transient(nvml_return code);
+/* One field as a double; its own return code where the call as a whole succeeded. */
+nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
+                            double *out_value);
+
+/* --- boards as the source sees them --------------------------------------------------------------------------- */
+
+enum nvml_energy_view { NVML_ENERGY_NONE, NVML_ENERGY_SCOPED, NVML_ENERGY_FIELD, NVML_ENERGY_CALL };
+enum nvml_power_view { NVML_POWER_NONE, NVML_POWER_RING, NVML_POWER_INSTANT, NVML_POWER_USAGE };
+
+struct nvml_board {
+    unsigned index;
+    nvml_device device;
+    char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE], bus_id[16];
+    unsigned architecture; /* 0: unknown */
+    int major, minor;      /* compute capability */
+    double limit_watts;    /* NaN: unknown */
+    bool is_lost;
+
+    enum nvml_energy_view energy_view;
+    enum nvml_power_view power_view;
+    struct channel *energy, *power, *memory; /* NULL: the board does not tell */
+    uint64_t last_millijoules;
+    int64_t moved_ns;     /* when the counter was last seen to move */
+    clockid_t ring_clock; /* on which the ring's samples are stamped */
+    uint64_t ring_last_us;
+
+    struct channel *temperature, *memory_temperature, *sm_clock, *memory_clock, *busy;
+    struct channel *sm_activity, *tensor_activity, *dram_activity;
+    nvml_gpm_sample gpm_samples[2]; /* NULL: no GPM */
+    int gpm_turn;                   /* which of the two comes next */
+
+    int64_t trouble_ns; /* since when passing failures come; 0: all is well */
+};
+
+struct nvml_source {
+    struct nvml_api api;
+    struct nvml_board boards[NVML_MOST_BOARDS];
+    size_t board_count;
+    int64_t gauges_ns; /* when gauges were last read */
+    /* Room for answers. */
+    struct nvml_gpm_metrics gpm;
+    struct nvml_sample ring[NVML_RING_SIZE];
+};
+
+/* Adds the channels of the board with this index; false when memory is used up. */
+bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
+
+/* Gives back what the library allocated for it. */
+void nvml_board_release(const struct nvml_api *api, struct nvml_board *board);
+
+/* The counter in millijoules, and the chip's temperature. */
+nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_board *board,
+                              uint64_t *out_millijoules);
+nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
+                               double *out_celsius);
+/* "0000:65:00.0", as sysfs names the device. */
+void nvml_bus_id(const struct nvml_pci *pci, char *out_text, size_t size);
+
+/* --- boards as people see them -------------------------------------------------------------------------------- */
+
+#define NVML_MOST_PROCESSES 64
+#define NVML_MOST_INSTANCES 16
+#define NVML_BYTES_UNKNOWN  UINT64_MAX
+
+/* Unknown numbers are NaN, unknown byte counts NVML_BYTES_UNKNOWN, unknown texts empty. */
+struct nvml_description {
+    unsigned index;
+    joule_status state; /* DENIED: nothing else is known */
+    char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE], bus_id[16], driver[80];
+    int major, minor; /* compute capability; 0.0: unknown */
+    uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
+    double limit_watts, default_limit_watts, least_limit_watts, most_limit_watts, enforced_limit_watts;
+    uint64_t clock_reasons; /* bits NVML_REASON_ */
+    bool is_mig;            /* its energy is that of all instances together */
+    struct nvml_instance {
+        char uuid[NVML_NAME_SIZE];
+        unsigned gpu_instance, compute_instance;
+    } instances[NVML_MOST_INSTANCES];
+    size_t instance_count;
+    struct nvml_user {
+        uint32_t pid; /* as the driver's namespace numbers it */
+        uint64_t memory_bytes;
+    } processes[NVML_MOST_PROCESSES];
+    size_t process_count;
+};
+
+/* Describes at most `size` boards; *out_count: how many. Loads the library anew and lets go of it again. OK, or as
+ * nvml_load. May block: for programs, not for lanes. */
+joule_status nvml_describe(struct joule_host *host, struct nvml_description *out_boards, size_t size,
+                           size_t *out_count, char *out_remedy, size_t remedy_size);
+/* "power cap, thermal slowdown" for NVML_REASON_ bits. */
+void nvml_reasons_text(uint64_t reasons, char *out_text, size_t size);
+
+#endif

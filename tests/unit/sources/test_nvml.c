@@ -1,0 +1,507 @@
+/* tests/unit/sources/test_nvml.c - the nvml source against scripted boards, one test for each way in which real ones
+ * are known to behave.
+ *
+ * Boards draw 90 W with peaks of 400 W half of the time, 245 W on the whole, unless the script says otherwise; energy
+ * and power follow from one function of time, so that the truth is known to the joule.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include "joule/sources/nvml.h"
+#include "support/fake_nvml.h"
+
+#define LOAD "watts=90 peak_watts=400 duty=0.5 period_ms=1000; "
+#define MEAN 245.0
+
+static struct fake_nvml fake;
+
+static void prepare(const char *script)
+{
+    assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", script));
+}
+
+static void open_with(const char *script)
+{
+    prepare(script);
+    fake_nvml_open(&fake);
+}
+
+static struct channel *channel(const char *name)
+{
+    struct channel *found = fake_nvml_channel(&fake, name);
+    assert_non_null(found);
+    return found;
+}
+
+static joule_quantity gpu_joules(void)
+{
+    joule_quantity joules;
+    assert_int_equal(joule_energy_joules(fake.meter, JOULE_GPU, &joules), JOULE_OK);
+    return joules;
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%g is not within %g of %g", value, tolerance, expected);
+}
+
+/* --- energy and power --------------------------------------------------------------------------------------- */
+
+static void counter_is_preferred(void **state)
+{
+    (void)state;
+    open_with(LOAD);
+    fake_nvml_run(&fake, 10);
+    joule_quantity joules = gpu_joules();
+    assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
+    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* to a reading */
+    const joule_domain *info = &channel("gpu-0")->info;
+    assert_string_equal(info->source, "nvml");
+    assert_string_equal(info->measurement, "nvml");
+    assert_string_equal(info->device, "gpu:0");
+    assert_string_equal(info->vendor, "nvidia");
+    assert_string_equal(info->model, "NVIDIA Fake H200");
+    assert_string_equal(info->uuid, "GPU-5eed0000-0000-4000-8000-000000000000");
+    assert_int_equal(info->tier, 3);
+    assert_int_equal(info->scope, JOULE_SCOPE_GPU);
+    assert_near(channel("gpu-0")->counter.max_watts, 1050, 1e-9);
+    fake_nvml_close(&fake);
+}
+
+/* Runs 10 s and expects integrated power to count, within a part of the truth. */
+static void expect_integrated(const char *label, double tolerance)
+{
+    fake_nvml_run(&fake, 10);
+    joule_quantity joules = gpu_joules();
+    assert_int_equal(joules.cls, JOULE_CLASS_DERIVED);
+    assert_string_equal(channel("gpu-0-power")->info.label, label);
+    assert_near(joules.value, 10 * MEAN, tolerance * 10 * MEAN);
+    fake_nvml_close(&fake);
+}
+
+static void ring_stands_in_for_counter(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy=0");
+    expect_integrated("the driver's power samples", 0.03);
+}
+
+static void ring_may_run_on_another_clock(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy=0; ring_monotonic=1");
+    expect_integrated("the driver's power samples", 0.03);
+}
+
+static void instant_field_stands_in_for_ring(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy=0; ring_ms=0; update_ms=100; period_ms=730"); /* not in step with the readings */
+    expect_integrated("instant power", 0.05);
+}
+
+static void usage_stands_in_for_fields(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy=0; ring_ms=0; fields=0; update_ms=100");
+    assert_near(channel("gpu-0-power")->integrator.lag_s, 0.5, 0);
+    expect_integrated("power, mean of 1 s", 0.08);
+}
+
+static void usage_is_instant_on_older_boards(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {LOAD "energy=0; ring_ms=0; fields=0; architecture=5; major=7",
+                                          LOAD "energy=0; ring_ms=0; fields=0; architecture=7; major=8"};
+    for (size_t i = 0; i < 2; i++) { /* Volta, GA100 */
+        open_with(scripts[i]);
+        assert_true(channel("gpu-0-power")->integrator.lag_s < 0.02);
+        expect_integrated("power", 0.05);
+    }
+}
+
+static void frozen_counter_is_not_zero_joules(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy=-1");
+    fake_nvml_run(&fake, 5);
+    assert_int_equal(channel("gpu-0")->info.state, JOULE_UNSUPPORTED);
+    joule_quantity joules = gpu_joules();
+    assert_int_equal(joules.cls, JOULE_CLASS_DERIVED);
+    assert_near(joules.value, 5 * MEAN, 0.05 * 5 * MEAN);
+    fake_nvml_close(&fake);
+}
+
+static void fields_fail_one_by_one(void **state)
+{
+    (void)state;
+    open_with(LOAD "scoped_energy_field=0; instant_field=0; average_field=0; ring_ms=0");
+    fake_nvml_run(&fake, 10);
+    assert_int_equal(gpu_joules().cls, JOULE_CLASS_MEASURED); /* by field 83 */
+    assert_string_equal(channel("gpu-0-power")->info.label, "power, mean of 1 s");
+    assert_null(fake_nvml_channel(&fake, "gpu-0-memory"));
+    fake_nvml_close(&fake);
+}
+
+static void memory_is_a_part_of_the_board(void **state)
+{
+    (void)state;
+    open_with(LOAD "memory_watts=30; update_ms=100");
+    fake_nvml_run(&fake, 10);
+    const struct channel *memory = channel("gpu-0-memory");
+    assert_int_equal(memory->info.scope, JOULE_SCOPE_GPU_MEMORY);
+    assert_string_equal(memory->parent_zone, channel("gpu-0")->zone);
+    joule_quantity joules;
+    assert_int_equal(joule_energy_joules(fake.meter, memory->info.id, &joules), JOULE_OK);
+    assert_near(joules.value, 300, 20);
+    assert_near(gpu_joules().value, 10 * MEAN, 0.11 * 400); /* not counted twice */
+    fake_nvml_close(&fake);
+}
+
+static void memory_of_zero_watts_is_not_measured(void **state)
+{
+    (void)state;
+    open_with(LOAD "memory_watts=0");
+    assert_null(fake_nvml_channel(&fake, "gpu-0-memory"));
+    fake_nvml_close(&fake);
+}
+
+static void superchips_may_count_the_module(void **state)
+{
+    (void)state;
+    open_with(LOAD "superchip=1; module_watts=0");
+    assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_MODULE);
+    fake_nvml_close(&fake);
+    open_with(LOAD "superchip=1; module_watts=150");
+    assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
+    fake_nvml_close(&fake);
+    open_with(LOAD "module_watts=0"); /* a plain board is its own module */
+    assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
+    fake_nvml_close(&fake);
+}
+
+/* --- misfortunes -------------------------------------------------------------------------------------------- */
+
+static void denied_board_is_shown_and_the_next_is_read(void **state)
+{
+    (void)state;
+    open_with(LOAD "boards=2; 0.denied=1");
+    fake_nvml_run(&fake, 5);
+    joule_domain domain = {.struct_size = sizeof domain};
+    assert_int_equal(joule_domain_get(fake.meter, (size_t)channel("gpu-0")->info.id, &domain), JOULE_OK);
+    assert_int_equal(domain.state, JOULE_DENIED);
+    assert_true(strlen(domain.remedy) > 0);
+    assert_near(gpu_joules().value, 5 * MEAN, 0.11 * 400);
+    struct cover cover;
+    meter_cover(fake.meter, JOULE_GPU, fake.meter->begin_ns, meter_now_ns(fake.meter), &cover);
+    assert_true(cover.is_partial);
+    assert_int_equal(cover.ids[0], channel("gpu-1")->info.id);
+    fake_nvml_close(&fake);
+}
+
+static void board_without_sensors_is_shown(void **state)
+{
+    (void)state;
+    open_with("energy=0; power=0; fields=0; ring_ms=0; gpm=0");
+    fake_nvml_run(&fake, 1);
+    joule_quantity joules;
+    assert_int_equal(channel("gpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_true(strlen(channel("gpu-0")->info.remedy) > 0);
+    assert_int_equal(joule_energy_joules(fake.meter, JOULE_GPU, &joules), JOULE_PENDING);
+    assert_true(isnan(joules.value));
+    fake_nvml_close(&fake);
+}
+
+static void counter_reset_is_a_gap(void **state)
+{
+    (void)state;
+    open_with(LOAD "reset_at_ms=5040");
+    fake_nvml_run(&fake, 10);
+    assert_int_equal(channel("gpu-0")->counter.resets, 1);
+    assert_near(gpu_joules().value, 10 * MEAN, 0.3 * 400); /* less a reading's worth */
+    fake_nvml_close(&fake);
+}
+
+static void lost_library_is_initialised_again_and_lost_board_left_alone(void **state)
+{
+    (void)state;
+    open_with(LOAD "uninitialized_at_ms=3000; lost_at_ms=6000");
+    fake_nvml_run(&fake, 5);
+    assert_int_equal(channel("gpu-0")->info.state, JOULE_OK);
+    assert_near(gpu_joules().value, 5 * MEAN, 0.11 * 400);
+    fake_nvml_run(&fake, 2);
+    assert_int_equal(channel("gpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(channel("gpu-0-temperature")->info.state, JOULE_FAILED);
+    unsigned long calls = fake_nvml_call_count(&fake);
+    fake_nvml_run(&fake, 5);
+    assert_int_equal(fake_nvml_call_count(&fake), calls);
+    assert_near(gpu_joules().value, 6 * MEAN, 0.3 * 400); /* what was read stays */
+    fake_nvml_close(&fake);
+}
+
+static void passing_failures_are_waited_out(void **state)
+{
+    (void)state;
+    open_with(LOAD "transient_at_ms=2000");
+    fake_nvml_run(&fake, 2.2);
+    assert_int_equal(channel("gpu-0")->info.state, JOULE_OK);
+    fake_nvml_run(&fake, 7.8);
+    assert_int_equal(channel("gpu-0")->failures, 0);
+    assert_near(gpu_joules().value, 10 * MEAN, 0.11 * 400);
+    fake_nvml_close(&fake);
+}
+
+static void expect_no_source(const char *script, joule_status status)
+{
+    open_with(script);
+    assert_int_equal(fake_nvml_source(&fake)->state, status);
+    assert_true(strlen(fake_nvml_source(&fake)->remedy) > 0);
+    assert_int_equal(joule_domain_count(fake.meter), 0);
+    fake_nvml_run(&fake, 1);
+    fake_nvml_close(&fake);
+}
+
+static void codes_of_init_become_states(void **state)
+{
+    (void)state;
+    expect_no_source("init_code=9", JOULE_ABSENT);
+    expect_no_source("init_code=4", JOULE_DENIED);
+    expect_no_source("init_code=18", JOULE_FAILED);
+    expect_no_source("init_code=999", JOULE_FAILED);
+    expect_no_source("boards=0", JOULE_ABSENT);
+}
+
+static void missing_library_is_absent(void **state)
+{
+    (void)state;
+    prepare("");
+    fake.symbol_count = 0;
+    fake_nvml_open(&fake);
+    assert_int_equal(fake_nvml_source(&fake)->state, JOULE_UNSUPPORTED); /* a library without functions */
+    fake_nvml_close(&fake);
+    struct joule_host *host = host_script_open();
+    struct nvml_api api;
+    char remedy[192];
+    assert_int_equal(nvml_load(host, &api, remedy, sizeof remedy), JOULE_ABSENT);
+    host->ops->close(host);
+}
+
+static void own_library_can_be_named(void **state)
+{
+    (void)state;
+    struct joule_host *host;
+    struct nvml_api api;
+    char remedy[192];
+    prepare("");
+    host = fake.host;
+    host_script_env(host, "JOULE_NVML_LIB", "/opt/other.so");
+    host_script_library(host, "/opt/other.so", fake.symbols, fake.symbol_count);
+    assert_int_equal(nvml_load(host, &api, remedy, sizeof remedy), JOULE_OK);
+    host->ops->close(host);
+}
+
+static void each_symbol_may_be_missing(void **state)
+{
+    (void)state;
+#define TRY(name, parameters)                                                                                \
+    prepare(LOAD);                                                                                           \
+    fake_nvml_remove(&fake, "nvml" #name);                                                                   \
+    fake_nvml_open(&fake);                                                                                   \
+    fake_nvml_run(&fake, 3);                                                                                 \
+    if (fake_nvml_source(&fake)->state == JOULE_OK)                                                          \
+        assert_near(gpu_joules().value, 3 * MEAN, 0.05 * 3 * MEAN);                                          \
+    else                                                                                                     \
+        assert_int_equal(fake_nvml_source(&fake)->state, JOULE_UNSUPPORTED);                                 \
+    fake_nvml_close(&fake);
+    NVML_FUNCTIONS(TRY)
+#undef TRY
+}
+
+static void sleeping_board_is_not_woken(void **state)
+{
+    (void)state;
+    prepare("");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/power/runtime_status", "suspended\n");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/vendor",
+                     "0x10de\n"); /* its sound device */
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
+    unsigned long calls = fake_nvml_call_count(&fake);
+    fake_nvml_open(&fake);
+    assert_int_equal(fake_nvml_source(&fake)->state, JOULE_ABSENT);
+    assert_non_null(strstr(fake_nvml_source(&fake)->remedy, "sleeps"));
+    assert_int_equal(fake_nvml_call_count(&fake), calls);
+    fake_nvml_close(&fake);
+    prepare("");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/power/runtime_status", "active\n");
+    fake_nvml_open(&fake);
+    assert_int_equal(fake_nvml_source(&fake)->state, JOULE_OK);
+    fake_nvml_close(&fake);
+}
+
+/* --- gauges ------------------------------------------------------------------------------------------------- */
+
+static double gauge(const char *name)
+{
+    double value;
+    assert_int_equal(joule_gauge(fake.meter, channel(name)->info.id, &value), JOULE_OK);
+    return value;
+}
+
+static void gauges_are_told_apart(void **state)
+{
+    (void)state;
+    open_with("watts=90 peak_watts=400 duty=0.5 period_ms=100; celsius=63; memory_celsius=71");
+    fake_nvml_run(&fake, 3);
+    assert_near(gauge("gpu-0-temperature"), 63, 0);
+    assert_near(gauge("gpu-0-memory-temperature"), 71, 0);
+    assert_near(gauge("gpu-0-memory-clock"), 3201, 0);
+    assert_near(gauge("gpu-0-busy"), 0.5, 0);
+    assert_near(gauge("gpu-0-sm-activity"), 0.5, 0.01);
+    assert_near(gauge("gpu-0-tensor-activity"), 0.25, 0.01);
+    assert_near(gauge("gpu-0-dram-activity"), 0.125, 0.01);
+    assert_string_equal(channel("gpu-0-busy")->info.label, "busy time");
+    assert_near(meter_hottest_celsius(fake.meter), 71, 0);
+    fake_nvml_close(&fake);
+}
+
+static void mig_measures_the_parent(void **state)
+{
+    (void)state;
+    open_with(LOAD "mig=3");
+    fake_nvml_run(&fake, 5);
+    assert_near(gpu_joules().value, 5 * MEAN, 0.11 * 400);
+    assert_null(fake_nvml_channel(&fake, "gpu-0-busy"));
+    assert_null(fake_nvml_channel(&fake, "gpu-1"));
+    fake_nvml_close(&fake);
+}
+
+/* --- description -------------------------------------------------------------------------------------------- */
+
+static void describe(const char *line, const char *script, struct nvml_description *out_boards,
+                     size_t *out_count)
+{
+    char remedy[192];
+    assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, line, script));
+    host_script_library(fake.host, "libnvidia-ml.so.1", fake.symbols, fake.symbol_count);
+    assert_int_equal(nvml_describe(fake.host, out_boards, 4, out_count, remedy, sizeof remedy), JOULE_OK);
+    fake.host->ops->close(fake.host);
+}
+
+static void boards_describe_themselves(void **state)
+{
+    (void)state;
+    static struct nvml_description boards[4];
+    size_t count;
+    describe("580", "boards=2; 1.denied=1; mig=2; processes=3; duty=1", boards, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(boards[1].state, JOULE_DENIED);
+    const struct nvml_description *board = &boards[0];
+    assert_string_equal(board->name, "NVIDIA Fake H200");
+    assert_string_equal(board->bus_id, "0000:65:00.0");
+    assert_int_equal(board->major, 9);
+    assert_int_equal(board->memory_total_bytes, 143771ull << 20);
+    assert_int_equal(board->memory_used_bytes, 1024ull << 20);
+    assert_near(board->limit_watts, 700, 0);
+    assert_near(board->least_limit_watts, 200, 0);
+    assert_int_equal(board->clock_reasons, NVML_REASON_SW_POWER_CAP);
+    assert_true(board->is_mig);
+    assert_int_equal(board->instance_count, 2);
+    assert_string_equal(board->instances[1].uuid, "MIG-5eed0000-0000-4000-8000-000000000002");
+    assert_int_equal(board->instances[1].gpu_instance, 8);
+    assert_int_equal(board->process_count, 3);
+    assert_int_equal(board->processes[2].pid, 1002);
+    char text[64];
+    nvml_reasons_text(NVML_REASON_IDLE | NVML_REASON_SW_POWER_CAP, text, sizeof text);
+    assert_string_equal(text, "idle, power limit");
+}
+
+static void process_records_of_32_bytes_are_known(void **state)
+{
+    (void)state;
+    static struct nvml_description boards[4];
+    size_t count;
+    describe("535", "processes=5", boards, &count);
+    assert_int_equal(boards[0].process_count, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(boards[0].processes[i].pid, 1000 + i);
+        assert_int_equal(boards[0].processes[i].memory_bytes, 1024ull << 20);
+    }
+    assert_int_equal(boards[0].clock_reasons, NVML_REASON_IDLE); /* by the older symbol */
+}
+
+/* --- time --------------------------------------------------------------------------------------------------- */
+
+static int64_t real_ns(void)
+{
+    return host_real()->ops->clock_ns(host_real(), CLOCK_MONOTONIC);
+}
+
+static void blocked_call_delays_nobody(void **state)
+{
+    (void)state;
+    joule_meter *meter;
+    joule_options options = {.struct_size = sizeof options, .period_s = 0.01};
+    struct timespec second = {1, 0};
+    setenv("JOULE_NVML_LIB", TEST_BINARY_DIR "/fakes/nvml/580/libnvidia-ml.so.1", 1);
+    prepare("block_at_ms=200; block_s=30");
+    fake_nvml_free_clock(&fake);
+    fake.host->ops->close(fake.host);
+    assert_int_equal(joule_open(&options, &meter, NULL), JOULE_OK);
+    nanosleep(&second, NULL);
+    uint64_t prompt_ticks = meter->lanes[0]->ticks;
+    struct lane *slow = meter->lanes[meter->lane_count - 1];
+    for (size_t i = 1; i < meter->lane_count; i++) {
+        if (strcmp(meter->lanes[i]->sources[0]->ops->name, "nvml") == 0)
+            slow = meter->lanes[i];
+    }
+    uint64_t stuck_ticks = slow->ticks;
+    nanosleep(&second, NULL);
+    assert_int_equal(slow->ticks, stuck_ticks);
+    assert_true(meter->lanes[0]->ticks >= prompt_ticks + 50);
+    int64_t begin_ns = real_ns();
+    joule_close(meter);
+    assert_true(real_ns() - begin_ns < 1000000000);
+    unsetenv("JOULE_NVML_LIB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counter_is_preferred),
+        cmocka_unit_test(ring_stands_in_for_counter),
+        cmocka_unit_test(ring_may_run_on_another_clock),
+        cmocka_unit_test(instant_field_stands_in_for_ring),
+        cmocka_unit_test(usage_stands_in_for_fields),
+        cmocka_unit_test(usage_is_instant_on_older_boards),
+        cmocka_unit_test(frozen_counter_is_not_zero_joules),
+        cmocka_unit_test(fields_fail_one_by_one),
+        cmocka_unit_test(memory_is_a_part_of_the_board),
+        cmocka_unit_test(memory_of_zero_watts_is_not_measured),
+        cmocka_unit_test(superchips_may_count_the_module),
+        cmocka_unit_test(denied_board_is_shown_and_the_next_is_read),
+        cmocka_unit_test(board_without_sensors_is_shown),
+        cmocka_unit_test(counter_reset_is_a_gap),
+        cmocka_unit_test(lost_library_is_initialised_again_and_lost_board_left_alone),
+        cmocka_unit_test(passing_failures_are_waited_out),
+        cmocka_unit_test(codes_of_init_become_states),
+        cmocka_unit_test(missing_library_is_absent),
+        cmocka_unit_test(own_library_can_be_named),
+        cmocka_unit_test(each_symbol_may_be_missing),
+        cmocka_unit_test(sleeping_board_is_not_woken),
+        cmocka_unit_test(gauges_are_told_apart),
+        cmocka_unit_test(mig_measures_the_parent),
+        cmocka_unit_test(boards_describe_themselves),
+        cmocka_unit_test(process_records_of_32_bytes_are_known),
+        cmocka_unit_test(blocked_call_delays_nobody), /* last: its thread outlives the meter */
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
