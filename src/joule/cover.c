@@ -113,28 +113,43 @@ static bool is_wanted(joule_scope scope, int32_t group)
     return group == JOULE_CPU ? cpu : group == JOULE_GPU ? gpu : cpu || gpu;
 }
 
-/* True when a hardware figure, counted or sampled, exists for some CPU package. */
-static bool has_measured_package(const struct views *views)
+/* True when a hardware figure, counted or sampled, exists for some domain of this scope. */
+static bool has_measured(const struct views *views, joule_scope scope)
 {
     for (size_t i = 0; i < views->count; i++) {
         const struct view *v = &views->list[i];
-        if (v->covered_s > 0 && v->channel->info.scope == JOULE_SCOPE_PACKAGE &&
+        if (v->covered_s > 0 && v->channel->info.scope == scope &&
             v->channel->info.cls < JOULE_CLASS_MODELLED)
             return true;
     }
     return false;
 }
 
-/* The one domain that covers the whole machine, or the most of it; NULL: none. */
-static const struct view *whole_machine(const struct views *views)
+/* Takes every zone of a scope (two superchips, two batteries); false when none is trusted. */
+static bool take_scope(const struct views *views, joule_scope scope, struct cover *cover)
 {
-    static const joule_scope order[] = {JOULE_SCOPE_NODE, JOULE_SCOPE_PSYS, JOULE_SCOPE_MODULE,
-                                        JOULE_SCOPE_BATTERY};
-    for (size_t s = 0; s < sizeof order / sizeof order[0]; s++)
-        for (size_t i = 0; i < views->count; i++)
-            if (views->list[i].covered_s > 0 && views->list[i].channel->info.scope == order[s])
-                return best_view(views, views->list[i].channel->zone);
-    return NULL;
+    size_t before = cover->count;
+    for (size_t i = 0; i < views->count; i++) {
+        const struct channel *ch = views->list[i].channel;
+        if (ch->info.scope != scope || !is_first_of_zone(views, i))
+            continue;
+        const struct view *best = best_view(views, ch->zone);
+        if (best)
+            take(cover, best);
+    }
+    return cover->count > before;
+}
+
+/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU has no meter
+ * of its own. */
+static bool take_whole_machine(const struct views *views, struct cover *cover)
+{
+    if (has_measured(views, JOULE_SCOPE_MODULE) && !has_measured(views, JOULE_SCOPE_GPU))
+        return take_scope(views, JOULE_SCOPE_MODULE, cover);
+    if (has_measured(views, JOULE_SCOPE_PACKAGE))
+        return false;
+    return take_scope(views, JOULE_SCOPE_NODE, cover) || take_scope(views, JOULE_SCOPE_PSYS, cover) ||
+           take_scope(views, JOULE_SCOPE_MODULE, cover) || take_scope(views, JOULE_SCOPE_BATTERY, cover);
 }
 
 /* A zone without a trusted view although somebody could have read it. */
@@ -151,13 +166,8 @@ static bool is_unreadable(const struct views *views, const char *zone)
 
 static void choose(const struct views *views, int32_t group, struct cover *cover)
 {
-    if (group == JOULE_TOTAL && !has_measured_package(views)) {
-        const struct view *whole = whole_machine(views);
-        if (whole) {
-            take(cover, whole);
-            return;
-        }
-    }
+    if (group == JOULE_TOTAL && take_whole_machine(views, cover))
+        return;
     for (size_t i = 0; i < views->count; i++) {
         const struct channel *ch = views->list[i].channel;
         if (!is_wanted(ch->info.scope, group) || !is_first_of_zone(views, i))
