@@ -11,6 +11,12 @@ static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
     c->last_ns = time_ns;
 }
 
+/* Counts that one step may have at most without loss; 0: no limit. */
+static uint64_t range_of(const struct counter *c)
+{
+    return c->fold_counts ? c->fold_counts : c->modulus;
+}
+
 /* Counts between two readings, or a verdict that says why there is no such number. */
 static enum counter_verdict difference(const struct counter *c, uint64_t raw, uint64_t *out_counts)
 {
@@ -32,7 +38,7 @@ static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint
 {
     double elapsed_s = fmax(0, (double)(time_ns - c->last_ns) * 1e-9);
     *out_counts = 0;
-    if (c->modulus && elapsed_s * c->max_watts >= (double)c->modulus * c->unit_joules)
+    if (range_of(c) && elapsed_s * c->max_watts >= (double)range_of(c) * c->unit_joules)
         return COUNTER_AMBIGUOUS;
     enum counter_verdict verdict = difference(c, raw, out_counts);
     /* The counter may show a tick's worth that was used before the first reading, and rounds to its unit. */
@@ -99,7 +105,7 @@ bool counter_is_frozen(const struct counter *c, double patience_s)
 
 double counter_keep_alive_s(const struct counter *c)
 {
-    if (!c->modulus || !(c->max_watts > 0))
+    if (!range_of(c) || !(c->max_watts > 0))
         return 10;
-    return fmin(10, 0.25 * (double)c->modulus * c->unit_joules / c->max_watts);
+    return fmin(10, 0.25 * (double)range_of(c) * c->unit_joules / c->max_watts);
 }

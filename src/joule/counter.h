@@ -22,10 +22,11 @@ enum counter_verdict {
 
 struct counter {
     /* set by the source */
-    uint64_t modulus;   /* counts 0 .. modulus-1; 0: 64 bits or unknown, a step back is a reset */
-    double unit_joules; /* joules per count */
-    double max_watts;   /* physical limit of the domain, generous */
-    double tick_s;      /* the hardware's update period: slack of one tick in the plausibility test */
+    uint64_t modulus;     /* counts 0 .. modulus-1; 0: 64 bits or unknown, a step back is a reset */
+    uint64_t fold_counts; /* a wider count made from a register: a larger step may have lost some; 0: none */
+    double unit_joules;   /* joules per count */
+    double max_watts;     /* physical limit of the domain, generous */
+    double tick_s;        /* the hardware's update period: slack of one tick in the plausibility test */
     /* kept by counter_step */
     bool primed;
     uint64_t last_raw;
@@ -46,8 +47,8 @@ const char *counter_verdict_name(enum counter_verdict verdict);
 /* True when the counter has been read for at least `patience_s` since it last moved (or ever). */
 bool counter_is_frozen(const struct counter *counter, double patience_s);
 
-/* Longest time in seconds between two readings that cannot lose a wrap: a quarter of modulus / max_watts, at most
- * 10 s. */
+/* Longest time in seconds between two readings that cannot lose a wrap: a quarter of the time in which max_watts
+ * fill the modulus or fold_counts, at most 10 s. */
 double counter_keep_alive_s(const struct counter *counter);
 
 #endif

@@ -97,6 +97,20 @@ static void test_sign_extended_perf_step_is_no_64_bit_wrap(void **state)
     close_to(total_joules(&c), 0);
 }
 
+/* The energy PMU widens a 32-bit register of 2^-16 J; a difference of 2^31 of its units comes out negative, and one
+ * of 2^32 is lost without a trace. */
+static void test_folded_register_bounds_a_64_bit_counter(void **state)
+{
+    (void)state;
+    struct counter c = make(0, 0x1p-32);
+    c.fold_counts = UINT64_C(1) << 47;
+    close_to(counter_keep_alive_s(&c), 4.096);
+    double joules;
+    counter_step(&c, 0, 0, &joules);
+    assert_int_equal(counter_step(&c, 15000 * MS, UINT64_C(1) << 40, &joules), COUNTER_ADVANCED);
+    assert_int_equal(counter_step(&c, 32000 * MS, UINT64_C(1) << 41, &joules), COUNTER_AMBIGUOUS);
+}
+
 static void test_jump_of_four_billion_joules_is_impossible(void **state)
 {
     (void)state;
@@ -170,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_too_long_between_readings_is_ambiguous),
         cmocka_unit_test(test_step_back_without_a_modulus_is_a_reset),
         cmocka_unit_test(test_sign_extended_perf_step_is_no_64_bit_wrap),
+        cmocka_unit_test(test_folded_register_bounds_a_64_bit_counter),
         cmocka_unit_test(test_jump_of_four_billion_joules_is_impossible),
         cmocka_unit_test(test_wrap_that_would_need_megawatts_is_impossible),
         cmocka_unit_test(test_reading_beyond_the_modulus_is_impossible),
