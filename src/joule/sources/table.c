@@ -10,6 +10,5 @@ extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 
 const struct source_ops *const source_table[] = {
-    &source_nvml,
-    NULL,
+    &source_rapl_perf, &source_rapl_powercap, &source_rapl_msr, &source_nvml, NULL,
 };

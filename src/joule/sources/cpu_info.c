@@ -1,0 +1,156 @@
+/* joule/sources/cpu_info.c - see cpu_info.h. */
+#include "joule/sources/cpu_info.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+
+#define BLOCK_SIZE 8192 /* of one CPU; flags make up most of it */
+
+/* The value of `key` in the first block of /proc/cpuinfo, copied; false where it is not there. */
+static bool field(const char *block, const char *key, char *value, size_t size)
+{
+    size_t length = strlen(key);
+    for (const char *line = block; *line && *line != '\n';
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *after = line + length;
+        if (strncmp(line, key, length) != 0 || after[strspn(after, " \t")] != ':')
+            continue;
+        after += strspn(after, " \t:");
+        snprintf(value, size, "%.*s", (int)strcspn(after, "\n"), after);
+        return true;
+    }
+    return false;
+}
+
+static unsigned number_field(const char *block, const char *key, int base)
+{
+    char value[64];
+    uint64_t number = 0;
+    if (field(block, key, value, sizeof value))
+        string_to_u64(value, base, &number);
+    return number <= UINT32_MAX ? (unsigned)number : 0;
+}
+
+static const char *vendor_of_arm(unsigned implementer)
+{
+    switch (implementer) {
+    case 0x41:
+        return "arm";
+    case 0x42:
+        return "broadcom";
+    case 0x46:
+        return "fujitsu";
+    case 0x48:
+        return "hisilicon";
+    case 0x4e:
+        return "nvidia";
+    case 0x51:
+        return "qualcomm";
+    case 0x61:
+        return "apple";
+    case 0xc0:
+        return "ampere";
+    default:
+        return "";
+    }
+}
+
+static const char *vendor_of(const char *block)
+{
+    char id[64] = "";
+    if (!field(block, "vendor_id", id, sizeof id))
+        return vendor_of_arm(number_field(block, "CPU implementer", 0));
+    if (strcmp(id, "GenuineIntel") == 0)
+        return "intel";
+    if (strcmp(id, "AuthenticAMD") == 0)
+        return "amd";
+    if (strcmp(id, "HygonGenuine") == 0)
+        return "hygon";
+    return "";
+}
+
+/* Takes every occurrence of `word` out. */
+static void cut_word(char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (char *at = text; (at = strstr(at, word)) != NULL;)
+        memmove(at, at + length, strlen(at + length) + 1);
+}
+
+/* "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz" becomes "Xeon E5-2620 v4". */
+static void clean_model(char *model)
+{
+    static const char *const noise[] = {"(R)",  "(r)",    "(TM)",       "(tm)", "Intel ",
+                                        "AMD ", "Hygon ", " Processor", " CPU"};
+    char *at = strstr(model, " @ ");
+    if (at)
+        *at = '\0';
+    for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
+        cut_word(model, noise[i]);
+    for (char *blank; (blank = strstr(model, "  ")) != NULL;)
+        memmove(blank, blank + 1, strlen(blank));
+    const char *trimmed = string_trim(model);
+    memmove(model, trimmed, strlen(trimmed) + 1);
+}
+
+static void count_cpu(unsigned cpu, void *context)
+{
+    (void)cpu;
+    ++*(unsigned *)context;
+}
+
+/* A package's share of threads and cores stands in each block, so that no other CPU need be asked. */
+static void count_parts(struct joule_host *host, const char *block, struct cpu_info *info)
+{
+    char online[1024];
+    if (host->ops->read_file(host, "/sys/devices/system/cpu/online", online, sizeof online) > 0)
+        string_each_cpu(string_trim(online), count_cpu, &info->threads);
+    if (info->threads == 0)
+        return;
+    unsigned siblings = number_field(block, "siblings", 10), cores = number_field(block, "cpu cores", 10);
+    info->packages = siblings ? (info->threads + siblings - 1) / siblings : 1;
+    info->cores = cores ? cores * info->packages : info->threads;
+    if (info->cores > info->threads)
+        info->cores = info->threads;
+}
+
+void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
+{
+    char block[BLOCK_SIZE] = "", flags[BLOCK_SIZE];
+    *out_info = (struct cpu_info){0};
+    host->ops->read_file(host, "/proc/cpuinfo", block, sizeof block);
+    string_copy(out_info->vendor, sizeof out_info->vendor, vendor_of(block));
+    if (!field(block, "model name", out_info->model, sizeof out_info->model))
+        field(block, "cpu", out_info->model, sizeof out_info->model);
+    clean_model(out_info->model);
+    out_info->family = number_field(block, "cpu family", 10);
+    out_info->number = number_field(block, "model", 10);
+    if (out_info->number == 0)
+        out_info->number = number_field(block, "CPU part", 0);
+    out_info->stepping = number_field(block, "stepping", 10);
+    out_info->is_virtual = field(block, "flags", flags, sizeof flags) && strstr(flags, " hypervisor");
+    count_parts(host, block, out_info);
+}
+
+bool cpu_is_intel(const struct cpu_info *info, unsigned number)
+{
+    return strcmp(info->vendor, "intel") == 0 && info->family == 6 && info->number == number;
+}
+
+bool cpu_is_amd(const struct cpu_info *info)
+{
+    return strcmp(info->vendor, "amd") == 0 || strcmp(info->vendor, "hygon") == 0;
+}
+
+bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value)
+{
+    char path[128], text[32];
+    uint64_t value;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    if (host->ops->read_file(host, path, text, sizeof text) < 0 || !string_to_u64(text, 10, &value) ||
+        value > UINT16_MAX)
+        return false;
+    *out_value = (unsigned)value;
+    return true;
+}

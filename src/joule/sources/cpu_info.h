@@ -1,0 +1,28 @@
+/* joule/sources/cpu_info.h - which CPU this is.
+ *
+ * Owns the reading of /proc/cpuinfo and of CPU topology for all sources that need a vendor, a model or a package.
+ * Newcomers: only the first CPU's block is read, as machines with hundreds of CPUs have a megabyte of them; what
+ * is not known is 0 or empty.
+ */
+#ifndef JOULE_CPU_INFO_H
+#define JOULE_CPU_INFO_H
+
+#include "joule/host/host.h"
+
+struct cpu_info {
+    char vendor[24];                   /* "intel", "amd", "hygon", "arm" ... as joule_domain.vendor */
+    char model[96];                    /* "Xeon w9-3595X": without vendor, marks and clock */
+    unsigned family, number, stepping; /* number: x86's model number, or the part number of an Arm core */
+    bool is_virtual;                   /* the hypervisor flag is set */
+    unsigned threads;                  /* online */
+    unsigned cores, packages;          /* >= 1 where threads is known */
+};
+
+void cpu_info_read(struct joule_host *host, struct cpu_info *out_info);
+bool cpu_is_intel(const struct cpu_info *info, unsigned number); /* family 6 */
+bool cpu_is_amd(const struct cpu_info *info);                    /* or Hygon */
+
+/* One number of /sys/devices/system/cpu/cpuN/topology, such as "physical_package_id"; false where unknown. */
+bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value);
+
+#endif
