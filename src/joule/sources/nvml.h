@@ -37,6 +37,8 @@ struct nvml_board {
     unsigned architecture; /* 0: unknown */
     int major, minor;      /* compute capability */
     double limit_watts;    /* NaN: unknown */
+    joule_scope scope;     /* of what its energy covers: the GPU, or on superchips perhaps the module */
+    char zone[48];
     bool is_lost;
 
     enum nvml_energy_view energy_view;

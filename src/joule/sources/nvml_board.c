@@ -77,19 +77,13 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
     return channel;
 }
 
-static void name_zone(char *zone, size_t size, const struct nvml_board *board, const char *part)
-{
-    struct text text;
-    text_init(&text, zone, size);
-    text_printf(&text, "gpu%u/%s", board->index, part);
-}
-
 static struct channel *add_counter(struct making *m)
 {
     struct channel *channel = add_channel(m, "", "energy counter", CHANNEL_COUNTER, JOULE_READING_ENERGY);
     if (channel == NULL)
         return NULL;
-    name_zone(channel->zone, sizeof channel->zone, m->board, "board");
+    channel->info.scope = m->board->scope;
+    string_copy(channel->zone, sizeof channel->zone, m->board->zone);
     channel->rank = RANK_DRIVER;
     channel->counter.unit_joules = 1e-3;
     channel->counter.tick_s = channel->info.update_period_s = sensor_period_s(m->board);
@@ -97,13 +91,14 @@ static struct channel *add_counter(struct making *m)
 }
 
 /* Power that is integrated; the last three as in struct integrator. */
-static struct channel *add_power(struct making *m, const char *what, const char *label, const char *part,
-                                 double period_s, double seen, double lag_s)
+static struct channel *add_power(struct making *m, const char *what, const char *label, double period_s,
+                                 double seen, double lag_s)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_POWER, JOULE_READING_POWER);
     if (channel == NULL)
         return NULL;
-    name_zone(channel->zone, sizeof channel->zone, m->board, part);
+    channel->info.scope = m->board->scope;
+    string_copy(channel->zone, sizeof channel->zone, m->board->zone);
     channel->rank = RANK_POWER;
     channel->info.cls = JOULE_CLASS_DERIVED;
     channel->info.update_period_s = channel->integrator.period_s = period_s;
@@ -117,7 +112,7 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_GAUGE, reading);
     if (channel != NULL)
-        name_zone(channel->parent_zone, sizeof channel->parent_zone, m->board, "board");
+        string_copy(channel->parent_zone, sizeof channel->parent_zone, m->board->zone);
     return channel;
 }
 
@@ -197,7 +192,7 @@ static bool find_ring(struct making *m)
     m->board->ring_last_us = newest_us;
     double spacing_s = (double)(newest_us - oldest_us) * 1e-6 / (count - 1);
     m->board->power_view = NVML_POWER_RING;
-    m->board->power = add_power(m, "power", "the driver's power samples", "board", spacing_s, 1, 0);
+    m->board->power = add_power(m, "power", "the driver's power samples", spacing_s, 1, 0);
     return true;
 }
 
@@ -205,13 +200,13 @@ static bool find_ring(struct making *m)
 static struct channel *add_instant(struct making *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
-    return add_power(m, "power", label, "board", period_s, window_s / period_s, window_s / 2);
+    return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
 }
 
 /* The mean of the last second is power half a second ago, without noise. */
-static struct channel *add_average(struct making *m, const char *what, const char *label, const char *part)
+static struct channel *add_average(struct making *m, const char *what, const char *label)
 {
-    return add_power(m, what, label, part, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
+    return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
 }
 
 static void find_power(struct making *m)
@@ -228,8 +223,8 @@ static void find_power(struct making *m)
     } else if (m->api->DeviceGetPowerUsage != NULL &&
                m->api->DeviceGetPowerUsage(board->device, &usage) == NVML_SUCCESS) {
         board->power_view = NVML_POWER_USAGE;
-        board->power = averages_usage(board) ? add_average(m, "power", "power, mean of 1 s", "board")
-                                             : add_instant(m, "power");
+        board->power =
+            averages_usage(board) ? add_average(m, "power", "power, mean of 1 s") : add_instant(m, "power");
     }
 }
 
@@ -242,11 +237,15 @@ static void find_memory_power(struct making *m)
             NVML_SUCCESS ||
         milliwatts <= 0)
         return;
-    board->memory = add_average(m, "memory", "memory power, mean of 1 s", "memory");
+    board->memory = add_average(m, "memory", "memory power, mean of 1 s");
     if (board->memory == NULL)
         return;
-    board->memory->info.scope = JOULE_SCOPE_GPU_MEMORY;
-    name_zone(board->memory->parent_zone, sizeof board->memory->parent_zone, board, "board");
+    struct channel *memory = board->memory;
+    memory->info.scope = JOULE_SCOPE_GPU_MEMORY;
+    string_copy(memory->parent_zone, sizeof memory->parent_zone, board->zone);
+    struct text zone;
+    text_init(&zone, memory->zone, sizeof memory->zone);
+    text_printf(&zone, "gpu%u/memory", board->index);
 }
 
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
@@ -383,6 +382,17 @@ static void identify(const struct nvml_api *api, struct nvml_board *board)
         board->limit_watts = milliwatts * 1e-3;
 }
 
+/* The zone of a module is the one that the board's own meters (hwmon) have for it. */
+static void place(struct making *m)
+{
+    struct nvml_board *board = m->board;
+    bool is_module = board->device != NULL && covers_module(m);
+    struct text zone;
+    text_init(&zone, board->zone, sizeof board->zone);
+    text_printf(&zone, is_module ? "module%u" : "gpu%u/board", board->index);
+    board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+}
+
 /* A board that tells no energy is shown all the same, with the reason. */
 static void add_silent(struct making *m, joule_status state, const char *remedy)
 {
@@ -401,6 +411,8 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     nvml_return code = m.api->DeviceGetHandleByIndex_v2(index, &board->device);
     if (code != NVML_SUCCESS) {
         board->is_lost = true;
+        board->device = NULL;
+        place(&m);
         add_silent(
             &m, nvml_status(code),
             code == NVML_NO_PERMISSION
@@ -410,19 +422,13 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
         return !m.out_of_memory;
     }
     identify(m.api, board);
+    place(&m);
     find_counter(&m);
     find_power(&m);
     if (board->energy == NULL && board->power == NULL)
         add_silent(&m, JOULE_UNSUPPORTED,
                    "the driver tells neither energy nor power of this board (virtual GPU "
                    "or laptop part): measure the machine by other means");
-    if (covers_module(&m)) {
-        for (size_t i = 0; i < 2; i++) {
-            struct channel *channel = i == 0 ? board->energy : board->power;
-            if (channel != NULL)
-                channel->info.scope = JOULE_SCOPE_MODULE;
-        }
-    }
     find_memory_power(&m);
     find_temperatures(&m);
     find_clocks(&m);

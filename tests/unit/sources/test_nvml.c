@@ -176,6 +176,8 @@ static void superchips_may_count_the_module(void **state)
     (void)state;
     open_with(LOAD "superchip=1; module_watts=0");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_MODULE);
+    assert_string_equal(channel("gpu-0")->zone, "module0"); /* as hwmon calls it: not counted twice */
+    assert_string_equal(channel("gpu-0-temperature")->parent_zone, "module0");
     fake_nvml_close(&fake);
     open_with(LOAD "superchip=1; module_watts=150");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
