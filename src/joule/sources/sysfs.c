@@ -1,0 +1,96 @@
+/* joule/sources/sysfs.c - see sysfs.h. */
+#include "joule/sources/sysfs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+
+void sysfs_print(char *out_text, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out_text, size, format, arguments);
+    va_end(arguments);
+}
+
+joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_value)
+{
+    char text[64];
+    ssize_t length = host->ops->read_handle(host, handle, text, sizeof text);
+    if (length < 0)
+        return status_of_errno((int)-length);
+    if (strlen(text) == sizeof text - 1)
+        return JOULE_FAILED;
+    return string_to_i64(text, 10, out_value) ? JOULE_OK : JOULE_FAILED;
+}
+
+bool sysfs_text(struct source *source, const char *path, char *out_text, size_t size)
+{
+    out_text[0] = '\0';
+    if (!source_read_text(source, path, out_text, size))
+        return false;
+    for (char *c = out_text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return out_text[0] != '\0';
+}
+
+/* The number at the start of `text`, at most four digits; NULL without one. */
+static const char *scan_number(const char *text, unsigned *out_number)
+{
+    unsigned number = 0, digits = 0;
+    for (; *text >= '0' && *text <= '9' && digits < 4; text++, digits++)
+        number = 10 * number + (unsigned)(*text - '0');
+    *out_number = number;
+    return digits ? text : NULL;
+}
+
+bool sysfs_split(const char *file, const char *kind, unsigned *out_number, const char **out_suffix)
+{
+    if (!string_starts(file, kind))
+        return false;
+    const char *end = scan_number(file + strlen(kind), out_number);
+    if (!end || *end != '_')
+        return false;
+    *out_suffix = end + 1;
+    return true;
+}
+
+bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number)
+{
+    if (!string_starts(text, prefix))
+        return false;
+    unsigned number;
+    const char *end = scan_number(text + strlen(prefix), &number);
+    if (!end || *end)
+        return false;
+    *out_number = number;
+    return true;
+}
+
+static bool is_name_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == ':';
+}
+
+void sysfs_slug(char *out_name, size_t size, const char *text)
+{
+    size_t length = 0;
+    bool gap = false;
+    for (; *text; text++) {
+        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        if (!is_name_character(c)) {
+            gap = length > 0;
+            continue;
+        }
+        if (length + gap + 1 >= size)
+            break;
+        if (gap)
+            out_name[length++] = '-';
+        out_name[length++] = c;
+        gap = false;
+    }
+    out_name[length] = '\0';
+}

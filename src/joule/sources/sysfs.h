@@ -1,0 +1,30 @@
+/* joule/sources/sysfs.h - what the readers of hwmon, power_supply and thermal attributes share.
+ *
+ * Owns the reading of one number from an open attribute, the splitting of attribute names ("power1_input") and the
+ * making of names for people from whatever a driver calls its chip. It opens nothing and keeps nothing.
+ * Newcomers: a number that does not fit the buffer is garbage, not its first digits.
+ */
+#ifndef JOULE_SYSFS_H
+#define JOULE_SYSFS_H
+
+#include "joule/sources/source.h"
+
+/* snprintf for paths and names, where cutting is harmless because a cut path does not exist. */
+void sysfs_print(char *out_text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The whole number in an open attribute. FAILED for text that is not wholly a number; else as status_of_errno. */
+joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_value);
+
+/* Trimmed text of an attribute, bytes that cannot be printed replaced by '?'; false, and empty, without any. */
+bool sysfs_text(struct source *source, const char *path, char *out_text, size_t size);
+
+/* Splits "power12_average" into kind "power", number 12 and suffix "average"; false for another kind. */
+bool sysfs_split(const char *file, const char *kind, unsigned *out_number, const char **out_suffix);
+
+/* The number behind `prefix` when that is all that follows ("Chip 8"); false for any other text. */
+bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number);
+
+/* Lower-case letters, digits, dots and colons of `text`; every other run becomes one '-', none at the ends. */
+void sysfs_slug(char *out_name, size_t size, const char *text);
+
+#endif

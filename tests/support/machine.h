@@ -1,0 +1,24 @@
+/* support/machine.h - a recorded or scripted machine under a meter, in virtual time.
+ *
+ * Owns what tests of sources do again and again: load a folder into a scripted host, open a meter with one source,
+ * let time pass, find a channel. Newcomers: a loaded file can be changed afterwards with host_script_text.
+ */
+#ifndef TEST_MACHINE_H
+#define TEST_MACHINE_H
+
+#include "joule/engine.h"
+
+/* A scripted host with every file and link below `root` (a recorded tree); NULL where it cannot be read. */
+struct joule_host *machine_load(const char *root);
+/* Path of one of tests/fixtures/machines, in static storage. */
+const char *machine_fixture(const char *name);
+/* A meter with only the sources in the comma list; it does not own the host. Fails the test on an error. */
+joule_meter *machine_open(struct joule_host *host, const char *sources);
+/* Readings every step_s for `seconds` of virtual time. */
+void machine_run(joule_meter *meter, double seconds, double step_s);
+/* The channel called `name`, or NULL. */
+const struct channel *machine_channel(joule_meter *meter, const char *name);
+/* Mean watts of a domain, or JOULE_TOTAL ..., since the meter was opened; NaN where nothing is known. */
+double machine_mean_watts(joule_meter *meter, int32_t domain);
+
+#endif

@@ -1,0 +1,534 @@
+/* test_hwmon.c - which part of the machine each hardware monitor stands for, and what it reads. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/machine.h"
+#include "support/test_data.h"
+
+#define HWMON "/sys/class/hwmon/"
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-9 * (1 + fabs(wanted))))
+        fail_msg("%.12g instead of %.12g", value, wanted);
+}
+
+static const struct channel *want(joule_meter *meter, const char *name)
+{
+    const struct channel *ch = machine_channel(meter, name);
+    if (!ch)
+        fail_msg("no channel is called %s", name);
+    return ch;
+}
+
+/* --- scripted chips ------------------------------------------------------------------------------------------- */
+
+struct bench {
+    struct joule_host *host;
+    joule_meter *meter;
+};
+
+/* Sets files "hwmon0/name=ina226" ...; content may hold anything. */
+static void put(struct bench *bench, const char *file, const char *content)
+{
+    char path[256];
+    snprintf(path, sizeof path, HWMON "%s", file);
+    assert_true(host_script_text(bench->host, path, content));
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    bench->host = host_script_open();
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    joule_close(bench->meter);
+    bench->host->ops->close(bench->host);
+    free(bench);
+    return 0;
+}
+
+static void run(struct bench *bench, double seconds)
+{
+    if (!bench->meter)
+        bench->meter = machine_open(bench->host, "hwmon");
+    machine_run(bench->meter, seconds, 0.025);
+}
+
+static void test_power_is_integrated(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "someone");
+    put(bench, "hwmon0/power1_input", "12500000\n");
+    run(bench, 10);
+    const struct channel *ch = want(bench->meter, "someone-power1");
+    assert_int_equal(ch->info.scope, JOULE_SCOPE_RAIL);
+    assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
+    assert_near(machine_mean_watts(bench->meter, ch->info.id), 12.5);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* an unknown rail is no total */
+}
+
+static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%lld\n", 5000000000LL + (long long)(time_ns / 10)); /* 100 W in uJ */
+}
+
+static void test_energy_is_counted(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "amd_energy");
+    put(bench, "hwmon0/energy1_label", "Ecore000");
+    put(bench, "hwmon0/energy1_input", "17");
+    put(bench, "hwmon0/energy2_label", "Esocket0");
+    host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
+    run(bench, 10);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    const struct channel *ch = want(bench->meter, "package-0");
+    assert_int_equal(ch->info.scope, JOULE_SCOPE_PACKAGE);
+    assert_int_equal(ch->info.cls, JOULE_CLASS_MEASURED);
+    assert_string_equal(ch->zone, "cpu0/package");
+    double watts = machine_mean_watts(bench->meter, JOULE_TOTAL);
+    assert_true(fabs(watts - 100) < 0.1);
+}
+
+static void test_pairs_by_chip(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "ina3221");
+    put(bench, "hwmon0/in1_input", "12000");
+    put(bench, "hwmon0/curr1_input", "1000");
+    put(bench, "hwmon0/in4_input", "150"); /* a shunt */
+    put(bench, "hwmon0/curr4_input", "1000");
+    put(bench, "hwmon1/name", "ina226");
+    put(bench, "hwmon1/in0_input", "2"); /* a shunt */
+    put(bench, "hwmon1/in1_input", "5000");
+    put(bench, "hwmon1/curr1_input", "300");
+    run(bench, 2);
+    assert_int_equal(joule_domain_count(bench->meter), 2);
+    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "ina3221-pair1")->info.id), 12);
+    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "ina226-pair1")->info.id), 1.5);
+}
+
+static void test_pairs_by_label(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "regulator");
+    put(bench, "hwmon0/in1_label", "vin");
+    put(bench, "hwmon0/in1_input", "48000");
+    put(bench, "hwmon0/in2_label", "vout1");
+    put(bench, "hwmon0/in2_input", "1000");
+    put(bench, "hwmon0/curr1_label", "iout1");
+    put(bench, "hwmon0/curr1_input", "20000");
+    put(bench, "hwmon0/curr2_label", "elsewhere");
+    put(bench, "hwmon0/curr2_input", "20000");
+    run(bench, 2);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "regulator-iout1")->info.id), 20);
+}
+
+static void test_given_power_beats_a_pair(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "ina226");
+    put(bench, "hwmon0/in1_input", "5000");
+    put(bench, "hwmon0/curr1_input", "300");
+    put(bench, "hwmon0/power1_input", "1490000");
+    put(bench, "hwmon0/update_interval", "250");
+    run(bench, 3);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    const struct channel *ch = want(bench->meter, "ina226-power1");
+    assert_near(ch->info.update_period_s, 0.25);
+    assert_near(machine_mean_watts(bench->meter, ch->info.id), 1.49);
+}
+
+/* --- the ACPI power meter ---------------------------------------------------------------------------------------- */
+
+static void put_acpi(struct bench *bench)
+{
+    put(bench, "hwmon0/name", "power_meter");
+    put(bench, "hwmon0/device/power1_average", "262000000");
+    put(bench, "hwmon0/device/power1_average_interval", "1000");
+    put(bench, "hwmon0/device/power1_oem_info", "");
+}
+
+static void test_acpi_meter_is_the_node(void **state)
+{
+    struct bench *bench = *state;
+    put_acpi(bench);
+    run(bench, 20);
+    const struct channel *ch = want(bench->meter, "node");
+    assert_int_equal(ch->info.scope, JOULE_SCOPE_NODE);
+    assert_near(ch->info.update_period_s, 1);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 262); /* nothing smaller is measured here */
+}
+
+static void test_acpi_without_a_value(void **state)
+{
+    struct bench *bench = *state;
+    put_acpi(bench);
+    run(bench, 10);
+    const struct channel *ch = want(bench->meter, "node");
+    double joules = ch->integrator.joules;
+    assert_true(joules > 0);
+    put(bench, "hwmon0/device/power1_average", "4294967295000");
+    run(bench, 5);
+    assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
+    assert_near(ch->integrator.joules, joules);
+    host_script_error(bench->host, HWMON "hwmon0/device/power1_average", ENODATA);
+    run(bench, 5);
+    assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
+    put_acpi(bench);
+    run(bench, 5);
+    assert_int_equal(ch->info.state, JOULE_OK);
+    assert_near(machine_mean_watts(bench->meter, ch->info.id), 262);
+    assert_true(ch->integrator.covered_s < 16); /* of 25 s: the gap is not filled */
+}
+
+static void test_grace_total_is_the_socket(void **state)
+{
+    struct bench *bench = *state;
+    bench->host->ops->close(bench->host);
+    bench->host = machine_load(machine_fixture("grace"));
+    run(bench, 10);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40);
+    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 62 + 40);
+    const struct channel *module = want(bench->meter, "module-0"), *package = want(bench->meter, "package-0");
+    assert_int_equal(module->info.scope, JOULE_SCOPE_MODULE);
+    assert_string_equal(package->parent_zone, module->zone);
+    assert_string_equal(want(bench->meter, "core-0")->parent_zone, package->zone);
+    assert_string_equal(want(bench->meter, "sysio-0")->parent_zone, package->zone);
+    assert_near(machine_mean_watts(bench->meter, module->info.id), 80);
+    assert_near(package->info.update_period_s, 0.05);
+    assert_near(want(bench->meter, "package-1")->integrator.covered_s, package->integrator.covered_s);
+}
+
+static void test_power9(void **state)
+{
+    struct bench *bench = *state;
+    bench->host->ops->close(bench->host);
+    bench->host = machine_load(machine_fixture("power9"));
+    run(bench, 10);
+    /* The recorded energy counters stand still, so the powers have to do: 2 chips and their memory. */
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 72 + 21 + 70 + 19);
+    assert_int_equal(want(bench->meter, "node")->info.scope, JOULE_SCOPE_NODE);
+    assert_string_equal(want(bench->meter, "package-8")->zone, "cpu8/package");
+    assert_int_equal(want(bench->meter, "ibmpowernv-chip-8-gpu")->info.scope, JOULE_SCOPE_RAIL);
+}
+
+static void test_xgene_is_a_sum(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "apm_xgene");
+    put(bench, "hwmon0/power1_label", "CPU power");
+    put(bench, "hwmon0/power1_input", "30000000");
+    put(bench, "hwmon0/power2_label", "IO power");
+    put(bench, "hwmon0/power2_input", "12000000");
+    run(bench, 2);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_string_equal(want(bench->meter, "package-0")->info.label, "CPU power + IO power");
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 42);
+}
+
+/* --- graphics ---------------------------------------------------------------------------------------------------- */
+
+static void put_pci(struct bench *bench, const char *address)
+{
+    char link[128];
+    snprintf(link, sizeof link, "../../../devices/pci0000:00/0000:00:01.0/%s", address);
+    host_script_link(bench->host, HWMON "hwmon0/device", link);
+}
+
+static void test_intel_card(void **state)
+{
+    struct bench *bench = *state;
+    put_pci(bench, "0000:03:00.0");
+    put(bench, "hwmon0/name", "xe");
+    put(bench, "hwmon0/energy1_label", "card");
+    host_script_file(bench->host, HWMON "hwmon0/energy1_input", energy_at_100_watts, NULL);
+    put(bench, "hwmon0/energy2_label", "pkg");
+    host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
+    run(bench, 10);
+    const struct channel *card = want(bench->meter, "gpu-0000:03:00.0");
+    assert_int_equal(card->info.scope, JOULE_SCOPE_GPU);
+    assert_string_equal(card->info.uuid, "0000:03:00.0");
+    assert_string_equal(card->info.vendor, "intel");
+    assert_int_equal(want(bench->meter, "xe-pkg")->info.scope, JOULE_SCOPE_RAIL);
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5); /* the card, not card + pkg */
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 100) < 0.5);
+}
+
+static void test_intel_chip_without_card(void **state)
+{
+    struct bench *bench = *state;
+    put_pci(bench, "0000:03:00.0");
+    put(bench, "hwmon0/name", "xe");
+    put(bench, "hwmon0/energy2_label", "pkg");
+    host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
+    run(bench, 10);
+    assert_string_equal(want(bench->meter, "gpu-0000:03:00.0")->zone, "gpu-0000:03:00.0/board");
+}
+
+static void test_amd_card_and_processor(void **state)
+{
+    struct bench *bench = *state;
+    put_pci(bench, "0000:c1:00.0");
+    put(bench, "hwmon0/name", "amdgpu");
+    put(bench, "hwmon0/power1_average", "16000000");
+    put(bench, "hwmon0/power1_label", "PPT");
+    put(bench, "hwmon1/name", "amdgpu");
+    put(bench, "hwmon1/in1_label", "vddnb");
+    put(bench, "hwmon1/power1_input", "9000000");
+    run(bench, 5);
+    assert_int_equal(want(bench->meter, "gpu-0000:c1:00.0")->info.scope, JOULE_SCOPE_GPU);
+    /* Another view of the package: with RAPL beside it the zone is counted once. */
+    assert_string_equal(want(bench->meter, "package-0")->zone, "cpu0/package");
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 16);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 25);
+}
+
+static ssize_t count_reads(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)time_ns;
+    ++*(unsigned *)context;
+    return snprintf(buffer, size, "16000000\n");
+}
+
+static void test_sleeping_card_is_left_alone(void **state)
+{
+    struct bench *bench = *state;
+    unsigned reads = 0;
+    const char *runtime = "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0/power/runtime_status";
+    put(bench, "hwmon0/name", "amdgpu");
+    host_script_link(bench->host, HWMON "hwmon0/device", "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0");
+    host_script_text(bench->host, runtime, "suspended\n");
+    host_script_file(bench->host, HWMON "hwmon0/power1_average", count_reads, &reads);
+    run(bench, 5);
+    const struct channel *ch = want(bench->meter, "gpu-0000:03:00.0");
+    assert_int_equal(reads, 0);
+    assert_int_equal(ch->info.state, JOULE_STALE);
+    assert_true(ch->info.remedy[0]);
+    host_script_text(bench->host, runtime, "active\n");
+    run(bench, 5);
+    assert_true(reads > 0);
+    assert_int_equal(ch->info.state, JOULE_OK);
+}
+
+/* --- what goes wrong --------------------------------------------------------------------------------------------- */
+
+static void test_denied_is_listed(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "amd_energy");
+    put(bench, "hwmon0/energy1_label", "Esocket0");
+    put(bench, "hwmon0/energy1_input", "1");
+    host_script_error(bench->host, HWMON "hwmon0/energy1_input", EACCES);
+    run(bench, 1);
+    const struct channel *ch = want(bench->meter, "package-0");
+    assert_int_equal(ch->info.state, JOULE_DENIED);
+    assert_non_null(strstr(ch->info.remedy, "sudo chmod a+r /sys/class/hwmon/hwmon0/energy1_input"));
+}
+
+static void test_disabled_and_batteries_are_left_out(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "chip");
+    put(bench, "hwmon0/power1_input", "1000000");
+    put(bench, "hwmon0/power1_enable", "0\n");
+    put(bench, "hwmon0/power2_input", "2000000");
+    put(bench, "hwmon0/power2_enable", "1\n");
+    put(bench, "hwmon1/name", "BAT0");
+    put(bench, "hwmon1/power1_input", "3000000");
+    put(bench, "hwmon1/device/type", "Battery\n");
+    run(bench, 1);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_non_null(machine_channel(bench->meter, "chip-power2"));
+}
+
+static void test_bad_values_are_gaps(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "\n",
+                                      "-5000000",
+                                      "garbage",
+                                      "1e6",
+                                      "0x10",
+                                      "12 34",
+                                      "nan",
+                                      "inf",
+                                      "5000000001", /* 5000 W and a bit */
+                                      "99999999999999999999999999",
+                                      "\xff\xfe",
+                                      "- 1",
+                                      "5000000,0"};
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "chip");
+    put(bench, "hwmon0/power1_input", "1000000");
+    run(bench, 2);
+    const struct channel *ch = want(bench->meter, "chip-power1");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        double joules = ch->integrator.joules;
+        put(bench, "hwmon0/power1_input", bad[i]);
+        run(bench, 1);
+        if (ch->info.state == JOULE_OK)
+            fail_msg("\"%s\" was taken for a power", bad[i]);
+        assert_near(ch->integrator.joules, joules);
+        put(bench, "hwmon0/power1_input", "1000000");
+        run(bench, 1);
+        assert_int_equal(ch->info.state, JOULE_OK);
+        assert_near(ch->gauge, 1);
+    }
+}
+
+static void test_machine_without_monitors(void **state)
+{
+    struct bench *bench = *state;
+    run(bench, 1);
+    assert_int_equal(joule_domain_count(bench->meter), 0);
+    assert_int_equal(bench->meter->lanes[1]->sources[0]->state, JOULE_ABSENT);
+    assert_true(bench->meter->lanes[1]->sources[0]->remedy[0]);
+}
+
+/* Whatever the files hold, nothing negative, infinite or beyond the limit comes out. */
+static uint32_t random_state = 12345;
+static uint32_t next_random(void)
+{
+    return random_state = random_state * 1664525u + 1013904223u;
+}
+
+static ssize_t anything(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    static const char alphabet[] = "0123456789-+.eExX \n\tnainf,\xff\x01";
+    (void)context;
+    (void)time_ns;
+    uint32_t kind = next_random() >> 24;
+    if (kind < 16)
+        return -(ssize_t)(int[]){EIO, ENODATA, ENXIO, EACCES}[kind % 4];
+    if (kind < 128)
+        return snprintf(buffer, size, "%d\n", (int)next_random());
+    if (kind < 160)
+        return snprintf(buffer, size, "%lld\n", (long long)((uint64_t)next_random() << 32 | next_random()));
+    size_t length = (next_random() >> 16) % 80;
+    length = length < size ? length : size - 1;
+    for (size_t i = 0; i < length; i++)
+        buffer[i] = alphabet[(next_random() >> 16) % (sizeof alphabet - 1)];
+    buffer[length] = '\0';
+    return (ssize_t)length;
+}
+
+static void check_channel(const struct channel *ch)
+{
+    if (ch->mode == CHANNEL_POWER && ch->readings)
+        assert_true(isfinite(ch->gauge) && ch->gauge >= 0 && ch->gauge <= ch->integrator.max_watts);
+    double last = 0;
+    for (size_t i = 0; i < ch->curve.count; i++) {
+        assert_true(isfinite(ch->curve.points[i].joules) && ch->curve.points[i].joules >= last);
+        last = ch->curve.points[i].joules;
+    }
+}
+
+static void test_any_content_is_harmless(void **state)
+{
+    static const char *const chips[] = {"power_meter", "amd_energy", "ina3221", "ibmpowernv",
+                                        "apm_xgene",   "xe",         "amdgpu",  ""};
+    static const char *const files[] = {
+        "energy1_input",          "energy1_label", "power1_average", "power1_input", "power1_label",
+        "power1_enable",          "in1_input",     "curr1_input",    "power2_input", "power1_oem_info",
+        "power1_average_interval"};
+    (void)state;
+    for (unsigned round = 0; round < 200; round++) {
+        struct joule_host *host = host_script_open();
+        for (size_t c = 0; c < sizeof chips / sizeof chips[0]; c++) {
+            char path[128];
+            snprintf(path, sizeof path, HWMON "hwmon%zu/name", c);
+            host_script_text(host, path, chips[c]);
+            for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
+                snprintf(path, sizeof path, HWMON "hwmon%zu/%s", c, files[f]);
+                if (next_random() >> 31)
+                    host_script_file(host, path, anything, NULL);
+            }
+        }
+        joule_meter *meter = machine_open(host, "hwmon");
+        machine_run(meter, 3, 0.05);
+        for (size_t i = 0; i < joule_domain_count(meter); i++)
+            check_channel(meter->channels[i].channel);
+        joule_close(meter);
+        host->ops->close(host);
+    }
+}
+
+/* --- a recorded tree ----------------------------------------------------------------------------------------------- */
+
+static void test_kepler(void **state)
+{
+    struct bench *bench = *state;
+    const char *root = test_data("fixtures/kepler");
+    if (!root)
+        skip();
+    bench->host->ops->close(bench->host);
+    bench->host = machine_load(root);
+    run(bench, 3);
+    static const struct {
+        const char *name;
+        double watts;
+    } wanted[] = {
+        {"k10temp-package", 45},
+        {"k10temp-core", 15},
+        {"platform-sensor-power1", 30},
+        {"hwmon-device-path-device-path-test", 25},
+        {"hwmon-dir-fallback-dir-fallback-test", 35},
+        {"ina3221-channel-1", 12},
+        {"ina3221-channel-2", 10},
+        {"test-power-chip-psu-rail-a", 45},
+        {"test-power-chip-psu-rail-b", 15},
+        {"ina226-pair1", 60},
+        {"max20730-pair1", 120}, /* output voltage times output current */
+        {"unknown-chip-pair1", 60},
+        {"unknown-chip-pair2", 10},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_near(machine_mean_watts(bench->meter, want(bench->meter, wanted[i].name)->info.id),
+                    wanted[i].watts);
+    assert_null(machine_channel(bench->meter, "ina3221-channel-3"));
+    assert_null(machine_channel(bench->meter, "test-power-chip-psu-rail-c"));
+    assert_null(machine_channel(bench->meter, "energy-with-enable-rail-c"));
+    assert_non_null(machine_channel(bench->meter, "energy-with-enable-rail-b"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_power_is_integrated),
+        TEST(test_energy_is_counted),
+        TEST(test_pairs_by_chip),
+        TEST(test_pairs_by_label),
+        TEST(test_given_power_beats_a_pair),
+        TEST(test_acpi_meter_is_the_node),
+        TEST(test_acpi_without_a_value),
+        TEST(test_grace_total_is_the_socket),
+        TEST(test_power9),
+        TEST(test_xgene_is_a_sum),
+        TEST(test_intel_card),
+        TEST(test_intel_chip_without_card),
+        TEST(test_amd_card_and_processor),
+        TEST(test_sleeping_card_is_left_alone),
+        TEST(test_denied_is_listed),
+        TEST(test_disabled_and_batteries_are_left_out),
+        TEST(test_bad_values_are_gaps),
+        TEST(test_machine_without_monitors),
+        TEST(test_any_content_is_harmless),
+        TEST(test_kepler),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
