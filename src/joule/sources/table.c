@@ -9,6 +9,7 @@ extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_hwmon;
+extern const struct source_ops source_battery;
 
 const struct source_ops *const source_table[] = {
     &source_rapl_perf, &source_rapl_powercap, &source_rapl_msr, &source_nvml, NULL,
