@@ -10,6 +10,7 @@ extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_battery;
+extern const struct source_ops source_thermal;
 
 const struct source_ops *const source_table[] = {
     &source_rapl_perf, &source_rapl_powercap, &source_rapl_msr, &source_nvml, NULL,
