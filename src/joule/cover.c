@@ -11,6 +11,7 @@
 
 /* A view must have seen at least this part of what the best-seeing view of its zone saw. */
 #define ENOUGH_COVERAGE 0.5
+#define ACCELERATOR     3 /* tier of what an accelerator's driver says */
 
 struct view {
     int32_t id;
@@ -113,25 +114,25 @@ static bool is_wanted(joule_scope scope, int32_t group)
     return group == JOULE_CPU ? cpu : group == JOULE_GPU ? gpu : cpu || gpu;
 }
 
-/* True when a hardware figure, counted or sampled, exists for some domain of this scope. */
-static bool has_measured(const struct views *views, joule_scope scope)
+/* True when a hardware figure, counted or sampled, exists for some domain of this scope and at least this tier. */
+static bool has_measured(const struct views *views, joule_scope scope, uint32_t tier)
 {
     for (size_t i = 0; i < views->count; i++) {
         const struct view *v = &views->list[i];
-        if (v->covered_s > 0 && v->channel->info.scope == scope &&
+        if (v->covered_s > 0 && v->channel->info.scope == scope && v->channel->info.tier >= tier &&
             v->channel->info.cls < JOULE_CLASS_MODELLED)
             return true;
     }
     return false;
 }
 
-/* Takes every zone of a scope (two superchips, two batteries); false when none is trusted. */
-static bool take_scope(const struct views *views, joule_scope scope, struct cover *cover)
+/* Takes every zone of a scope (two superchips, two batteries) and at least this tier; false when none is trusted. */
+static bool take_scope(const struct views *views, joule_scope scope, uint32_t tier, struct cover *cover)
 {
     size_t before = cover->count;
     for (size_t i = 0; i < views->count; i++) {
         const struct channel *ch = views->list[i].channel;
-        if (ch->info.scope != scope || !is_first_of_zone(views, i))
+        if (ch->info.scope != scope || ch->info.tier < tier || !is_first_of_zone(views, i))
             continue;
         const struct view *best = best_view(views, ch->zone);
         if (best)
@@ -140,16 +141,17 @@ static bool take_scope(const struct views *views, joule_scope scope, struct cove
     return cover->count > before;
 }
 
-/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU has no meter
- * of its own. */
+/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU's meter is
+ * the module's. A board's meter of the module is another view of that one, and never beats the socket's own. */
 static bool take_whole_machine(const struct views *views, struct cover *cover)
 {
-    if (has_measured(views, JOULE_SCOPE_MODULE) && !has_measured(views, JOULE_SCOPE_GPU))
-        return take_scope(views, JOULE_SCOPE_MODULE, cover);
-    if (has_measured(views, JOULE_SCOPE_PACKAGE))
+    if (has_measured(views, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(views, JOULE_SCOPE_GPU, 0))
+        return take_scope(views, JOULE_SCOPE_MODULE, ACCELERATOR, cover);
+    if (has_measured(views, JOULE_SCOPE_PACKAGE, 0))
         return false;
-    return take_scope(views, JOULE_SCOPE_NODE, cover) || take_scope(views, JOULE_SCOPE_PSYS, cover) ||
-           take_scope(views, JOULE_SCOPE_MODULE, cover) || take_scope(views, JOULE_SCOPE_BATTERY, cover);
+    return take_scope(views, JOULE_SCOPE_NODE, 0, cover) || take_scope(views, JOULE_SCOPE_PSYS, 0, cover) ||
+           take_scope(views, JOULE_SCOPE_MODULE, 0, cover) ||
+           take_scope(views, JOULE_SCOPE_BATTERY, 0, cover);
 }
 
 /* A zone without a trusted view although somebody could have read it. */

@@ -297,6 +297,24 @@ static void test_amd_card_and_processor(void **state)
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 25);
 }
 
+/* AMD's accelerator with CPU cores reports all of itself: RAPL's view of the cores is inside and not added. */
+static void test_accelerator_with_cores(void **state)
+{
+    struct bench *bench = *state;
+    put(bench, "hwmon0/name", "amdgpu");
+    put(bench, "hwmon0/power1_input", "550000000");
+    put(bench, "hwmon0/device/device", "0x74a0\n");
+    put(bench, "hwmon1/name", "amd_hsmp_hwmon");
+    put(bench, "hwmon1/power1_input", "90000000");
+    put(bench, "hwmon2/name", "power_meter");
+    put(bench, "hwmon2/power1_average", "700000000");
+    put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0"); /* a board's own idea of a module */
+    run(bench, 5);
+    assert_int_equal(want(bench->meter, "module-hwmon0")->info.scope, JOULE_SCOPE_MODULE);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 550);
+    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 90);
+}
+
 static ssize_t count_reads(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     (void)time_ns;
@@ -522,6 +540,7 @@ int main(void)
         TEST(test_intel_card),
         TEST(test_intel_chip_without_card),
         TEST(test_amd_card_and_processor),
+        TEST(test_accelerator_with_cores),
         TEST(test_sleeping_card_is_left_alone),
         TEST(test_denied_is_listed),
         TEST(test_disabled_and_batteries_are_left_out),
