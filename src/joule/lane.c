@@ -172,9 +172,10 @@ static void break_all(struct lane *lane)
 static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
 {
     int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
-    if (lane->boottime_minus_monotonic_ns && offset_ns - lane->boottime_minus_monotonic_ns > SUSPEND_NS)
+    if (lane->knows_offset && offset_ns - lane->boottime_minus_monotonic_ns > SUSPEND_NS)
         break_all(lane);
     lane->boottime_minus_monotonic_ns = offset_ns;
+    lane->knows_offset = true;
 }
 
 void lane_read(struct lane *lane)

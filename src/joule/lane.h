@@ -30,7 +30,8 @@ struct lane {
     bool stop, opened, finished;
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
-    _Atomic int64_t read_ns;             /* end of the last round of readings */
+    _Atomic int64_t read_ns; /* end of the last round of readings */
+    bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
 };
 
