@@ -12,6 +12,15 @@ extern const struct source_ops source_hwmon;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 
+/* clang-format off: one line for each, so that adding one is adding a line */
 const struct source_ops *const source_table[] = {
-    &source_rapl_perf, &source_rapl_powercap, &source_rapl_msr, &source_nvml, NULL,
+    &source_rapl_perf,
+    &source_rapl_powercap,
+    &source_rapl_msr,
+    &source_nvml,
+    &source_hwmon,
+    &source_battery,
+    &source_thermal,
+    NULL,
 };
+/* clang-format on */
