@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# What `cmake --install` puts down can be used: from C and C++, by pkg-config and by find_package, shared and static.
+# Owns a prefix in a temporary folder and nothing outside it.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+fail() { echo "FAILED: $*"; exit 1; }
+
+cmake --install "$JOULE_BUILD" --prefix "$prefix" >/dev/null
+library=$(dirname "$(find "$prefix" -name libjoule.a)")
+for file in bin/joule include/joule/joule.h share/doc/joule/LICENSE share/man/man1/joule.1 \
+    share/bash-completion/completions/joule share/zsh/site-functions/_joule \
+    share/fish/vendor_completions.d/joule.fish; do
+    [[ -s $prefix/$file ]] || fail "$file was not installed"
+done
+
+cat >"$work/use.c" <<'END'
+#include <joule/joule.h>
+#include <math.h>
+#include <stdio.h>
+
+int main(void)
+{
+    joule_quantity nothing = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    printf("%s\n", joule_version());
+    return isnan(joule_confidence(nothing)) ? 0 : 1;
+}
+END
+cp "$work/use.c" "$work/use.cc"
+
+# The prefix is moved, so that a path of the build or of the first prefix would show.
+mv "$prefix" "$work/moved"
+prefix=$work/moved
+library=${library/prefix/moved}
+export PKG_CONFIG_PATH=$library/pkgconfig
+version=$(pkg-config --modversion joule)
+read -ra shared < <(pkg-config --cflags --libs joule)
+read -ra static < <(pkg-config --cflags --libs --static joule)
+gcc -std=c11 "$work/use.c" "${shared[@]}" -o "$work/c-shared"
+g++ -std=c++11 "$work/use.cc" "${shared[@]}" -o "$work/cxx-shared"
+gcc -std=c11 "$work/use.c" "${static[@]/-ljoule/$library/libjoule.a}" -o "$work/c-static"
+for program in c-shared cxx-shared c-static; do
+    [[ $(LD_LIBRARY_PATH=$library "$work/$program") == "$version" ]] || fail "$program does not say $version"
+done
+loads() { LD_LIBRARY_PATH=$library ldd "$work/$1"; }
+[[ $(loads c-shared) == *'libjoule.so.0 => '* ]] || fail "the soname is not libjoule.so.0"
+[[ $(loads c-static) != *libjoule* ]] || fail "the static program needs libjoule.so"
+needed=$(objdump -p "$library/libjoule.so" | awk '$1 == "NEEDED" && $2 !~ /^(libc|libm|ld-linux.*)\.so/ { print $2 }')
+[[ -z $needed ]] || fail "libjoule.so needs more than libc and libm: $needed"
+
+mkdir "$work/consumer"
+cat >"$work/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C CXX)
+find_package(joule 0.1 REQUIRED CONFIG)
+add_executable(c-cmake ../use.c)
+target_link_libraries(c-cmake joule::joule)
+add_executable(cxx-cmake ../use.cc)
+target_link_libraries(cxx-cmake joule::joule_static)
+END
+cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$work/consumer/build" >/dev/null
+for program in c-cmake cxx-cmake; do
+    [[ $("$work/consumer/build/$program") == "$version" ]] || fail "$program does not say $version"
+done
+
+DESTDIR=$work/stage cmake --install "$JOULE_BUILD" --prefix /usr >/dev/null
+[[ -x $work/stage/usr/bin/joule ]] || fail "DESTDIR was not honoured"
+grep -rlF "$work" "$work/stage" && fail "a staged file names the staging folder"
+echo "installed, moved and used as joule $version"
