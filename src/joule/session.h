@@ -1,34 +1,48 @@
 /* joule/session.h - the shared memory in which regions are written.
  *
- * Owns one mapping with a versioned layout of offsets only: a header, the table of tag names, and a slot for each
- * thread with its ring of finished spans, its stack of open ones and its per-tag aggregates. `joule run` makes the
- * mapping as a file and names it in JOULE_SESSION; any libjoule below it writes there. Without one, a process has
- * an anonymous mapping of the same layout.
- * Newcomers: writers never wait and never allocate; the only reader is the collector of the process that measures.
+ * Owns the life of one mapping (session_layout.h): making or joining it, names of tags, who owns which slot, and the
+ * board on which the measuring process shows its totals. `joule run` makes the mapping as a file and names it in
+ * JOULE_SESSION; any libjoule below it writes there. Without one, a process has an anonymous mapping of the same layout.
+ * Newcomers: writers never wait and never allocate; the only reader is the process that measures (reader.h).
  */
 #ifndef JOULE_SESSION_H
 #define JOULE_SESSION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <joule/region.h>
+#include "joule/curve.h"
+#include "joule/session_layout.h"
 
 struct session;
 
-/* The session of this process: the one named by JOULE_SESSION, else a private one; made on first use, made anew
- * after fork. Never NULL: when no memory can be had, a tiny static one that only counts. */
+/* The session of this process: the one named by JOULE_SESSION, else a private one; made on first use. After fork a
+ * child of a private session has its own, with the same tags and no regions. Never NULL. Async-signal-safe. */
 struct session *session_current(void);
-/* True when a parent measures: this process opens no sensors. */
-bool session_is_client(const struct session *session);
+/* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
+struct session_map *session_map(struct session *session);
+/* True when a parent that is still alive measures: this process opens no sensors. */
+bool session_is_client(struct session *session);
 /* Makes a session file for child processes (mode 0600) and returns its path in out_path, for JOULE_SESSION. It becomes
- * the current session of this process. Removes files of sessions whose owner is dead. */
+ * the current session of this process; call it before regions begin. Removes files of sessions whose owner is dead. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
 /* Removes the file; the mapping stays until the process ends. */
 void session_remove_shared(void);
 
-/* The measuring parent publishes its total here at each reading, so that clients can answer joule_region_result. */
+/* The number of a name; TAG_OTHER when the table is full. Lock-free. */
+uint32_t session_tag(struct session *session, const char *name);
+/* The name of a tag, always terminated; "(other)" for numbers that are no tags. */
+void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME]);
+
+/* A slot for the thread `tid` of this process: the one that it already has, else a free one, with all its memory in
+ * place. NULL: none is free. Async-signal-safe. */
+struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number);
+/* Changes when slots taken before are no longer this process's to write: in a child after fork, and when the session
+ * is replaced. Never 0. */
+extern _Atomic uint32_t session_generation;
+
+/* The measuring process shows its totals since it began here at each reading. One thread at a time. */
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu);
+/* What the board tells about a window of time; `sum` is BOARD_TOTAL, BOARD_CPU or BOARD_GPU. */
+struct window session_window(struct session *session, int sum, int64_t begin_ns, int64_t end_ns);
 
 #endif
