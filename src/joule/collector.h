@@ -1,19 +1,21 @@
 /* joule/collector.h - joins regions to energy.
  *
- * Owns the sweep over time that shares each domain's energy among the regions that claim it: at every instant the
- * innermost region of each thread has an equal share, so that concurrent regions add up to their window and the rest is
- * unattributed. Reads the session's rings; energies come from the meter's windows.
+ * Owns the regions that were read from the session and not yet paid for, the sweeps that share energy out among them
+ * (sweep.h), and the sums for each tag (ledger.h). Reads the session's rings; energies come from the meter's windows.
  * Newcomers: it runs in the thread of lane 0 after each round of readings, and one reading behind, so that a thread
- * that was put to sleep between stamp and push still arrives in time.
+ * that was put to sleep between stamp and push still arrives in time. A region that arrives later than that gets its
+ * share from then on only, and its coverage says so.
  */
 #ifndef JOULE_COLLECTOR_H
 #define JOULE_COLLECTOR_H
 
 #include "joule/engine.h"
 
+/* NULL: no memory, or another process reads this session. */
 struct collector *collector_create(joule_meter *meter, struct session *session);
 void collector_free(struct collector *collector);
-/* Drains rings and shares out energy up to horizon_ns. Never called by two threads at once. */
+/* Drains rings and shares out energy up to horizon_ns, or up to the last reading of the slowest sensor where that is
+ * earlier, or up to a while ago where spans come in late. Costs next to nothing while there are no regions. */
 void collector_advance(struct collector *collector, int64_t horizon_ns);
 /* Everything, also from threads that are gone, up to now: before a final report. */
 void collector_finish(struct collector *collector);
@@ -21,18 +23,17 @@ void collector_finish(struct collector *collector);
 joule_status collector_region(struct collector *collector, const joule_region *region,
                               joule_result *out_result);
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
-joule_status collector_add_span(struct collector *collector, const joule_span *span);
 /* Finished regions as a table, largest attributed energy first; at most `size` rows. The number of rows. */
 struct tag_row {
     uint32_t tag;
-    const char *name;
+    const char *name; /* the collector's */
     joule_result result;
     uint32_t flags;       /* union of the regions' flags */
     bool unsynchronised;  /* a GPU region ran without a hook or spans: not judged */
-    double budget_joules; /* from a budget on this tag; NaN: none */
+    double budget_joules; /* NaN: the collector knows of none */
 };
 size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
-/* Spans whose ring was full and that were folded into counts and durations without energy of their own. */
+/* Regions whose ring was full and that were folded into counts and durations without energy of their own. */
 uint64_t collector_folded(struct collector *collector);
 
 #endif

@@ -1,0 +1,282 @@
+/* joule/payout.c - energy shared out among the regions that wait for it.
+ *
+ * Owns one sweep from start to end: the domains behind each group, the stretches of constant power between their
+ * readings, what each region got, and what that adds to its tag.
+ * Newcomers: a region that goes on keeps a ledger of its own until it ends; all others go straight into their tag's.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/collector_state.h"
+
+#define COVERS_EVERY_NS  NS_PER_S
+#define COVERS_WINDOW_NS (2 * NS_PER_S)
+
+void payout_choose_covers(struct collector *c, int64_t now_ns)
+{
+    size_t channels = atomic_load_explicit(&c->meter->channel_count, memory_order_acquire);
+    int64_t age_ns = now_ns - c->covers_ns;
+    if (c->covers.known && channels == c->covers_channels && age_ns < COVERS_EVERY_NS &&
+        age_ns > -COVERS_EVERY_NS)
+        return;
+    int64_t from_ns = now_ns - COVERS_WINDOW_NS;
+    if (c->swept_ns < from_ns)
+        from_ns = c->swept_ns;
+    group_covers_choose(&c->covers, c->meter, from_ns, now_ns);
+    c->covers_ns = now_ns;
+    c->covers_channels = channels;
+}
+
+/* --- power over time ---------------------------------------------------------------------------------------- */
+
+/* The times of a channel's readings inside (begin_ns, end_ns), as ends of steps. */
+static size_t add_reading_times(struct collector *c, int32_t id, int64_t begin_ns, int64_t end_ns,
+                                size_t count)
+{
+    const struct meter_channel *mc = &c->meter->channels[id];
+    pthread_mutex_lock(&mc->lane->lock);
+    const struct curve *curve = &mc->channel->curve;
+    for (size_t i = curve->count; i > 0 && curve->points[i - 1].time_ns > begin_ns; i--)
+        if (curve->points[i - 1].time_ns < end_ns && count < MAX_STEPS - 1)
+            c->steps[count++].end_ns = curve->points[i - 1].time_ns;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return count;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    int64_t x = ((const struct step *)a)->end_ns, y = ((const struct step *)b)->end_ns;
+    return (x > y) - (x < y);
+}
+
+static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
+{
+    size_t count = 0, kept = 0;
+    for (unsigned g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < c->covers.covers[g].count; i++)
+            count = add_reading_times(c, c->covers.covers[g].ids[i], begin_ns, end_ns, count);
+    c->steps[count++].end_ns = end_ns;
+    qsort(c->steps, count, sizeof *c->steps, by_end);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || c->steps[i].end_ns != c->steps[kept - 1].end_ns)
+            c->steps[kept++].end_ns = c->steps[i].end_ns;
+    return kept;
+}
+
+/* Fills in one group's power and adds to the sweep's energy. How far power may wander inside the step is asked from the
+ * curve itself: by the error of the energy of its first half. */
+static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, struct step *step)
+{
+    const struct cover *cover = &c->covers.covers[group];
+    step->watts[group] = step->coverage[group] = 0;
+    struct window w = meter_cover_window(c->meter, cover, begin_ns, step->end_ns);
+    if (isnan(w.joules.value) || !(w.length_s > 0))
+        return;
+    struct window half =
+        meter_cover_window(c->meter, cover, begin_ns, begin_ns + (step->end_ns - begin_ns) / 2);
+    step->watts[group] = w.joules.value / w.length_s;
+    step->coverage[group] = fmin(1, w.covered_s / w.length_s);
+    c->energy.joules[group] += w.joules.value;
+    if (!isnan(half.joules.value))
+        c->energy.wandering[group] += 4 * half.joules.variance;
+}
+
+static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
+{
+    size_t count = list_steps(c, begin_ns, end_ns);
+    c->energy = (struct sweep_energy){0};
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(c->covers.known & 1u << g))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            fill_step(c, g, i ? c->steps[i - 1].end_ns : begin_ns, &c->steps[i]);
+        struct window all = meter_cover_window(c->meter, &c->covers.covers[g], begin_ns, end_ns);
+        c->energy.variance[g] = isnan(all.joules.value) ? 0 : all.joules.variance;
+    }
+    return count;
+}
+
+/* --- paying ------------------------------------------------------------------------------------------------- */
+
+static void touch(struct collector *c, struct tag_state *tag, uint16_t number)
+{
+    if (tag->is_touched)
+        return;
+    tag->is_touched = true;
+    c->touched[c->touched_count++] = number;
+}
+
+static void add_share(struct share *sum, const struct share *share)
+{
+    sum->window += share->window;
+    sum->attributed += share->attributed;
+    sum->self += share->self;
+    sum->covered_s += share->covered_s;
+}
+
+/* A foreign stamp that is off by its error moves energy across the edge: two edges, independent. */
+static void add_stamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
+{
+    double length_s = (double)(r->end_ns - r->begin_ns) * 1e-9, error_s = (double)r->error_ns * 1e-9;
+    if (!(error_s > 0) || !(length_s > 0))
+        return;
+    double edges = 2 * error_s * error_s / (length_s * length_s);
+    line->window_var += edges * share->window * share->window;
+    line->attributed_var += edges * share->attributed * share->attributed;
+    line->self_var += edges * share->self * share->self;
+}
+
+static void go_on(struct collector *c, size_t i)
+{
+    struct region *r = &c->regions[i];
+    for (unsigned g = 0; g < GROUPS; g++) {
+        const struct share *share = r->claims & 1u << g ? sweep_share(&c->sweep, i, g) : NULL;
+        if (!share)
+            continue;
+        if (!r->history)
+            r->history = calloc(1, sizeof *r->history);
+        if (r->history)
+            ledger_add(r->history, g, share, &c->energy);
+    }
+}
+
+struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t place)
+{
+    uint64_t key = ((uint64_t)begin_ns << 8 ^ place) * UINT64_C(0x9e3779b97f4a7c15);
+    return &c->recent[key >> 32 & (RECENT - 1)];
+}
+
+/* What the region got from one group, in this sweep and before. */
+static struct share whole_share(const struct collector *c, size_t i, unsigned group)
+{
+    const struct share *now = sweep_share(&c->sweep, i, group);
+    struct share sum = now ? *now : (struct share){0};
+    if (c->regions[i].history) {
+        const struct ledger_line *line = &c->regions[i].history->lines[group];
+        add_share(&sum, &(struct share){line->window, line->attributed, line->self, line->covered_s});
+    }
+    return sum;
+}
+
+static void remember(struct collector *c, size_t i, struct tag_state *tag)
+{
+    const struct region *r = &c->regions[i];
+    uint32_t place = (uint32_t)r->index << 16 | r->track;
+    uint32_t summed = group_covers_summed(&c->covers, r->claims), seen = r->claims & c->covers.known;
+    struct recent recent = {
+        .begin_ns = r->begin_ns, .end_ns = r->end_ns, .place = place, .covered_s = seen ? INFINITY : 0};
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(seen & 1u << g))
+            continue;
+        struct share share = whole_share(c, i, g);
+        recent.covered_s = fmin(recent.covered_s, share.covered_s);
+        if (!(summed & 1u << g))
+            continue;
+        recent.window += share.window;
+        recent.attributed += share.attributed;
+        recent.self += share.self;
+        recent.cpu += g == GROUP_CPU ? share.window : 0;
+        recent.gpu += 1u << g & GROUPS_GPU ? share.window : 0;
+    }
+    tag->covered_s += recent.covered_s;
+    if (!(r->flags & SPAN_FOREIGN))
+        *payout_recent(c, r->begin_ns, place) = recent;
+}
+
+static void finish(struct collector *c, size_t i)
+{
+    struct region *r = &c->regions[i];
+    struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
+    if (tag) {
+        remember(c, i, tag);
+        touch(c, tag, r->tag);
+        tag->waiting -= tag->waiting > 0;
+        for (unsigned g = 0; g < GROUPS; g++) {
+            const struct share *share = r->claims & 1u << g ? sweep_share(&c->sweep, i, g) : NULL;
+            if (!share)
+                continue;
+            add_share(&tag->now[g], share);
+            add_stamp_error(&tag->ledger.lines[g], r, share);
+        }
+        if (r->history)
+            ledger_merge(&tag->ledger, r->history);
+    }
+    free(r->history);
+}
+
+/* Only now is it known how much of the sweep each tag was present. */
+static void close_tags(struct collector *c)
+{
+    for (size_t i = 0; i < c->touched_count; i++) {
+        struct tag_state *tag = c->tags[c->touched[i]];
+        for (unsigned g = 0; g < GROUPS; g++)
+            ledger_add(&tag->ledger, g, &tag->now[g], &c->energy);
+        memset(tag->now, 0, sizeof tag->now);
+        tag->is_touched = false;
+    }
+    c->touched_count = 0;
+}
+
+/* --- a sweep ------------------------------------------------------------------------------------------------ */
+
+static bool reserve_shares(struct collector *c, size_t needed)
+{
+    if (needed > c->share_capacity) {
+        struct share *shares = realloc(c->shares, needed * sizeof *shares);
+        if (!shares)
+            return false;
+        c->shares = shares;
+        c->share_capacity = needed;
+    }
+    memset(c->shares, 0, needed * sizeof *c->shares);
+    return true;
+}
+
+static bool run_sweep(struct collector *c, int64_t end_ns)
+{
+    struct sweep *sweep = &c->sweep;
+    sweep->regions = c->regions;
+    sweep->region_count = c->region_count;
+    sweep->begin_ns = c->swept_ns;
+    sweep->end_ns = end_ns;
+    sweep->groups = c->covers.known;
+    sweep->steps = c->steps;
+    sweep->step_count = make_steps(c, c->swept_ns, end_ns);
+    if (!reserve_shares(c, c->region_count * sweep_columns(sweep)))
+        return false;
+    sweep->shares = c->shares;
+    return sweep_run(sweep);
+}
+
+static void renumber(struct collector *c, uint32_t from, uint32_t to)
+{
+    const struct region *r = &c->regions[from];
+    if (r->end_ns == STILL_OPEN && c->open_at[r->track][r->index] == from)
+        c->open_at[r->track][r->index] = to;
+    for (size_t i = 0; i < c->lost_count; i++)
+        if (c->lost[i].region == from)
+            c->lost[i].region = to;
+}
+
+void payout_until(struct collector *c, int64_t end_ns)
+{
+    if (!run_sweep(c, end_ns))
+        c->sweep.groups = 0; /* without memory nobody gets anything, and coverage says so */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->region_count; i++) {
+        if (c->regions[i].end_ns <= end_ns) {
+            finish(c, i);
+            continue;
+        }
+        if (c->regions[i].begin_ns < end_ns)
+            go_on(c, i);
+        if (i != kept) {
+            renumber(c, i, kept);
+            c->regions[kept] = c->regions[i];
+        }
+        kept++;
+    }
+    c->region_count = kept;
+    close_tags(c);
+    c->swept_ns = end_ns;
+}
