@@ -1,6 +1,7 @@
 /* joule/sources/cpu_info.c - see cpu_info.h. */
 #include "joule/sources/cpu_info.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/string.h"
@@ -78,6 +79,15 @@ static void cut_word(char *text, const char *word)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
+/* From "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". */
+static double nominal_hz(const char *model)
+{
+    double ghz;
+    const char *at = strstr(model, " @ ");
+    const char *unit = at ? string_scan_double(at + 3, &ghz) : NULL;
+    return unit && string_starts(unit, "GHz") && ghz > 0 ? ghz * 1e9 : NAN;
+}
+
 /* "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz" becomes "Xeon E5-2620 v4". */
 static void clean_model(char *model)
 {
@@ -92,6 +102,20 @@ static void clean_model(char *model)
         memmove(blank, blank + 1, strlen(blank));
     const char *trimmed = string_trim(model);
     memmove(model, trimmed, strlen(trimmed) + 1);
+}
+
+static bool is_arm_guest(struct joule_host *host)
+{
+    static const char *const guests[] = {"QEMU", "KVM", "VMware", "Virtual Machine", "Google Compute", "Xen"};
+    char vendor[64] = "", product[64] = "";
+    host->ops->read_file(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
+    host->ops->read_file(host, "/sys/class/dmi/id/product_name", product, sizeof product);
+    if (string_starts(vendor, "Amazon EC2"))
+        return !strstr(product, "metal");
+    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++)
+        if (strstr(vendor, guests[i]) || strstr(product, guests[i]))
+            return true;
+    return false;
 }
 
 static void count_cpu(unsigned cpu, void *context)
@@ -123,13 +147,15 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
     string_copy(out_info->vendor, sizeof out_info->vendor, vendor_of(block));
     if (!field(block, "model name", out_info->model, sizeof out_info->model))
         field(block, "cpu", out_info->model, sizeof out_info->model);
+    out_info->nominal_hz = nominal_hz(out_info->model);
     clean_model(out_info->model);
     out_info->family = number_field(block, "cpu family", 10);
     out_info->number = number_field(block, "model", 10);
     if (out_info->number == 0)
         out_info->number = number_field(block, "CPU part", 0);
     out_info->stepping = number_field(block, "stepping", 10);
-    out_info->is_virtual = field(block, "flags", flags, sizeof flags) && strstr(flags, " hypervisor");
+    out_info->is_virtual = field(block, "flags", flags, sizeof flags) ? strstr(flags, " hypervisor") != NULL
+                                                                      : is_arm_guest(host);
     count_parts(host, block, out_info);
 }
 

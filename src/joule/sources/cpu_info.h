@@ -13,7 +13,8 @@ struct cpu_info {
     char vendor[24];                   /* "intel", "amd", "hygon", "arm" ... as joule_domain.vendor */
     char model[96];                    /* "Xeon w9-3595X": without vendor, marks and clock */
     unsigned family, number, stepping; /* number: x86's model number, or the part number of an Arm core */
-    bool is_virtual;                   /* the hypervisor flag is set */
+    double nominal_hz;                 /* that the model's name ends in; NaN: none */
+    bool is_virtual;                   /* by the hypervisor flag, on Arm by the names in firmware */
     unsigned threads;                  /* online */
     unsigned cores, packages;          /* >= 1 where threads is known */
 };
