@@ -12,7 +12,9 @@ extern const struct source_ops source_hwmon;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 
-/* clang-format off: one line for each, so that adding one is adding a line */
+/* clang-format off: one line for each, so that adding one is adding a line */ extern const struct source_ops
+    source_estimated;
+
 const struct source_ops *const source_table[] = {
     &source_rapl_perf,
     &source_rapl_powercap,
@@ -21,6 +23,7 @@ const struct source_ops *const source_table[] = {
     &source_hwmon,
     &source_battery,
     &source_thermal,
+    &source_estimated, /* last: what nothing measures */
     NULL,
 };
 /* clang-format on */

@@ -1,0 +1,188 @@
+/* joule/sources/cpu_map.c - see cpu_map.h.
+ *
+ * Newcomers: units are told apart as the RAPL sources do it, so that a modelled package and a measured one are twin
+ * views of the same zone and never added up.
+ */
+#include "joule/sources/cpu_map.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+
+#define CPU_FOLDER "/sys/devices/system/cpu/"
+#define STAT_SIZE  8192
+#define MAX_CPUS   8192 /* the most that a kernel can be built for; a list with more is no machine's */
+
+static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, CPU_FOLDER "cpu%u/%s", cpu, name);
+    return host->ops->read_file(host, path, buffer, size) > 0;
+}
+
+static double read_cpu_number(struct joule_host *host, unsigned cpu, const char *name)
+{
+    char text[64];
+    double value;
+    return read_cpu_file(host, cpu, name, text, sizeof text) && string_to_double(text, &value) ? value : NAN;
+}
+
+/* --- how fast ----------------------------------------------------------------------------------------------- */
+
+/* The frequency that the vendor promises for all cores: from the driver, from firmware, or from the CPU's name. */
+static double base_hz(struct joule_host *host, const struct cpu_info *info)
+{
+    double base_khz = read_cpu_number(host, 0, "cpufreq/base_frequency");
+    if (base_khz > 0)
+        return base_khz * 1e3;
+    double nominal_mhz = read_cpu_number(host, 0, "acpi_cppc/nominal_freq");
+    return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
+}
+
+/* Published power is of all cores busy, which then run between base and highest frequency. */
+static double reference_hz(struct joule_host *host, const struct cpu_info *info)
+{
+    double base = base_hz(host, info);
+    double highest = read_cpu_number(host, 0, "cpufreq/cpuinfo_max_freq") * 1e3;
+    if (!(highest > 0))
+        return base;
+    return base > 0 ? sqrt(base * highest) : highest;
+}
+
+double cpu_map_frequency_hz(struct joule_host *host, unsigned cpu)
+{
+    return read_cpu_number(host, cpu, "cpufreq/scaling_cur_freq") * 1e3;
+}
+
+/* --- where -------------------------------------------------------------------------------------------------- */
+
+static void find_highest(unsigned cpu, void *context)
+{
+    struct cpu_map *map = context;
+    if (cpu >= map->count && cpu < MAX_CPUS)
+        map->count = cpu + 1;
+}
+
+static void mark_online(unsigned cpu, void *context)
+{
+    struct cpu_map *map = context;
+    if (cpu < map->count)
+        map->places[cpu].is_online = true;
+}
+
+/* Where the kernel's list is hidden: the CPUs that /proc/stat has lines for, as a list. */
+static void list_from_stat(struct joule_host *host, char *list, size_t size)
+{
+    char stat[STAT_SIZE] = "";
+    unsigned cpu, highest = 0;
+    host->ops->read_file(host, "/proc/stat", stat, sizeof stat);
+    for (const char *line = stat; (line = strstr(line, "\ncpu")) != NULL; line++)
+        if (sscanf(line, "\ncpu%5u ", &cpu) == 1 && cpu > highest && cpu < MAX_CPUS)
+            highest = cpu;
+    snprintf(list, size, "0-%u", highest);
+}
+
+static unsigned first_sibling(struct joule_host *host, unsigned cpu, unsigned count)
+{
+    double first;
+    char text[256];
+    bool is_known = read_cpu_file(host, cpu, "topology/thread_siblings_list", text, sizeof text) &&
+                    string_scan_double(text, &first);
+    return is_known && first >= 0 && first < count ? (unsigned)first : cpu;
+}
+
+static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
+{
+    for (unsigned i = 0; i < map->unit_count; i++)
+        if (map->units[i].package == unit.package && map->units[i].die == unit.die)
+            return i;
+    map->units[map->unit_count] = unit;
+    return map->unit_count++;
+}
+
+static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu)
+{
+    struct cpu_unit unit = {.die = -1};
+    unsigned die;
+    if (info->is_virtual) /* a guest's sockets are fiction */
+        return unit;
+    if (!cpu_topology(host, cpu, "physical_package_id", &unit.package))
+        unit.package = 0;
+    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die))
+        unit.die = (int)die;
+    return unit;
+}
+
+static void forget_single_dies(struct cpu_map *map)
+{
+    for (unsigned i = 0; i < map->unit_count; i++) {
+        bool is_single = true;
+        for (unsigned k = 0; k < map->unit_count; k++)
+            is_single = is_single && (k == i || map->units[k].package != map->units[i].package);
+        if (is_single)
+            map->units[i].die = -1;
+    }
+}
+
+static bool place_cpus(struct joule_host *host, struct arena *arena, const char *online, struct cpu_map *map)
+{
+    map->count = 1;
+    string_each_cpu(online, find_highest, map);
+    map->places = arena_alloc(arena, map->count * sizeof *map->places);
+    map->units = arena_alloc(arena, map->count * sizeof *map->units);
+    if (!map->places || !map->units)
+        return false;
+    string_each_cpu(online, mark_online, map);
+    for (unsigned i = 0; i < map->count; i++) {
+        struct cpu_place *place = &map->places[i];
+        if (!place->is_online)
+            continue;
+        place->unit = find_unit(map, unit_of(host, &map->info, i));
+        place->core = first_sibling(host, i, map->count);
+        map->cpu.threads++;
+        map->cpu.cores += place->core == i;
+    }
+    forget_single_dies(map);
+    if (map->unit_count == 0)
+        map->units[map->unit_count++].die = -1;
+    map->cpu.packages = map->unit_count;
+    return true;
+}
+
+/* The model has rows for Arm's own cores; of those that licensees made themselves it knows only that they are Arm. */
+static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
+{
+    static const char *const others[] = {"intel", "amd", "hygon", "arm", ""};
+    bool is_licensee = true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        is_licensee = is_licensee && strcmp(info->vendor, others[i]) != 0;
+    string_copy(cpu->vendor, sizeof cpu->vendor, is_licensee ? "arm" : info->vendor);
+    string_copy(cpu->name, sizeof cpu->name, info->model);
+    cpu->family = info->family;
+    cpu->model = is_licensee ? 0 : info->number;
+    cpu->is_virtual = info->is_virtual;
+}
+
+bool cpu_map_read(struct joule_host *host, struct arena *arena, struct cpu_map *out_map)
+{
+    char online[1024] = "";
+    *out_map = (struct cpu_map){0};
+    cpu_info_read(host, &out_map->info);
+    name_cpu(&out_map->info, &out_map->cpu);
+    out_map->reference_hz = reference_hz(host, &out_map->info);
+    if (host->ops->read_file(host, CPU_FOLDER "online", online, sizeof online) <= 0)
+        list_from_stat(host, online, sizeof online);
+    return place_cpus(host, arena, online, out_map);
+}
+
+bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu)
+{
+    struct arena arena = {0};
+    struct cpu_map map;
+    bool done = cpu_map_read(host, &arena, &map);
+    if (done)
+        *out_cpu = map.cpu;
+    arena_free(&arena);
+    return done;
+}
