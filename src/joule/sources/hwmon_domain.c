@@ -185,7 +185,7 @@ static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_
         return false;
     if (sysfs_numbered(input->label, "Esocket", &number)) {
         set_package(d, number, "amd");
-        d->cause = CAUSE(CAUSE_RAPL_GAIN, number);
+        d->cause = CAUSE(CAUSE_RAPL_GAIN, 0); /* the registers that the rapl sources read */
     }
     return true;
 }
