@@ -330,6 +330,8 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     out_domain->parent = parent_of(meter, mc->channel);
     if (out_domain->state == JOULE_OK && is_stale(meter, mc->lane, read_ns))
         out_domain->state = JOULE_STALE;
+    if (out_domain->state == JOULE_OK) /* sources give it once, for the time when something is wrong */
+        out_domain->remedy[0] = '\0';
     struct cover cover;
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
     out_domain->in_total = 0;

@@ -123,6 +123,20 @@ static void test_mains_says_what_to_do(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
+static void test_remedy_goes_with_the_trouble(void **state)
+{
+    struct bench *bench = *state;
+    joule_domain domain = {.struct_size = sizeof domain};
+    put(bench, "AC/online", "1");
+    run(bench, 3);
+    assert_int_equal(joule_domain_get(bench->meter, 0, &domain), JOULE_OK);
+    assert_non_null(strstr(domain.remedy, "unplug"));
+    put(bench, "AC/online", "0");
+    run(bench, 3);
+    assert_int_equal(joule_domain_get(bench->meter, 0, &domain), JOULE_OK);
+    assert_string_equal(domain.remedy, "");
+}
+
 static void test_states_that_are_no_discharge(void **state)
 {
     static const char *const states[] = {"Charging", "Full",         "Not charging", "Unknown",
@@ -172,6 +186,7 @@ int main(void)
         TEST(test_two_batteries),
         TEST(test_plugging_in_is_a_gap),
         TEST(test_mains_says_what_to_do),
+        TEST(test_remedy_goes_with_the_trouble),
         TEST(test_states_that_are_no_discharge),
         TEST(test_bad_values),
         TEST(test_no_battery),
