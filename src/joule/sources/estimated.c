@@ -21,6 +21,7 @@
 #define TICKS_PER_S     100 /* USER_HZ: the same on every kernel that this runs on */
 #define TICK_NS         10000000
 #define UNIT_JOULES     1e-6
+#define OWN_COST        500  /* /proc/stat of large machines is slow: rest for so many times what it took */
 #define FREQUENCY_READS 4    /* busy CPUs asked at each reading; they take turns */
 #define BUSY_SHARE      0.05 /* below, a CPU's frequency matters to nobody */
 #define FASTEST         2.0  /* times the reference frequency: beyond, the kernel's figure is wrong */
@@ -46,8 +47,10 @@ struct estimated {
     char *text; /* /proc/stat, cut after its CPU lines */
     size_t text_size;
     int handle;
-    unsigned next_frequency; /* the CPU whose turn it is */
-    int64_t read_ns, stat_ns;
+    unsigned next_frequency;  /* the CPU whose turn it is */
+    int64_t read_ns;          /* last reading */
+    int64_t stat_ns, rest_ns; /* last look at /proc/stat, and how long not to look again */
+    double lump_s;            /* the most that a CPU can have done between the last two looks */
 };
 
 /* --- what ran ----------------------------------------------------------------------------------------------- */
@@ -94,15 +97,27 @@ static joule_status read_ticks(struct joule_host *host, struct estimated *e, boo
     return found ? JOULE_OK : JOULE_FAILED;
 }
 
-/* Turns the busy time that waits into shares of the interval. More than the interval held is the kernel's rounding:
- * it may come back within two ticks, and is an error beyond. */
+static joule_status look_again(struct joule_host *host, struct estimated *e, int64_t now_ns)
+{
+    if (now_ns - e->stat_ns < e->rest_ns)
+        return JOULE_OK;
+    joule_status status = read_ticks(host, e, false);
+    int64_t cost_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) - now_ns;
+    e->lump_s = (double)(now_ns - e->stat_ns) * 1e-9 + 2.0 / TICKS_PER_S;
+    e->stat_ns = now_ns;
+    e->rest_ns = cost_ns > TICK_NS / OWN_COST ? cost_ns * OWN_COST : TICK_NS;
+    return status;
+}
+
+/* Turns the busy time that waits into shares of the interval. What does not fit waits on, but for what no CPU can
+ * have done. */
 static void take_shares(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.count; i++) {
         struct work *work = &e->works[i];
         double taken_s = fmin(work->waiting_s, elapsed_s);
         work->share = elapsed_s > 0 ? taken_s / elapsed_s : 0;
-        work->waiting_s = fmin(work->waiting_s - taken_s, 2.0 / TICKS_PER_S);
+        work->waiting_s = fmin(work->waiting_s - taken_s, e->lump_s);
     }
 }
 
@@ -153,11 +168,7 @@ static void estimated_read(struct source *source, struct sink *sink)
 {
     struct estimated *e = source->data;
     int64_t now_ns = sink_now(sink);
-    joule_status status = JOULE_OK;
-    if (now_ns - e->stat_ns >= TICK_NS) {
-        status = read_ticks(source->host, e, false);
-        e->stat_ns = now_ns;
-    }
+    joule_status status = look_again(source->host, e, now_ns);
     double elapsed_s = (double)(now_ns - e->read_ns) * 1e-9;
     e->read_ns = now_ns;
     take_shares(e, elapsed_s);
@@ -254,6 +265,7 @@ static joule_status estimated_open(struct source *source)
     joule_status status = read_ticks(host, e, true);
     if (status != JOULE_OK)
         return source_say(source, status, STAT_PATH " tells of no CPU");
+    e->rest_ns = TICK_NS;
     e->read_ns = e->stat_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
     for (unsigned i = 0; i < e->map.unit_count; i++) {
         e->packages[i].features.version = COST_VERSION;

@@ -11,10 +11,9 @@ extern const struct source_ops source_nvml;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
+extern const struct source_ops source_estimated;
 
-/* clang-format off: one line for each, so that adding one is adding a line */ extern const struct source_ops
-    source_estimated;
-
+/* clang-format off: one line for each, so that adding one is adding a line */
 const struct source_ops *const source_table[] = {
     &source_rapl_perf,
     &source_rapl_powercap,

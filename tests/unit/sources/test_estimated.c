@@ -34,13 +34,18 @@ struct machine {
     double share[CPUS]; /* busy from the opening on */
     bool is_offline[CPUS];
     const char *garbage; /* instead of all */
+    unsigned looks;      /* at /proc/stat */
+    int64_t cost_ns;     /* that a look at /proc/stat takes */
 };
 
 static ssize_t write_stat(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    const struct machine *m = context;
+    struct machine *m = context;
+    m->looks++;
     struct text text;
     text_init(&text, buffer, size);
+    if (m->cost_ns)
+        host_script_set_time(m->host, time_ns + m->cost_ns);
     if (m->garbage) {
         text_add(&text, m->garbage);
         return (ssize_t)(text.length < size ? text.length : size - 1);
@@ -239,6 +244,23 @@ static void test_reading_often_changes_nothing(void **state)
     }
     CLOSE(joules[1], joules[0], 0.01);
     CLOSE(joules[2], joules[0], 0.01);
+}
+
+/* On a machine whose /proc/stat is slow the source looks less often, and still sees all of the work. */
+static void test_looks_less_often_where_looking_is_dear(void **state)
+{
+    (void)state;
+    struct machine m = {.share = {0.5, 1}, .cost_ns = S / 1000};
+    start(&m, xeon);
+    add_topology(&m);
+    open_meter(&m);
+    run_until(&m, 60, S / 20);
+    struct cost_table t = table_of(&m);
+    double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
+    CLOSE(energy(&m, 0), 60 * (t.joules[COST_PACKAGE_SECONDS] + 1.5 * core),
+          0.02); /* the last half second is open */
+    assert_true(m.looks < 60 * 3);
+    stop(&m);
 }
 
 static void test_short_runs_move(void **state)
@@ -448,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_busy_cores_threads_and_packages),
         cmocka_unit_test(test_frequency),
         cmocka_unit_test(test_reading_often_changes_nothing),
+        cmocka_unit_test(test_looks_less_often_where_looking_is_dear),
         cmocka_unit_test(test_short_runs_move),
         cmocka_unit_test(test_a_cpu_goes_offline_and_comes_back),
         cmocka_unit_test(test_a_guest),
