@@ -37,6 +37,7 @@ struct meter {
 struct hwmon {
     struct meter meters[MAX_METERS];
     size_t count, rails;
+    struct hwmon_sockets sockets;
     struct hwmon_name {
         char name[32];
         unsigned seen;
@@ -168,6 +169,7 @@ static joule_status open_chips(struct source *source, char **ids, size_t count)
         struct hwmon_chip chip;
         if (!hwmon_chip_open(source, ids[i], &chip) || chip.is_power_supply)
             continue;
+        chip.sockets = &hwmon->sockets;
         chip.index = (unsigned)i;
         chip.ordinal = count_name(hwmon, chip.name);
         hwmon_each_input(&chip, add_input, hwmon);

@@ -10,14 +10,23 @@
 
 #include "joule/sources/source.h"
 
+/* The kernel's numbers of the CPU packages, as the other sources' zones have them. Read when first asked for. */
+#define HWMON_MAX_SOCKETS 64
+struct hwmon_sockets {
+    unsigned ids[HWMON_MAX_SOCKETS]; /* ascending */
+    size_t count;
+    bool is_read;
+};
+
 struct hwmon_chip {
     struct source *source;
-    char id[32];     /* "hwmon3"; changes from boot to boot */
-    char name[32];   /* of the driver's choice: "power_meter" */
-    char folder[96]; /* where its attributes lie: the chip's own folder or its device's */
-    char pci[16];    /* "0000:03:00.0"; empty: not a PCI device */
-    char driver[32]; /* of the device; empty: unknown */
-    char **files;    /* names in `folder`, sorted */
+    struct hwmon_sockets *sockets; /* shared by all chips of the source */
+    char id[32];                   /* "hwmon3"; changes from boot to boot */
+    char name[32];                 /* of the driver's choice: "power_meter" */
+    char folder[96];               /* where its attributes lie: the chip's own folder or its device's */
+    char pci[16];                  /* "0000:03:00.0"; empty: not a PCI device */
+    char driver[32];               /* of the device; empty: unknown */
+    char **files;                  /* names in `folder`, sorted */
     size_t file_count;
     unsigned index;       /* among all chips */
     unsigned ordinal;     /* among the chips of this name */
@@ -73,6 +82,10 @@ typedef void (*hwmon_visit)(const struct hwmon_chip *chip, const struct hwmon_in
  * known. Disabled channels are left out. */
 void hwmon_each_input(const struct hwmon_chip *chip, hwmon_visit visit, void *context);
 void hwmon_each_pair(const struct hwmon_chip *chip, hwmon_visit visit, void *context);
+
+/* The package that firmware calls socket `number`: firmware counts from 0, the kernel's numbers may have holes or start
+ * anywhere. */
+unsigned hwmon_package_of_socket(const struct hwmon_chip *chip, unsigned number);
 
 /* Says what the input covers. False: it repeats or refines another one and is left out. */
 bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *input,

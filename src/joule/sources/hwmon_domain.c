@@ -132,28 +132,30 @@ static void set_node(struct hwmon_domain *d)
 
 /* NVIDIA's superchips have a meter for each socket and rail: "Grace Power Socket 0". Module = Grace + GPU + memory;
  * Grace = CPU rail + SysIO rail + DRAM + losses. False: not such a meter. */
-static bool grace_domain(const struct hwmon_input *input, struct hwmon_domain *d)
+static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
+                         struct hwmon_domain *d)
 {
     static const char middle[] = " Power Socket ";
     const char *at = strstr(input->label, middle);
     unsigned socket;
     if (!at || !sysfs_numbered(at, middle, &socket))
         return false;
+    unsigned package = hwmon_package_of_socket(chip, socket);
     if (!d->period_is_known)
         d->period_s = 0.05; /* the firmware's default */
     if (string_starts(input->label, "Module ")) {
-        set_package(d, socket, "nvidia");
+        set_package(d, package, "nvidia");
         d->scope = JOULE_SCOPE_MODULE;
         d->max_watts = MAX_DEVICE_WATTS;
         sysfs_print(d->name, sizeof d->name, "module-%u", socket);
         sysfs_print(d->zone, sizeof d->zone, "module%u", socket);
     } else if (string_starts(input->label, "Grace ")) {
-        set_package(d, socket, "nvidia");
+        set_package(d, package, "nvidia");
         sysfs_print(d->parent_zone, sizeof d->parent_zone, "module%u", socket);
     } else if (string_starts(input->label, "CPU ")) {
-        set_package_part(d, JOULE_SCOPE_CORE, socket, "core", "nvidia");
+        set_package_part(d, JOULE_SCOPE_CORE, package, "core", "nvidia");
     } else if (string_starts(input->label, "SysIO ")) {
-        set_package_part(d, JOULE_SCOPE_RAIL, socket, "sysio", "nvidia");
+        set_package_part(d, JOULE_SCOPE_RAIL, package, "sysio", "nvidia");
     } else {
         return true; /* some other rail of the socket */
     }
@@ -167,7 +169,7 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     uint64_t is_battery = 0;
     hwmon_number(chip, "power", input->number, "is_battery", &is_battery);
     hwmon_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
-    if (grace_domain(input, d))
+    if (grace_domain(chip, input, d))
         return true;
     /* The first meter is the machine's; what a second one measures, nobody says. */
     if (chip->ordinal == 0 && !is_battery)
@@ -180,11 +182,10 @@ static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_
                               struct hwmon_domain *d)
 {
     unsigned number;
-    (void)chip;
     if (sysfs_numbered(input->label, "Ecore", &number))
         return false;
     if (sysfs_numbered(input->label, "Esocket", &number)) {
-        set_package(d, number, "amd");
+        set_package(d, hwmon_package_of_socket(chip, number), "amd");
         d->cause = CAUSE(CAUSE_RAPL_GAIN, 0); /* the registers that the rapl sources read */
     }
     return true;
@@ -194,7 +195,7 @@ static bool hsmp_domain(const struct hwmon_chip *chip, const struct hwmon_input 
                         struct hwmon_domain *d)
 {
     if (input->number == 1)
-        set_package(d, chip->ordinal, "amd");
+        set_package(d, hwmon_package_of_socket(chip, chip->ordinal), "amd");
     return true;
 }
 
@@ -204,7 +205,7 @@ static bool xgene_domain(const struct hwmon_chip *chip, const struct hwmon_input
                          struct hwmon_domain *d)
 {
     if (input->term_count == 2)
-        set_package(d, chip->ordinal, "ampere");
+        set_package(d, hwmon_package_of_socket(chip, chip->ordinal), "ampere");
     return true;
 }
 
@@ -293,7 +294,7 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
     bool board = is_board(chip, input);
     if (is_amd_processor(chip)) { /* its power is the whole package's: another view of the CPU */
         if (board)
-            set_package(d, 0, "amd");
+            set_package(d, hwmon_package_of_socket(chip, 0), "amd");
         d->tier = 2;
         return true;
     }

@@ -127,10 +127,12 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
     gauge->power_state = hwmon_open_power_state(chip);
     string_copy(info->uuid, sizeof info->uuid, chip->pci);
     string_copy(info->device, sizeof info->device, rule->device);
-    if (strcmp(rule->device, "cpu") == 0) {
-        sysfs_print(info->device, sizeof info->device, "cpu:%u", chip->ordinal);
-        info->device_index = (int)chip->ordinal;
-    }
+    if (strcmp(rule->device, "cpu") != 0)
+        return;
+    unsigned package = chip->ordinal;
+    sysfs_numbered(label, "Package id ", &package);
+    sysfs_print(info->device, sizeof info->device, "cpu:%u", package);
+    info->device_index = (int)package;
 }
 
 static void add_chip(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule)

@@ -213,6 +213,37 @@ static void test_grace_total_is_the_socket(void **state)
     assert_near(want(bench->meter, "package-1")->integrator.covered_s, package->integrator.covered_s);
 }
 
+/* The kernel may number packages as it likes: the model's view of a package must be a twin of the meter's. */
+static void test_sockets_are_the_kernels_packages(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const ids[] = {"36", "36", "3180", "3180"}, *const lists[] = {"0-1", "0-1", "2-3",
+                                                                                     "2-3"};
+    bench->host->ops->close(bench->host);
+    bench->host = machine_load(machine_fixture("grace"));
+    for (unsigned cpu = 0; cpu < 4; cpu++) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
+        host_script_text(bench->host, path, ids[cpu]);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/package_cpus_list", cpu);
+        host_script_text(bench->host, path, lists[cpu]);
+    }
+    host_script_text(bench->host, "/proc/stat",
+                     "cpu  4 0 4 9 0 0 0 0\ncpu0 1 0 1 2 0 0 0 0\ncpu1 1 0 1 2 0 0 0 0\n"
+                     "cpu2 1 0 1 2 0 0 0 0\ncpu3 1 0 1 3 0 0 0 0\n");
+    host_script_text(bench->host, "/sys/devices/system/cpu/online", "0-3");
+    bench->meter = machine_open(bench->host, "hwmon,estimated");
+    run(bench, 10);
+    const struct channel *model = want(bench->meter, "package-36"),
+                         *meter = want(bench->meter, "package-36@hwmon");
+    assert_int_equal(model->info.cls, JOULE_CLASS_MODELLED);
+    assert_true(model->moved);
+    assert_string_equal(model->zone, meter->zone);
+    assert_near(machine_mean_watts(bench->meter, meter->info.id), 62);
+    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "package-3180@hwmon")->info.id), 40);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40);
+}
+
 static void test_power9(void **state)
 {
     struct bench *bench = *state;
@@ -535,6 +566,7 @@ int main(void)
         TEST(test_acpi_meter_is_the_node),
         TEST(test_acpi_without_a_value),
         TEST(test_grace_total_is_the_socket),
+        TEST(test_sockets_are_the_kernels_packages),
         TEST(test_power9),
         TEST(test_xgene_is_a_sum),
         TEST(test_intel_card),
