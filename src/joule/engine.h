@@ -24,6 +24,7 @@ struct recorder; /* record.h */
 struct joule_meter {
     struct joule_host *host;
     bool owns_host;
+    bool is_client;   /* a parent measures: no sensors here, figures come from the session's board */
     pid_t pid;        /* of the process that opened it: handles do not survive fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
@@ -80,7 +81,8 @@ struct window meter_cover_window(joule_meter *meter, const struct cover *cover, 
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* A domain's energy less that of its listed parts, one view of each; *out_parts is their number. Unknown without parts or
  * where one of them did not see the window. */
-struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns, size_t *out_parts);
+struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
+                                size_t *out_parts);
 /* The time up to which every channel of the cover has been read; 0: none. */
 int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
 /* "package-0 + dram-0", cut to size. */

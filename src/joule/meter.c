@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/engine.h"
+#include "joule/collector.h"
 #include "joule/record.h"
+#include "joule/session.h"
 
 #define NS_PER_S         1000000000LL
 #define DEFAULT_PERIOD_S 0.1
@@ -18,6 +20,7 @@
 #define CLOSE_PATIENCE_S 0.8
 #define CURVE_POINTS     4096
 #define POWER_SPAN_S     0.05
+#define FROZEN_S         2.0
 #define STALE_PERIODS    3
 #define STALE_FLOOR_S    1.0
 
@@ -125,6 +128,12 @@ static joule_status start_lanes(joule_meter *meter, double wait_s, joule_error *
     return JOULE_OK;
 }
 
+/* A recorded or scripted machine, or an explicit wish, is measured here even where a parent measures too. */
+static bool uses_session(const struct joule_host *host, const joule_options *options)
+{
+    return host == host_real() && !(options && options->flags & JOULE_OPEN_NO_SESSION);
+}
+
 joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
                            joule_meter **out_meter, joule_error *out_error)
 {
@@ -141,9 +150,14 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
     pthread_mutex_init(&meter->lock, NULL);
     double wait_s = !options || options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
-    status = make_lanes(meter, options ? options->sources : NULL, out_error);
-    if (status == JOULE_OK)
-        status = start_lanes(meter, wait_s, out_error);
+    meter->session = session_current();
+    meter->is_client = uses_session(host, options) && session_is_client(meter->session);
+    if (!meter->is_client) {
+        meter->collector = collector_create(meter, meter->session);
+        status = make_lanes(meter, options ? options->sources : NULL, out_error);
+        if (status == JOULE_OK)
+            status = start_lanes(meter, wait_s, out_error);
+    }
     if (status != JOULE_OK) {
         joule_close(meter);
         return status;
@@ -183,6 +197,8 @@ void joule_close(joule_meter *meter)
     for (size_t i = 0; i < meter->lane_count; i++)
         if (meter->lanes[i])
             joined = lane_stop(meter->lanes[i], deadline_ns) && joined;
+    if (meter->collector)
+        collector_free(meter->collector);
     if (meter->owns_host && joined)
         meter->host->ops->close(meter->host);
     pthread_mutex_destroy(&meter->lock);
@@ -252,10 +268,27 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     return w;
 }
 
+/* What descendants are told: the totals since the meter opened. */
+static void publish(joule_meter *meter, int64_t now_ns)
+{
+    static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
+    joule_quantity sums[3];
+    for (int i = 0; i < 3; i++) {
+        struct window w = meter_window(meter, groups[i], meter->begin_ns, now_ns);
+        sums[i] = estimate_quantity(&w.joules);
+    }
+    session_publish(meter->session, now_ns, &sums[0], &sums[1], &sums[2]);
+}
+
 void meter_after_read(joule_meter *meter, struct lane *lane)
 {
     if (lane != meter->lanes[0])
         return;
+    int64_t now_ns = meter_now_ns(meter);
+    if (meter->collector)
+        collector_advance(meter->collector, now_ns);
+    if (session_is_shared(meter->session))
+        publish(meter, now_ns);
     pthread_mutex_lock(&meter->lock);
     if (meter->recorder)
         recorder_take(meter->recorder);
@@ -325,6 +358,8 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     pthread_mutex_lock(&mc->lane->lock);
     *out_domain = mc->channel->info;
     int64_t read_ns = mc->channel->read_ns;
+    bool is_frozen =
+        mc->channel->mode == CHANNEL_COUNTER && counter_is_frozen(&mc->channel->counter, FROZEN_S);
     pthread_mutex_unlock(&mc->lane->lock);
     out_domain->struct_size = sizeof *out_domain;
     out_domain->parent = parent_of(meter, mc->channel);
@@ -332,6 +367,11 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
         out_domain->state = JOULE_STALE;
     if (out_domain->state == JOULE_OK) /* sources give it once, for the time when something is wrong */
         out_domain->remedy[0] = '\0';
+    if (out_domain->state == JOULE_OK && is_frozen) {
+        out_domain->state = JOULE_UNSUPPORTED;
+        string_copy(out_domain->remedy, sizeof out_domain->remedy,
+                    "the counter stands still: firmware or hypervisor does not feed it");
+    }
     struct cover cover;
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
     out_domain->in_total = 0;
@@ -344,7 +384,7 @@ joule_status joule_sample_now(joule_meter *meter)
 {
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
-    if (status == JOULE_OK)
+    if (status == JOULE_OK && !meter->is_client)
         lane_read(meter->lanes[0]);
     return status;
 }
@@ -397,6 +437,19 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_s
     return watts;
 }
 
+#define CLIENT_SPAN_S 0.5 /* a few readings of the parent */
+
+static joule_status client_power(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
+{
+    int64_t now_ns = meter_now_ns(meter);
+    struct window w = meter_window(meter, domain, now_ns - (int64_t)(CLIENT_SPAN_S * 1e9), now_ns);
+    if (!(w.covered_s > 0))
+        return JOULE_PENDING;
+    struct estimate watts = estimate_scale(w.joules, 1 / w.covered_s);
+    *out_watts = estimate_quantity(&watts);
+    return JOULE_OK;
+}
+
 joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
     *out_watts = quantity_unknown();
@@ -406,6 +459,8 @@ joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantit
         return status;
     if (!is_domain(meter, domain))
         return JOULE_INVALID;
+    if (meter->is_client)
+        return client_power(meter, domain, out_watts);
     struct cover cover;
     meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
     struct estimate sum = cover.count ? estimate_zero() : estimate_unknown();

@@ -141,7 +141,7 @@ struct session_map *session_map(struct session *session)
     return atomic_load_explicit(&session->map, memory_order_acquire);
 }
 
-static bool is_shared(struct session *session)
+bool session_is_shared(struct session *session)
 {
     struct session_map *map = session_map(session);
     return map && map == atomic_load_explicit(&session->shared, memory_order_acquire);
@@ -149,7 +149,7 @@ static bool is_shared(struct session *session)
 
 bool session_is_client(struct session *session)
 {
-    if (!is_shared(session))
+    if (!session_is_shared(session))
         return false;
     int32_t owner = session_map(session)->owner_pid;
     if (session->other_namespace)
@@ -340,7 +340,7 @@ static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
     struct session_map *map = session_map(&current);
-    if (!map || is_shared(&current))
+    if (!map || session_is_shared(&current))
         return;
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {

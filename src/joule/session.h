@@ -19,6 +19,8 @@ struct session;
 struct session *session_current(void);
 /* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
 struct session_map *session_map(struct session *session);
+/* True when the mapping is a file that other processes join. */
+bool session_is_shared(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */
 bool session_is_client(struct session *session);
 /* Makes a session file for child processes (mode 0600) and returns its path in out_path, for JOULE_SESSION. It becomes
