@@ -1,0 +1,208 @@
+/* The recorded tree and the real machine: files below a folder, nothing outside of it, errors as recorded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "joule/host/host.h"
+
+static char root[] = "/tmp/joule-tree-XXXXXX";
+
+static void write_file(const char *path, const char *text)
+{
+    char full[256], *slash;
+    snprintf(full, sizeof full, "%s%s", root, path);
+    for (slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+        *slash = '\0';
+        mkdir(full, 0755);
+    }
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_link(const char *path, const char *target)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    assert_int_equal(symlink(target, full), 0);
+}
+
+static int set_up(void **state)
+{
+    assert_non_null(mkdtemp(root));
+    write_file("/sys/devices/chip0/name", "coretemp\n");
+    write_file("/sys/devices/chip0/power1_input", "42\n");
+    write_file("/sys/devices/chip0/closed", "1\n");
+    write_file("/sys/class/hwmon/readme", "");
+    write_link("/sys/class/hwmon/hwmon0", "/sys/devices/chip0");
+    write_link("/sys/class/hwmon/out", "../../../../../../../../etc");
+    write_link("/sys/class/hwmon/absolute", "/etc/hostname");
+    write_file("/dev/cpu/1/msr", "0x606 0xa0e03\n0x611 0x1234\nnonsense\n");
+    write_file("/perf/23/0x2/0", "4294967296\n");
+    write_file("/cpuid", "0x1 0x0 0x806f8 0x2 0x3 0x80000000\n7 1 1 2 3 4\n");
+    write_file("/env", "HOME=/home/x\n\nCUDA_VISIBLE_DEVICES=1,2\n");
+    write_file("/errors", "/sys/devices/chip0/closed EACCES\n/sys/devices/chip0/power1_input EIO\n"
+                          "/perf/23/0x2/1 EPERM\n/dev/cpu/0/msr ENXIO\n\nmalformed\n");
+    *state = host_tree_open(root);
+    return *state ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    struct joule_host *host = *state;
+    host->ops->close(host);
+    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static ssize_t read_into(struct joule_host *host, const char *path, char buffer[64])
+{
+    return host->ops->read_file(host, path, buffer, 64);
+}
+
+static void test_files_and_links(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    assert_int_equal(read_into(host, "/sys/class/hwmon/hwmon0/name", buffer), 9);
+    assert_string_equal(buffer, "coretemp\n");
+    assert_int_equal(host->ops->read_link(host, "/sys/class/hwmon/hwmon0", buffer, sizeof buffer), 18);
+    assert_string_equal(buffer, "/sys/devices/chip0");
+    assert_int_equal(read_into(host, "/sys/none", buffer), -ENOENT);
+    int handle = host->ops->open_file(host, "/sys/devices/chip0/name");
+    assert_true(handle >= 0);
+    write_file("/sys/devices/chip0/name", "changed\n");
+    assert_int_equal(host->ops->read_handle(host, handle, buffer, sizeof buffer), 8);
+    assert_string_equal(buffer, "changed\n");
+    host->ops->close_handle(host, handle);
+}
+
+/* /etc/hostname exists on the machine that runs the test, and must not be seen. */
+static void test_nothing_outside_is_seen(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    struct arena arena = {0};
+    char **names;
+    assert_int_equal(read_into(host, "/sys/class/hwmon/absolute", buffer), -ENOENT);
+    assert_int_equal(read_into(host, "/sys/class/hwmon/out/hostname", buffer), -ENOENT);
+    assert_int_equal(read_into(host, "/../../../../../../etc/hostname", buffer), -ENOENT);
+    assert_int_equal(host->ops->open_file(host, "/etc/hostname"), -ENOENT);
+    assert_int_equal(host->ops->list(host, "/sys/class/hwmon/out", &arena, &names), -ENOENT);
+    arena_free(&arena);
+}
+
+static void test_listing(void **state)
+{
+    struct joule_host *host = *state;
+    struct arena arena = {0};
+    char **names;
+    assert_int_equal(host->ops->list(host, "/sys/class/hwmon", &arena, &names), 4);
+    assert_string_equal(names[0], "absolute");
+    assert_string_equal(names[1], "hwmon0");
+    assert_int_equal(host->ops->list(host, "/sys/class/hwmon/hwmon0", &arena, &names), 3);
+    assert_string_equal(names[0], "closed");
+    assert_int_equal(host->ops->list(host, "/sys/class/hwmon/readme", &arena, &names), -ENOTDIR);
+    arena_free(&arena);
+}
+
+static void test_recorded_errors(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    assert_int_equal(host->ops->open_file(host, "/sys/class/hwmon/hwmon0/closed"), -EACCES);
+    assert_int_equal(read_into(host, "/sys/devices/chip0/closed", buffer), -EACCES);
+    int handle = host->ops->open_file(host, "/sys/devices/chip0/power1_input");
+    assert_true(handle >= 0);
+    assert_int_equal(host->ops->read_handle(host, handle, buffer, sizeof buffer), -EIO);
+    host->ops->close_handle(host, handle);
+    assert_int_equal(host->ops->open_perf(host, &(struct host_perf_event){23, 2, 1}), -EPERM);
+    assert_int_equal(host->ops->open_register(host, 0), -ENXIO);
+}
+
+static void test_registers_events_cpuid_env(void **state)
+{
+    struct joule_host *host = *state;
+    uint64_t value = 0;
+    uint32_t registers[4];
+    int handle = host->ops->open_register(host, 1);
+    assert_int_equal(host->ops->read_register(host, handle, 0x611, &value), 0);
+    assert_true(value == 0x1234);
+    assert_int_equal(host->ops->read_register(host, handle, 0x639, &value), -EIO);
+    host->ops->close_handle(host, handle);
+    assert_int_equal(host->ops->open_register(host, 2), -ENOENT);
+    handle = host->ops->open_perf(host, &(struct host_perf_event){23, 2, 0});
+    assert_int_equal(host->ops->read_perf(host, handle, &value), 0);
+    assert_true(value == UINT64_C(4294967296));
+    host->ops->close_handle(host, handle);
+    assert_int_equal(host->ops->open_perf(host, &(struct host_perf_event){23, 3, 0}), -ENOENT);
+    assert_true(host->ops->cpuid(host, 1, 0, registers));
+    assert_int_equal(registers[0], 0x806f8);
+    assert_true(host->ops->cpuid(host, 7, 1, registers));
+    assert_false(host->ops->cpuid(host, 7, 0, registers));
+    assert_string_equal(host->ops->env(host, "CUDA_VISIBLE_DEVICES"), "1,2");
+    assert_null(host->ops->env(host, "CUDA"));
+    assert_null(host->ops->env(host, "PATH"));
+    assert_null(host->ops->open_library(host, "libc.so.6"));
+}
+
+static void test_no_folder(void **state)
+{
+    (void)state;
+    assert_null(host_tree_open("/nonexistent/joule"));
+    assert_null(host_tree_open("/dev/null"));
+}
+
+static void test_the_real_machine(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_real();
+    char buffer[64];
+    struct arena arena = {0};
+    char **names;
+    assert_true(host->ops->read_file(host, "/proc/self/comm", buffer, sizeof buffer) > 0);
+    assert_string_equal(buffer, "test_host_tree\n");
+    assert_int_equal(host->ops->read_file(host, "/proc/self/status", buffer, sizeof buffer),
+                     sizeof buffer - 1);
+    assert_int_equal(host->ops->open_file(host, "/nonexistent"), -ENOENT);
+    int handle = host->ops->open_file(host, "/proc/self/stat");
+    assert_true(handle >= 0);
+    assert_true(fcntl(handle, F_GETFD) & FD_CLOEXEC);
+    assert_true(host->ops->read_handle(host, handle, buffer, sizeof buffer) > 0);
+    assert_true(host->ops->read_handle(host, handle, buffer, sizeof buffer) > 0); /* again from the start */
+    host->ops->close_handle(host, handle);
+    assert_true(host->ops->list(host, "/proc/self", &arena, &names) > 10);
+    assert_int_equal(host->ops->list(host, "/proc/self/comm", &arena, &names), -ENOTDIR);
+    assert_true(host->ops->read_link(host, "/proc/self/exe", buffer, sizeof buffer) > 0);
+    assert_true(host->ops->clock_ns(host, CLOCK_MONOTONIC) > 0);
+    assert_null(host->ops->open_library(host, "libdoes-not-exist.so.9"));
+    arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_and_links),
+        cmocka_unit_test(test_nothing_outside_is_seen),
+        cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_recorded_errors),
+        cmocka_unit_test(test_registers_events_cpuid_env),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_the_real_machine),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
