@@ -52,7 +52,7 @@ const char *machine_fixture(const char *name)
 
 joule_meter *machine_open(struct joule_host *host, const char *sources)
 {
-    joule_options options = {.struct_size = sizeof options, .sources = sources};
+    joule_options options = {.struct_size = sizeof options, .sources = sources, .wait_s = 30};
     joule_error error = {0};
     joule_meter *meter = NULL;
     if (meter_open_on(host, false, &options, &meter, &error) != JOULE_OK)

@@ -1,0 +1,366 @@
+/* Energy events: what is listed, what a refusal says, and the traps of a 64-bit count made from 32 bits. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/machine.h"
+#include "support/ramp.h"
+
+#define POWER "/sys/bus/event_source/devices/power"
+#define UNIT  0x1p-32
+
+struct rig {
+    struct joule_host *host;
+    joule_meter *meter;
+};
+
+static int set_up(void **state)
+{
+    static struct rig rig;
+    rig = (struct rig){.host = host_script_open()};
+    host_script_text(rig.host, POWER "/type", "23\n");
+    host_script_text(rig.host, POWER "/cpumask", "0\n");
+    *state = &rig;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct rig *rig = *state;
+    joule_close(rig->meter);
+    rig->host->ops->close(rig->host);
+    return 0;
+}
+
+static void list_event(struct joule_host *host, const char *name, unsigned code)
+{
+    char path[128], text[32];
+    snprintf(path, sizeof path, POWER "/events/%s", name);
+    snprintf(text, sizeof text, "event=0x%02x\n", code);
+    host_script_text(host, path, text);
+    snprintf(path, sizeof path, POWER "/events/%s.unit", name);
+    host_script_text(host, path, "Joules\n");
+    snprintf(path, sizeof path, POWER "/events/%s.scale", name);
+    host_script_text(host, path, "2.3283064365386962890625e-10\n");
+}
+
+static void add_event(struct joule_host *host, const char *name, unsigned code, struct ramp *ramp)
+{
+    ramp->unit_joules = UNIT;
+    list_event(host, name, code);
+    host_script_perf(host, &(struct host_perf_event){23, code, 0}, ramp_value, ramp);
+}
+
+static void put_package_of(struct joule_host *host, unsigned cpu, const char *what, const char *value)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    host_script_text(host, path, value);
+}
+
+static void open_meter(struct rig *rig)
+{
+    rig->meter = machine_open(rig->host, "rapl_perf");
+}
+
+static const struct channel *channel(struct rig *rig, const char *name)
+{
+    const struct channel *ch = machine_channel(rig->meter, name);
+    if (!ch)
+        fail_msg("no domain is called %s", name);
+    return ch;
+}
+
+static const struct source *source(struct rig *rig)
+{
+    return rig->meter->lanes[0]->sources[0];
+}
+
+/* --- readings ----------------------------------------------------------------------------------------------- */
+
+static void test_client(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp pkg = {.watts = 45}, cores = {.watts = 30}, gpu = {.watts = 5}, ram = {.watts = 3};
+    add_event(rig->host, "energy-pkg", 2, &pkg);
+    add_event(rig->host, "energy-cores", 1, &cores);
+    add_event(rig->host, "energy-gpu", 4, &gpu);
+    add_event(rig->host, "energy-ram", 3, &ram);
+    open_meter(rig);
+    machine_run(rig->meter, 5, 0.1);
+    assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 48) < 0.05);
+    assert_true(fabs(machine_mean_watts(rig->meter, channel(rig, "core-0")->info.id) - 30) < 0.05);
+    assert_string_equal(channel(rig, "core-0")->parent_zone, "cpu0/package");
+    assert_string_equal(channel(rig, "uncore-0")->parent_zone, "cpu0/package");
+    assert_string_equal(channel(rig, "dram-0")->parent_zone, "");
+    assert_string_equal(channel(rig, "package-0")->info.label, "energy-pkg");
+    assert_true(channel(rig, "package-0")->counter.modulus == 0);
+    assert_true(channel(rig, "package-0")->rank < RANK_POWERCAP);
+}
+
+/* Servers and guests list psys although it may stand at 0: it must not stand for the machine. */
+static void test_psys_that_never_moves_claims_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp pkg = {.watts = 200}, psys = {.watts = 0};
+    add_event(rig->host, "energy-pkg", 2, &pkg);
+    add_event(rig->host, "energy-psys", 5, &psys);
+    open_meter(rig);
+    machine_run(rig->meter, 2, 0.1);
+    assert_string_equal(channel(rig, "package-0")->parent_zone, "psys");
+    assert_false(channel(rig, "psys")->moved);
+    assert_int_equal(channel(rig, "psys")->info.state, JOULE_OK); /* it answers: 0 */
+    assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 200) < 0.2);
+}
+
+/* This is what a guest on such a server shows: psys alone, at 0. The total is unknown, not 0. */
+static void test_frozen_psys_alone_is_no_total(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp psys = {.watts = 0};
+    add_event(rig->host, "energy-psys", 5, &psys);
+    open_meter(rig);
+    machine_run(rig->meter, 2, 0.1);
+    joule_quantity total;
+    assert_int_not_equal(joule_energy_joules(rig->meter, JOULE_TOTAL, &total), JOULE_OK);
+    assert_true(isnan(total.value));
+}
+
+/* The kernel's own fold can give a negative step. Read as a wrap of 64 bits it would be four billion joules. */
+static void test_step_back_is_a_reset(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp pkg = {.watts = 100, .start = UINT64_C(1) << 50};
+    add_event(rig->host, "energy-pkg", 2, &pkg);
+    open_meter(rig);
+    machine_run(rig->meter, 1, 0.1);
+    pkg.start -= UINT64_C(1) << 49;
+    machine_run(rig->meter, 1, 0.1);
+    const struct counter *counter = &channel(rig, "package-0")->counter;
+    assert_int_equal(counter->resets, 1);
+    assert_int_equal(counter->wraps, 0);
+    assert_true(fabs((double)counter->total * UNIT - 190) < 1e-3);
+}
+
+/* Both published bounds, 200 W and 400 W, come from 2^31 and 2^32 units of the register: 2 kW must be safe. */
+static void test_pace_keeps_folds_apart(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp pkg = {.watts = 100};
+    add_event(rig->host, "energy-pkg", 2, &pkg);
+    joule_options options = {.struct_size = sizeof options, .sources = "rapl_perf", .period_s = 60};
+    assert_int_equal(meter_open_on(rig->host, false, &options, &rig->meter, NULL), JOULE_OK);
+    double pace_s = (double)rig->meter->lanes[0]->period_ns * 1e-9;
+    assert_true(pace_s * 2000 <= 0x1p31 * 0x1p-16 / 4);
+    assert_true(pace_s > 1);
+}
+
+/* --- packages, dies, cores ---------------------------------------------------------------------------------- */
+
+static void test_two_packages(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp ramps[2] = {{.watts = 100, .unit_joules = UNIT}, {.watts = 50, .unit_joules = UNIT}};
+    host_script_text(rig->host, POWER "/cpumask", "0,64\n");
+    list_event(rig->host, "energy-pkg", 2);
+    for (int i = 0; i < 2; i++)
+        host_script_perf(rig->host, &(struct host_perf_event){23, 2, 64 * i}, ramp_value, &ramps[i]);
+    put_package_of(rig->host, 0, "physical_package_id", "0\n");
+    put_package_of(rig->host, 64, "physical_package_id", "1\n");
+    put_package_of(rig->host, 0, "die_id", "0\n");
+    put_package_of(rig->host, 64, "die_id", "0\n");
+    open_meter(rig);
+    machine_run(rig->meter, 2, 0.1);
+    assert_string_equal(channel(rig, "package-1")->zone, "cpu1/package");
+    assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 150) < 0.2);
+}
+
+static void test_two_dies_in_a_package(void **state)
+{
+    struct rig *rig = *state;
+    host_script_text(rig->host, POWER "/cpumask", "0,24\n");
+    list_event(rig->host, "energy-pkg", 2);
+    put_package_of(rig->host, 0, "physical_package_id", "0\n");
+    put_package_of(rig->host, 24, "physical_package_id", "0\n");
+    put_package_of(rig->host, 0, "die_id", "0\n");
+    put_package_of(rig->host, 24, "die_id", "1\n");
+    open_meter(rig);
+    assert_string_equal(channel(rig, "package-0-die-0")->zone, "cpu0.0/package");
+    assert_string_equal(channel(rig, "package-0-die-1")->zone, "cpu0.1/package");
+}
+
+static void test_epyc_with_single_cores(void **state)
+{
+    struct rig *rig = *state;
+    rig->host->ops->close(rig->host);
+    rig->host = host_tree_open(machine_fixture("amd-epyc"));
+    open_meter(rig);
+    assert_int_equal(joule_domain_count(rig->meter), 6);
+    assert_string_equal(channel(rig, "package-1-core-0")->zone, "cpu1/core0");
+    assert_string_equal(channel(rig, "package-1-core-0")->parent_zone, "cpu1/package");
+    assert_true(channel(rig, "package-1")->counter.last_raw == UINT64_C(3) << 42);
+    assert_true(channel(rig, "package-1-core-1")->counter.last_raw == UINT64_C(4) << 38);
+}
+
+/* Reading another core's counter wakes that core: details come at their own, slower pace. */
+static void test_single_cores_are_read_seldom(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp core = {.watts = 5, .unit_joules = UNIT};
+    host_script_text(rig->host, POWER "_core/type", "24\n");
+    host_script_text(rig->host, POWER "_core/cpumask", "3\n");
+    host_script_text(rig->host, POWER "_core/events/energy-core", "event=0x01\n");
+    host_script_text(rig->host, POWER "_core/events/energy-core.scale", "2.3283064365386962890625e-10\n");
+    host_script_perf(rig->host, &(struct host_perf_event){24, 1, 3}, ramp_value, &core);
+    open_meter(rig);
+    machine_run(rig->meter, 5, 0.1);
+    const struct channel *ch = channel(rig, "package-0-core-3");
+    assert_in_range(ch->readings, 5, 12);
+    assert_true(fabs(machine_mean_watts(rig->meter, ch->info.id) - 5) < 0.05);
+}
+
+static void test_three_views_of_a_package_count_once(void **state)
+{
+    struct rig *rig = *state;
+    char name[256];
+    struct cover cover;
+    struct joule_host *host = machine_load(machine_fixture("amd-epyc"));
+    rig->host->ops->close(rig->host);
+    rig->host = host;
+    struct ramp perf = {.watts = 100, .unit_joules = UNIT}, zone = {.watts = 100, .unit_joules = 1e-6},
+                msr = {.watts = 100, .unit_joules = 0x1p-16};
+    uint64_t unit = 0xa1003;
+    struct ramp unit_register = {.start = unit, .unit_joules = 1};
+    for (int cpu = 0; cpu <= 2; cpu += 2) {
+        char path[128];
+        host_script_perf(host, &(struct host_perf_event){23, 2, cpu}, ramp_value, &perf);
+        snprintf(path, sizeof path, "/sys/class/powercap/intel-rapl:%d/energy_uj", cpu / 2);
+        host_script_file(host, path, ramp_text, &zone);
+        host_script_text(host, cpu ? "/dev/cpu/2/msr" : "/dev/cpu/0/msr", NULL);
+        host_script_register(host, (unsigned)cpu, 0xC0010299, ramp_value, &unit_register);
+        host_script_register(host, (unsigned)cpu, 0xC001029B, ramp_value, &msr);
+    }
+    rig->meter = machine_open(host, "rapl_perf,rapl_powercap,rapl_msr");
+    machine_run(rig->meter, 2, 0.1);
+    assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 200) < 0.2);
+    meter_cover(rig->meter, JOULE_TOTAL, rig->meter->begin_ns, meter_now_ns(rig->meter), &cover);
+    meter_cover_name(rig->meter, &cover, name, sizeof name);
+    assert_string_equal(name, "package-0 + package-1");
+    const struct channel *twin = channel(rig, "package-1@rapl_powercap");
+    assert_string_equal(twin->zone, channel(rig, "package-1")->zone);
+    assert_string_equal(twin->zone, channel(rig, "package-1@rapl_msr")->zone);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------- */
+
+static void expect_refusal(struct rig *rig, int error, joule_status status, const char *word)
+{
+    list_event(rig->host, "energy-pkg", 2);
+    host_script_error(rig->host, "/perf/23/0x2/0", error);
+    open_meter(rig);
+    const joule_domain *info = &channel(rig, "package-0")->info;
+    assert_int_equal(info->state, status);
+    if (!strstr(info->remedy, word))
+        fail_msg("\"%s\" does not say %s", info->remedy, word);
+    assert_int_equal(source(rig)->state, status);
+    assert_string_equal(source(rig)->remedy, info->remedy);
+}
+
+static void test_paranoid_kernel(void **state)
+{
+    struct rig *rig = *state;
+    host_script_text(rig->host, "/proc/sys/kernel/perf_event_paranoid", "4\n");
+    expect_refusal(rig, EACCES, JOULE_DENIED, "perf_event_paranoid is 4");
+    assert_non_null(strstr(source(rig)->remedy, "setcap cap_perfmon+ep"));
+}
+
+static void test_container(void **state)
+{
+    expect_refusal(*state, EPERM, JOULE_DENIED, "seccomp");
+}
+
+static void test_kernel_without_the_domain(void **state)
+{
+    expect_refusal(*state, EINVAL, JOULE_UNSUPPORTED, "perf_event_open");
+}
+
+static void test_offline_cpu(void **state)
+{
+    expect_refusal(*state, ENODEV, JOULE_ABSENT, "perf_event_open");
+}
+
+static void test_no_descriptors_left(void **state)
+{
+    expect_refusal(*state, EMFILE, JOULE_FAILED, "ulimit");
+}
+
+/* One domain that answers is enough for the source; the other says why it does not. */
+static void test_partly_refused(void **state)
+{
+    struct rig *rig = *state;
+    struct ramp pkg = {.watts = 10};
+    add_event(rig->host, "energy-pkg", 2, &pkg);
+    list_event(rig->host, "energy-ram", 3);
+    host_script_error(rig->host, "/perf/23/0x3/0", EACCES);
+    open_meter(rig);
+    machine_run(rig->meter, 1, 0.1);
+    assert_int_equal(source(rig)->state, JOULE_OK);
+    assert_int_equal(channel(rig, "package-0")->info.state, JOULE_OK);
+    assert_int_equal(channel(rig, "dram-0")->info.state, JOULE_DENIED);
+    struct cover cover;
+    meter_cover(rig->meter, JOULE_TOTAL, rig->meter->begin_ns, meter_now_ns(rig->meter), &cover);
+    assert_true(cover.is_partial);
+}
+
+static void test_absent_and_garbage(void **state)
+{
+    struct rig *rig = *state;
+    open_meter(rig); /* a PMU that lists nothing */
+    assert_int_equal(source(rig)->state, JOULE_ABSENT);
+    assert_non_null(strstr(source(rig)->remedy, "modprobe"));
+    joule_close(rig->meter);
+    list_event(rig->host, "energy-pkg", 2);
+    host_script_text(rig->host, POWER "/events/energy-pkg.scale", "-1\n");
+    list_event(rig->host, "energy-ram", 3);
+    host_script_text(rig->host, POWER "/events/energy-ram", "umask=3\n");
+    list_event(rig->host, "energy-gpu", 4);
+    host_script_text(rig->host, POWER "/events/energy-gpu.unit", "Calories\n");
+    list_event(rig->host, "energy-psys", 5);
+    host_script_text(rig->host, POWER "/events/energy-psys.scale", "nan\n");
+    open_meter(rig);
+    assert_int_equal(joule_domain_count(rig->meter), 0);
+    joule_close(rig->meter);
+    host_script_text(rig->host, POWER "/type", "99999999999\n");
+    host_script_text(rig->host, POWER "/events/energy-pkg.scale", "1e-9\n");
+    open_meter(rig);
+    assert_int_equal(joule_domain_count(rig->meter), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_client),
+        TEST(test_psys_that_never_moves_claims_nothing),
+        TEST(test_frozen_psys_alone_is_no_total),
+        TEST(test_step_back_is_a_reset),
+        TEST(test_pace_keeps_folds_apart),
+        TEST(test_two_packages),
+        TEST(test_two_dies_in_a_package),
+        TEST(test_epyc_with_single_cores),
+        TEST(test_single_cores_are_read_seldom),
+        TEST(test_three_views_of_a_package_count_once),
+        TEST(test_paranoid_kernel),
+        TEST(test_container),
+        TEST(test_kernel_without_the_domain),
+        TEST(test_offline_cpu),
+        TEST(test_no_descriptors_left),
+        TEST(test_partly_refused),
+        TEST(test_absent_and_garbage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
