@@ -106,7 +106,7 @@ struct session_shape {
     uint64_t magic;
     uint32_t version;
     uint32_t slots, ring, open, folds, tags, board;
-    uint32_t span_size, slot_size, reserved; /* reserved: no padding, so that shapes compare as bytes */
+    uint32_t span_size, slot_size;
     uint64_t tags_offset, board_offset, slots_offset, size;
 };
 

@@ -12,34 +12,45 @@
 #include <cmocka.h>
 #include "support/test_data.h"
 
-static struct joule_host *loading; /* nftw has no context */
-static size_t root_length;
+static struct { /* nftw has no context */
+    struct joule_host *host;
+    size_t root_length;
+    const char *prefix;
+} loading;
 
 static int load_entry(const char *path, const struct stat *status, int type, struct FTW *ftw)
 {
-    char target[1024];
+    char name[1024], target[1024];
     (void)status;
     (void)ftw;
+    snprintf(name, sizeof name, "%s%s", loading.prefix, path + loading.root_length);
     if (type == FTW_SL || type == FTW_SLN) {
         ssize_t length = readlink(path, target, sizeof target - 1);
         target[length < 0 ? 0 : length] = '\0';
-        host_script_link(loading, path + root_length, target);
+        host_script_link(loading.host, name, target);
     } else if (type == FTW_F) {
         char *text = test_read_file(path, NULL);
         if (text)
-            host_script_text(loading, path + root_length, text);
+            host_script_text(loading.host, name, text);
         free(text);
     }
     return 0;
 }
 
+bool machine_add(struct joule_host *host, const char *root, const char *prefix)
+{
+    loading.host = host;
+    loading.root_length = strlen(root);
+    loading.prefix = prefix;
+    return nftw(root, load_entry, 16, FTW_PHYS) == 0;
+}
+
 struct joule_host *machine_load(const char *root)
 {
-    loading = host_script_open();
-    root_length = strlen(root);
-    if (nftw(root, load_entry, 16, FTW_PHYS) == 0)
-        return loading;
-    loading->ops->close(loading);
+    struct joule_host *host = host_script_open();
+    if (machine_add(host, root, ""))
+        return host;
+    host->ops->close(host);
     return NULL;
 }
 

@@ -10,6 +10,8 @@
 
 /* A scripted host with every file and link below `root` (a recorded tree); NULL where it cannot be read. */
 struct joule_host *machine_load(const char *root);
+/* Adds what lies below `root` to a scripted host, as if it were below `prefix`; false where it cannot be read. */
+bool machine_add(struct joule_host *host, const char *root, const char *prefix);
 /* Path of one of tests/fixtures/machines, in static storage. */
 const char *machine_fixture(const char *name);
 /* A meter with only the sources in the comma list; it does not own the host. Fails the test on an error. */

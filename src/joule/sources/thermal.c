@@ -36,7 +36,8 @@ struct thermal {
 static const struct chip_rule {
     const char *name, *label, *device; /* device: "cpu" gets the chip's number */
 } chip_rules[] = {
-    {"coretemp", "Package id", "cpu"},
+    {"coretemp", "P",
+     "cpu"}, /* "Package id 0", on older kernels "Physical id 0"; the others are "Core 0" ... */
     {"k10temp", "Tctl", "cpu"},
     {"zenpower", "Tdie", "cpu"},
     {"apm_xgene", NULL, "cpu"},
@@ -130,7 +131,8 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
     if (strcmp(rule->device, "cpu") != 0)
         return;
     unsigned package = chip->ordinal;
-    sysfs_numbered(label, "Package id ", &package);
+    if (!sysfs_numbered(label, "Package id ", &package))
+        sysfs_numbered(label, "Physical id ", &package);
     sysfs_print(info->device, sizeof info->device, "cpu:%u", package);
     info->device_index = (int)package;
 }

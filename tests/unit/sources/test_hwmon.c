@@ -8,7 +8,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "support/machine.h"
-#include "support/test_data.h"
 
 #define HWMON "/sys/class/hwmon/"
 
@@ -516,44 +515,6 @@ static void test_any_content_is_harmless(void **state)
     }
 }
 
-/* --- a recorded tree ----------------------------------------------------------------------------------------------- */
-
-static void test_kepler(void **state)
-{
-    struct bench *bench = *state;
-    const char *root = test_data("fixtures/kepler");
-    if (!root)
-        skip();
-    bench->host->ops->close(bench->host);
-    bench->host = machine_load(root);
-    run(bench, 3);
-    static const struct {
-        const char *name;
-        double watts;
-    } wanted[] = {
-        {"k10temp-package", 45},
-        {"k10temp-core", 15},
-        {"platform-sensor-power1", 30},
-        {"hwmon-device-path-device-path-test", 25},
-        {"hwmon-dir-fallback-dir-fallback-test", 35},
-        {"ina3221-channel-1", 12},
-        {"ina3221-channel-2", 10},
-        {"test-power-chip-psu-rail-a", 45},
-        {"test-power-chip-psu-rail-b", 15},
-        {"ina226-pair1", 60},
-        {"max20730-pair1", 120}, /* output voltage times output current */
-        {"unknown-chip-pair1", 60},
-        {"unknown-chip-pair2", 10},
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        assert_near(machine_mean_watts(bench->meter, want(bench->meter, wanted[i].name)->info.id),
-                    wanted[i].watts);
-    assert_null(machine_channel(bench->meter, "ina3221-channel-3"));
-    assert_null(machine_channel(bench->meter, "test-power-chip-psu-rail-c"));
-    assert_null(machine_channel(bench->meter, "energy-with-enable-rail-c"));
-    assert_non_null(machine_channel(bench->meter, "energy-with-enable-rail-b"));
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -579,7 +540,6 @@ int main(void)
         TEST(test_bad_values_are_gaps),
         TEST(test_machine_without_monitors),
         TEST(test_any_content_is_harmless),
-        TEST(test_kepler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
