@@ -182,8 +182,10 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
     if (is_masked(source, names, count)) {
         struct rapl_reading *reading =
             rapl_add(source, RAPL_PACKAGE, &(struct rapl_place){.die = -1}, "intel-rapl");
-        if (reading)
+        if (reading) {
+            reading->channel->rank = RANK_POWERCAP;
             rapl_attach(reading, -EACCES, REMEDY_MASKED);
+        }
         return rapl_conclude(source);
     }
     if (rapl->cpu.is_virtual)
