@@ -91,10 +91,11 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
         channel->rank = RANK_PERF;
         channel->counter.unit_joules = unit;
         channel->counter.fold_counts = FOLD_COUNTS;
-        char remedy[192];
+        char remedy[192] = "";
         int handle = source->host->ops->open_perf(
             source->host, &(struct host_perf_event){pmu->type, code, (int)place->cpu});
-        write_remedy(source, -handle, remedy, sizeof remedy);
+        if (handle < 0)
+            write_remedy(source, -handle, remedy, sizeof remedy);
         rapl_attach(reading, handle, remedy);
     }
     return true;
