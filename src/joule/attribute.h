@@ -14,6 +14,7 @@
 #include "joule/estimate.h"
 #include "joule/host/host.h"
 
+/* Best first. */
 enum attribute_method {
     ATTRIBUTE_NONE = 0,
     ATTRIBUTE_CGROUP,    /* counts children that have ended, and those that made themselves daemons */
@@ -28,27 +29,33 @@ struct attribution {
     double machine_busy_cpu_s; /* of all CPUs over the same time; NaN: unknown */
     double machine_cpu_s;      /* CPUs times seconds; NaN: unknown */
     double share;              /* command / busy, 0 to 1; NaN: unknown */
+    double share_sd;           /* error of `share` as a share of energy, see attribute_finish; NaN: unknown */
 };
 
-/* A command about to be measured. */
+/* A command about to be measured. The functions below belong to the thread that called attribute_begin. */
 struct attribute_group;
-/* Chooses the method and prepares it (makes a cgroup, becomes subreaper). Never fails: WAIT4 is always there. */
-struct attribute_group *attribute_begin(struct joule_host *host);
-/* In the child, before exec: joins the group. Async-signal-safe. */
-void attribute_join(struct attribute_group *group);
-/* In the parent: starts counting; takes the machine's busy time. */
+/* Prepares the best method from `best` on that works here: makes a cgroup, becomes subreaper. Cgroups that dead runs
+ * left behind are removed. NULL only when memory is used up. */
+struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
+enum attribute_method attribute_group_method(const struct attribute_group *group);
+/* As fork(); the child is in the group from its birth and may call async-signal-safe functions only. Once for each
+ * group. */
+pid_t attribute_fork(struct attribute_group *group);
+/* Starts counting. */
 void attribute_start(struct attribute_group *group);
-/* In the parent, for every child that wait4 reaped: its usage in seconds. */
+/* For every process that wait4 reaped: its usage in seconds. Children from before attribute_begin do not count. */
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s);
-/* In the parent, at the end. */
+/* What was used since attribute_start. Two errors make share_sd: the machine's busy time is counted in clock ticks,
+ * and a CPU second of the command need not take the power of anybody else's. */
 struct attribution attribute_finish(struct attribute_group *group);
-/* Processes of the group still alive (0 when unknown). */
+/* Puts up to `size` pids of the group's living processes into out_pids (NULL where size is 0); how many there are.
+ * WAIT4 knows of none but the command. */
 size_t attribute_alive(struct attribute_group *group, pid_t *out_pids, size_t size);
-/* Removes the cgroup where one was made. Frees. */
+/* Moves what still lives out of the cgroup and removes it. Frees. NULL is allowed. */
 void attribute_free(struct attribute_group *group);
 
 /* The command's joules: share of the active energy (total less idle, where idle is known; else of the total). Class
- * derived at best; the share carries its own error. */
+ * derived at best; the share carries its own error. `idle` may be NULL. */
 struct estimate attribute_energy(const struct attribution *attribution, const struct estimate *total,
                                  const struct estimate *idle);
 

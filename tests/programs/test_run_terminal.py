@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""`joule run` under a shell with job control: Ctrl-Z, fg, bg and full-screen programs, in a real terminal (tmux)."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from run_support import JOULE, main, wait_until
+
+
+@unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
+class JobControl(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.socket = os.path.join(self.folder.name, "tmux")
+        environment = dict(os.environ, PS1="$ ", TERM="screen", LC_ALL="C.UTF-8")
+        environment.pop("TMUX", None)
+        subprocess.run([*self.tmux(), "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
+                        "bash --noprofile --norc -i"], check=True, env=environment, cwd=self.folder.name)
+        self.addCleanup(subprocess.run, [*self.tmux(), "kill-server"], check=False)
+        self.type(f"J='{JOULE} run -q --'; PS1='$ '; clear", "Enter")
+        self.expect("$")
+
+    def tmux(self):
+        return ["tmux", "-S", self.socket]
+
+    def type(self, *keys):
+        subprocess.run([*self.tmux(), "send-keys", *keys], check=True)
+
+    def screen(self):
+        return subprocess.run([*self.tmux(), "capture-pane", "-p"], check=True, capture_output=True,
+                              text=True).stdout.rstrip() + "\n"
+
+    def expect(self, *pieces):
+        try:
+            wait_until(lambda: all(piece in self.screen() for piece in pieces), pieces)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen shows:\n{self.screen()}") from None
+
+    def test_stop_and_foreground(self):
+        self.type("$J sh -c 'echo up; read line; echo got $line; exit 4'", "Enter")
+        self.expect("\nup")
+        self.type("C-z")
+        self.expect("Stopped")
+        self.type("clear; jobs", "Enter")
+        self.expect("Stopped")
+        self.type("clear; fg", "Enter")
+        self.expect("$J sh")
+        self.type("hello", "Enter")
+        self.expect("got hello")
+        self.type("echo code=$?", "Enter")
+        self.expect("code=4")
+
+    def test_stop_more_than_once(self):
+        self.type("$J cat", "Enter")
+        for word in ("one", "two"):
+            self.type(word, "Enter")
+            self.expect(f"{word}\n{word}")
+            self.type("C-z")
+            self.expect("Stopped")
+            self.type("clear; fg", "Enter")
+            self.expect("$J cat\n")
+        self.type("three", "Enter")
+        self.expect("three\nthree")
+        self.type("C-d")
+        self.type("clear; echo code=$?", "Enter")
+        self.expect("code=0")
+
+    def test_background(self):
+        self.type("$J sh -c 'sleep 0.5; echo woke; exit 3' & wait $!; echo code=$?", "Enter")
+        self.expect("woke", "code=3")
+
+    def test_background_that_reads_is_stopped(self):
+        self.type("$J cat &", "Enter")
+        self.expect("[1]")
+        wait_until(lambda: self.type("Enter") or "Stopped" in self.screen(), "the shell to say it before a prompt")
+        self.type("clear; fg", "Enter")
+        self.expect("$J cat\n")
+        self.type("word", "Enter")
+        self.expect("word\nword")
+        self.type("C-d")
+        self.type("clear; echo code=$?", "Enter")
+        self.expect("code=0")
+
+    def test_stopped_job_goes_on_in_the_background(self):
+        self.type("$J sh -c 'echo up; sleep 1; echo end'", "Enter")
+        self.expect("\nup")
+        self.type("C-z")
+        self.expect("Stopped")
+        self.type("bg", "Enter")
+        self.expect("end\n")
+
+    def test_job_in_a_pipeline(self):
+        self.type("$J seq 1 3 | $J sed s/$/x/ | tail -n 1; echo code=${PIPESTATUS[0]}", "Enter")
+        self.expect("3x", "code=0")
+
+    def test_killed_job_is_said_to_be_killed(self):
+        self.type("$J sleep 1000 &", "Enter", "kill %1; wait %1; echo code=$?", "Enter")
+        self.expect("code=143")
+
+    @unittest.skipUnless(shutil.which("less"), "there is no less")
+    def test_pager(self):
+        with open(os.path.join(self.folder.name, "long"), "w", encoding="utf-8") as file:
+            file.writelines(f"line {i}\n" for i in range(1000))
+        self.type("$J less long", "Enter")
+        self.expect("line 28")
+        self.type("C-z")
+        self.expect("Stopped")
+        self.type("clear", "Enter", "fg", "Enter")
+        self.expect("line 28")
+        self.type("G")
+        self.expect("line 999")
+        self.type("q")
+        self.type("clear; echo code=$?", "Enter")
+        self.expect("code=0")
+
+    @unittest.skipUnless(shutil.which("vi"), "there is no vi")
+    def test_editor(self):
+        path = os.path.join(self.folder.name, "text")
+        self.type("$J vi text", "Enter")
+        self.expect("~\n~")
+        self.type("i", "first line", "Escape", "C-z")
+        self.expect("Stopped")
+        self.type("clear", "Enter", "fg", "Enter")
+        self.expect("first line", "~\n~")
+        self.type("o", "second line", "Escape", ":wq", "Enter")
+        self.expect("$")
+        wait_until(lambda: os.path.exists(path), "the file")
+        self.type("clear; cat text; stty -a | grep -o ' icanon'; echo code=$?", "Enter")
+        self.expect("first line\nsecond line", " icanon", "code=0")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+/* tools/joule/child.c - see child.h.
+ *
+ * Newcomers: the command stays in the caller's process group, so what the terminal or the command itself sends to the
+ * group has reached it already and is not passed on. Between fork and exec only async-signal-safe functions are
+ * called: from the second run on, the parent has threads.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S      1000000000LL
+#define SIGNALLED_MAX 4096
+
+int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+void signals_take(struct signals *signals)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    struct sigaction children;
+    sigfillset(&signals->taken);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&signals->taken, faults[i]); /* joule's own, if ever */
+    sigprocmask(SIG_BLOCK, &signals->taken, &signals->before);
+    sigaction(SIGCHLD, NULL, &children);
+    signals->ignored_children = children.sa_handler == SIG_IGN;
+    if (signals->ignored_children)
+        signal(SIGCHLD, SIG_DFL);
+    signals->leads_session = getsid(0) == getpid();
+}
+
+/* --- before exec -------------------------------------------------------------------------------------------- */
+
+static _Noreturn void be_command(const struct signals *signals, int channel, char **argv)
+{
+    char go;
+    ssize_t n;
+    do
+        n = read(channel, &go, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        _exit(0); /* joule is gone: nobody wants the command any more */
+    if (signals->ignored_children)
+        signal(SIGCHLD, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &signals->before, NULL);
+    execvp(argv[0], argv);
+    int why = errno;
+    send(channel, &why, sizeof why, MSG_NOSIGNAL);
+    _exit(127);
+}
+
+bool child_hold(struct child *child, const struct signals *signals, struct attribute_group *group,
+                char **argv)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    pid_t pid = attribute_fork(group);
+    if (pid == 0) {
+        close(ends[0]);
+        be_command(signals, ends[1], argv);
+    }
+    int why = errno;
+    close(ends[1]);
+    *child = (struct child){.signals = signals, .group = group, .pid = pid, .channel = ends[0]};
+    if (pid > 0)
+        return true;
+    close(ends[0]);
+    errno = why;
+    return false;
+}
+
+void child_release(struct child *child)
+{
+    child->begin_ns = now_ns();
+    send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
+}
+
+/* --- how it fares ------------------------------------------------------------------------------------------- */
+
+static void note_end(struct child *child, int status)
+{
+    child->end_ns = now_ns();
+    child->has_ended = true;
+    child->status = status;
+    int why;
+    if (recv(child->channel, &why, sizeof why, MSG_DONTWAIT) == (ssize_t)sizeof why)
+        child->exec_errno = why;
+    close(child->channel);
+    child->channel = -1;
+}
+
+static void note_running(struct child *child)
+{
+    if (child->is_stopped)
+        child->stopped_ns += now_ns() - child->stop_ns;
+    child->is_stopped = false;
+}
+
+/* Takes the news of every child. The signal that stopped the command; 0: it was not stopped. */
+static int take_news(struct child *child)
+{
+    int status, stop_signal = 0;
+    struct rusage usage;
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage)) > 0;) {
+        bool has_ended = WIFEXITED(status) || WIFSIGNALED(status);
+        if (has_ended)
+            attribute_reaped(child->group, pid,
+                             (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                                 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+        if (pid != child->pid)
+            continue;
+        note_running(child);
+        stop_signal = 0;
+        if (has_ended) {
+            note_end(child, status);
+        } else if (WIFSTOPPED(status)) {
+            child->is_stopped = true;
+            child->stop_ns = now_ns();
+            stop_signal = WSTOPSIG(status);
+        }
+    }
+    return stop_signal;
+}
+
+/* The shell watches this process and not the command, so a stop from the terminal must stop both. SIGSTOP is left
+ * out: who sends that to the command alone may send SIGCONT to it alone. */
+static void stop_likewise(int stop_signal)
+{
+    if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
+        return;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, stop_signal);
+    kill(getpid(), stop_signal); /* blocked still, and so one with the terminal's own if that waits too */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* returns when somebody continues us */
+    sigprocmask(SIG_BLOCK, &one, NULL);
+}
+
+/* --- signals for it ----------------------------------------------------------------------------------------- */
+
+static bool is_of_command(struct child *child, pid_t pid)
+{
+    pid_t pids[SIGNALLED_MAX];
+    size_t count = attribute_alive(child->group, pids, SIGNALLED_MAX);
+    for (size_t i = 0; i < count && i < SIGNALLED_MAX; i++)
+        if (pids[i] == pid)
+            return true;
+    return pid == child->pid;
+}
+
+/* Whether the command has this signal already, because it went to the whole process group. */
+static bool went_to_group(struct child *child, const siginfo_t *info)
+{
+    bool is_from_kernel = info->si_code > 0;
+    if (is_from_kernel && child->signals->leads_session &&
+        (info->si_signo == SIGHUP || info->si_signo == SIGCONT))
+        return false;
+    if (is_from_kernel)
+        return info->si_signo != SIGALRM; /* an alarm that the caller had set for what it would become */
+    return info->si_pid == getpid() || (info->si_pid > 0 && is_of_command(child, info->si_pid));
+}
+
+static void pass_on(struct child *child, const siginfo_t *info)
+{
+    bool is_needless = info->si_signo == SIGCONT && !child->is_stopped; /* `fg` continues the whole group */
+    if (child->has_ended || is_needless || went_to_group(child, info))
+        return;
+    if (info->si_code == SI_QUEUE)
+        sigqueue(child->pid, info->si_signo, info->si_value);
+    else
+        kill(child->pid, info->si_signo);
+}
+
+int child_wait(struct child *child, int64_t until_ns)
+{
+    siginfo_t info;
+    int64_t left_ns = until_ns == INT64_MAX ? 0 : until_ns - now_ns();
+    if (left_ns < 0)
+        left_ns = 0;
+    struct timespec left = {.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
+    int taken = sigtimedwait(&child->signals->taken, &info, until_ns == INT64_MAX ? NULL : &left);
+    if (taken < 0)
+        return 0;
+    int stop_signal = take_news(child);
+    if (taken != SIGCHLD)
+        pass_on(child, &info);
+    stop_likewise(stop_signal);
+    return taken;
+}
+
+size_t child_signal_all(struct child *child, int signal)
+{
+    pid_t pids[SIGNALLED_MAX];
+    size_t count = attribute_alive(child->group, pids, SIGNALLED_MAX);
+    bool has_command = child->has_ended;
+    for (size_t i = 0; i < count && i < SIGNALLED_MAX; i++) {
+        kill(pids[i], signal);
+        has_command = has_command || pids[i] == child->pid;
+    }
+    if (!has_command)
+        kill(child->pid, signal);
+    return count + !has_command;
+}
+
+/* --- afterwards --------------------------------------------------------------------------------------------- */
+
+int exit_code_of(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+_Noreturn void exit_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none); /* the command has left its own */
+        prctl(PR_SET_DUMPABLE, 0);
+        signal(WTERMSIG(status), SIG_DFL);
+        kill(getpid(), WTERMSIG(status));
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, WTERMSIG(status));
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+    }
+    exit(exit_code_of(status)); /* also where a signal cannot end us: as process 1 of a container */
+}

@@ -1,0 +1,7 @@
+/* tools/joule/commands.h - the subcommands. Each is called with argv[0] being its own name and returns the exit code. */
+#ifndef JOULE_COMMANDS_H
+#define JOULE_COMMANDS_H
+
+int run_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,239 @@
+/* tools/joule/options.c - see options.h. Values point into argv and live as long as it. */
+#include "options.h"
+
+#include <joule/quantity.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/string.h"
+
+#define LONGEST_WORD 31
+#define HELP_COLUMN  26
+
+void complain(const char *subcommand, const char *format, ...)
+{
+    char line[1024];
+    struct text text;
+    text_init(&text, line, sizeof line - 1);
+    text_printf(&text, "joule%s%s: ", *subcommand ? " " : "", subcommand);
+    char message[800];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    text_printf(&text, "%s\n", message);
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written; /* nobody is left to tell */
+}
+
+/* --- slips -------------------------------------------------------------------------------------------------- */
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned d = a < b ? a : b;
+    return d < c ? d : c;
+}
+
+/* How many letters must be changed, put in, left out or swapped with a neighbour. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned d[LONGEST_WORD + 1][LONGEST_WORD + 1];
+    if (n > LONGEST_WORD || m > LONGEST_WORD)
+        return LONGEST_WORD;
+    for (size_t i = 0; i <= n; i++) {
+        for (size_t j = 0; j <= m; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = (unsigned)(i + j);
+                continue;
+            }
+            unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, change);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, d[i][j]);
+        }
+    }
+    return d[n][m];
+}
+
+const char *nearest_word(const char *word, size_t count,
+                         const char *(*word_at)(size_t index, const void *context), const void *context)
+{
+    const char *best = NULL;
+    unsigned best_distance = strlen(word) > 3 ? 3 : 2; /* as near as this is too far */
+    for (size_t i = 0; i < count; i++) {
+        unsigned d = distance(word, word_at(i, context));
+        if (d < best_distance) {
+            best_distance = d;
+            best = word_at(i, context);
+        }
+    }
+    return best;
+}
+
+/* --- help --------------------------------------------------------------------------------------------------- */
+
+static void print_option(const struct option *option)
+{
+    char left[64];
+    struct text text;
+    text_init(&text, left, sizeof left);
+    if (option->letter)
+        text_printf(&text, "-%c, ", option->letter);
+    else
+        text_add(&text, "    ");
+    text_printf(&text, "--%s", option->name);
+    if (option->argument)
+        text_printf(&text, " %s", option->argument);
+    printf("  %-*s  %s\n", HELP_COLUMN, left, option->help);
+}
+
+static void print_help(const struct option *table, const struct command_text *text)
+{
+    printf("usage: %s\n\n%s\n\n", text->usage, text->summary);
+    for (const struct option *option = table; option->name; option++)
+        print_option(option);
+    const struct option help = {.name = "help", .letter = 'h', .help = "print this and exit"};
+    print_option(&help);
+    if (text->notes)
+        printf("\n%s", text->notes);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static const char *option_name_at(size_t index, const void *context)
+{
+    return ((const struct option *)context)[index].name;
+}
+
+static const struct option *find_long(const struct option *table, const char *name, size_t length)
+{
+    for (; table->name; table++)
+        if (strlen(table->name) == length && strncmp(table->name, name, length) == 0)
+            return table;
+    return NULL;
+}
+
+static const struct option *find_letter(const struct option *table, char letter)
+{
+    for (; table->name; table++)
+        if (table->letter == letter)
+            return table;
+    return NULL;
+}
+
+static bool store_quantity(const char *command, const struct option *option, const char *text)
+{
+    bool is_energy = option->kind == OPTION_ENERGY;
+    joule_error error;
+    double value;
+    if (joule_parse(text, is_energy ? JOULE_DIMENSION_ENERGY : JOULE_DIMENSION_TIME, &value, &error) !=
+        JOULE_OK) {
+        complain(command, "--%s: %s", option->name, error.message);
+        return false;
+    }
+    if (!(value > 0)) {
+        complain(command, "--%s must be more than 0", option->name);
+        return false;
+    }
+    *(double *)option->value = value;
+    return true;
+}
+
+static bool store_count(const char *command, const struct option *option, const char *text)
+{
+    uint64_t count;
+    if (!string_to_u64(text, 10, &count) || count < 1 || count > 1000000) {
+        complain(command, "--%s takes a whole number from 1 to 1000000, not '%s'", option->name, text);
+        return false;
+    }
+    *(unsigned *)option->value = (unsigned)count;
+    return true;
+}
+
+static bool store(const char *command, const struct option *option, const char *text)
+{
+    struct option_list *list = option->value;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->value = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)option->value = text;
+        return true;
+    case OPTION_COUNT:
+        return store_count(command, option, text);
+    case OPTION_ENERGY:
+    case OPTION_TIME:
+        return store_quantity(command, option, text);
+    case OPTION_LIST:
+        if (list->count < OPTION_LIST_MAX) {
+            list->items[list->count++] = text;
+            return true;
+        }
+        complain(command, "--%s may be given %d times", option->name, OPTION_LIST_MAX);
+        return false;
+    }
+    return false;
+}
+
+static void complain_unknown(const struct option *table, const char *command, const char *word)
+{
+    char name[LONGEST_WORD + 1];
+    size_t count = 0;
+    struct text text;
+    while (table[count].name)
+        count++;
+    bool is_long = string_starts(word, "--");
+    text_init(&text, name, sizeof name);
+    text_add_bytes(&text, word + 2 * is_long, strcspn(word + 2 * is_long, "="));
+    const char *near = is_long ? nearest_word(name, count, option_name_at, table) : NULL;
+    if (near)
+        complain(command, "unknown option --%s; did you mean --%s? See joule %s --help", name, near, command);
+    else
+        complain(command, "unknown option %s; see joule %s --help", word, command);
+}
+
+/* Reads the option at argv[*index], and its value, which may be the next word. */
+static bool read_option(const struct option *table, const char *command, char **argv, int *index)
+{
+    const char *word = argv[*index];
+    bool is_long = word[1] == '-';
+    const char *name = word + 1 + is_long;
+    size_t length = is_long ? strcspn(name, "=") : 1;
+    const struct option *option = is_long ? find_long(table, name, length) : find_letter(table, *name);
+    bool is_flag = option && option->kind == OPTION_FLAG;
+    const char *value = name[length] ? name + length + is_long : NULL;
+    if (!option || (is_flag && value && !is_long)) {
+        complain_unknown(table, command, word);
+        return false;
+    }
+    if (is_flag && value) {
+        complain(command, "--%s takes no value", option->name);
+        return false;
+    }
+    if (!is_flag && !value && !(value = argv[++*index])) {
+        complain(command, "--%s needs a value: --%s %s", option->name, option->name, option->argument);
+        return false;
+    }
+    return store(command, option, value);
+}
+
+int options_read(const struct option *table, const struct command_text *text, int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            return i + 1;
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
+            print_help(table, text);
+            return OPTIONS_HELP;
+        }
+        if (!read_option(table, argv[0], argv, &i))
+            return OPTIONS_WRONG;
+    }
+    return i;
+}

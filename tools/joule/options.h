@@ -1,0 +1,63 @@
+/* tools/joule/options.h - options of subcommands: one table gives the parser and the help.
+ *
+ * Owns reading "--name VALUE", "--name=VALUE", "-n VALUE" and "-nVALUE", the messages about what is wrong with them,
+ * and the text of --help. Quantities take units ("500J", "100ms").
+ * Newcomers: the first operand, or "--", ends the options, so that a command's own options stay its own.
+ */
+#ifndef JOULE_OPTIONS_H
+#define JOULE_OPTIONS_H
+
+#include <stddef.h>
+
+/* Exit codes of `joule` that are not the command's own. */
+enum {
+    EXIT_OVER_BUDGET = 124, /* the budget was passed, as timeout(1) says when time is up */
+    EXIT_OWN_FAILURE = 125, /* joule itself failed */
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127,
+    EXIT_USAGE = 2,
+};
+
+enum option_kind {
+    OPTION_FLAG,   /* bool * */
+    OPTION_TEXT,   /* const char ** */
+    OPTION_COUNT,  /* unsigned *, 1 and more */
+    OPTION_ENERGY, /* double *, joules, more than 0 */
+    OPTION_TIME,   /* double *, seconds */
+    OPTION_LIST,   /* struct option_list * */
+};
+
+#define OPTION_LIST_MAX 32
+struct option_list {
+    const char *items[OPTION_LIST_MAX];
+    size_t count;
+};
+
+struct option {
+    const char *name; /* without dashes; NULL ends the table */
+    char letter;      /* 0: none */
+    enum option_kind kind;
+    void *value;
+    const char *argument; /* "FILE"; NULL for a flag */
+    const char *help;
+};
+
+struct command_text {
+    const char *usage;   /* "joule run [OPTIONS] [--] COMMAND [ARGUMENT...]" */
+    const char *summary; /* one sentence */
+    const char *notes;   /* below the options; NULL: none */
+};
+
+/* Reads the options in argv[1..]. The index of the first operand (argc: none); OPTIONS_HELP after --help was printed
+ * to stdout; OPTIONS_WRONG after a message went to stderr. argv[0] is the subcommand's name. */
+enum { OPTIONS_HELP = 0, OPTIONS_WRONG = -1 };
+int options_read(const struct option *table, const struct command_text *text, int argc, char **argv);
+
+/* The one of `count` words that `word` is most likely a slip of; NULL: none is near. word_at(i, context). */
+const char *nearest_word(const char *word, size_t count,
+                         const char *(*word_at)(size_t index, const void *context), const void *context);
+
+/* "joule SUBCOMMAND: message" on stderr, in one write. */
+void complain(const char *subcommand, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
