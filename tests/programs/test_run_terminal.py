@@ -39,6 +39,11 @@ class JobControl(unittest.TestCase):
         except AssertionError as error:
             raise AssertionError(f"{error}; the screen shows:\n{self.screen()}") from None
 
+    def foreground(self, *shown):
+        """Types fg, and waits until that, and not what the screen showed before, has happened."""
+        self.type("clear; echo again; fg", "Enter")
+        self.expect("again\n$J", *shown)
+
     def test_stop_and_foreground(self):
         self.type("$J sh -c 'echo up; read line; echo got $line; exit 4'", "Enter")
         self.expect("\nup")
@@ -46,8 +51,7 @@ class JobControl(unittest.TestCase):
         self.expect("Stopped")
         self.type("clear; jobs", "Enter")
         self.expect("Stopped")
-        self.type("clear; fg", "Enter")
-        self.expect("$J sh")
+        self.foreground()
         self.type("hello", "Enter")
         self.expect("got hello")
         self.type("echo code=$?", "Enter")
@@ -60,8 +64,7 @@ class JobControl(unittest.TestCase):
             self.expect(f"{word}\n{word}")
             self.type("C-z")
             self.expect("Stopped")
-            self.type("clear; fg", "Enter")
-            self.expect("$J cat\n")
+            self.foreground()
         self.type("three", "Enter")
         self.expect("three\nthree")
         self.type("C-d")
@@ -76,8 +79,7 @@ class JobControl(unittest.TestCase):
         self.type("$J cat &", "Enter")
         self.expect("[1]")
         wait_until(lambda: self.type("Enter") or "Stopped" in self.screen(), "the shell to say it before a prompt")
-        self.type("clear; fg", "Enter")
-        self.expect("$J cat\n")
+        self.foreground()
         self.type("word", "Enter")
         self.expect("word\nword")
         self.type("C-d")
@@ -108,7 +110,7 @@ class JobControl(unittest.TestCase):
         self.expect("line 28")
         self.type("C-z")
         self.expect("Stopped")
-        self.type("clear", "Enter", "fg", "Enter")
+        self.type("clear; fg", "Enter")
         self.expect("line 28")
         self.type("G")
         self.expect("line 999")
@@ -123,7 +125,7 @@ class JobControl(unittest.TestCase):
         self.expect("~\n~")
         self.type("i", "first line", "Escape", "C-z")
         self.expect("Stopped")
-        self.type("clear", "Enter", "fg", "Enter")
+        self.type("clear; fg", "Enter")
         self.expect("first line", "~\n~")
         self.type("o", "second line", "Escape", ":wq", "Enter")
         self.expect("$")
