@@ -160,7 +160,7 @@ static joule_status read_handle(struct joule_host *host, int handle, int64_t *ou
 /* Signs differ between drivers: whoever says that it discharges, does. */
 static joule_status read_cell(struct joule_host *host, const struct cell *cell, double *out_watts)
 {
-    int64_t power_uw, current_ua, voltage_uv;
+    int64_t power_uw = 0, current_ua = 0, voltage_uv = 0;
     joule_status status = read_handle(host, cell->power, &power_uw);
     if (status == JOULE_OK) {
         *out_watts = fabs((double)power_uw) * 1e-6;
