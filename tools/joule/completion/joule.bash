@@ -1,12 +1,18 @@
-# bash completion for joule: subcommands, their options, and after -- the command that is to be measured.
+# bash completion for joule. Subcommands and options are those that the program's own --help lists, so there is no
+# second list to keep; after -- comes the command that is to be measured.
 _joule_words() { mapfile -t COMPREPLY < <(compgen "$@" -- "${COMP_WORDS[COMP_CWORD]}"); }
 
-_joule()
+# What stands after an option in its line of the help text: "FILE", "N", or nothing.
+_joule_argument_of() { # OPTION
+    sed -nE "s/^ +(-., +)?$1 ([A-Z=]+) .*/\\2/p; s/^ +$1, +--[a-z-]+ ([A-Z=]+) .*/\\1/p"
+}
+
+_joule() # JOULE WORD PREVIOUS
 {
-    local i previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local joule=$1 previous=$3 help i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _joule_words -W "run devices doctor record report help --help --version"
+        _joule_words -W "--help --version $("$joule" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')"
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do
@@ -19,16 +25,15 @@ _joule()
             return
         fi
     done
-    case ${COMP_WORDS[1]}:$previous in
-    run:--idle) _joule_words -W "auto none" ;;
-    run:--json | run:--csv | record:-o) _joule_words -f ;;
-    run:--interval | run:--budget | run:--label | run:-r | record:--interval | record:--label) ;;
-    run:*)
-        _joule_words -W "--json --csv --interval --budget --idle -r --label --wait-all --help --"
+    help=$("$joule" "${COMP_WORDS[1]}" --help 2>/dev/null)
+    case $previous:$([[ $previous != -* ]] || _joule_argument_of "$previous" <<<"$help") in
+    *:FILE) _joule_words -f ;;
+    --idle:?*) _joule_words -W "auto none" ;;
+    *:?*) ;;
+    *)
+        _joule_words -W "$(sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' <<<"$help")"
+        [[ ${COMP_WORDS[1]} != report ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$2")
         ;;
-    record:*) _joule_words -W "-o --interval --label --help --" ;;
-    report:*) _joule_words -f -W "--json --csv --help" ;;
-    devices:* | doctor:*) _joule_words -W "--json --help" ;;
     esac
 }
 complete -F _joule joule

@@ -1,37 +1,36 @@
 #compdef joule
-# zsh completion for joule: subcommands, their options, and after -- the command that is to be measured.
+# zsh completion for joule. Subcommands and options are those that the program's own --help lists, so there is no
+# second list to keep; after -- comes the command that is to be measured.
 
 _joule() {
-    local -a measured=('(-):command:_command_names -e' '*::arguments:_normal')
+    local joule=$words[1] line
+    local -a match mbegin mend specs
     if ((CURRENT == 2)); then
-        local -a commands=(
-            'run:measure a command'
-            'devices:list what can be measured here'
-            'doctor:say what would make the figures better here'
-            'record:measure a command and keep every sample'
-            'report:read what record wrote'
-            'help:explain a subcommand'
-        )
-        _describe command commands
+        for line in ${(f)"$($joule --help 2>/dev/null)"}; do
+            [[ $line =~ '^  ([a-z]+) +(.*)$' ]] && specs+=("$match[1]:$match[2]")
+        done
+        _describe subcommand specs
         return
     fi
-    local command=$words[2]
+    local command=$words[2] action name
+    for line in ${(f)"$($joule $command --help 2>/dev/null)"}; do
+        [[ $line =~ '^ +(-., +)?(--[a-z-]+)( [A-Z=]+)?  +(.*)$' ]] || continue
+        action=
+        case $match[2]:$match[3] in
+        *:' FILE') action=':file:_files' ;;
+        --idle:?*) action=':idle:(auto none)' ;;
+        *:?*) action=":${match[3]# }: " ;;
+        esac
+        for name in $match[2] ${match[1]%%,*}; do
+            specs+=("*${name}[${${match[4]//\[/(}//\]/)}]$action")
+        done
+    done
     shift words
     ((CURRENT--))
     case $command in
-    run)
-        _arguments -S '--json[write the report as JSON]:file:_files' '--csv[write a row for each run]:file:_files' \
-            '--interval[time between readings]:time:' '--budget[stop the command when it has used this]:energy:' \
-            '--idle[baseline to subtract]:idle:(auto none)' '-r[run this many times]:runs:' \
-            '*--label[put a label into the report]:key=value:' '--wait-all[wait for orphans too]' \
-            '--help[explain]' $measured
-        ;;
-    record)
-        _arguments -S '-o[record file]:file:_files' '--interval[time between readings]:time:' \
-            '*--label[put a label into the record]:key=value:' '--help[explain]' $measured
-        ;;
-    report) _arguments '--json[as JSON]' '--csv[as CSV]' '--help[explain]' '*:record:_files' ;;
-    devices | doctor) _arguments '--json[as JSON]' '--help[explain]' ;;
+    run | record) _arguments -S $specs '(-):command:_command_names -e' '*::arguments:_normal' ;;
+    report) _arguments $specs '*:record:_files' ;;
+    *) _arguments $specs ;;
     esac
 }
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Tab after `joule` offers what the program's help lists, in bash, fish and zsh, and the command's own words after --.
+# shellcheck disable=SC2317  # in_bash, in_fish and in_zsh are called by name
+set -euo pipefail
+completion=$JOULE_SOURCE/tools/joule/completion
+PATH=$(dirname "$JOULE"):$PATH
+status=0
+
+expect() { # SHELL TYPED WORD
+    local got
+    got=$("in_$1" "$2")
+    [[ " $got " == *" $3 "* ]] && return
+    echo "FAILED: $1: 'joule $2' should offer '$3', offers: $got"
+    status=1
+}
+
+in_bash() { # TYPED
+    bash --norc -c 'source "$0"; COMP_WORDS=(joule); IFS=" "; COMP_WORDS+=($1)
+        [[ $1 != *" " && -n $1 ]] || COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _joule joule "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf "%s\n" "${COMPREPLY[@]}"' "$completion/joule.bash" "$1" | tr '\n' ' '
+}
+
+in_fish() { # TYPED
+    HOME=/nonexistent fish --no-config -c "source '$completion/joule.fish'; complete -C 'joule $1'" | cut -f 1 |
+        tr '\n' ' '
+}
+
+# A zsh on a terminal of its own. Whatever the completion gives to compadd is printed, and DONE when all is given.
+in_zsh() { # TYPED
+    zsh -f "$work/ask.zsh" "$work" "$1" | tr '\r\n' '  '
+}
+
+prepare_zsh() {
+    cp "$completion/joule.zsh" "$work/_joule"
+    cat >"$work/inner.zsh" <<'END'
+PS1= fpath=($work $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {
+    local -a hits
+    if [[ ${@[1,(i)(-|--)]} != *-(O|A|D)* ]]; then
+        builtin compadd -O hits "$@"
+        print -rl -- $hits
+    fi
+    builtin compadd "$@"
+}
+offer() { zle complete-word; print DONE; }
+zle -N offer && bindkey '^I' offer
+print READY
+END
+    cat >"$work/ask.zsh" <<'END'
+zmodload zsh/zpty
+zpty shell "TERM=dumb zsh -f -i"
+zpty -w shell "work=$1; source $1/inner.zsh"
+until [[ $line == READY* ]]; do zpty -r shell line || exit 1; done
+zpty -w -n shell "joule $2"$'\t'
+while zpty -r shell line && [[ $line != *DONE* ]]; do print -r -- $line; done
+zpty -d shell
+END
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prepare_zsh
+for shell in bash fish zsh; do
+    if ! command -v "$shell" >/dev/null; then
+        echo "skipped: completion in $shell: there is no $shell"
+        continue
+    fi
+    expect "$shell" "" run
+    expect "$shell" "run --js" --json
+    expect "$shell" "run --" --label
+    expect "$shell" "run -- fals" false
+done
+exit $status
