@@ -80,7 +80,7 @@ struct collector *collector_create(joule_meter *meter, struct session *session)
     }
     c->meter = meter;
     c->session = session;
-    c->swept_ns = meter->begin_ns;
+    c->read_ns = c->swept_ns = meter->begin_ns;
     memset(c->open_at, 0xff, sizeof c->open_at);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_lock(&hub.lock);
@@ -143,12 +143,14 @@ static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
         payout_until(c, end_ns);
 }
 
-void collector_advance(struct collector *c, int64_t horizon_ns)
+void collector_advance(struct collector *c, int64_t read_ns)
 {
     drain(c, false);
     pthread_mutex_lock(&c->lock);
-    intake_give_up_lost(c, meter_now_ns(c->meter));
-    sweep_to(c, horizon_ns, c->hold_ns);
+    intake_give_up_lost(c, read_ns);
+    sweep_to(c, c->read_ns, c->hold_ns);
+    if (read_ns > c->read_ns)
+        c->read_ns = read_ns;
     pthread_mutex_unlock(&c->lock);
 }
 

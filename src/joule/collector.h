@@ -14,9 +14,10 @@
 /* NULL: no memory, or another process reads this session. */
 struct collector *collector_create(joule_meter *meter, struct session *session);
 void collector_free(struct collector *collector);
-/* Drains rings and shares out energy up to horizon_ns, or up to the last reading of the slowest sensor where that is
- * earlier, or up to a while ago where spans come in late. Costs next to nothing while there are no regions. */
-void collector_advance(struct collector *collector, int64_t horizon_ns);
+/* After each round of readings: drains rings and shares out energy up to the round before this one (read_ns is the time
+ * of this one), or up to the last reading of the slowest sensor where that is earlier, or up to a while ago where spans
+ * come in late. Costs next to nothing while there are no regions. */
+void collector_advance(struct collector *collector, int64_t read_ns);
 /* Everything, also from threads that are gone, up to now: before a final report. */
 void collector_finish(struct collector *collector);
 /* As joule_region_result and joule_tag_result. */

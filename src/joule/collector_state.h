@@ -46,6 +46,7 @@ struct collector {
     struct session *session;
     struct collector *next; /* in the hub */
     pthread_mutex_t lock;   /* everything below */
+    int64_t read_ns;        /* last round of readings */
     int64_t swept_ns;       /* shared out up to here */
     struct region *regions;
     size_t region_count, region_capacity;

@@ -228,10 +228,8 @@ struct window meter_cover_window(joule_meter *meter, const struct cover *cover, 
 
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
-    if (meter->is_client) {
-        int sum = domain == JOULE_CPU ? BOARD_CPU : domain == JOULE_GPU ? BOARD_GPU : BOARD_TOTAL;
-        return session_window(meter->session, sum, begin_ns, end_ns);
-    }
+    if (meter->is_client)
+        return session_window(meter->session, domain, begin_ns, end_ns);
     struct cover cover;
     meter_cover(meter, domain, begin_ns, end_ns, &cover);
     return meter_cover_window(meter, &cover, begin_ns, end_ns);

@@ -40,6 +40,7 @@ struct joule_meter {
     pthread_mutex_t lock;         /* adding channels; tick listeners */
     struct session *session;      /* rings of regions; never NULL */
     struct collector *collector;  /* joins them; NULL in a descendant of a session */
+    int64_t published_ns;         /* of the last totals shown to clients; guarded by lock */
     struct budget_list *budgets;
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
 };

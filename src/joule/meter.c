@@ -19,6 +19,7 @@
 #define DEFAULT_WAIT_S   0.25
 #define CLOSE_PATIENCE_S 0.8
 #define CURVE_POINTS     4096
+#define PUBLISH_EVERY_NS 50000000LL
 #define POWER_SPAN_S     0.05
 #define FROZEN_S         2.0
 #define STALE_PERIODS    3
@@ -268,16 +269,24 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     return w;
 }
 
-/* What descendants are told: the totals since the meter opened. */
+/* What descendants are told: the totals since the meter opened, as far as all sensors have come. */
 static void publish(joule_meter *meter, int64_t now_ns)
 {
     static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
+    if (now_ns - meter->published_ns < PUBLISH_EVERY_NS)
+        return;
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, now_ns, &cover);
+    int64_t end_ns = meter_cover_horizon_ns(meter, &cover);
+    if (end_ns <= meter->published_ns)
+        return;
+    meter->published_ns = end_ns;
     joule_quantity sums[3];
     for (int i = 0; i < 3; i++) {
-        struct window w = meter_window(meter, groups[i], meter->begin_ns, now_ns);
+        struct window w = meter_window(meter, groups[i], meter->begin_ns, end_ns);
         sums[i] = estimate_quantity(&w.joules);
     }
-    session_publish(meter->session, now_ns, &sums[0], &sums[1], &sums[2]);
+    session_publish(meter->session, end_ns, &sums[0], &sums[1], &sums[2]);
 }
 
 void meter_after_read(joule_meter *meter, struct lane *lane)
@@ -287,9 +296,9 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     int64_t now_ns = meter_now_ns(meter);
     if (meter->collector)
         collector_advance(meter->collector, now_ns);
-    if (session_is_shared(meter->session))
-        publish(meter, now_ns);
     pthread_mutex_lock(&meter->lock);
+    if (session_has_clients(meter->session))
+        publish(meter, now_ns);
     if (meter->recorder)
         recorder_take(meter->recorder);
     pthread_mutex_unlock(&meter->lock);
@@ -384,8 +393,10 @@ joule_status joule_sample_now(joule_meter *meter)
 {
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
-    if (status == JOULE_OK && !meter->is_client)
+    if (status == JOULE_OK && !meter->is_client) {
         lane_read(meter->lanes[0]);
+        meter_after_read(meter, meter->lanes[0]);
+    }
     return status;
 }
 

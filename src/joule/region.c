@@ -236,24 +236,15 @@ static joule_status check_asking(joule_meter **meter, const joule_result *out)
 }
 
 /* Without a collector: from the sensors of this meter, or from what the measuring parent shows. */
-static struct window window_of(joule_meter *meter, int sum, int64_t begin_ns, int64_t end_ns)
-{
-    static const int32_t domains[] = {
-        [BOARD_TOTAL] = JOULE_TOTAL, [BOARD_CPU] = JOULE_CPU, [BOARD_GPU] = JOULE_GPU};
-    if (atomic_load_explicit(&meter->channel_count, memory_order_acquire) == 0)
-        return session_window(session_current(), sum, begin_ns, end_ns);
-    return meter_window(meter, domains[sum], begin_ns, end_ns);
-}
-
 static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t begin_ns, int64_t end_ns)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
     if (devices == 0)
-        return window_of(meter, BOARD_TOTAL, begin_ns, end_ns);
+        return meter_window(meter, JOULE_TOTAL, begin_ns, end_ns);
     if (devices == JOULE_REGION_CPU || devices == JOULE_REGION_GPU)
-        return window_of(meter, devices == JOULE_REGION_CPU ? BOARD_CPU : BOARD_GPU, begin_ns, end_ns);
-    struct window cpu = window_of(meter, BOARD_CPU, begin_ns, end_ns);
-    struct window gpu = window_of(meter, BOARD_GPU, begin_ns, end_ns);
+        return meter_window(meter, devices == JOULE_REGION_CPU ? JOULE_CPU : JOULE_GPU, begin_ns, end_ns);
+    struct window cpu = meter_window(meter, JOULE_CPU, begin_ns, end_ns);
+    struct window gpu = meter_window(meter, JOULE_GPU, begin_ns, end_ns);
     if (isnan(gpu.joules.value))
         return cpu;
     if (isnan(cpu.joules.value))
@@ -274,11 +265,11 @@ static joule_status window_result(joule_meter *meter, const joule_region *region
     out->coverage = all.length_s > 0 ? fmin(1, all.covered_s / all.length_s) : 0;
     out->window = estimate_quantity(&all.joules);
     if (is_all || region->flags & JOULE_REGION_CPU) {
-        struct window cpu = window_of(meter, BOARD_CPU, begin_ns, end_ns);
+        struct window cpu = meter_window(meter, JOULE_CPU, begin_ns, end_ns);
         out->cpu = estimate_quantity(&cpu.joules);
     }
     if (is_all || region->flags & JOULE_REGION_GPU) {
-        struct window gpu = window_of(meter, BOARD_GPU, begin_ns, end_ns);
+        struct window gpu = meter_window(meter, JOULE_GPU, begin_ns, end_ns);
         out->gpu = estimate_quantity(&gpu.joules);
     }
     out->is_final = all.is_final;

@@ -125,7 +125,9 @@ static void attach(void)
         if (map)
             name_first_tag(map);
     }
-    settle(&current.map, map);
+    map = settle(&current.map, map);
+    if (map && map == atomic_load(&current.shared))
+        atomic_fetch_add(&map->clients, 1);
     errno = saved;
 }
 
@@ -141,7 +143,7 @@ struct session_map *session_map(struct session *session)
     return atomic_load_explicit(&session->map, memory_order_acquire);
 }
 
-bool session_is_shared(struct session *session)
+static bool is_shared(struct session *session)
 {
     struct session_map *map = session_map(session);
     return map && map == atomic_load_explicit(&session->shared, memory_order_acquire);
@@ -149,12 +151,18 @@ bool session_is_shared(struct session *session)
 
 bool session_is_client(struct session *session)
 {
-    if (!session_is_shared(session))
+    if (!is_shared(session))
         return false;
     int32_t owner = session_map(session)->owner_pid;
     if (session->other_namespace)
         return true;
     return owner > 0 && owner != getpid() && (kill(owner, 0) == 0 || errno != ESRCH);
+}
+
+bool session_has_clients(struct session *session)
+{
+    return is_shared(session) && session_map(session)->owner_pid == getpid() &&
+           atomic_load_explicit(&session_map(session)->clients, memory_order_relaxed) > 0;
 }
 
 /* --- making a session --------------------------------------------------------------------------------------- */
@@ -340,8 +348,12 @@ static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
     struct session_map *map = session_map(&current);
-    if (!map || session_is_shared(&current))
+    if (!map)
         return;
+    if (is_shared(&current)) {
+        atomic_fetch_add(&map->clients, 1);
+        return;
+    }
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
         clear_open(&map->slots[i]);

@@ -19,8 +19,8 @@ struct session;
 struct session *session_current(void);
 /* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
 struct session_map *session_map(struct session *session);
-/* True when the mapping is a file that other processes join. */
-bool session_is_shared(struct session *session);
+/* True when this process measures for others and some have joined. */
+bool session_has_clients(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */
 bool session_is_client(struct session *session);
 /* Makes a session file for child processes (mode 0600) and returns its path in out_path, for JOULE_SESSION. It becomes
@@ -41,10 +41,10 @@ struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *
  * is replaced. Never 0. */
 extern _Atomic uint32_t session_generation;
 
-/* The measuring process shows its totals since it began here at each reading. One thread at a time. */
+/* The measuring process shows its totals since it began here. One thread at a time. */
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu);
-/* What the board tells about a window of time; `sum` is BOARD_TOTAL, BOARD_CPU or BOARD_GPU. */
-struct window session_window(struct session *session, int sum, int64_t begin_ns, int64_t end_ns);
+/* What the board tells about a window of time; `domain` is JOULE_TOTAL, JOULE_CPU or JOULE_GPU, others are unknown. */
+struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
 
 #endif

@@ -8,6 +8,8 @@
 #include <math.h>
 #include "joule/session.h"
 
+#define SUM(domain) (JOULE_TOTAL - (domain)) /* 0, 1, 2 */
+
 struct reading {
     int64_t time_ns;
     double joules, gain_sd;
@@ -40,9 +42,9 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     /* Release stores from here on: a reader that sees new content also sees the odd sequence. */
     atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);
     atomic_store_explicit(&entry->time_ns, time_ns, memory_order_release);
-    put_sum(entry, BOARD_TOTAL, total);
-    put_sum(entry, BOARD_CPU, cpu);
-    put_sum(entry, BOARD_GPU, gpu);
+    put_sum(entry, SUM(JOULE_TOTAL), total);
+    put_sum(entry, SUM(JOULE_CPU), cpu);
+    put_sum(entry, SUM(JOULE_GPU), gpu);
     atomic_store_explicit(&entry->sequence, 2 * number + 2, memory_order_release);
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
 }
@@ -86,19 +88,20 @@ static size_t read_points(struct session_map *map, int sum, struct curve_point p
             .cls = r.cls,
             .gain_sd = r.gain_sd,
             .tick_s = step_s,
-            .cause = sum == BOARD_GPU ? CAUSE_GPU_GAIN : CAUSE_RAPL_GAIN,
+            .cause = sum == SUM(JOULE_GPU) ? CAUSE_GPU_GAIN : CAUSE_RAPL_GAIN,
         };
     }
     return count;
 }
 
-struct window session_window(struct session *session, int sum, int64_t begin_ns, int64_t end_ns)
+struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
     struct window none = {.joules = estimate_unknown(), .length_s = (double)(end_ns - begin_ns) * 1e-9};
     struct session_map *map = session_map(session);
     struct curve_point points[SESSION_BOARD];
     struct curve_traits traits = {0};
-    size_t count = map ? read_points(map, sum, points, &traits) : 0;
+    bool is_there = map && domain <= JOULE_TOTAL && domain >= JOULE_GPU;
+    size_t count = is_there ? read_points(map, SUM(domain), points, &traits) : 0;
     if (count < 2)
         return none;
     struct curve curve = {

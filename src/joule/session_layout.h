@@ -89,8 +89,9 @@ struct slot {
     alignas(64) struct span ring[SESSION_RING];
 };
 
-/* The measuring process's totals so far, for clients. `sequence` is odd while it is written. */
-enum { BOARD_TOTAL, BOARD_CPU, BOARD_GPU, BOARD_SUMS };
+/* The measuring process's totals so far, for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd while it
+ * is written. */
+#define BOARD_SUMS 3
 struct board_entry {
     _Atomic uint64_t sequence;
     _Atomic int64_t time_ns;
@@ -116,7 +117,7 @@ struct session_map {
     uint64_t pid_namespace;      /* inode of its PID namespace; 0: unknown */
     _Atomic uint32_t slots_used; /* slots at and above were never owned */
     _Atomic uint32_t tag_count;
-    _Atomic uint64_t unlisted; /* regions that were timed but found no slot */
+    _Atomic uint32_t clients; /* processes that joined, ever */
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */

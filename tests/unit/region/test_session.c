@@ -493,9 +493,9 @@ static bool publish_and_ask(void *unused)
         session_publish(session, 1000 + i * 1000000000LL, &total, &total, &none);
     }
     struct window w =
-        session_window(session, BOARD_TOTAL, 2500 * 1000000000LL, 2600 * 1000000000LL + 500000000);
+        session_window(session, JOULE_TOTAL, 2500 * 1000000000LL, 2600 * 1000000000LL + 500000000);
     struct window gpu =
-        session_window(session, BOARD_GPU, 2500 * 1000000000LL, 2600 * 1000000000LL + 500000000);
+        session_window(session, JOULE_GPU, 2500 * 1000000000LL, 2600 * 1000000000LL + 500000000);
     joule_quantity q = estimate_quantity(&w.joules);
     return w.is_final && q.value > 1004.9 && q.value < 1005.1 && q.low < 0.92 * q.value &&
            q.high > 1.08 * q.value && gpu.covered_s == 0;
