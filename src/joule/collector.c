@@ -47,7 +47,8 @@ static void drain(struct collector *c, bool look)
     struct session_map *map = session_map(c->session);
     if (hub.reader.map != map)
         reader_start(&hub.reader, map);
-    if (look || reader_has_news(&hub.reader))
+    /* Known regions may have left the open table without a trace in any ring. */
+    if (look || c->knows_regions || reader_has_news(&hub.reader, real_now_ns()))
         reader_round(&hub.reader, real_now_ns(), look, give_to_all, NULL);
     pthread_mutex_unlock(&hub.lock);
 }

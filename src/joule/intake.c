@@ -54,6 +54,7 @@ static uint32_t add_region(struct collector *c, const struct region *region)
         c->region_capacity = capacity;
     }
     c->regions[c->region_count] = *region;
+    c->knows_regions = true;
     return (uint32_t)c->region_count++;
 }
 

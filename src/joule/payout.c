@@ -277,6 +277,7 @@ void payout_until(struct collector *c, int64_t end_ns)
         kept++;
     }
     c->region_count = kept;
+    c->knows_regions = kept > 0;
     close_tags(c);
     c->swept_ns = end_ns;
 }

@@ -137,10 +137,12 @@ static void free_slot(struct session_map *map, uint32_t number, uint64_t owner)
 
 /* --- all slots ---------------------------------------------------------------------------------------------- */
 
-bool reader_has_news(const struct reader *reader)
+bool reader_has_news(const struct reader *reader, int64_t now_ns)
 {
     const struct session_map *map = reader->map;
     uint32_t used = map ? slots_used(map) : 0;
+    if (used && now_ns - reader->looked_ns >= LOOK_EVERY_NS)
+        return true;
     for (uint32_t i = 0; i < used; i++) {
         if (!is_readable(atomic_load_explicit(&map->owners[i], memory_order_acquire)))
             continue;

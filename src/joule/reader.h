@@ -48,8 +48,9 @@ struct reader {
 
 /* Starts on a mapping, with nothing seen of it yet. */
 void reader_start(struct reader *reader, struct session_map *map);
-/* True when some slot may hold something that reader_round would hand on. A few loads for each slot. */
-bool reader_has_news(const struct reader *reader);
+/* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
+ * live. A few loads for each slot. */
+bool reader_has_news(const struct reader *reader, int64_t now_ns);
 /* One round over all slots; `take` gets each slot that is owned. now_ns: CLOCK_MONOTONIC; owners are asked whether they
  * live when a second has passed since the last time, or always with `look`. */
 void reader_round(struct reader *reader, int64_t now_ns, bool look,
