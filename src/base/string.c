@@ -205,6 +205,25 @@ bool string_to_double(const char *string, double *out_value)
     return true;
 }
 
+/* The range of the second byte is what excludes overlong forms, surrogates and what lies beyond U+10FFFF. */
+size_t string_utf8_length(const char *bytes, size_t count)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+    if (s[0] < 0x80)
+        return 1;
+    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || length > count)
+        return 0;
+    unsigned char low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+    if (s[1] < low || s[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
 static const char *scan_cpu(const char *string, unsigned *out_cpu)
 {
     unsigned cpu = 0;

@@ -40,6 +40,10 @@ bool string_to_double(const char *string, double *out_value);
 /* Reads a decimal number at the start of `string`; returns the first byte after it, or NULL. */
 const char *string_scan_double(const char *string, double *out_value);
 
+/* Length in bytes, 1 to 4, of the UTF-8 character at the start of bytes[0..count), count > 0; 0 when there is none:
+ * stray and missing continuation bytes, overlong forms, surrogates, above U+10FFFF. */
+size_t string_utf8_length(const char *bytes, size_t count);
+
 /* Calls each(cpu) for a kernel CPU list such as "0,4-7"; false, after what was good, for malformed text.
  * Numbers over 65535 are malformed. */
 bool string_each_cpu(const char *list, void (*each)(unsigned cpu, void *context), void *context);
