@@ -31,6 +31,14 @@ joule_meter *meter_or_default(joule_meter *given)
     return result;
 }
 
+joule_meter *meter_default_if_open(void)
+{
+    pthread_mutex_lock(&lock);
+    joule_meter *result = meter && meter->pid == getpid() ? meter : NULL;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 /* A thread that held the lock at fork does not exist in the child. */
 static void renew_lock(void)
 {

@@ -59,11 +59,16 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
                            joule_meter **out_meter, joule_error *out_error);
 /* The default meter, opened if need be; NULL when that failed. `meter` itself where it is not NULL. */
 joule_meter *meter_or_default(joule_meter *meter);
+/* The default meter where this process (not one it was forked from) has opened it; else NULL. */
+joule_meter *meter_default_if_open(void);
 /* Reads every source once, in the calling thread (virtual hosts), and lets collector and budgets work. */
 void meter_tick(joule_meter *meter);
 /* For lanes: a source is open, add its channels; a round of readings is done. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
+/* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one.
+ * False: no thread. */
+bool meter_watch(joule_meter *meter);
 /* CPU seconds that the meter's threads have used so far. */
 double meter_overhead_cpu_s(joule_meter *meter);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/budget_list.h"
 #include "joule/engine.h"
 #include "joule/collector.h"
 #include "joule/record.h"
@@ -24,6 +25,7 @@
 #define FROZEN_S         2.0
 #define STALE_PERIODS    3
 #define STALE_FLOOR_S    1.0
+#define NO_SOURCES       "none" /* a list that selects nothing */
 
 int64_t meter_now_ns(joule_meter *meter)
 {
@@ -149,6 +151,7 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
     meter->period_s = options && options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
     meter->begin_ns = meter_now_ns(meter);
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
+    meter->budgets = budget_list_create(meter);
     pthread_mutex_init(&meter->lock, NULL);
     double wait_s = !options || options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
     meter->session = session_current();
@@ -158,6 +161,8 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
         status = make_lanes(meter, options ? options->sources : NULL, out_error);
         if (status == JOULE_OK)
             status = start_lanes(meter, wait_s, out_error);
+    } else {
+        status = make_lanes(meter, NO_SOURCES, out_error); /* no thread until somebody watches: meter_watch */
     }
     if (status != JOULE_OK) {
         joule_close(meter);
@@ -202,6 +207,7 @@ void joule_close(joule_meter *meter)
         collector_free(meter->collector);
     if (meter->owns_host && joined)
         meter->host->ops->close(meter->host);
+    budget_list_free(meter->budgets);
     pthread_mutex_destroy(&meter->lock);
     free(meter);
 }
@@ -296,8 +302,9 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     int64_t now_ns = meter_now_ns(meter);
     if (meter->collector)
         collector_advance(meter->collector, now_ns);
+    budget_list_check(meter->budgets);
     pthread_mutex_lock(&meter->lock);
-    if (session_has_clients(meter->session))
+    if (!meter->is_client && session_has_clients(meter->session))
         publish(meter, now_ns);
     if (meter->recorder)
         recorder_take(meter->recorder);
@@ -312,9 +319,18 @@ void meter_tick(joule_meter *meter)
     }
 }
 
+bool meter_watch(joule_meter *meter)
+{
+    pthread_mutex_lock(&meter->lock);
+    bool runs = !meter->is_client || meter->lanes[0]->has_thread || lane_start(meter->lanes[0]);
+    pthread_mutex_unlock(&meter->lock);
+    return runs;
+}
+
 double meter_overhead_cpu_s(joule_meter *meter)
 {
     double sum_s = 0;
+    pthread_mutex_lock(&meter->lock);
     for (size_t i = 0; i < meter->lane_count; i++) {
         clockid_t clock;
         struct timespec used;
@@ -323,6 +339,7 @@ double meter_overhead_cpu_s(joule_meter *meter)
             clock_gettime(clock, &used) == 0)
             sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
     }
+    pthread_mutex_unlock(&meter->lock);
     return sum_s;
 }
 
