@@ -74,10 +74,33 @@ struct report {
     const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };
 
+/* A report in which nothing is known. `program` is copied; NULL: the name of this process. */
+void report_init(struct report *report, const char *program);
 /* Fills everything that the meter itself knows about [begin_ns, end_ns]. */
 joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
                             int64_t end_ns);
 void report_free(struct report *report);
+
+/* --- what several printers ask ------------------------------------------------------------------------------ */
+
+#define REPORT_TIME_SIZE 32
+/* RFC 3339 in UTC with milliseconds: "2026-03-03T10:30:00.000Z". */
+void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE]);
+/* The device that a function claims: "cpu", "gpu:0", "gpu" where there are several, or "all". */
+#define REPORT_DEVICE_SIZE 16
+void report_function_device(const struct report *report, const struct tag_row *row,
+                            char out_device[REPORT_DEVICE_SIZE]);
+/* A GPU region without synchronisation is not judged: NOT_MEASURED. */
+joule_budget_status report_function_status(const struct tag_row *row);
+/* The runs of -r; one run is the report itself. */
+struct report_run {
+    joule_quantity joules;
+    double seconds;
+};
+size_t report_run_count(const struct report *report);
+struct report_run report_run(const struct report *report, size_t index);
+
+/* --- printers ----------------------------------------------------------------------------------------------- */
 
 /* One line of JSON (docs/report.schema.json), without a newline. */
 void report_json(const struct report *report, struct text *out);

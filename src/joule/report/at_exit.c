@@ -1,0 +1,135 @@
+/* joule/report/at_exit.c - joule_report_json, and the report that JOULE_ENERGY_JSON asks every program for.
+ *
+ * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
+ * program ends normally. Newcomers: this is the one place where libjoule writes anything, and only because the
+ * user said so. In the static library it comes along with joule_report_json alone, so that `joule` itself, which does
+ * not call that, leaves the variable to the command that it runs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "joule/report/report.h"
+
+#define VARIABLE "JOULE_ENERGY_JSON"
+
+static void collect_all(struct report *report, joule_meter *meter, const char *program)
+{
+    joule_sample_now(meter);
+    report_collect(report, meter, program, meter->begin_ns, meter_now_ns(meter));
+}
+
+joule_status joule_report_json(joule_meter *meter, const char *program, char *out_text, size_t size,
+                               size_t *out_length)
+{
+    meter = meter_or_default(meter);
+    if (!meter || meter->pid != getpid())
+        return meter ? JOULE_STALE : JOULE_NO_MEMORY;
+    if (!out_text && size)
+        return JOULE_INVALID;
+    struct report report;
+    struct text text;
+    collect_all(&report, meter, program);
+    text_init(&text, out_text, size);
+    report_json(&report, &text);
+    if (out_length)
+        *out_length = text.length;
+    report_free(&report);
+    return JOULE_OK;
+}
+
+/* --- at exit ------------------------------------------------------------------------------------------------ */
+
+/* What the variable asks for; NULL: nothing. A set-user-id program writes no file that its caller names. */
+static const char *wanted(void)
+{
+    const char *value = secure_getenv(VARIABLE);
+    return value && *value && strcmp(value, "0") != 0 ? value : NULL;
+}
+
+/* "%p" becomes the process id, "%%" a percent sign; anything else stays. False: too long. */
+static bool expand_path(const char *pattern, char *path, size_t size)
+{
+    struct text text;
+    text_init(&text, path, size);
+    for (; *pattern; pattern++) {
+        bool is_escape = pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%');
+        if (is_escape && *++pattern == 'p')
+            text_printf(&text, "%" PRIdMAX, (intmax_t)getpid());
+        else
+            text_add_bytes(&text, pattern, 1);
+    }
+    return text.length < size;
+}
+
+static bool write_all(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t n = write(fd, bytes, count);
+        if (n < 0 && errno != EINTR)
+            return false;
+        bytes += n > 0 ? n : 0;
+        count -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static bool write_line(const char *where, const char *line, size_t length)
+{
+    char path[4096];
+    if (strcmp(where, "1") == 0)
+        return write_all(STDERR_FILENO, line, length);
+    if (!expand_path(where, path, sizeof path)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0)
+        return false;
+    bool done = write_all(fd, line, length);
+    return close(fd) == 0 && done;
+}
+
+static void complain(const char *where, const char *reason)
+{
+    char message[512];
+    struct text text;
+    text_init(&text, message, sizeof message);
+    text_printf(&text, "joule: " VARIABLE "=%.300s: %s\n", where, reason);
+    write_all(STDERR_FILENO, message, strlen(message));
+}
+
+/* A child after fork has this handler too; it writes only if it measured something itself. */
+static void at_exit(void)
+{
+    const char *where = wanted();
+    joule_meter *meter = meter_default_if_open();
+    if (!where || !meter)
+        return;
+    struct report report;
+    struct text text;
+    collect_all(&report, meter, NULL);
+    text_init(&text, NULL, 0);
+    report_json(&report, &text);
+    size_t size = text.length + 2;
+    char *line = malloc(size);
+    if (line) {
+        text_init(&text, line, size);
+        report_json(&report, &text);
+        text_add(&text, "\n");
+    }
+    if (!line || !write_line(where, line, text.length))
+        complain(where, strerror(line ? errno : ENOMEM));
+    free(line);
+    report_free(&report);
+}
+
+/* Registered this early the handler runs after the program's own, and still before any destructor. */
+__attribute__((constructor)) static void at_load(void)
+{
+    if (wanted() && atexit(at_exit) == 0)
+        meter_or_default(NULL);
+}

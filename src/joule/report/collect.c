@@ -1,0 +1,285 @@
+/* joule/report/collect.c - from a running meter to a report.
+ *
+ * Owns the grouping of domains into devices, the subtotals by class, and the choice of the one advice. What only
+ * `joule run` knows (command, share, idle, budget, labels) stays unknown here.
+ * Newcomers: sums are made of estimates, not of quantities, so that errors with a common cause add up rightly.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "joule/budget_list.h"
+#include "joule/report/report.h"
+
+struct collection {
+    struct report *report;
+    joule_meter *meter;
+    int64_t begin_ns, end_ns;
+};
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+void report_init(struct report *report, const char *program)
+{
+    joule_quantity unknown = quantity_unknown();
+    *report = (struct report){
+        .cover = "",
+        .duration_s = NAN,
+        .coverage = NAN,
+        .total_joules = unknown,
+        .mean_watts = unknown,
+        .command_joules = unknown,
+        .idle_watts = unknown,
+        .net_joules = unknown,
+        .share = {.command_cpu_s = NAN, .machine_busy_cpu_s = NAN, .machine_cpu_s = NAN, .share = NAN},
+        .runs = 1,
+        .budget_joules = NAN,
+        .budget_probability = NAN,
+        .overshoot_bound_joules = NAN,
+        .overhead_cpu_s = NAN,
+        .overhead_share = NAN,
+    };
+    for (size_t i = 0; i < sizeof report->by_class / sizeof report->by_class[0]; i++)
+        report->by_class[i] = unknown;
+    program = program ? program : program_invocation_short_name;
+    report->program = arena_copy(&report->arena, program, strlen(program));
+    if (!report->program)
+        report->program = "";
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------ */
+
+/* What goes into one row, found by the device's word ("gpu:0"). */
+struct device_sum {
+    char word[16];
+    const struct channel *channel; /* the first one: vendor, model, measurement */
+    struct estimate joules;
+    double covered_s;
+    struct cover cover;
+};
+
+static struct device_sum *sum_of(struct device_sum *sums, size_t *count, const struct channel *ch)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(sums[i].word, ch->info.device) == 0)
+            return &sums[i];
+    struct device_sum *sum = &sums[(*count)++];
+    *sum = (struct device_sum){.channel = ch, .joules = estimate_zero(), .covered_s = INFINITY};
+    string_copy(sum->word, sizeof sum->word, ch->info.device);
+    return sum;
+}
+
+static void add_term(const struct collection *c, struct device_sum *sum, int32_t id)
+{
+    struct window w = meter_channel_window(c->meter, id, c->begin_ns, c->end_ns);
+    sum->joules = estimate_add(sum->joules, 1, &w.joules);
+    sum->covered_s = fmin(sum->covered_s, w.covered_s);
+    sum->cover.ids[sum->cover.count++] = id;
+}
+
+static const char *copy(struct report *report, const char *string)
+{
+    const char *result = arena_copy(&report->arena, string, strlen(string));
+    return result ? result : "";
+}
+
+static const char *cover_name(const struct collection *c, const struct cover *cover)
+{
+    char name[512];
+    meter_cover_name(c->meter, cover, name, sizeof name);
+    return copy(c->report, name);
+}
+
+static double coverage_of(const struct collection *c, double covered_s)
+{
+    double length_s = seconds(c->end_ns - c->begin_ns);
+    return length_s > 0 ? fmin(1, fmax(0, covered_s / length_s)) : 0;
+}
+
+static struct report_device device_of(const struct collection *c, const struct channel *ch)
+{
+    char type[sizeof ch->info.device];
+    string_copy(type, sizeof type, ch->info.device);
+    type[strcspn(type, ":")] = '\0';
+    return (struct report_device){.type = copy(c->report, *type ? type : "node"),
+                                  .vendor = copy(c->report, ch->info.vendor),
+                                  .model = copy(c->report, ch->info.model),
+                                  .measurement = copy(c->report, ch->info.measurement),
+                                  .cover = copy(c->report, ch->info.name),
+                                  .index = strchr(ch->info.device, ':') ? ch->info.device_index : -1,
+                                  .tier = ch->info.tier,
+                                  .energy_joules = quantity_unknown()};
+}
+
+static bool is_whole_device(joule_scope scope)
+{
+    return scope == JOULE_SCOPE_PACKAGE || scope == JOULE_SCOPE_DRAM || scope == JOULE_SCOPE_GPU;
+}
+
+/* A device that could have been read and was not: it is listed, with unknown energy. */
+static bool is_unreadable(const struct collection *c, size_t i)
+{
+    const struct meter_channel *mc = &c->meter->channels[i];
+    pthread_mutex_lock(&mc->lane->lock);
+    joule_status state = mc->channel->info.state;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return mc->channel->mode != CHANNEL_GAUGE && is_whole_device(mc->channel->info.scope) &&
+           (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
+}
+
+static void collect_devices(const struct collection *c, const struct cover *cover)
+{
+    struct device_sum sums[COVER_MAX];
+    size_t count = 0, channels = atomic_load(&c->meter->channel_count);
+    for (size_t i = 0; i < cover->count; i++)
+        add_term(c, sum_of(sums, &count, c->meter->channels[cover->ids[i]].channel), cover->ids[i]);
+    size_t measured = count;
+    for (size_t i = 0; i < channels && count < COVER_MAX; i++)
+        if (is_unreadable(c, i))
+            sum_of(sums, &count, c->meter->channels[i].channel);
+    c->report->devices = arena_alloc(&c->report->arena, count * sizeof *c->report->devices);
+    for (size_t i = 0; i < count && c->report->devices; i++) {
+        struct report_device *device = &c->report->devices[c->report->device_count++];
+        *device = device_of(c, sums[i].channel);
+        if (i >= measured)
+            continue;
+        device->energy_joules = estimate_quantity(&sums[i].joules);
+        device->coverage = coverage_of(c, sums[i].covered_s);
+        device->cover = cover_name(c, &sums[i].cover);
+    }
+}
+
+/* --- the total ---------------------------------------------------------------------------------------------- */
+
+static void collect_total(const struct collection *c, const struct cover *cover)
+{
+    struct report *report = c->report;
+    struct window w = meter_cover_window(c->meter, cover, c->begin_ns, c->end_ns);
+    struct estimate watts = estimate_scale(w.joules, 1 / report->duration_s);
+    struct estimate classes[5];
+    report->total_joules = estimate_quantity(&w.joules);
+    report->mean_watts = estimate_quantity(&watts);
+    report->coverage = coverage_of(c, w.covered_s);
+    report->is_partial = cover->is_partial;
+    report->cover = cover_name(c, cover);
+    for (size_t i = 0; i < 5; i++)
+        classes[i] = estimate_zero();
+    for (size_t i = 0; i < cover->count; i++) {
+        struct window part = meter_channel_window(c->meter, cover->ids[i], c->begin_ns, c->end_ns);
+        classes[part.joules.cls] = estimate_add(classes[part.joules.cls], 1, &part.joules);
+    }
+    for (size_t i = JOULE_CLASS_MEASURED; i < 5; i++)
+        if (classes[i].cls != JOULE_CLASS_NONE)
+            report->by_class[i] = estimate_quantity(&classes[i]);
+}
+
+static void collect_overhead(const struct collection *c)
+{
+    struct report *report = c->report;
+    double life_s = seconds(meter_now_ns(c->meter) - c->meter->begin_ns);
+    report->overhead_share = life_s > 0 ? meter_overhead_cpu_s(c->meter) / life_s : NAN;
+    report->overhead_cpu_s = report->overhead_share * report->duration_s;
+    for (size_t i = 0; i < c->meter->lane_count; i++) {
+        report->ticks += atomic_load(&c->meter->lanes[i]->ticks);
+        report->overruns += atomic_load(&c->meter->lanes[i]->overruns);
+    }
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------- */
+
+static void collect_functions(const struct collection *c)
+{
+    struct report *report = c->report;
+    struct collector *collector = c->meter->collector;
+    if (!collector)
+        return; /* a parent joins our regions */
+    collector_finish(collector);
+    report->folded_regions = collector_folded(collector);
+    for (size_t size = 64;; size *= 4) {
+        report->functions = arena_alloc(&report->arena, size * sizeof *report->functions);
+        if (!report->functions)
+            return;
+        report->function_count = collector_table(collector, report->functions, size);
+        if (report->function_count < size)
+            break;
+    }
+    for (size_t i = 0; i < report->function_count; i++) {
+        struct tag_row *row = &report->functions[i];
+        row->name = copy(report, row->name);
+        if (!(row->budget_joules > 0))
+            row->budget_joules = budget_list_tag_joules(c->meter->budgets, row->tag);
+    }
+}
+
+/* --- advice ------------------------------------------------------------------------------------------------- */
+
+/* The remedy of a sensor that is there and refuses; packages first, because most of the energy is theirs. */
+static const char *remedy_of_refused(const struct collection *c)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < atomic_load(&c->meter->channel_count); i++) {
+        const struct channel *ch = c->meter->channels[i].channel;
+        if (!is_unreadable(c, i) || !ch->info.remedy[0])
+            continue;
+        if (ch->info.scope == JOULE_SCOPE_PACKAGE)
+            return ch->info.remedy;
+        found = found ? found : ch->info.remedy;
+    }
+    return found;
+}
+
+/* Before that its sources' states and remedies are still being written. */
+static bool is_opened(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    bool opened = lane->opened;
+    pthread_mutex_unlock(&lane->lock);
+    return opened;
+}
+
+static const char *remedy_of_source(const struct collection *c)
+{
+    for (size_t l = 0; l < c->meter->lane_count; l++)
+        for (size_t s = 0; is_opened(c->meter->lanes[l]) && s < c->meter->lanes[l]->source_count; s++) {
+            const struct source *source = c->meter->lanes[l]->sources[s];
+            if ((source->state == JOULE_DENIED || source->state == JOULE_FAILED) && source->remedy[0])
+                return source->remedy;
+        }
+    return NULL;
+}
+
+static void collect_advice(const struct collection *c)
+{
+    bool is_measured = !isnan(c->report->total_joules.value) &&
+                       c->report->total_joules.cls < JOULE_CLASS_MODELLED && !c->report->is_partial;
+    if (is_measured)
+        return;
+    const char *remedy = remedy_of_refused(c);
+    remedy = remedy ? remedy : remedy_of_source(c);
+    c->report->first_advice = remedy
+                                  ? copy(c->report, remedy)
+                                  : "no energy sensor answers on this machine; `joule doctor` says why and "
+                                    "what can be done";
+}
+
+joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
+                            int64_t end_ns)
+{
+    report_init(report, program);
+    meter = meter_or_default(meter);
+    if (!meter)
+        return JOULE_NO_MEMORY;
+    struct collection c = {report, meter, begin_ns, end_ns};
+    struct cover cover;
+    report->begin_realtime_ns = meter->begin_realtime_ns + (begin_ns - meter->begin_ns);
+    report->duration_s = seconds(end_ns - begin_ns);
+    meter_cover(meter, JOULE_TOTAL, begin_ns, end_ns, &cover);
+    collect_total(&c, &cover);
+    collect_devices(&c, &cover);
+    collect_functions(&c);
+    collect_overhead(&c);
+    collect_advice(&c);
+    return JOULE_OK;
+}

@@ -1,0 +1,88 @@
+/* joule/report/report.c - what several printers ask of a report, and its end.
+ *
+ * Newcomers: nothing here prints; see report_json.c, report_text.c and report_csv.c.
+ */
+#include "joule/report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000LL
+
+void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
+{
+    time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+    struct tm utc;
+    struct text text;
+    if (!gmtime_r(&seconds, &utc))
+        utc = (struct tm){.tm_year = 70, .tm_mday = 1};
+    text_init(&text, out_text, REPORT_TIME_SIZE);
+    text_printf(&text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(realtime_ns % NS_PER_S / 1000000));
+}
+
+/* Memory is claimed together with the CPU. */
+static bool is_type(const struct report_device *device, const char *type)
+{
+    return strcmp(device->type, type) == 0 ||
+           (strcmp(type, "cpu") == 0 && strcmp(device->type, "memory") == 0);
+}
+
+static size_t count_type(const struct report *report, const char *type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        count += is_type(&report->devices[i], type);
+    return count;
+}
+
+static int first_index(const struct report *report, const char *type)
+{
+    for (size_t i = 0; i < report->device_count; i++)
+        if (is_type(&report->devices[i], type))
+            return report->devices[i].index;
+    return -1;
+}
+
+/* "cpu" also where there are several packages: nobody can tell which of them a thread ran on. */
+void report_function_device(const struct report *report, const struct tag_row *row,
+                            char out_device[REPORT_DEVICE_SIZE])
+{
+    size_t gpus = count_type(report, "gpu"), cpus = count_type(report, "cpu");
+    bool cpu = row->flags & JOULE_REGION_CPU, gpu = row->flags & JOULE_REGION_GPU;
+    if (cpu == gpu) { /* all that there is */
+        cpu = cpus == report->device_count;
+        gpu = gpus == report->device_count;
+    }
+    if (cpu == gpu)
+        string_copy(out_device, REPORT_DEVICE_SIZE, "all");
+    else if (gpu && gpus == 1 && first_index(report, "gpu") >= 0)
+        snprintf(out_device, REPORT_DEVICE_SIZE, "gpu:%d", first_index(report, "gpu"));
+    else
+        string_copy(out_device, REPORT_DEVICE_SIZE, cpu ? "cpu" : "gpu");
+}
+
+joule_budget_status report_function_status(const struct tag_row *row)
+{
+    if (row->unsynchronised)
+        return JOULE_BUDGET_NOT_MEASURED;
+    return joule_budget_judge(row->result.attributed, row->budget_joules);
+}
+
+size_t report_run_count(const struct report *report)
+{
+    return report->runs > 1 && report->run_joules ? report->runs : 1;
+}
+
+struct report_run report_run(const struct report *report, size_t index)
+{
+    if (report_run_count(report) == 1)
+        return (struct report_run){report->total_joules, report->duration_s};
+    return (struct report_run){report->run_joules[index], report->run_seconds[index]};
+}
+
+void report_free(struct report *report)
+{
+    arena_free(&report->arena);
+    *report = (struct report){0};
+}

@@ -1,0 +1,120 @@
+/* joule/report/report_csv.c - a report as rows for a table program (RFC 4180).
+ *
+ * Owns the columns: their order never changes, new ones are added at the end. One row for each run.
+ * Newcomers: what is unknown is an empty field. With several runs, the columns from command_energy_joules to
+ * net_high_joules speak of all runs together and are therefore empty.
+ */
+#include <math.h>
+#include <string.h>
+#include <joule/joule.h>
+#include "joule/report/report.h"
+
+static const char header[] =
+    "schema,program,timestamp,run,duration_seconds,energy_joules,energy_low_joules,energy_high_joules,class,"
+    "confidence,"
+    "cover,coverage,partial,mean_power_watts,command_energy_joules,command_low_joules,command_high_joules,"
+    "command_class,command_share,command_method,idle_power_watts,net_energy_joules,net_low_joules,net_high_"
+    "joules,"
+    "exit_status,budget_joules,budget_status,budget_probability,overhead_cpu_seconds,labels\r\n";
+
+/* Text inside a quoted field. */
+static void add_escaped(struct text *out, const char *string)
+{
+    for (; *string; string++)
+        text_add_bytes(out, *string == '"' ? "\"\"" : string, *string == '"' ? 2 : 1);
+}
+
+static void add_field(struct text *out, const char *string)
+{
+    const char *quote = strpbrk(string, ",\"\r\n") ? "\"" : "";
+    text_add(out, quote);
+    add_escaped(out, string);
+    text_add(out, quote);
+}
+
+static void add_string(struct text *out, const char *string)
+{
+    text_add(out, ",");
+    add_field(out, string ? string : "");
+}
+
+static void add_number(struct text *out, double value)
+{
+    text_add(out, ",");
+    if (isfinite(value))
+        text_add_double(out, value);
+}
+
+static void add_energy(struct text *out, joule_quantity q)
+{
+    add_number(out, q.value);
+    add_number(out, q.low);
+    add_number(out, q.high);
+}
+
+/* The command's part of a row: 10 columns. */
+static void add_command(struct text *out, const struct report *report)
+{
+    if (report_run_count(report) > 1) {
+        text_add(out, ",,,,,,,,,,");
+        return;
+    }
+    bool has_command = report->share.method != ATTRIBUTE_NONE;
+    add_energy(out, report->command_joules);
+    add_string(out, has_command ? joule_class_name(report->command_joules.cls) : "");
+    add_number(out, report->share.share);
+    add_string(out, has_command ? attribute_method_name(report->share.method) : "");
+    add_number(out, report->idle_watts.value);
+    add_energy(out, report->net_joules);
+}
+
+/* "key=value;key=value" */
+static void add_labels(struct text *out, const struct report *report)
+{
+    const char *quote = report->label_count ? "\"" : "";
+    text_add(out, ",");
+    text_add(out, quote);
+    for (size_t i = 0; i < report->label_count; i++) {
+        text_add(out, i ? ";" : "");
+        add_escaped(out, report->labels[i].key);
+        text_add(out, "=");
+        add_escaped(out, report->labels[i].value);
+    }
+    text_add(out, quote);
+}
+
+static void add_row(struct text *out, const struct report *report, size_t index)
+{
+    struct report_run run = report_run(report, index);
+    char timestamp[REPORT_TIME_SIZE];
+    report_time(report->begin_realtime_ns, timestamp);
+    text_add(out, REPORT_SCHEMA);
+    add_string(out, report->program);
+    add_string(out, timestamp);
+    text_printf(out, ",%zu", index + 1);
+    add_number(out, run.seconds);
+    add_energy(out, run.joules);
+    add_string(out, joule_class_name(run.joules.cls));
+    add_number(out, joule_confidence(run.joules));
+    add_string(out, report->cover);
+    add_number(out, report->coverage);
+    add_string(out, report->is_partial ? "true" : "false");
+    add_number(out, run.joules.value / run.seconds);
+    add_command(out, report);
+    text_add(out, ",");
+    if (report->has_exit_status)
+        text_printf(out, "%d", report->exit_status);
+    add_number(out, report->budget_joules);
+    add_string(out, isnan(report->budget_joules) ? "" : joule_budget_status_name(report->budget_status));
+    add_number(out, report->budget_probability);
+    add_number(out, report->overhead_cpu_s);
+    add_labels(out, report);
+    text_add(out, "\r\n");
+}
+
+void report_csv(const struct report *report, struct text *out)
+{
+    text_add(out, header);
+    for (size_t i = 0; i < report_run_count(report); i++)
+        add_row(out, report, i);
+}

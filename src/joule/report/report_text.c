@@ -1,0 +1,333 @@
+/* joule/report/report_text.c - a report for people.
+ *
+ * Owns the words and the order: headline, the command's share, what limits the figures, devices, functions, one
+ * advice. Every figure comes with its unit; an interval is printed where one decides anything.
+ * Newcomers: names from outside go through text_add_printable or a table, never straight to a terminal.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <joule/joule.h>
+#include "joule/report/report.h"
+#include "joule/report/table.h"
+
+#define WIDTH  100
+#define INDENT "       " /* the width of "joule  " */
+
+#define PLAIN  "\033[0m"
+#define BOLD   "\033[1m"
+#define DIM    "\033[2m"
+#define RED    "\033[31m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+
+struct page {
+    const struct report *report;
+    struct text *out;
+    bool colour;
+};
+
+static void add_coloured(const struct page *page, const char *colour, const char *text)
+{
+    text_add(page->out, page->colour ? colour : "");
+    text_add(page->out, text);
+    text_add(page->out, page->colour ? PLAIN : "");
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------ */
+
+struct figure {
+    char text[48];
+};
+
+/* As many digits as the interval bears out, two to four. */
+static int digits_of(joule_quantity q)
+{
+    double relative = (q.high - q.low) / 2 / fabs(q.value);
+    return relative > 0.1 ? 2 : relative > 0.005 ? 3 : 4;
+}
+
+static struct figure figure_of(joule_quantity q, joule_dimension dimension)
+{
+    struct figure f;
+    joule_format(q.value, dimension, digits_of(q), f.text, sizeof f.text);
+    return f;
+}
+
+static struct figure plain_figure(double value, joule_dimension dimension)
+{
+    struct figure f;
+    joule_format(value, dimension, 3, f.text, sizeof f.text);
+    return f;
+}
+
+/* "506 to 519 J": the unit once where both ends have the same. */
+static struct figure interval_of(joule_quantity q, joule_dimension dimension)
+{
+    struct figure low, high, both = {""};
+    if (isnan(q.value))
+        return both;
+    joule_format(q.low, dimension, digits_of(q), low.text, sizeof low.text);
+    joule_format(q.high, dimension, digits_of(q), high.text, sizeof high.text);
+    char *low_unit = strchr(low.text, ' ');
+    const char *high_unit = strchr(high.text, ' ');
+    if (q.low == 0)
+        string_copy(low.text, sizeof low.text, "0");
+    else if (low_unit && high_unit && strcmp(low_unit, high_unit) == 0)
+        *low_unit = '\0';
+    struct text text;
+    text_init(&text, both.text, sizeof both.text);
+    text_printf(&text, "%s to %s", low.text, high.text);
+    return both;
+}
+
+static struct figure percent_of(double share)
+{
+    struct figure f = {""};
+    double percent = 100 * share;
+    if (!isnan(share))
+        snprintf(f.text, sizeof f.text, percent > 0 && percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+    return f;
+}
+
+/* --- headline ----------------------------------------------------------------------------------------------- */
+
+static bool has_command(const struct report *report)
+{
+    return report->share.method != ATTRIBUTE_NONE;
+}
+
+/* Without a sensor the machine's figure is the model's guess at the rest of the world; the command's is nearer. */
+static bool leads_with_command(const struct report *report)
+{
+    return has_command(report) && report->total_joules.cls >= JOULE_CLASS_MODELLED &&
+           !isnan(report->command_joules.value);
+}
+
+static void add_evidence(const struct page *page, joule_quantity q)
+{
+    text_printf(page->out, "(%s, %s)", interval_of(q, JOULE_DIMENSION_ENERGY).text, joule_class_name(q.cls));
+}
+
+static void add_headline(const struct page *page)
+{
+    const struct report *report = page->report;
+    bool command = leads_with_command(report);
+    joule_quantity joules = command ? report->command_joules : report->total_joules;
+    size_t begin = page->out->length;
+    text_add(page->out, "joule  ");
+    if (isnan(joules.value)) {
+        add_coloured(page, BOLD, "energy unknown");
+        text_printf(page->out, "  over %s: no sensor told anything in this time\n",
+                    plain_figure(report->duration_s, JOULE_DIMENSION_TIME).text);
+        return;
+    }
+    joule_quantity watts = joules;
+    watts.value /= report->duration_s;
+    watts.low /= report->duration_s;
+    watts.high /= report->duration_s;
+    add_coloured(page, BOLD, figure_of(joules, JOULE_DIMENSION_ENERGY).text);
+    text_add(page->out, "  ");
+    add_evidence(page, joules);
+    text_printf(page->out, "  %s over %s, ", figure_of(watts, JOULE_DIMENSION_POWER).text,
+                plain_figure(report->duration_s, JOULE_DIMENSION_TIME).text);
+    size_t used = page->out->length - begin - (page->colour ? strlen(BOLD PLAIN) : 0);
+    text_add_cut(page->out, command ? "the command alone" : report->cover, used < WIDTH ? WIDTH - used : 0);
+    text_add(page->out, "\n");
+}
+
+static void add_net(const struct page *page, const char *separator)
+{
+    const struct report *report = page->report;
+    text_add(page->out, separator);
+    if (isnan(report->net_joules.value)) {
+        text_add(page->out, "net of idle unknown (no baseline)");
+        return;
+    }
+    text_printf(page->out, "%s net of %s idle", figure_of(report->net_joules, JOULE_DIMENSION_ENERGY).text,
+                figure_of(report->idle_watts, JOULE_DIMENSION_POWER).text);
+    if (report->idle_date)
+        text_printf(page->out, " (%.10s)", report->idle_date);
+}
+
+static void add_second_line(const struct page *page)
+{
+    const struct report *report = page->report;
+    bool has_net = !isnan(report->net_joules.value);
+    if (!has_command(report) && !has_net)
+        return;
+    text_add(page->out, INDENT);
+    if (leads_with_command(report)) {
+        text_printf(page->out, "%s  ", figure_of(report->total_joules, JOULE_DIMENSION_ENERGY).text);
+        add_evidence(page, report->total_joules);
+        text_add(page->out, " by the whole machine");
+    } else if (has_command(report)) {
+        text_printf(page->out, "%s  the command",
+                    figure_of(report->command_joules, JOULE_DIMENSION_ENERGY).text);
+        if (!isnan(report->share.share))
+            text_printf(page->out, ", %s of busy time (%s)", percent_of(report->share.share).text,
+                        attribute_method_name(report->share.method));
+    }
+    add_net(page, has_command(report) ? "; " : "");
+    text_add(page->out, "\n");
+}
+
+/* --- what limits the figures -------------------------------------------------------------------------------- */
+
+static const struct verdict {
+    const char *colour, *word, *sentence;
+} verdicts[] = {
+    [JOULE_BUDGET_NOT_MEASURED] = {YELLOW, "not measured", "not measured"},
+    [JOULE_BUDGET_WITHIN] = {GREEN, "within", "kept"},
+    [JOULE_BUDGET_NEAR] = {YELLOW, "near", "kept, more than 80 % used"},
+    [JOULE_BUDGET_OVER] = {RED, "over", "exceeded"},
+    [JOULE_BUDGET_UNDECIDED] = {YELLOW, "undecided", "undecided: the figures are not sure enough"},
+    [JOULE_BUDGET_BELOW_RESOLUTION] = {YELLOW, "too short", "undecided: too short for the sensor"},
+};
+
+static void add_budget(const struct page *page)
+{
+    const struct report *report = page->report;
+    if (isnan(report->budget_joules))
+        return;
+    text_printf(page->out, INDENT "budget of %s ",
+                plain_figure(report->budget_joules, JOULE_DIMENSION_ENERGY).text);
+    const struct verdict *verdict = &verdicts[report->budget_status];
+    add_coloured(page, verdict->colour, verdict->sentence);
+    if (report->budget_probability > 0.005 && report->budget_probability < 0.995)
+        text_printf(page->out, "; within it with probability %.2f", report->budget_probability);
+    if (report->budget_status == JOULE_BUDGET_OVER && !isnan(report->overshoot_bound_joules))
+        text_printf(page->out, "; overshoot at most %s",
+                    plain_figure(report->overshoot_bound_joules, JOULE_DIMENSION_ENERGY).text);
+    text_add(page->out, "\n");
+}
+
+static void add_runs(const struct page *page)
+{
+    size_t count = report_run_count(page->report);
+    if (count < 2)
+        return;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += report_run(page->report, i).joules.value;
+    double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += pow(report_run(page->report, i).joules.value - mean, 2);
+    double sd = sqrt(squares / (double)(count - 1));
+    text_printf(page->out, INDENT "%zu runs of %s each on average, standard deviation %s\n", count,
+                plain_figure(mean, JOULE_DIMENSION_ENERGY).text,
+                plain_figure(sd, JOULE_DIMENSION_ENERGY).text);
+}
+
+static void add_limits(const struct page *page)
+{
+    const struct report *report = page->report;
+    if (report->is_partial)
+        text_add(page->out,
+                 INDENT "partial: a part of the machine that belongs to this total cannot be read\n");
+    if (report->coverage < 0.995 && !isnan(report->total_joules.value))
+        text_printf(page->out, INDENT "sensors saw %s of the time; the rest is not in the figure\n",
+                    percent_of(report->coverage).text);
+    if (report->folded_regions)
+        text_printf(page->out,
+                    INDENT "%llu regions came faster than they could be joined: counted, not metered\n",
+                    (unsigned long long)report->folded_regions);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------- */
+
+static void add_devices(const struct page *page, struct arena *arena)
+{
+    static const char *const headings[] = {"device", "model", "energy", "90 % interval",
+                                           "class",  "by",    "seen"};
+    const struct report *report = page->report;
+    struct table table;
+    char name[32];
+    table_start(&table, arena, "lcrrllr", headings);
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct report_device *d = &report->devices[i];
+        snprintf(name, sizeof name, d->index >= 0 ? "%s:%d" : "%s", d->type, d->index);
+        table_cell(&table, name);
+        table_cell(&table, d->model ? d->model : "");
+        table_cell(&table, figure_of(d->energy_joules, JOULE_DIMENSION_ENERGY).text);
+        table_cell(&table, interval_of(d->energy_joules, JOULE_DIMENSION_ENERGY).text);
+        table_cell(&table, joule_class_name(d->energy_joules.cls));
+        table_cell(&table, d->measurement);
+        table_cell(&table, percent_of(d->coverage).text);
+    }
+    if (report->device_count)
+        text_add(page->out, "\n");
+    table_print(&table, INDENT, WIDTH, page->colour, page->out);
+}
+
+static void add_function_row(const struct page *page, struct table *table, const struct tag_row *row)
+{
+    char buffer[32];
+    joule_quantity joules = row->result.attributed;
+    bool has_budget = !isnan(row->budget_joules);
+    table_cell(table, row->name);
+    report_function_device(page->report, row, buffer);
+    table_cell(table, buffer);
+    snprintf(buffer, sizeof buffer, "%llu", (unsigned long long)row->result.count);
+    table_cell(table, buffer);
+    table_cell(table, plain_figure(row->result.duration_s, JOULE_DIMENSION_TIME).text);
+    table_cell(table, figure_of(joules, JOULE_DIMENSION_ENERGY).text);
+    table_cell(table, interval_of(joules, JOULE_DIMENSION_ENERGY).text);
+    table_cell(table, percent_of(joules.value / page->report->total_joules.value).text);
+    table_cell(table, has_budget ? plain_figure(row->budget_joules, JOULE_DIMENSION_ENERGY).text : "");
+    table_cell(table, row->unsynchronised ? "not synced"
+                      : has_budget        ? verdicts[report_function_status(row)].word
+                                          : "");
+}
+
+static void add_functions(const struct page *page, struct arena *arena)
+{
+    static const char *const headings[] = {"function",      "device",   "calls",  "time",   "energy",
+                                           "90 % interval", "of total", "budget", "verdict"};
+    const struct report *report = page->report;
+    struct table table;
+    table_start(&table, arena, "clrrrrrrl", headings);
+    for (size_t i = 0; i < report->function_count; i++)
+        add_function_row(page, &table, &report->functions[i]);
+    if (report->function_count)
+        text_add(page->out, "\n");
+    table_print(&table, INDENT, WIDTH, page->colour, page->out);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------ */
+
+static void add_end(const struct page *page)
+{
+    const struct report *report = page->report;
+    if (report->first_advice) {
+        text_add(page->out, "\n" INDENT);
+        add_coloured(page, BOLD, "better:");
+        text_add(page->out, " ");
+        text_add_wrapped(page->out, report->first_advice, strlen(INDENT "better: "), INDENT "        ",
+                         WIDTH);
+        text_add(page->out, "\n");
+    }
+    if (isnan(report->overhead_cpu_s))
+        return;
+    text_add(page->out, report->first_advice ? "" : "\n");
+    text_add(page->out, page->colour ? DIM : "");
+    text_printf(page->out, INDENT "measuring took %s of CPU time, %s of a core",
+                plain_figure(report->overhead_cpu_s, JOULE_DIMENSION_TIME).text,
+                percent_of(report->overhead_share).text);
+    text_add(page->out, page->colour ? PLAIN "\n" : "\n");
+}
+
+void report_text(const struct report *report, bool colour, struct text *out)
+{
+    struct page page = {report, out, colour};
+    struct arena arena = {0};
+    add_headline(&page);
+    add_second_line(&page);
+    add_limits(&page);
+    add_runs(&page);
+    add_budget(&page);
+    add_devices(&page, &arena);
+    add_functions(&page, &arena);
+    add_end(&page);
+    arena_free(&arena);
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""JOULE_ENERGY_JSON: any program that uses libjoule writes one line at normal exit, and nothing else.
+
+The program is Python itself with libjoule loaded by ctypes, because nothing then helps it: no call at the end, no
+compiled code of ours. Newcomers: a report at exit is the library's only output, so most cases here are about silence.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["JOULE_BUILD"]
+LIBRARY = os.path.join(BUILD, "src", "libjoule.so")
+
+LOAD = f"""
+import ctypes, os, sys, time
+joule = ctypes.CDLL({LIBRARY!r})
+joule.joule_current_power_watts.restype = ctypes.c_double
+class Region(ctypes.Structure):
+    _fields_ = [("begin_ns", ctypes.c_uint64), ("end_ns", ctypes.c_uint64), ("tag", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32), ("slot", ctypes.c_uint32), ("serial", ctypes.c_uint32)]
+joule.joule_begin.restype = Region
+def busy(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+"""
+
+
+def run(code, variable, expect=0):
+    environment = {k: v for k, v in os.environ.items() if k != "JOULE_ENERGY_JSON"}
+    environment["JOULE_SOURCES"] = "estimated"
+    if variable is not None:
+        environment["JOULE_ENERGY_JSON"] = variable
+    done = subprocess.run([sys.executable, "-c", LOAD + code], capture_output=True, text=True, env=environment)
+    assert done.returncode == expect, (done.returncode, done.stderr)
+    assert done.stdout == "", done.stdout
+    return done.stderr
+
+
+def lines(code, variable="1", expect=0):
+    return [json.loads(line) for line in run(code, variable, expect).splitlines()]
+
+
+def check(condition, *what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def test_one_line():
+    reports = lines("busy(0.3)")
+    check(len(reports) == 1, reports)
+    check(reports[0]["schema"] == "joule-report-1", reports[0])
+    check(0.25 < reports[0]["duration_seconds"] < 60, reports[0]["duration_seconds"])
+    check(reports[0]["total_energy_joules"] > 0, reports[0]["total_energy_joules"])
+    check(reports[0]["gross"]["class"] == "modelled", reports[0]["gross"])
+    check(reports[0]["devices"][0]["measurement"] == "estimated", reports[0]["devices"])
+
+
+def test_regions_are_functions():
+    report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
+                   "busy(0.5)\n"
+                   "joule.joule_end(ctypes.byref(region))\n")[0]
+    function = report["functions"][0]
+    check(function["name"] == "warm up" and function["count"] == 1, function)
+    check(function["energy_joules"] > 0 and function["device"] == "cpu", function)
+    check(function["budget_joules"] is None and function["status"] is None, function)
+
+
+def test_silence():
+    check(run("", None) == "")
+    check(run("", "") == "")
+    check(run("", "0") == "")
+    check(run("os._exit(0)", "1") == "", "no report where the program does not end normally")
+
+
+def test_exit_status_is_kept():
+    check(len(lines("sys.exit(3)", expect=3)) == 1)
+
+
+def test_children():
+    fork = "child = os.fork()\nif child == 0:\n    {}\n    sys.exit(0)\nos.waitpid(child, 0)\n"
+    check(len(lines(fork.format("pass"))) == 1, "a child that did not measure writes nothing")
+    reports = lines(fork.format("joule.joule_current_power_watts(); busy(0.2)"))
+    check(len(reports) == 2, reports)
+    check(reports[0]["duration_seconds"] < reports[1]["duration_seconds"], "the child's own time")
+
+
+def test_files(folder):
+    check(run("", os.path.join(folder, "energy-%p-%%-%d.json")) == "")
+    names = glob.glob(os.path.join(folder, "*.json"))
+    check(len(names) == 1, names)
+    first, process, percent = os.path.basename(names[0]).split("-")[:3]
+    check(first == "energy" and process.isdigit() and percent == "%", names)
+    check(names[0].endswith("-%d.json"), names)
+    with open(names[0], encoding="utf-8") as file:
+        text = file.read()
+    check(text.count("\n") == 1 and text.endswith("\n"))
+    check(json.loads(text)["schema"] == "joule-report-1")
+
+
+def test_unwritable():
+    message = run("", "/nonexistent/folder/x.json")
+    check(message.count("\n") == 1 and "/nonexistent/folder/x.json" in message and "No such file" in message, message)
+
+
+def main():
+    if not os.path.exists(LIBRARY):
+        print("skipped: no shared library in", BUILD)
+        sys.exit(77)
+    with open(LIBRARY, "rb") as file:
+        if any(word in file.read() for word in (b"__asan_init", b"__tsan_init")):
+            print("skipped: Python cannot load a library with a sanitizer")
+            sys.exit(77)
+    test_one_line()
+    test_regions_are_functions()
+    test_silence()
+    test_exit_status_is_kept()
+    test_children()
+    with tempfile.TemporaryDirectory() as folder:
+        test_files(folder)
+    test_unwritable()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Every report is valid by docs/report.schema.json, and the schema refuses what it should refuse.
+
+The validator is Python's jsonschema: from the machine, or installed below the build folder; without either the
+test is skipped. Newcomers: the samples come from test_report_json, which fills reports by hand.
+"""
+import copy
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["JOULE_BUILD"]
+SCHEMA = os.path.join(os.environ["JOULE_SOURCE"], "docs", "report.schema.json")
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def find_validator():
+    """The jsonschema module with draft 2020-12, installed into the build folder if need be."""
+    folder = os.path.join(BUILD, "python-jsonschema")
+    sys.path.insert(0, folder)
+    try:
+        from jsonschema import Draft202012Validator
+        return Draft202012Validator
+    except ImportError:
+        pass
+    installed = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "jsonschema"],
+                               capture_output=True, text=True)
+    if installed.returncode != 0:
+        skip("no Python jsonschema >= 4, and pip cannot install it")
+    from jsonschema import Draft202012Validator
+    return Draft202012Validator
+
+
+def samples(folder):
+    writer = os.path.join(BUILD, "tests", "test_report_json")
+    subprocess.run([writer], env={**os.environ, "REPORT_SAMPLES": folder}, check=True)
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        yield os.path.basename(path), json.load(open(path, encoding="utf-8"))
+
+
+def report_at_exit():
+    """The report of a real program on this machine: Python with libjoule, by JOULE_ENERGY_JSON."""
+    library = os.path.join(BUILD, "src", "libjoule.so")
+    with open(library, "rb") as file:
+        if any(word in file.read() for word in (b"__asan_init", b"__tsan_init")):
+            return None
+    done = subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({library!r})"], check=True,
+                          capture_output=True, text=True, env={**os.environ, "JOULE_ENERGY_JSON": "1"})
+    return json.loads(done.stderr)
+
+
+def broken(report):
+    """Reports that a reader must not be given, each with what is wrong."""
+    def change(what, edit):
+        bad = copy.deepcopy(report)
+        edit(bad)
+        return what, bad
+    yield change("unknown key", lambda r: r.update(watts=1))
+    yield change("missing key", lambda r: r.pop("total_energy_joules"))
+    yield change("unknown class", lambda r: r["gross"].update({"class": "guessed"}))
+    yield change("unknown measurement", lambda r: r["devices"][0].update(measurement="magic"))
+    yield change("unknown status", lambda r: r["functions"][0].update(status="fine"))
+    yield change("text for a number", lambda r: r.update(duration_seconds="1"))
+    yield change("half an interval", lambda r: r["gross"].update(interval_joules=[1]))
+    yield change("share over 1", lambda r: r["command"].update(share=1.5))
+    yield change("label that is no text", lambda r: r["labels"].update(n=1))
+    yield change("other schema", lambda r: r.update(schema="joule-report-2"))
+
+
+def spec_keys(report):
+    """Every key that the two published examples show."""
+    for key in ("program", "timestamp", "devices", "total_energy_joules", "functions"):
+        assert key in report, key
+    for key in ("type", "vendor", "model", "index", "energy_joules", "measurement", "tier"):
+        assert key in report["devices"][0], key
+    for key in ("name", "energy_joules", "device", "confidence", "budget_joules", "status"):
+        assert key in report["functions"][0], key
+
+
+def main():
+    validator_class = find_validator()
+    schema = json.load(open(SCHEMA, encoding="utf-8"))
+    validator_class.check_schema(schema)
+    validator = validator_class(schema)
+    count = refused = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, report in samples(folder):
+            validator.validate(report)
+            count += 1
+            if name == "server.json":
+                spec_keys(report)
+                for what, bad in broken(report):
+                    assert not validator.is_valid(bad), "the schema lets pass: " + what
+                    refused += 1
+    assert count == 3, count
+    live = report_at_exit()
+    if live:
+        validator.validate(live)
+    print(f"{count} samples{' and a live report' if live else ''} are valid, {refused} broken reports are refused")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+/* What people read: two headline lines, aligned tables, at most 100 columns, nothing that drives a terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/report/table.h"
+#include "support/sample_report.h"
+
+static void plain(const struct report *report, struct text *out)
+{
+    report_text(report, false, out);
+}
+
+static void coloured(const struct report *report, struct text *out)
+{
+    report_text(report, true, out);
+}
+
+/* Shows a page where somebody wants to look at it: JOULE_SHOW=1. */
+static void show(const char *page)
+{
+    if (getenv("JOULE_SHOW"))
+        printf("%s\n", page);
+}
+
+static void assert_fits(const char *page)
+{
+    for (const char *line = page; *line; line += strcspn(line, "\n") + 1) {
+        size_t length = strcspn(line, "\n"), columns = 0;
+        for (size_t i = 0; i < length; i++)
+            columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+        if (columns > 100)
+            fail_msg("%zu columns: %.*s", columns, (int)length, line);
+        assert_true(length == 0 || line[length - 1] != ' ');
+    }
+}
+
+static void assert_begins(const char *page, const char *start)
+{
+    if (strncmp(page, start, strlen(start)) != 0)
+        fail_msg("expected to begin with\n%s\nbut it is\n%s", start, page);
+}
+
+static void assert_has(const char *page, const char *part)
+{
+    if (!strstr(page, part))
+        fail_msg("no \"%s\" in\n%s", part, page);
+}
+
+static void test_server(void **state)
+{
+    (void)state;
+    struct report report;
+    sample_server(&report);
+    char *page = sample_print(&report, plain);
+    show(page);
+    assert_begins(page, "joule  3.51 kJ  (3.44 to 3.58 kJ, derived)  285 W over 12.3 s, "
+                        "package-0 + dram-0 + gpu-0\n"
+                        "       2.95 kJ  the command, 84 % of busy time (cgroup); "
+                        "2.33 kJ net of 96.2 W idle (2026-03-01)\n");
+    assert_has(page, "budget of 4.00 kJ kept, more than 80 % used");
+    assert_has(page, "NVIDIA H200");
+    assert_has(page, "not synced");
+    assert_null(strchr(page, '\033'));
+    assert_fits(page);
+    free(page);
+    page = sample_print(&report, coloured);
+    show(page);
+    assert_has(page, "\033[1m3.51 kJ\033[0m");
+    free(page);
+    report_free(&report);
+}
+
+static void test_without_a_sensor_the_command_leads(void **state)
+{
+    (void)state;
+    struct report report;
+    sample_virtual_machine(&report);
+    char *page = sample_print(&report, plain);
+    show(page);
+    assert_begins(page, "joule  38 J  (19 to 76 J, modelled)  12 W over 3.20 s, the command alone\n"
+                        "       60 J  (30 to 120 J, modelled) by the whole machine; "
+                        "net of idle unknown (no baseline)\n");
+    assert_has(page, "sensors saw 98 % of the time");
+    assert_has(page, "budget of 20.0 J exceeded; within it with probability 0.02; overshoot at most 12.5 J");
+    assert_has(page, "`joule doctor`");
+    assert_fits(page);
+    free(page);
+    report_free(&report);
+}
+
+static void test_nothing_known(void **state)
+{
+    (void)state;
+    struct report report;
+    sample_unknown(&report);
+    char *page = sample_print(&report, plain);
+    show(page);
+    assert_begins(page, "joule  energy unknown  over 250 ms");
+    assert_null(strstr(page, "0 J"));
+    assert_null(strstr(page, "nan"));
+    assert_fits(page);
+    free(page);
+    report_free(&report);
+}
+
+static void test_several_runs(void **state)
+{
+    (void)state;
+    struct report report;
+    joule_quantity joules[3] = {sample_quantity(9, 8.9, 9.1, JOULE_CLASS_MEASURED),
+                                sample_quantity(10, 9.9, 10.1, JOULE_CLASS_MEASURED),
+                                sample_quantity(11, 10.9, 11.1, JOULE_CLASS_MEASURED)};
+    double lengths_s[3] = {1, 1, 1};
+    sample_server(&report);
+    report.runs = 3;
+    report.run_joules = joules;
+    report.run_seconds = lengths_s;
+    char *page = sample_print(&report, plain);
+    assert_has(page, "3 runs of 10.0 J each on average, standard deviation 1.00 J");
+    free(page);
+    report_free(&report);
+}
+
+static void test_long_names_are_cut(void **state)
+{
+    (void)state;
+    struct report report;
+    char name[300];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    memcpy(name, "\033[2J\xff\n\xc3\xa4\xc2\x9b", 10); /* controls, no UTF-8, an umlaut, C1 */
+    sample_server(&report);
+    report.functions[0].name = name;
+    report.devices[0].model = name;
+    report.cover = name;
+    char *page = sample_print(&report, plain);
+    assert_null(strchr(page, '\033'));
+    assert_has(page, "?[2J??\xc3\xa4?xxx");
+    assert_has(page, "xx..");
+    assert_fits(page);
+    free(page);
+    report_free(&report);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------- */
+
+static char *print_table(const struct table *table, size_t width)
+{
+    struct text text;
+    char *page = malloc(4096);
+    text_init(&text, page, 4096);
+    table_print(table, "  ", width, false, &text);
+    assert_true(text.length < 4096);
+    return page;
+}
+
+static void add_row(struct table *table, const char *a, const char *b, const char *c)
+{
+    table_cell(table, a);
+    table_cell(table, b);
+    table_cell(table, c);
+}
+
+static void test_table_aligns(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct table table;
+    table_start(&table, &arena, "lrl", (const char *const[]){"name", "n", "empty"});
+    add_row(&table, "\xc3\xa4", "1", "");
+    add_row(&table, "abcdef", "1000", "");
+    add_row(&table, "", "2", "");
+    char *page = print_table(&table, 80);
+    assert_string_equal(page, "  name       n\n"
+                              "  \xc3\xa4          1\n"
+                              "  abcdef  1000\n"
+                              "             2\n");
+    free(page);
+    arena_free(&arena);
+}
+
+static void test_table_fits(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct table table;
+    table_start(&table, &arena, "lcl", (const char *const[]){"a", "long", "z"});
+    add_row(&table, "x", "a text that is much too long for it", "end");
+    char *page = print_table(&table, 20);
+    assert_string_equal(page, "  a  long        z\n"
+                              "  x  a text t..  end\n");
+    free(page);
+    page = print_table(&table, 4); /* never narrower than a word of 8 */
+    assert_has(page, "a text..");
+    free(page);
+    arena_free(&arena);
+}
+
+static void test_table_without_rows_is_nothing(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct table table;
+    table_start(&table, &arena, "l", (const char *const[]){"a"});
+    char *page = print_table(&table, 20);
+    assert_string_equal(page, "");
+    free(page);
+    arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_without_a_sensor_the_command_leads),
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_several_runs),
+        cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_table_aligns),
+        cmocka_unit_test(test_table_fits),
+        cmocka_unit_test(test_table_without_rows_is_nothing),
+    };
+    return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);
+}
