@@ -16,6 +16,8 @@ static const struct {
     const char *summary;
 } subcommands[] = {
     {"run", run_main, "run a command and say how many joules it took"},
+    {"devices", devices_main, "list what can be measured here, and how"},
+    {"doctor", doctor_main, "say what would make the figures better here"},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof subcommands[0])
 

@@ -1,0 +1,252 @@
+/* joule/doctor_facts.c - see doctor_facts.h. */
+#include "joule/doctor_facts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+
+#define CAP_SYS_ADMIN 21 /* <linux/capability.h> */
+#define CAP_PERFMON   38
+
+#define MSR_PACKAGE_CONTROLS 0xbc /* bit 0: energy readings are filtered */
+
+#define PMU   "/sys/bus/event_source/devices/power"
+#define ZONES "/sys/class/powercap"
+
+static bool read_text(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    *buffer = '\0';
+    if (host->ops->read_file(host, path, buffer, size) < 0)
+        return false;
+    const char *trimmed = string_trim(buffer);
+    memmove(buffer, trimmed, strlen(trimmed) + 1);
+    return true;
+}
+
+static bool exists(struct joule_host *host, const char *path)
+{
+    char byte[2];
+    struct arena arena = {0};
+    char **names;
+    bool found = host->ops->read_file(host, path, byte, sizeof byte) >= 0 ||
+                 host->ops->list(host, path, &arena, &names) >= 0;
+    arena_free(&arena);
+    return found;
+}
+
+/* --- where this runs ---------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *signature, *name;
+} hypervisors[] = {{"KVMKVMKVM", "KVM"},          {"Microsoft Hv", "Hyper-V"}, {"VMwareVMware", "VMware"},
+                   {"XenVMMXenVMM", "Xen"},       {"TCGTCGTCGTCG", "QEMU"},    {"bhyve bhyve", "bhyve"},
+                   {"VBoxVBoxVBox", "VirtualBox"}};
+
+/* A hypervisor signs its first leaf. */
+static void name_hypervisor(struct joule_host *host, struct doctor_facts *facts)
+{
+    uint32_t r[4];
+    char signature[13] = "";
+    if (!host->ops->cpuid || !host->ops->cpuid(host, 0x40000000, 0, r))
+        return;
+    memcpy(signature, &r[1], 4);
+    memcpy(signature + 4, &r[2], 4);
+    memcpy(signature + 8, &r[3], 4);
+    for (size_t i = 0; i < sizeof hypervisors / sizeof hypervisors[0]; i++)
+        if (strncmp(signature, hypervisors[i].signature, strlen(hypervisors[i].signature)) == 0)
+            string_copy(facts->hypervisor, sizeof facts->hypervisor, hypervisors[i].name);
+}
+
+/* CPUs without a hypervisor flag (Arm) are told by their firmware. */
+static bool is_virtual_product(const char *vendor, const char *product)
+{
+    static const char *const words[] = {"QEMU", "KVM", "VMware", "VirtualBox", "Bochs", "OpenStack", "Xen"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(vendor, words[i]) || strstr(product, words[i]))
+            return true;
+    bool is_azure = strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
+    bool is_ec2 = strcmp(vendor, "Amazon EC2") == 0 && !strstr(product, ".metal");
+    return is_azure || is_ec2;
+}
+
+static void look_at_machine(struct joule_host *host, struct doctor_facts *facts)
+{
+    char vendor[96];
+    cpu_info_read(host, &facts->cpu);
+    read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
+    read_text(host, "/sys/class/dmi/id/product_name", facts->product, sizeof facts->product);
+    facts->is_virtual = facts->cpu.is_virtual || is_virtual_product(vendor, facts->product);
+    if (facts->cpu.is_virtual)
+        name_hypervisor(host, facts);
+}
+
+static void look_for_container(struct joule_host *host, struct doctor_facts *facts)
+{
+    static const struct {
+        const char *word, *name;
+    } marks[] = {{"kubepods", "kubernetes"},
+                 {"/docker/", "docker"},
+                 {"docker-", "docker"},
+                 {"libpod-", "podman"},
+                 {"cri-containerd-", "containerd"},
+                 {"/lxc/", "lxc"},
+                 {"lxc.payload", "lxc"}}; /* "docker.service" is the daemon, not a container */
+    char text[4096];
+    const char *name = exists(host, "/.dockerenv") ? "docker" : NULL;
+    if (!name && exists(host, "/run/.containerenv"))
+        name = "podman";
+    if (read_text(host, "/proc/self/cgroup", text, sizeof text))
+        for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+            if (!name && strstr(text, marks[i].word))
+                name = marks[i].name;
+    const char *variable = host->ops->env(host, "container"); /* systemd-nspawn, podman */
+    if (!name && variable && *variable)
+        name = variable;
+    facts->is_container = name != NULL;
+    string_copy(facts->container, sizeof facts->container, name ? name : "");
+}
+
+/* --- events and capabilities -------------------------------------------------------------------------------- */
+
+static enum known has_capability(const char *status, const char *set)
+{
+    const char *line = strstr(status, set);
+    char hex[32];
+    uint64_t mask;
+    if (!line)
+        return UNKNOWN;
+    snprintf(hex, sizeof hex, "%.*s", (int)strcspn(line + strlen(set), "\n"), line + strlen(set));
+    if (!string_to_u64(hex, 16, &mask))
+        return UNKNOWN;
+    return (mask >> CAP_PERFMON & 1) || (mask >> CAP_SYS_ADMIN & 1);
+}
+
+static void look_at_events(struct joule_host *host, struct doctor_facts *facts)
+{
+    char text[4096];
+    int64_t level;
+    facts->has_power_pmu = exists(host, PMU "/type");
+    facts->has_package_event = exists(host, PMU "/events/energy-pkg");
+    facts->perf_paranoid = INT_MAX;
+    if (read_text(host, "/proc/sys/kernel/perf_event_paranoid", text, sizeof text) &&
+        string_to_i64(text, 10, &level) && level > INT_MIN && level < INT_MAX)
+        facts->perf_paranoid = (int)level;
+    read_text(host, "/proc/self/status", text, sizeof text);
+    facts->has_perfmon = has_capability(text, "CapEff:");
+    facts->bound_perfmon = has_capability(text, "CapBnd:");
+}
+
+/* --- zones and registers ------------------------------------------------------------------------------------ */
+
+static void look_at_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
+{
+    char path[256], text[64];
+    snprintf(path, sizeof path, ZONES "/%.100s/name", name);
+    if (host->ops->read_file(host, path, text, sizeof text) == -ENOENT) {
+        facts->is_zone_masked = true; /* the class lists it, and its folder is covered by an empty one */
+        return;
+    }
+    facts->has_zones = true;
+    snprintf(path, sizeof path, ZONES "/%.100s/energy_uj", name);
+    ssize_t length = host->ops->read_file(host, path, text, sizeof text);
+    if (length > 0)
+        facts->can_read_zone = YES;
+    else if (facts->can_read_zone == UNKNOWN && (length == -EACCES || length == -EPERM))
+        facts->can_read_zone = NO;
+}
+
+static void look_at_zones(struct joule_host *host, struct doctor_facts *facts)
+{
+    struct arena arena = {0};
+    char **names, *mounts = arena_alloc(&arena, 65536);
+    facts->can_read_zone = UNKNOWN;
+    ssize_t count = host->ops->list(host, ZONES, &arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        if (string_starts(names[i], "intel-rapl:"))
+            look_at_zone(host, names[i], facts);
+    if (mounts && host->ops->read_file(host, "/proc/self/mountinfo", mounts, 65536) > 0 &&
+        strstr(mounts, " /sys/devices/virtual/powercap "))
+        facts->is_zone_masked = true;
+    arena_free(&arena);
+}
+
+static void look_at_registers(struct joule_host *host, struct doctor_facts *facts)
+{
+    char block[8192];
+    uint64_t value;
+    facts->is_filtered = UNKNOWN;
+    if (strcmp(facts->cpu.vendor, "intel") != 0)
+        return;
+    read_text(host, "/proc/cpuinfo", block, sizeof block);
+    facts->has_sgx = strstr(block, " sgx") != NULL;
+    int handle = host->ops->open_register(host, 0);
+    if (handle < 0)
+        return;
+    if (host->ops->read_register(host, handle, MSR_PACKAGE_CONTROLS, &value) == 0)
+        facts->is_filtered = value & 1;
+    host->ops->close_handle(host, handle);
+}
+
+/* --- NVIDIA ------------------------------------------------------------------------------------------------- */
+
+static bool is_board_node(const char *name)
+{
+    return string_starts(name, "nvidia") && name[6] >= '0' && name[6] <= '9';
+}
+
+/* A display or 3D controller of NVIDIA's; its audio function and bridges do not count. */
+static bool is_nvidia_board(struct joule_host *host, const char *device)
+{
+    char path[256], vendor[16], kind[16];
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/vendor", device);
+    if (!read_text(host, path, vendor, sizeof vendor) || strcmp(vendor, "0x10de") != 0)
+        return false;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/class", device);
+    return read_text(host, path, kind, sizeof kind) && string_starts(kind, "0x03");
+}
+
+static void look_at_board(struct joule_host *host, const char *device, struct doctor_facts *facts)
+{
+    char path[256], target[256];
+    facts->nvidia_boards++;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/driver", device);
+    ssize_t length = host->ops->read_link(host, path, target, sizeof target);
+    const char *slash = length > 0 ? strrchr(target, '/') : NULL;
+    if (slash && !facts->nvidia_bound[0])
+        string_copy(facts->nvidia_bound, sizeof facts->nvidia_bound, slash + 1);
+}
+
+static void look_for_nvidia(struct joule_host *host, struct doctor_facts *facts)
+{
+    struct arena arena = {0};
+    char **names;
+    ssize_t count = host->ops->list(host, "/dev", &arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        facts->nvidia_nodes += is_board_node(names[i]);
+    count = host->ops->list(host, "/sys/bus/pci/devices", &arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        if (is_nvidia_board(host, names[i]))
+            look_at_board(host, names[i], facts);
+    arena_free(&arena);
+    facts->has_nvidia_driver = exists(host, "/proc/driver/nvidia/version");
+    facts->has_nvml = host->ops->open_library(host, "libnvidia-ml.so.1") != NULL;
+}
+
+void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
+{
+    static const char clock[] = "/sys/devices/system/clocksource/clocksource0/";
+    char path[128];
+    *out_facts = (struct doctor_facts){0};
+    look_at_machine(host, out_facts);
+    look_for_container(host, out_facts);
+    look_at_events(host, out_facts);
+    look_at_zones(host, out_facts);
+    look_at_registers(host, out_facts);
+    look_for_nvidia(host, out_facts);
+    snprintf(path, sizeof path, "%scurrent_clocksource", clock);
+    read_text(host, path, out_facts->clocksource, sizeof out_facts->clocksource);
+    snprintf(path, sizeof path, "%savailable_clocksource", clock);
+    read_text(host, path, out_facts->clocksources, sizeof out_facts->clocksources);
+}

@@ -1,0 +1,393 @@
+/* tools/joule/devices.c - `joule devices`: every domain that can be measured here, and every source that cannot.
+ *
+ * Owns the table and the JSON of domains and sources. It opens a meter, waits for a few readings, and asks.
+ * Newcomers: a source without hardware is no error and stands below the table with its reason; a domain that exists
+ * and refuses stands in the table with its remedy.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <joule/joule.h>
+#include "commands.h"
+#include "joule/engine.h"
+#include "joule/report/json.h"
+#include "joule/report/table.h"
+#include "options.h"
+#include "page.h"
+
+#define SCHEMA      "joule-devices-1"
+#define WAIT_S      2.0       /* for slow sources */
+#define READINGS_NS 350000000 /* a few periods: power needs two readings */
+#define INDENT      "  "
+
+struct row {
+    joule_domain domain;
+    joule_quantity watts; /* of energy and power domains */
+    double gauge;         /* of the others */
+};
+
+struct source_row {
+    const char *name, *measurement, *remedy;
+    uint32_t tier;
+    joule_status state;
+    size_t domain_count;
+};
+
+struct listing {
+    struct arena arena; /* rows, and what printing needs */
+    struct row *rows;
+    size_t row_count;
+    struct source_row *sources;
+    size_t source_count;
+    joule_quantity total_watts;
+    const char *total_cover;
+    bool is_partial, colour;
+};
+
+/* --- gathering ---------------------------------------------------------------------------------------------- */
+
+static bool is_gauge(const joule_domain *domain)
+{
+    return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
+}
+
+static void gather_domains(struct listing *listing, joule_meter *meter)
+{
+    size_t count = joule_domain_count(meter);
+    listing->rows = arena_alloc(&listing->arena, count * sizeof *listing->rows);
+    for (size_t i = 0; i < count && listing->rows; i++) {
+        struct row row = {.domain.struct_size = sizeof row.domain, .watts = quantity_unknown(), .gauge = NAN};
+        if (joule_domain_get(meter, i, &row.domain) != JOULE_OK)
+            continue;
+        if (is_gauge(&row.domain))
+            joule_gauge(meter, row.domain.id, &row.gauge);
+        else
+            joule_power_watts(meter, row.domain.id, &row.watts);
+        listing->rows[listing->row_count++] = row;
+    }
+}
+
+/* A source that still looks for its hardware is PENDING; its own fields are not touched. */
+static struct source_row describe(struct lane *lane, const struct source *source)
+{
+    struct source_row row = {.name = source->ops->name,
+                             .measurement = source->ops->measurement,
+                             .tier = source->ops->tier,
+                             .state = JOULE_PENDING,
+                             .remedy = "it still looks for its hardware, or hangs"};
+    pthread_mutex_lock(&lane->lock);
+    if (lane->opened) {
+        row.state = source->state;
+        row.remedy = source->remedy;
+        row.domain_count = source->channel_count;
+    }
+    pthread_mutex_unlock(&lane->lock);
+    return row;
+}
+
+static void gather_sources(struct listing *listing, joule_meter *meter)
+{
+    size_t count = 0;
+    for (size_t l = 0; l < meter->lane_count; l++)
+        count += meter->lanes[l]->source_count;
+    listing->sources = arena_alloc(&listing->arena, count * sizeof *listing->sources);
+    for (size_t l = 0; l < meter->lane_count && listing->sources; l++)
+        for (size_t s = 0; s < meter->lanes[l]->source_count; s++)
+            listing->sources[listing->source_count++] =
+                describe(meter->lanes[l], meter->lanes[l]->sources[s]);
+}
+
+static void gather_total(struct listing *listing, joule_meter *meter)
+{
+    char name[512];
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
+    meter_cover_name(meter, &cover, name, sizeof name);
+    listing->is_partial = cover.is_partial;
+    listing->total_cover = arena_copy(&listing->arena, name, strlen(name));
+    joule_power_watts(meter, JOULE_TOTAL, &listing->total_watts);
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------- */
+
+static void format_now(const struct row *row, char *out, size_t size)
+{
+    *out = '\0';
+    if (!isnan(row->watts.value))
+        joule_format(row->watts.value, JOULE_DIMENSION_POWER, 3, out, size);
+    else if (isnan(row->gauge))
+        return;
+    else if (row->domain.reading == JOULE_READING_TEMPERATURE)
+        snprintf(out, size, "%.1f C", row->gauge);
+    else if (row->domain.reading == JOULE_READING_CLOCK)
+        snprintf(out, size, "%.0f MHz", row->gauge);
+    else
+        snprintf(out, size, "%.0f %%", 100 * row->gauge);
+}
+
+static void add_row(struct table *table, const struct row *row)
+{
+    const joule_domain *domain = &row->domain;
+    char cell[48];
+    table_cell(table, domain->name);
+    table_cell(table, domain->device);
+    table_cell(table,
+               is_gauge(domain) ? joule_reading_kind_name(domain->reading) : joule_scope_name(domain->scope));
+    table_cell(table, domain->source);
+    snprintf(cell, sizeof cell, "%u", domain->tier);
+    table_cell(table, cell);
+    table_cell(table, joule_status_name(domain->state));
+    format_now(row, cell, sizeof cell);
+    table_cell(table, cell);
+    *cell = '\0';
+    if (!isnan(domain->update_period_s))
+        joule_format(domain->update_period_s, JOULE_DIMENSION_TIME, 3, cell, sizeof cell);
+    table_cell(table, cell);
+    table_cell(table, domain->in_total ? "yes" : "");
+}
+
+static void add_total(const struct listing *listing, struct text *out)
+{
+    char watts[48];
+    joule_format(listing->total_watts.value, JOULE_DIMENSION_POWER, 3, watts, sizeof watts);
+    text_printf(out, "total now: %s", watts);
+    if (!isnan(listing->total_watts.value)) {
+        text_printf(out, " (%s), ", joule_class_name(listing->total_watts.cls));
+        text_add_cut(out, listing->total_cover ? listing->total_cover : "", 60);
+    }
+    text_add(out, listing->is_partial ? "; partial: a part of the machine cannot be read\n" : "\n");
+}
+
+static bool is_first_of_device(const struct listing *listing, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(listing->rows[k].domain.device, listing->rows[i].domain.device) == 0 &&
+            listing->rows[k].domain.model[0])
+            return false;
+    return listing->rows[i].domain.device[0] && listing->rows[i].domain.model[0];
+}
+
+static void add_models(const struct listing *listing, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < listing->row_count; i++) {
+        const joule_domain *domain = &listing->rows[i].domain;
+        if (!is_first_of_device(listing, i))
+            continue;
+        text_add(out, any ? INDENT : "\n" INDENT);
+        text_printf(out, "%-8s  ", domain->device);
+        text_add_cut(out, domain->model, PAGE_WIDTH - 12);
+        text_add(out, "\n");
+        any = true;
+    }
+}
+
+/* "name (state): what to do", wrapped. */
+static void add_note(struct text *out, const char *name, joule_status state, const char *remedy)
+{
+    size_t before = out->length;
+    text_add(out, INDENT);
+    text_add_printable(out, name);
+    text_printf(out, " (%s): ", joule_status_name(state));
+    text_add_wrapped(out, *remedy ? remedy : "no reason given", out->length - before, INDENT INDENT,
+                     PAGE_WIDTH);
+    text_add(out, "\n");
+}
+
+/* The same remedy for sixteen packages is said once. */
+static bool is_said_before(const struct listing *listing, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(listing->rows[k].domain.remedy, listing->rows[i].domain.remedy) == 0)
+            return true;
+    return false;
+}
+
+static void add_remedies(const struct listing *listing, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < listing->row_count; i++) {
+        const joule_domain *domain = &listing->rows[i].domain;
+        if (domain->state == JOULE_OK || !domain->remedy[0] || is_said_before(listing, i))
+            continue;
+        text_add(out, any ? "" : "\nto be read as well:\n");
+        add_note(out, domain->name, domain->state, domain->remedy);
+        any = true;
+    }
+}
+
+static void add_absent(const struct listing *listing, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < listing->source_count; i++) {
+        const struct source_row *source = &listing->sources[i];
+        if (source->state == JOULE_OK || source->domain_count)
+            continue;
+        text_add(out, any ? "" : "\nnot here:\n");
+        add_note(out, source->name, source->state, source->remedy);
+        any = true;
+    }
+}
+
+static void print_table(const void *context, struct text *out)
+{
+    static const char *const headings[] = {"domain", "device", "of",    "source",  "tier",
+                                           "state",  "now",    "every", "in total"};
+    const struct listing *listing = context;
+    struct arena arena = {0};
+    struct table table;
+    table_start(&table, &arena, "clllrlrrl", headings);
+    for (size_t i = 0; i < listing->row_count; i++)
+        add_row(&table, &listing->rows[i]);
+    add_total(listing, out);
+    text_add(out, listing->row_count ? "\n" : "");
+    table_print(&table, INDENT, PAGE_WIDTH, listing->colour, out);
+    add_models(listing, out);
+    add_remedies(listing, out);
+    add_absent(listing, out);
+    arena_free(&arena);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------- */
+
+static void add_power(struct json *json, joule_quantity watts)
+{
+    json_double(json, "power_watts", watts.value);
+    if (isnan(watts.value)) {
+        json_null(json, "interval_watts");
+        return;
+    }
+    json_open(json, "interval_watts", '[');
+    json_double(json, NULL, watts.low);
+    json_double(json, NULL, watts.high);
+    json_close(json, ']');
+}
+
+static void add_text(struct json *json, const char *key, const char *value)
+{
+    json_string(json, key, *value ? value : NULL);
+}
+
+static void add_domain(struct json *json, const struct row *row)
+{
+    const joule_domain *domain = &row->domain;
+    json_open(json, NULL, '{');
+    json_integer(json, "id", domain->id);
+    json_string(json, "name", domain->name);
+    add_text(json, "label", domain->label);
+    if (domain->parent >= 0)
+        json_integer(json, "parent", domain->parent);
+    else
+        json_null(json, "parent");
+    json_string(json, "scope", joule_scope_name(domain->scope));
+    json_string(json, "reading", joule_reading_kind_name(domain->reading));
+    add_text(json, "device", domain->device);
+    json_string(json, "source", domain->source);
+    json_string(json, "measurement", domain->measurement);
+    json_integer(json, "tier", domain->tier);
+    json_string(json, "state", joule_status_name(domain->state));
+    json_string(json, "class", joule_class_name(domain->cls));
+    json_bool(json, "in_total", domain->in_total);
+    json_double(json, "update_period_seconds", domain->update_period_s);
+    add_text(json, "vendor", domain->vendor);
+    add_text(json, "model", domain->model);
+    add_text(json, "uuid", domain->uuid);
+    add_text(json, "remedy", domain->remedy);
+    add_power(json, row->watts);
+    json_double(json, "temperature_celsius", domain->reading == JOULE_READING_TEMPERATURE ? row->gauge : NAN);
+    json_double(json, "clock_megahertz", domain->reading == JOULE_READING_CLOCK ? row->gauge : NAN);
+    json_double(json, "utilisation", domain->reading == JOULE_READING_UTILISATION ? row->gauge : NAN);
+    json_close(json, '}');
+}
+
+static void add_source(struct json *json, const struct source_row *source)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "name", source->name);
+    json_string(json, "measurement", source->measurement);
+    json_integer(json, "tier", source->tier);
+    json_string(json, "state", joule_status_name(source->state));
+    json_integer(json, "domain_count", (int64_t)source->domain_count);
+    add_text(json, "remedy", source->state == JOULE_OK ? "" : source->remedy);
+    json_close(json, '}');
+}
+
+static void print_json(const void *context, struct text *out)
+{
+    const struct listing *listing = context;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "joule_version", joule_version());
+    json_open(&json, "total", '{');
+    add_text(&json, "cover", listing->total_cover ? listing->total_cover : "");
+    json_bool(&json, "partial", listing->is_partial);
+    json_string(&json, "class", joule_class_name(listing->total_watts.cls));
+    add_power(&json, listing->total_watts);
+    json_close(&json, '}');
+    json_open(&json, "domains", '[');
+    for (size_t i = 0; i < listing->row_count; i++)
+        add_domain(&json, &listing->rows[i]);
+    json_close(&json, ']');
+    json_open(&json, "sources", '[');
+    for (size_t i = 0; i < listing->source_count; i++)
+        add_source(&json, &listing->sources[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}
+
+/* --- the subcommand ----------------------------------------------------------------------------------------- */
+
+static int list(const joule_options *options, bool as_json)
+{
+    joule_meter *meter;
+    joule_error error;
+    if (joule_open(options, &meter, &error) != JOULE_OK) {
+        complain("devices", "%s", error.message);
+        return EXIT_OWN_FAILURE;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
+    struct listing listing = {.colour = page_has_colour(), .total_watts = quantity_unknown()};
+    gather_domains(&listing, meter);
+    gather_sources(&listing, meter);
+    gather_total(&listing, meter);
+    int status = page_print("devices", as_json ? print_json : print_table, &listing);
+    arena_free(&listing.arena);
+    joule_close(meter);
+    return status;
+}
+
+int devices_main(int argc, char **argv)
+{
+    bool as_json = false;
+    joule_options options = {.struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .wait_s = WAIT_S};
+    const struct option table[] = {{.name = "json",
+                                    .kind = OPTION_FLAG,
+                                    .value = &as_json,
+                                    .help = "one JSON object instead of a table"},
+                                   {.name = "root",
+                                    .kind = OPTION_TEXT,
+                                    .value = &options.root,
+                                    .argument = "DIR",
+                                    .help = "look at the recorded machine below DIR"},
+                                   {.name = "sources",
+                                    .kind = OPTION_TEXT,
+                                    .value = &options.sources,
+                                    .argument = "LIST",
+                                    .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+                                   {0}};
+    const struct command_text text = {
+        .usage = "joule devices [--json] [--root DIR] [--sources LIST]",
+        .summary = "Lists what can be measured on this machine, how, and what to do about the rest.",
+        .notes = "Tiers: 1 modelled, 2 counters and sensors of CPU and board, 3 accelerators.\n"};
+    int first = options_read(table, &text, argc, argv);
+    if (first <= OPTIONS_HELP)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (first < argc) {
+        complain("devices", "unexpected '%s'; see joule devices --help", argv[first]);
+        return EXIT_USAGE;
+    }
+    return list(&options, as_json);
+}

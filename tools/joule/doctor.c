@@ -1,0 +1,160 @@
+/* tools/joule/doctor.c - `joule doctor`: what would make the figures of this machine better, as commands to type.
+ *
+ * Owns the words around the findings of joule/doctor.h and their JSON. Newcomers: it changes nothing, and its exit
+ * code is 0 whatever it finds; --json tells a program whether all is fine.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <joule/joule.h>
+#include "commands.h"
+#include "joule/doctor.h"
+#include "joule/report/json.h"
+#include "joule/report/table.h"
+#include "options.h"
+#include "page.h"
+
+#define SCHEMA      "joule-doctor-1"
+#define WAIT_S      2.0
+#define READINGS_NS 350000000
+#define INDENT      "  "
+#define BOLD        "\033[1m"
+#define PLAIN       "\033[0m"
+
+struct visit {
+    struct diagnosis diagnosis;
+    bool colour;
+};
+
+static size_t count_of(const struct visit *visit, enum finding_severity severity)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < visit->diagnosis.count; i++)
+        count += visit->diagnosis.findings[i].severity == severity;
+    return count;
+}
+
+static bool is_fine(const struct visit *visit)
+{
+    return count_of(visit, FINDING_ADVICE) == 0 && count_of(visit, FINDING_LIMIT) == 0;
+}
+
+/* --- for people --------------------------------------------------------------------------------------------- */
+
+static void add_finding(const struct visit *visit, const struct finding *finding, struct text *out)
+{
+    text_add(out, INDENT "- ");
+    text_add_wrapped(out, finding->what, strlen(INDENT "- "), INDENT INDENT, PAGE_WIDTH);
+    text_add(out, "\n");
+    if (*finding->why) {
+        text_add(out, INDENT INDENT);
+        text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, PAGE_WIDTH);
+        text_add(out, "\n");
+    }
+    if (finding->command) /* never broken: it is there to be copied */
+        text_printf(out, INDENT INDENT INDENT "%s%s%s\n", visit->colour ? BOLD : "", finding->command,
+                    visit->colour ? PLAIN : "");
+}
+
+static void add_all(const struct visit *visit, enum finding_severity severity, const char *title,
+                    struct text *out)
+{
+    if (count_of(visit, severity) == 0)
+        return;
+    text_printf(out, "\n%s\n", title);
+    for (size_t i = 0; i < visit->diagnosis.count; i++)
+        if (visit->diagnosis.findings[i].severity == severity)
+            add_finding(visit, &visit->diagnosis.findings[i], out);
+}
+
+static void print_words(const void *context, struct text *out)
+{
+    const struct visit *visit = context;
+    bool is_measured = visit->diagnosis.cpu_class == JOULE_CLASS_MEASURED ||
+                       visit->diagnosis.cpu_class == JOULE_CLASS_DERIVED;
+    text_add(out, visit->colour ? BOLD : "");
+    if (is_fine(visit))
+        text_add(out, "Everything is fine.");
+    else if (is_measured)
+        text_add(out, "The energy of the CPU is measured; some figures could be better.");
+    else
+        text_add(out, "The energy of the CPU cannot be measured here now; it is modelled.");
+    text_add(out, visit->colour ? PLAIN "\n" : "\n");
+    add_all(visit, FINDING_ADVICE, "To do:", out);
+    add_all(visit, FINDING_LIMIT, "Nothing to type for:", out);
+    add_all(visit, FINDING_FACT, "Good to know:", out);
+}
+
+/* --- for programs ------------------------------------------------------------------------------------------- */
+
+static void print_json(const void *context, struct text *out)
+{
+    const struct visit *visit = context;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "joule_version", joule_version());
+    json_bool(&json, "fine", is_fine(visit));
+    json_string(&json, "cpu_class", joule_class_name(visit->diagnosis.cpu_class));
+    json_open(&json, "findings", '[');
+    for (size_t i = 0; i < visit->diagnosis.count; i++) {
+        const struct finding *finding = &visit->diagnosis.findings[i];
+        json_open(&json, NULL, '{');
+        json_string(&json, "id", finding->id);
+        json_string(&json, "severity", finding_severity_name(finding->severity));
+        json_string(&json, "what", finding->what);
+        json_string(&json, "why", *finding->why ? finding->why : NULL);
+        json_string(&json, "command", finding->command);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}
+
+/* --- the subcommand ----------------------------------------------------------------------------------------- */
+
+static int examine(const joule_options *options, bool as_json)
+{
+    joule_meter *meter;
+    joule_error error;
+    if (joule_open(options, &meter, &error) != JOULE_OK) {
+        complain("doctor", "%s", error.message);
+        return EXIT_OWN_FAILURE;
+    }
+    struct visit visit = {.colour = page_has_colour()};
+    nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
+    doctor_examine(meter->host, meter, options->root ? NAN : doctor_time_clock(), &visit.diagnosis);
+    int status = page_print("doctor", as_json ? print_json : print_words, &visit);
+    diagnosis_free(&visit.diagnosis);
+    joule_close(meter);
+    return status;
+}
+
+int doctor_main(int argc, char **argv)
+{
+    bool as_json = false;
+    joule_options options = {.struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .wait_s = WAIT_S};
+    const struct option table[] = {
+        {.name = "json", .kind = OPTION_FLAG, .value = &as_json, .help = "one JSON object instead of words"},
+        {.name = "root",
+         .kind = OPTION_TEXT,
+         .value = &options.root,
+         .argument = "DIR",
+         .help = "examine the recorded machine below DIR"},
+        {0}};
+    const struct command_text text = {
+        .usage = "joule doctor [--json] [--root DIR]",
+        .summary =
+            "Says what would make the figures of this machine better, as commands to type. Changes nothing.",
+    };
+    int first = options_read(table, &text, argc, argv);
+    if (first <= OPTIONS_HELP)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (first < argc) {
+        complain("doctor", "unexpected '%s'; see joule doctor --help", argv[first]);
+        return EXIT_USAGE;
+    }
+    return examine(&options, as_json);
+}
