@@ -226,6 +226,7 @@ bool lane_add(struct lane *lane, const struct source_ops *ops)
         return false;
     source->ops = ops;
     source->host = lane->host;
+    source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
     lane->sources[lane->source_count++] = source;
     return true;
 }
@@ -264,25 +265,47 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     }
 }
 
-/* After a vendor's call that may have taken minutes the meter may be gone: it is not touched once `stop` is set. */
-static bool is_stopping(struct lane *lane)
+/* After a vendor's call that may have taken minutes the meter may be gone: it is touched only between these two. False:
+ * no longer allowed. */
+static bool enter_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
-    bool stop = lane->stop;
+    lane->in_meter = !lane->stop;
+    bool entered = lane->in_meter;
     pthread_mutex_unlock(&lane->lock);
-    return stop;
+    return entered;
 }
 
-void lane_open_sources(struct lane *lane)
+static void leave_meter(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    lane->in_meter = false;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* False: it is time to stop. */
+static bool open_all(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++) {
         struct source *source = lane->sources[i];
         source->state = source->ops->open(source);
-        if (is_stopping(lane))
-            return;
         keep_counters_alive(lane, source);
+        if (!enter_meter(lane))
+            return false;
         meter_publish(lane->meter, lane, source);
+        leave_meter(lane);
     }
+    return true;
+}
+
+void lane_open_sources(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->reading); /* a half open source must not be read */
+    bool goes_on = open_all(lane);
+    pthread_mutex_unlock(&lane->reading);
+    if (!goes_on)
+        return;
     lane_read(lane);
     pthread_mutex_lock(&lane->lock);
     lane->opened = true;
@@ -321,9 +344,10 @@ static void *lane_main(void *argument)
     int64_t deadline_ns = monotonic_ns() + lane->period_ns;
     while (!sleep_until(lane, deadline_ns)) {
         lane_read(lane);
-        if (is_stopping(lane))
+        if (!enter_meter(lane))
             break;
         meter_after_read(lane->meter, lane);
+        leave_meter(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = monotonic_ns();
         if (now_ns > deadline_ns) { /* skip what is lost instead of hurrying after it */
@@ -358,13 +382,15 @@ bool lane_start(struct lane *lane)
     return lane->has_thread;
 }
 
-/* Waits for *flag, guarded by the lane's lock. */
+/* Waits for *flag, guarded by the lane's lock, until deadline_ns; longer only for what the thread does in the meter. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
     struct timespec deadline = timespec_of(deadline_ns);
     pthread_mutex_lock(&lane->lock);
     while (!*flag && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
         ;
+    while (lane->stop && lane->in_meter)
+        pthread_cond_wait(&lane->wake, &lane->lock);
     bool done = *flag;
     pthread_mutex_unlock(&lane->lock);
     return done;

@@ -21,13 +21,14 @@ struct lane {
     struct joule_host *host;
     struct source *sources[LANE_MAX_SOURCES];
     size_t source_count;
-    int64_t period_ns;
+    _Atomic int64_t period_ns;
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;    /* channels, and the fields below */
-    pthread_cond_t wake;     /* stop, or opened */
-    pthread_mutex_t reading; /* one reader of the hardware at a time */
+    pthread_cond_t wake;     /* one of those changed */
+    pthread_mutex_t reading; /* one opener or reader of the hardware at a time; taken before any other lock */
     bool stop, opened, finished;
+    bool in_meter; /* the thread works on the meter, which waits for that however long it takes to close */
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
     _Atomic int64_t read_ns; /* end of the last round of readings */
@@ -40,14 +41,14 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
 bool lane_add(struct lane *lane, const struct source_ops *ops);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);
-/* One round of readings. */
+/* One round of readings; waits while the sources are being opened. */
 void lane_read(struct lane *lane);
 /* Starts the thread, which opens and then reads. False: no thread. */
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
-/* Asks the thread to stop and waits for it until deadline_ns. False: it hangs; it keeps its lane, frees it when it
- * returns, and still uses the host until then. Drops the caller's reference. */
+/* Asks the thread to stop and waits for it until deadline_ns. False: it hangs in a source; it keeps its lane, frees it
+ * when it returns, and still uses the host until then, but never the meter. Drops the caller's reference. */
 bool lane_stop(struct lane *lane, int64_t deadline_ns);
 
 #endif
