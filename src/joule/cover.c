@@ -235,16 +235,24 @@ struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns,
     return meter_cover_window(meter, &cover, begin_ns, end_ns);
 }
 
+static bool has_risen(const struct meter_channel *mc)
+{
+    pthread_mutex_lock(&mc->lane->lock);
+    bool moved = mc->channel->moved;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return moved;
+}
+
 /* The best-ranked view of channel i's zone that has risen is channel i itself. */
 static bool is_best_part(joule_meter *meter, size_t i, size_t count)
 {
     const struct channel *ch = meter->channels[i].channel;
-    if (!ch->moved || ch->mode == CHANNEL_GAUGE)
+    if (ch->mode == CHANNEL_GAUGE || !has_risen(&meter->channels[i]))
         return false;
     for (size_t k = 0; k < count; k++) {
         const struct channel *other = meter->channels[k].channel;
-        if (k != i && other->moved && strcmp(other->zone, ch->zone) == 0 &&
-            (other->rank < ch->rank || (other->rank == ch->rank && k < i)))
+        if (k != i && strcmp(other->zone, ch->zone) == 0 &&
+            (other->rank < ch->rank || (other->rank == ch->rank && k < i)) && has_risen(&meter->channels[k]))
             return false;
     }
     return true;

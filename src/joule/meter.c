@@ -254,6 +254,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     pthread_mutex_unlock(&meter->lock);
 }
 
+/* Under the lane's lock: an integrator learns its period. */
 static struct curve_traits traits_of(const struct channel *ch)
 {
     return (struct curve_traits){
@@ -268,8 +269,8 @@ static struct curve_traits traits_of(const struct channel *ch)
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
     const struct meter_channel *mc = &meter->channels[domain];
-    struct curve_traits traits = traits_of(mc->channel);
     pthread_mutex_lock(&mc->lane->lock);
+    struct curve_traits traits = traits_of(mc->channel);
     struct window w = curve_window(&mc->channel->curve, &traits, begin_ns, end_ns);
     pthread_mutex_unlock(&mc->lane->lock);
     return w;
@@ -456,8 +457,8 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
 {
     const struct meter_channel *mc = &meter->channels[id];
-    struct curve_traits traits = traits_of(mc->channel);
     pthread_mutex_lock(&mc->lane->lock);
+    struct curve_traits traits = traits_of(mc->channel);
     struct estimate watts = curve_power(&mc->channel->curve, &traits, POWER_SPAN_S);
     int64_t read_ns = mc->channel->read_ns;
     pthread_mutex_unlock(&mc->lane->lock);
