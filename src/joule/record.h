@@ -8,7 +8,7 @@
 #ifndef JOULE_RECORD_H
 #define JOULE_RECORD_H
 
-#include "joule/engine.h"
+#include "joule/report/report.h"
 
 struct recorder;
 
@@ -22,6 +22,8 @@ void recorder_take(struct recorder *recorder);
 /* A finished region. */
 void recorder_region(struct recorder *recorder, uint64_t begin_ns, uint64_t end_ns, const char *name,
                      uint32_t thread, uint32_t flags);
+/* What a finished report knows beside the meter: regions by name, the command, its share, idle, labels, budget. */
+void recorder_report(struct recorder *recorder, const struct report *report);
 /* Writes the rest and a last block that says that the file is whole. Frees. */
 joule_status recorder_close(struct recorder *recorder, joule_error *out_error);
 
@@ -42,6 +44,7 @@ struct record {
     size_t region_count;
     char (*names)[48];
     size_t name_count;
+    struct report found; /* what recorder_report kept; report_init where the writer did not get that far */
 };
 
 /* Reads a file. FAILED with a message: not a record, a later version, or damaged before the first block ends. Anything
@@ -50,6 +53,8 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
 /* The same from memory, for tests and fuzzing. */
 joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error);
+/* The report of the whole record, as it was at its end or, where it was cut off, as far as it goes. */
+joule_status record_report(struct record *record, struct report *out_report);
 void record_free(struct record *record);
 
 #endif

@@ -22,9 +22,11 @@ enum record_block {
     RECORD_CHANNEL = 2, /* one description: see record-format.md */
     RECORD_POINTS =
         3, /* u32 channel, u32 count, then i64 time, f64 joules, covered s, variance, time sd each */
-    RECORD_GAUGE = 4,  /* u32 channel, i64 time, f64 value, repeated */
-    RECORD_REGION = 5, /* u64 begin, u64 end, u32 thread, u32 flags, text name, repeated */
-    RECORD_END = 6,    /* i64 end monotonic */
+    RECORD_GAUGE = 4,   /* u32 channel, i64 time, f64 value, repeated */
+    RECORD_REGION = 5,  /* u64 begin, u64 end, u32 thread, u32 flags, text name, repeated */
+    RECORD_END = 6,     /* i64 end monotonic */
+    RECORD_TAGS = 7,    /* the table of regions by name; the last one counts */
+    RECORD_COMMAND = 8, /* what is known of the command beside its energy */
 };
 
 /* CRC-32 as in IEEE 802.3 (reflected 0xEDB88320). */

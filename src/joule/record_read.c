@@ -311,6 +311,104 @@ static void read_regions(struct reader *in, struct record *record)
     }
 }
 
+/* Three numbers in order, or all unknown. */
+static joule_quantity get_quantity(struct reader *in)
+{
+    joule_quantity q = {.value = get_double(in), .low = get_double(in), .high = get_double(in)};
+    q.cls = get_choice(in, JOULE_CLASS_ASSUMED);
+    return q.low <= q.value && q.value <= q.high && isfinite(q.low) && isfinite(q.high) ? q
+                                                                                        : quantity_unknown();
+}
+
+static const char *get_kept_text(struct reader *in, struct arena *arena)
+{
+    char text[1001];
+    get_text(in, text, sizeof text);
+    const char *kept = in->bad ? NULL : arena_copy(arena, text, strlen(text));
+    in->bad = in->bad || !kept;
+    return kept ? kept : "";
+}
+
+static void read_tag(struct reader *in, struct arena *arena, struct tag_row *row)
+{
+    *row = (struct tag_row){.name = get_kept_text(in, arena)};
+    row->flags = get_u32(in);
+    row->unsynchronised = get_u32(in) != 0;
+    row->result.struct_size = sizeof row->result;
+    row->result.is_final = 1;
+    row->result.count = get_number(in, 8);
+    row->result.duration_s = get_amount(in);
+    row->result.coverage = fmin(1, get_amount(in));
+    row->budget_joules = get_double(in);
+    row->result.window = get_quantity(in);
+    row->result.attributed = get_quantity(in);
+    row->result.self = get_quantity(in);
+    row->result.cpu = get_quantity(in);
+    row->result.gpu = get_quantity(in);
+}
+
+#define MAX_TAGS 4096
+
+static void read_tags(struct reader *in, struct record *record)
+{
+    struct report *found = &record->found;
+    struct tag_row *rows = arena_alloc(&found->arena, MAX_TAGS / 16 * sizeof *rows);
+    size_t size = MAX_TAGS / 16, count = 0;
+    uint64_t folded = get_number(in, 8);
+    in->bad = in->bad || !rows;
+    while (in->at < in->length && !in->bad && count < size) {
+        read_tag(in, &found->arena, &rows[count]);
+        count += !in->bad;
+    }
+    if (in->bad)
+        return;
+    found->functions = rows;
+    found->function_count = count;
+    found->folded_regions = folded;
+}
+
+static void read_labels(struct reader *in, struct report *found)
+{
+    uint32_t count = get_choice(in, 1000);
+    struct report_label *labels = arena_alloc(&found->arena, (count + 1) * sizeof *labels);
+    in->bad = in->bad || !labels;
+    for (uint32_t i = 0; i < count && !in->bad; i++) {
+        labels[i].key = get_kept_text(in, &found->arena);
+        labels[i].value = get_kept_text(in, &found->arena);
+    }
+    if (in->bad)
+        return;
+    found->labels = labels;
+    found->label_count = count;
+}
+
+static void read_command(struct reader *in, struct record *record)
+{
+    struct report *found = &record->found;
+    found->share.method = get_choice(in, ATTRIBUTE_WAIT4);
+    found->share.command_cpu_s = get_double(in);
+    found->share.machine_busy_cpu_s = get_double(in);
+    found->share.machine_cpu_s = get_double(in);
+    found->share.share = get_double(in);
+    found->command_joules = get_quantity(in);
+    found->idle_watts = get_quantity(in);
+    const char *date = get_kept_text(in, &found->arena);
+    found->idle_date = *date ? date : NULL;
+    found->net_joules = get_quantity(in);
+    found->has_exit_status = get_u32(in) != 0;
+    found->exit_status = (int)get_u32(in);
+    found->signal = (int)get_u32(in);
+    found->budget_joules = get_double(in);
+    found->budget_status = get_choice(in, JOULE_BUDGET_BELOW_RESOLUTION);
+    found->budget_probability = get_double(in);
+    found->overshoot_bound_joules = get_double(in);
+    found->overhead_cpu_s = get_double(in);
+    found->overhead_share = get_double(in);
+    found->ticks = get_number(in, 8);
+    found->overruns = get_number(in, 8);
+    read_labels(in, found);
+}
+
 static void read_block(uint32_t type, struct reader *in, struct record *record)
 {
     switch (type) {
@@ -328,6 +426,12 @@ static void read_block(uint32_t type, struct reader *in, struct record *record)
         break;
     case RECORD_REGION:
         read_regions(in, record);
+        break;
+    case RECORD_TAGS:
+        read_tags(in, record);
+        break;
+    case RECORD_COMMAND:
+        read_command(in, record);
         break;
     case RECORD_END:
         note_time(record, get_i64(in));
@@ -380,6 +484,7 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
 {
     struct reader file = {bytes, length, 0, false}, payload;
     *out_record = (struct record){0};
+    report_init(&out_record->found, "");
     joule_status status = read_header(&file, out_error);
     if (status != JOULE_OK)
         return status;
@@ -441,9 +546,35 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
     return status;
 }
 
+joule_status record_report(struct record *record, struct report *out_report)
+{
+    struct report *found = &record->found;
+    joule_status status =
+        report_collect(out_report, record->meter, record->program, record->begin_ns, record->end_ns);
+    if (status != JOULE_OK)
+        return status;
+    struct report fresh = *out_report;
+    *out_report = *found; /* strings stay in the record's arena; those of the meter come from the fresh one */
+    out_report->arena = fresh.arena;
+    out_report->program = fresh.program;
+    out_report->begin_realtime_ns = fresh.begin_realtime_ns;
+    out_report->duration_s = fresh.duration_s;
+    out_report->total_joules = fresh.total_joules;
+    memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
+    out_report->cover = fresh.cover;
+    out_report->is_partial = fresh.is_partial;
+    out_report->coverage = fresh.coverage;
+    out_report->mean_watts = fresh.mean_watts;
+    out_report->devices = fresh.devices;
+    out_report->device_count = fresh.device_count;
+    out_report->first_advice = NULL;
+    return JOULE_OK;
+}
+
 void record_free(struct record *record)
 {
     joule_close(record->meter);
+    report_free(&record->found);
     free(record->regions);
     free(record->names);
     *record = (struct record){0};

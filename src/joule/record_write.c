@@ -170,6 +170,74 @@ static void put_channel(struct recorder *r, uint32_t id, const struct channel *c
     end_block(r);
 }
 
+static void put_quantity(struct recorder *r, joule_quantity q)
+{
+    put_double(r, q.value);
+    put_double(r, q.low);
+    put_double(r, q.high);
+    put_u32(r, q.cls);
+}
+
+static void put_tag(struct recorder *r, const struct tag_row *row)
+{
+    put_text(r, row->name);
+    put_u32(r, row->flags);
+    put_u32(r, row->unsynchronised);
+    put_u64(r, row->result.count);
+    put_double(r, row->result.duration_s);
+    put_double(r, row->result.coverage);
+    put_double(r, row->budget_joules);
+    put_quantity(r, row->result.window);
+    put_quantity(r, row->result.attributed);
+    put_quantity(r, row->result.self);
+    put_quantity(r, row->result.cpu);
+    put_quantity(r, row->result.gpu);
+}
+
+#define TAG_BYTES 400 /* more than one row takes */
+
+static void put_tags(struct recorder *r, const struct report *report)
+{
+    flush(r);
+    begin_block(r, RECORD_TAGS);
+    put_u64(r, report->folded_regions);
+    for (size_t i = 0; i < report->function_count && r->length + TAG_BYTES < BUFFER_BYTES; i++)
+        put_tag(r, &report->functions[i]);
+    end_block(r);
+    flush(r);
+}
+
+static void put_command(struct recorder *r, const struct report *report)
+{
+    begin_block(r, RECORD_COMMAND);
+    put_u32(r, report->share.method);
+    put_double(r, report->share.command_cpu_s);
+    put_double(r, report->share.machine_busy_cpu_s);
+    put_double(r, report->share.machine_cpu_s);
+    put_double(r, report->share.share);
+    put_quantity(r, report->command_joules);
+    put_quantity(r, report->idle_watts);
+    put_text(r, report->idle_date ? report->idle_date : "");
+    put_quantity(r, report->net_joules);
+    put_u32(r, report->has_exit_status);
+    put_u32(r, (uint32_t)report->exit_status);
+    put_u32(r, (uint32_t)report->signal);
+    put_double(r, report->budget_joules);
+    put_u32(r, report->budget_status);
+    put_double(r, report->budget_probability);
+    put_double(r, report->overshoot_bound_joules);
+    put_double(r, report->overhead_cpu_s);
+    put_double(r, report->overhead_share);
+    put_u64(r, report->ticks);
+    put_u64(r, report->overruns);
+    put_u32(r, (uint32_t)report->label_count);
+    for (size_t i = 0; i < report->label_count; i++) {
+        put_text(r, report->labels[i].key);
+        put_text(r, report->labels[i].value);
+    }
+    end_block(r);
+}
+
 static void describe_new_channels(struct recorder *r)
 {
     size_t count = atomic_load_explicit(&r->meter->channel_count, memory_order_acquire);
@@ -275,6 +343,14 @@ void recorder_region(struct recorder *r, uint64_t begin_ns, uint64_t end_ns, con
     put_u32(r, flags);
     put_text(r, name);
     end_block(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void recorder_report(struct recorder *r, const struct report *report)
+{
+    pthread_mutex_lock(&r->lock);
+    put_tags(r, report);
+    put_command(r, report);
     pthread_mutex_unlock(&r->lock);
 }
 

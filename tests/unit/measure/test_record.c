@@ -40,6 +40,30 @@ static joule_meter *make_meter(struct joule_host **out_host)
     return meter;
 }
 
+static void write_findings(struct recorder *recorder)
+{
+    struct report report;
+    report_init(&report, "sleep 5");
+    struct tag_row row = {.name = "odd",
+                          .budget_joules = NAN,
+                          .result = {.count = 3,
+                                     .duration_s = 1.5,
+                                     .coverage = 1,
+                                     .attributed = {75, 74, 76, JOULE_CLASS_DERIVED, 0}}};
+    struct report_label label = {"branch", "main"};
+    report.functions = &row;
+    report.function_count = 1;
+    report.labels = &label;
+    report.label_count = 1;
+    report.share.method = ATTRIBUTE_CGROUP;
+    report.share.share = 0.5;
+    report.has_exit_status = true;
+    report.exit_status = 3;
+    recorder_report(recorder, &report);
+    report.functions = NULL;
+    report_free(&report);
+}
+
 static void write_record(void)
 {
     struct joule_host *host;
@@ -53,6 +77,7 @@ static void write_record(void)
             recorder_region(recorder, 1000000000u + (uint64_t)(i - 5) * 100000000u,
                             1000000000u + (uint64_t)i * 100000000u, i % 20 ? "odd" : "even", 7, 0);
     }
+    write_findings(recorder);
     assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
     joule_close(meter);
 }
@@ -89,6 +114,27 @@ static void test_round_trip(void **state)
     assert_int_equal(record.region_count, 5);
     assert_int_equal(record.name_count, 2);
     assert_string_equal(record.names[record.regions[1].name], "even");
+    record_free(&record);
+}
+
+static void test_the_report_comes_back(void **state)
+{
+    (void)state;
+    struct record record;
+    struct report report;
+    assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+    assert_int_equal(record_report(&record, &report), JOULE_OK);
+    assert_true(fabs(report.total_joules.value - 250) < 0.1);
+    assert_string_equal(report.cover, "package-0");
+    assert_int_equal(report.function_count, 1);
+    assert_string_equal(report.functions[0].name, "odd");
+    assert_true(report.functions[0].result.attributed.value == 75);
+    assert_true(isnan(report.functions[0].budget_joules));
+    assert_int_equal(report.label_count, 1);
+    assert_string_equal(report.labels[0].value, "main");
+    assert_int_equal(report.share.method, ATTRIBUTE_CGROUP);
+    assert_int_equal(report.exit_status, 3);
+    arena_free(&report.arena);
     record_free(&record);
 }
 
@@ -174,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_the_report_comes_back),
         cmocka_unit_test(test_cut_anywhere_keeps_what_came_before),
         cmocka_unit_test(test_a_flipped_bit_is_noticed),
         cmocka_unit_test(test_noise_is_refused),

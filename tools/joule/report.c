@@ -1,0 +1,98 @@
+/* tools/joule/report.c - `joule report FILE`: the findings of a record, printed again in any form.
+ *
+ * Owns nothing but options and printing; the record room reads the file.
+ * Newcomers: a record that was cut off is reported as far as it goes, with a warning, and exit status 0.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "commands.h"
+#include "joule/record.h"
+#include "options.h"
+#include "output.h"
+
+static const struct command_text text = {
+    .usage = "joule report [OPTIONS] FILE",
+    .summary = "Prints what `joule record` kept in FILE.",
+    .notes = "Exit status: 0; 1 FILE cannot be read as a record; 2 wrong usage.\n",
+};
+
+typedef void (*printer_fn)(const struct report *report, struct text *out);
+
+/* Prints into memory of the needed size, then into the file. */
+static bool print_to(const char *path, const struct report *report, printer_fn print, const char *end)
+{
+    struct text out;
+    text_init(&out, NULL, 0);
+    print(report, &out);
+    size_t size = out.length + strlen(end) + 1;
+    char *bytes = malloc(size);
+    joule_error error = {.message = "no memory"};
+    if (!bytes) {
+        complain("report", "%s", error.message);
+        return false;
+    }
+    text_init(&out, bytes, size);
+    print(report, &out);
+    text_add(&out, end);
+    joule_status status = output_write(path, bytes, out.length, &error);
+    free(bytes);
+    if (status != JOULE_OK)
+        complain("report", "%s", error.message);
+    return status == JOULE_OK;
+}
+
+static void print_text(const struct report *report, struct text *out)
+{
+    report_text(report, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), out);
+}
+
+static int print_record(struct record *record, const char *path, const char *json, const char *csv)
+{
+    struct report report;
+    if (!record->is_whole)
+        complain("report", "%s was cut off: %llu bytes after its last whole block are left out", path,
+                 (unsigned long long)record->lost_bytes);
+    if (record_report(record, &report) != JOULE_OK) {
+        complain("report", "no memory for the report of %s", path);
+        return 1;
+    }
+    bool good = true;
+    if (json)
+        good = print_to(json, &report, report_json, "\n") && good;
+    if (csv)
+        good = print_to(csv, &report, report_csv, "") && good;
+    if (!json && !csv)
+        good = print_to("-", &report, print_text, "");
+    arena_free(&report.arena);
+    return good ? 0 : 1;
+}
+
+int report_main(int argc, char **argv)
+{
+    const char *json = NULL, *csv = NULL;
+    const struct option table[] = {
+        {"json", 0, OPTION_TEXT, &json, "FILE",
+         "write the report as one line of JSON ('-': standard output)"},
+        {"csv", 0, OPTION_TEXT, &csv, "FILE", "write it as a table ('-': standard output)"},
+        {0},
+    };
+    int first = options_read(table, &text, argc, argv);
+    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (argc - first != 1) {
+        complain("report", "one FILE is needed; usage: %s", text.usage);
+        return EXIT_USAGE;
+    }
+    struct record record;
+    joule_error error = {0};
+    if (record_read(argv[first], &record, &error) != JOULE_OK) {
+        complain("report", "%s: %s", argv[first], error.message);
+        record_free(&record);
+        return 1;
+    }
+    int code = print_record(&record, argv[first], json, csv);
+    record_free(&record);
+    return code;
+}
