@@ -194,6 +194,17 @@ static struct edge edge_between(const struct curve *curve, size_t i, int64_t tim
     return e;
 }
 
+/* How long after a counter's last tick power may be thought to go on. The next tick comes when the sensor looks again
+ * and a whole unit has been used. One that fails to come three times over, and for longer than the last one took, shows a
+ * counter that stands still. */
+static double patience_s(const struct curve *curve, const struct curve_traits *traits, double watts)
+{
+    if (traits->unit_joules <= 0)
+        return INFINITY; /* sampled power: equal readings are news */
+    const struct curve_point *last = &curve->points[curve->count - 1];
+    return fmax(3 * (traits->tick_s + traits->unit_joules / watts), seconds(last[-1].time_ns, last->time_ns));
+}
+
 /* Past the last tick: power goes on as it was, as far as the sensor was read, and a tick's length at most. */
 static struct edge edge_after(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
 {
@@ -205,7 +216,8 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     int64_t reach_ns = curve->read_ns + (int64_t)(traits->tick_s * 1e9);
     if (isnan(watts) || reach_ns <= p->time_ns)
         return e;
-    double beyond_s = seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns);
+    double beyond_s =
+        fmin(seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns), patience_s(curve, traits, watts));
     e.joules += watts * beyond_s;
     e.covered_s += beyond_s;
     e.variance += squared(texture_at(curve, last - 1).scatter_watts * beyond_s);

@@ -51,8 +51,8 @@ void curve_free(struct curve *curve);
 /* Adds a point not earlier than the last one. False when memory is used up; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
 /* Energy between two times. Edges between points are interpolated, at a cost in variance. An end after the last point
- * is reached at the last power, but no further than the last reading and one tick past it; a begin before the first
- * point is not covered. */
+ * is reached at the last power, but no further than the last reading and one tick past it, and not beyond the time in
+ * which a counter that works would have ticked; a begin before the first point is not covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
 /* Mean power in watts over the last points that span at least span_s; unknown with fewer than two points. */

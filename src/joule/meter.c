@@ -373,6 +373,11 @@ static bool is_stale(joule_meter *meter, const struct lane *lane, int64_t read_n
     return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
 }
 
+static bool stands_still(const struct channel *ch)
+{
+    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, FROZEN_S);
+}
+
 joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
 {
     meter = meter_or_default(meter);
@@ -385,8 +390,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     pthread_mutex_lock(&mc->lane->lock);
     *out_domain = mc->channel->info;
     int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen =
-        mc->channel->mode == CHANNEL_COUNTER && counter_is_frozen(&mc->channel->counter, FROZEN_S);
+    bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
     out_domain->struct_size = sizeof *out_domain;
     out_domain->parent = parent_of(meter, mc->channel);
@@ -461,8 +465,9 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_s
     struct curve_traits traits = traits_of(mc->channel);
     struct estimate watts = curve_power(&mc->channel->curve, &traits, POWER_SPAN_S);
     int64_t read_ns = mc->channel->read_ns;
+    bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    *out_stale = *out_stale || is_stale(meter, mc->lane, read_ns);
+    *out_stale = *out_stale || is_frozen || is_stale(meter, mc->lane, read_ns);
     return watts;
 }
 
