@@ -88,8 +88,67 @@ const struct channel *machine_channel(joule_meter *meter, const char *name)
     return NULL;
 }
 
+int32_t machine_domain(joule_meter *meter, const char *name)
+{
+    const struct channel *ch = machine_channel(meter, name);
+    if (!ch)
+        fail_msg("no domain is called %s", name);
+    return ch->info.id;
+}
+
 double machine_mean_watts(joule_meter *meter, int32_t domain)
 {
     struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
     return w.joules.value / w.covered_s;
+}
+
+/* --- parts of a scripted machine ------------------------------------------------------------------------------ */
+
+static void put_text(struct joule_host *host, const char *text, const char *path_format, ...)
+{
+    char path[256];
+    va_list args;
+    va_start(args, path_format);
+    vsnprintf(path, sizeof path, path_format, args);
+    va_end(args);
+    host_script_text(host, path, text);
+}
+
+void machine_put_cpus(struct joule_host *host, const char *vendor, unsigned family, unsigned model,
+                      unsigned packages)
+{
+    char text[256];
+    snprintf(text, sizeof text, "vendor_id\t: %s\ncpu family\t: %u\nmodel\t\t: %u\nflags\t\t: fpu\n", vendor,
+             family, model);
+    host_script_text(host, "/proc/cpuinfo", text);
+    snprintf(text, sizeof text, packages > 1 ? "0-%u\n" : "0\n", packages - 1);
+    host_script_text(host, "/sys/devices/system/cpu/online", text);
+    for (unsigned cpu = 0; cpu < packages; cpu++) {
+        snprintf(text, sizeof text, "%u\n", cpu);
+        put_text(host, text, "/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
+    }
+}
+
+void machine_put_zone(struct joule_host *host, const char *id, const char *name, const char *range,
+                      struct sensor *sensor)
+{
+    char path[200];
+    put_text(host, name, "/sys/class/powercap/%s/name", id);
+    put_text(host, range, "/sys/class/powercap/%s/max_energy_range_uj", id);
+    snprintf(path, sizeof path, "/sys/class/powercap/%s/energy_uj", id);
+    host_script_file(host, path, sensor_microjoules, sensor);
+}
+
+#define PMU "/sys/bus/event_source/devices/power"
+
+void machine_put_event(struct joule_host *host, const char *name, unsigned code, unsigned cpu,
+                       struct kernel_count *kernel)
+{
+    char text[32];
+    host_script_text(host, PMU "/type", "23\n");
+    snprintf(text, sizeof text, "event=0x%02x\n", code);
+    put_text(host, text, PMU "/events/%s", name);
+    put_text(host, "Joules\n", PMU "/events/%s.unit", name);
+    put_text(host, "2.3283064365386962890625e-10\n", PMU "/events/%s.scale", name);
+    host_script_perf(host, &(struct host_perf_event){23, code, (int)cpu}, kernel_count_value, kernel);
 }

@@ -7,6 +7,7 @@
 #define TEST_MACHINE_H
 
 #include "joule/engine.h"
+#include "support/sensor.h"
 
 /* A scripted host with every file and link below `root` (a recorded tree); NULL where it cannot be read. */
 struct joule_host *machine_load(const char *root);
@@ -20,7 +21,21 @@ joule_meter *machine_open(struct joule_host *host, const char *sources);
 void machine_run(joule_meter *meter, double seconds, double step_s);
 /* The channel called `name`, or NULL. */
 const struct channel *machine_channel(joule_meter *meter, const char *name);
+/* The domain called `name`; fails the test where there is none. */
+int32_t machine_domain(joule_meter *meter, const char *name);
 /* Mean watts of a domain, or JOULE_TOTAL ..., since the meter was opened; NaN where nothing is known. */
 double machine_mean_watts(joule_meter *meter, int32_t domain);
+
+/* --- parts of a scripted machine; sensors and counts must outlive the host ------------------------------------ */
+
+/* What /proc/cpuinfo and the topology say: `packages` CPUs, each a package of its own. */
+void machine_put_cpus(struct joule_host *host, const char *vendor, unsigned family, unsigned model,
+                      unsigned packages);
+/* A powercap zone; `range` is the text of max_energy_range_uj, NULL: no such file. */
+void machine_put_zone(struct joule_host *host, const char *id, const char *name, const char *range,
+                      struct sensor *sensor);
+/* An event of the PMU `power` for CPU `cpu`, which the PMU's cpumask must list. */
+void machine_put_event(struct joule_host *host, const char *name, unsigned code, unsigned cpu,
+                       struct kernel_count *kernel);
 
 #endif
