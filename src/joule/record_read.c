@@ -573,6 +573,9 @@ joule_status record_report(struct record *record, struct report *out_report)
 
 void record_free(struct record *record)
 {
+    size_t count = record->meter ? atomic_load(&record->meter->channel_count) : 0;
+    for (size_t i = 0; i < count; i++) /* no source frees the channels of a record */
+        curve_free(&record->meter->channels[i].channel->curve);
     joule_close(record->meter);
     report_free(&record->found);
     free(record->regions);

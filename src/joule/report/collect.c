@@ -157,7 +157,8 @@ static void collect_total(const struct collection *c, const struct cover *cover)
 {
     struct report *report = c->report;
     struct window w = meter_cover_window(c->meter, cover, c->begin_ns, c->end_ns);
-    struct estimate watts = estimate_scale(w.joules, 1 / report->duration_s);
+    /* Over the time that was seen: a gap is no time without power. */
+    struct estimate watts = w.covered_s > 0 ? estimate_scale(w.joules, 1 / w.covered_s) : estimate_unknown();
     struct estimate classes[5];
     report->total_joules = estimate_quantity(&w.joules);
     report->mean_watts = estimate_quantity(&watts);
