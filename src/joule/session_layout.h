@@ -107,9 +107,11 @@ struct session_shape {
     uint64_t magic;
     uint32_t version;
     uint32_t slots, ring, open, folds, tags, board;
-    uint32_t span_size, slot_size;
+    uint32_t span_size, slot_size, reserved; /* no padding: shapes are compared as bytes */
     uint64_t tags_offset, board_offset, slots_offset, size;
 };
+
+static_assert(sizeof(struct session_shape) == 6 * 8 + 4 * 8, "layout");
 
 struct session_map {
     struct session_shape shape;

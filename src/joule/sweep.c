@@ -89,18 +89,18 @@ static size_t list_edges(struct sweep *sweep)
     return count;
 }
 
-/* Radix sort, 11 bits at a time, stable: a few passes over what may be 10^6 edges. */
+/* Radix sort by bytes, stable: a few passes over what may be 10^6 edges. */
 static void sort_edges(struct sweep *sweep, size_t count)
 {
     uint64_t length_ns = (uint64_t)(sweep->end_ns - sweep->begin_ns);
-    for (unsigned shift = 0; shift < 64 && length_ns >> shift; shift += 11) {
-        size_t starts[2049] = {0};
+    for (unsigned shift = 0; shift < 64 && length_ns >> shift; shift += 8) {
+        size_t starts[257] = {0};
         for (size_t i = 0; i < count; i++)
-            starts[(sweep->edges[i].at_ns >> shift & 2047) + 1]++;
-        for (size_t i = 0; i < 2048; i++)
+            starts[(sweep->edges[i].at_ns >> shift & 255) + 1]++;
+        for (size_t i = 0; i < 256; i++)
             starts[i + 1] += starts[i];
         for (size_t i = 0; i < count; i++)
-            sweep->spare[starts[sweep->edges[i].at_ns >> shift & 2047]++] = sweep->edges[i];
+            sweep->spare[starts[sweep->edges[i].at_ns >> shift & 255]++] = sweep->edges[i];
         struct edge *sorted = sweep->spare;
         sweep->spare = sweep->edges;
         sweep->edges = sorted;
