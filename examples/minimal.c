@@ -6,9 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 
+static volatile double sum; /* volatile: the work must be done */
+
 static void work(void *arg)
 {
-    volatile double sum = 0;
     for (long i = 1; i < *(long *)arg; i++)
         sum += sqrt((double)i);
 }

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static volatile double sum; /* volatile: the work must be done */
+
 static void compute(void)
 {
-    volatile double sum = 0;
     for (int i = 1; i < 3000000; i++)
         sum += sqrt((double)i);
 }
