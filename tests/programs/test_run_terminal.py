@@ -41,8 +41,9 @@ class JobControl(unittest.TestCase):
 
     def foreground(self, *shown):
         """Types fg, and waits until that, and not what the screen showed before, has happened."""
-        self.type("clear; echo again; fg", "Enter")
-        self.expect("again\n$J", *shown)
+        self.times = getattr(self, "times", 0) + 1
+        self.type(f"clear; echo again {self.times}; fg", "Enter")
+        self.expect(f"again {self.times}\n$J", *shown)
 
     def test_stop_and_foreground(self):
         self.type("$J sh -c 'echo up; read line; echo got $line; exit 4'", "Enter")
@@ -58,7 +59,8 @@ class JobControl(unittest.TestCase):
         self.expect("code=4")
 
     def test_stop_more_than_once(self):
-        self.type("$J cat", "Enter")
+        self.type("$J sh -c 'echo up; exec cat'", "Enter")
+        self.expect("\nup")  # what is typed while the shell still has the terminal may get lost
         for word in ("one", "two"):
             self.type(word, "Enter")
             self.expect(f"{word}\n{word}")
