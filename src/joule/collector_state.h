@@ -50,7 +50,7 @@ struct collector {
     int64_t swept_ns;       /* shared out up to here */
     struct region *regions;
     size_t region_count, region_capacity;
-    _Atomic bool knows_regions; /* region_count > 0 */
+    _Atomic bool knows_regions;                    /* region_count > 0 */
     uint32_t open_at[SESSION_SLOTS][SESSION_OPEN]; /* regions by their place in the open tables */
     struct lost {
         uint32_t region;
