@@ -101,9 +101,10 @@ def test_files(folder):
     check(json.loads(text)["schema"] == "joule-report-1")
 
 
-def test_unwritable():
-    message = run("", "/nonexistent/folder/x.json")
-    check(message.count("\n") == 1 and "/nonexistent/folder/x.json" in message and "No such file" in message, message)
+def test_unwritable(folder):
+    path = os.path.join(folder, "missing", "x.json")
+    message = run("", path)
+    check(message.count("\n") == 1 and path in message and "No such file" in message, message)
 
 
 def main():
@@ -121,7 +122,7 @@ def main():
     test_children()
     with tempfile.TemporaryDirectory() as folder:
         test_files(folder)
-    test_unwritable()
+        test_unwritable(folder)
 
 
 if __name__ == "__main__":

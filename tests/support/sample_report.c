@@ -14,29 +14,16 @@ static joule_quantity unknown(void)
     return sample_quantity(NAN, NAN, NAN, JOULE_CLASS_NONE);
 }
 
-/* A report that knows nothing but its name. */
+/* A report that knows nothing but its name and what it cost. */
 static void start(struct report *report, const char *program)
 {
-    *report = (struct report){
-        .program = program,
-        .begin_realtime_ns = 1772533800000000000, /* 2026-03-03T10:30:00Z */
-        .duration_s = 0.25,
-        .total_joules = unknown(),
-        .cover = "",
-        .mean_watts = unknown(),
-        .command_joules = unknown(),
-        .idle_watts = unknown(),
-        .net_joules = unknown(),
-        .runs = 1,
-        .share = {.command_cpu_s = NAN, .machine_busy_cpu_s = NAN, .machine_cpu_s = NAN, .share = NAN},
-        .budget_joules = NAN,
-        .budget_probability = NAN,
-        .overshoot_bound_joules = NAN,
-        .overhead_cpu_s = 0.0004,
-        .overhead_share = 0.0016,
-        .ticks = 4};
-    for (size_t i = 0; i < 5; i++)
-        report->by_class[i] = unknown();
+    report_init(report, program);
+    report->begin_realtime_ns = 1772533800000000000; /* 2026-03-03T10:30:00Z */
+    report->duration_s = 0.25;
+    report->coverage = 0;
+    report->overhead_cpu_s = 0.0004;
+    report->overhead_share = 0.0016;
+    report->ticks = 4;
 }
 
 void sample_unknown(struct report *report)

@@ -17,8 +17,10 @@
 #include "page.h"
 
 #define SCHEMA      "joule-devices-1"
-#define WAIT_S      2.0       /* for slow sources */
-#define READINGS_NS 350000000 /* a few periods: power needs two readings */
+#define WAIT_S      2.0 /* for slow sources */
+#define STEP_NS     50000000
+#define LEAST_STEPS 7  /* a few readings: power needs two */
+#define MOST_STEPS  26 /* clocks are read once a second */
 #define INDENT      "  "
 
 struct row {
@@ -50,6 +52,22 @@ struct listing {
 static bool is_gauge(const joule_domain *domain)
 {
     return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
+}
+
+/* A gauge that has not been read yet. */
+static bool is_pending(joule_meter *meter)
+{
+    double value;
+    for (size_t i = 0; i < joule_domain_count(meter); i++)
+        if (joule_gauge(meter, (int32_t)i, &value) == JOULE_PENDING)
+            return true;
+    return false;
+}
+
+static void wait_for_readings(joule_meter *meter)
+{
+    for (int step = 0; step < LEAST_STEPS || (step < MOST_STEPS && is_pending(meter)); step++)
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
 }
 
 static void gather_domains(struct listing *listing, joule_meter *meter)
@@ -116,6 +134,8 @@ static void format_now(const struct row *row, char *out, size_t size)
     *out = '\0';
     if (!isnan(row->watts.value))
         joule_format(row->watts.value, JOULE_DIMENSION_POWER, 3, out, size);
+    else if (!is_gauge(&row->domain))
+        string_copy(out, size, row->domain.state == JOULE_OK ? "does not move" : "");
     else if (isnan(row->gauge))
         return;
     else if (row->domain.reading == JOULE_READING_TEMPERATURE)
@@ -348,7 +368,7 @@ static int list(const joule_options *options, bool as_json)
         complain("devices", "%s", error.message);
         return EXIT_OWN_FAILURE;
     }
-    nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
+    wait_for_readings(meter);
     struct listing listing = {.colour = page_has_colour(), .total_watts = quantity_unknown()};
     gather_domains(&listing, meter);
     gather_sources(&listing, meter);

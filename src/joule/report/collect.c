@@ -33,7 +33,11 @@ void report_init(struct report *report, const char *program)
         .command_joules = unknown,
         .idle_watts = unknown,
         .net_joules = unknown,
-        .share = {.command_cpu_s = NAN, .machine_busy_cpu_s = NAN, .machine_cpu_s = NAN, .share = NAN},
+        .share = {.command_cpu_s = NAN,
+                  .machine_busy_cpu_s = NAN,
+                  .machine_cpu_s = NAN,
+                  .share = NAN,
+                  .share_sd = NAN},
         .runs = 1,
         .budget_joules = NAN,
         .budget_probability = NAN,
@@ -153,18 +157,19 @@ static void collect_devices(const struct collection *c, const struct cover *cove
 
 /* --- the total ---------------------------------------------------------------------------------------------- */
 
-static void collect_total(const struct collection *c, const struct cover *cover)
+static void set_total(const struct collection *c, const struct window *w)
 {
-    struct report *report = c->report;
-    struct window w = meter_cover_window(c->meter, cover, c->begin_ns, c->end_ns);
     /* Over the time that was seen: a gap is no time without power. */
-    struct estimate watts = w.covered_s > 0 ? estimate_scale(w.joules, 1 / w.covered_s) : estimate_unknown();
+    struct estimate watts =
+        w->covered_s > 0 ? estimate_scale(w->joules, 1 / w->covered_s) : estimate_unknown();
+    c->report->total_joules = estimate_quantity(&w->joules);
+    c->report->mean_watts = estimate_quantity(&watts);
+    c->report->coverage = coverage_of(c, w->covered_s);
+}
+
+static void collect_classes(const struct collection *c, const struct cover *cover)
+{
     struct estimate classes[5];
-    report->total_joules = estimate_quantity(&w.joules);
-    report->mean_watts = estimate_quantity(&watts);
-    report->coverage = coverage_of(c, w.covered_s);
-    report->is_partial = cover->is_partial;
-    report->cover = cover_name(c, cover);
     for (size_t i = 0; i < 5; i++)
         classes[i] = estimate_zero();
     for (size_t i = 0; i < cover->count; i++) {
@@ -173,7 +178,28 @@ static void collect_total(const struct collection *c, const struct cover *cover)
     }
     for (size_t i = JOULE_CLASS_MEASURED; i < 5; i++)
         if (classes[i].cls != JOULE_CLASS_NONE)
-            report->by_class[i] = estimate_quantity(&classes[i]);
+            c->report->by_class[i] = estimate_quantity(&classes[i]);
+}
+
+static void collect_total(const struct collection *c)
+{
+    struct cover cover;
+    meter_cover(c->meter, JOULE_TOTAL, c->begin_ns, c->end_ns, &cover);
+    struct window w = meter_cover_window(c->meter, &cover, c->begin_ns, c->end_ns);
+    set_total(c, &w);
+    collect_classes(c, &cover);
+    collect_devices(c, &cover);
+    c->report->is_partial = cover.is_partial;
+    c->report->cover = cover_name(c, &cover);
+}
+
+/* Below `joule run` the parent has the sensors and tells the total alone. */
+static void collect_from_parent(const struct collection *c)
+{
+    struct window w = meter_window(c->meter, JOULE_TOTAL, c->begin_ns, c->end_ns);
+    set_total(c, &w);
+    c->report->cover = "as measured by the parent";
+    c->report->by_class[c->report->total_joules.cls] = c->report->total_joules;
 }
 
 static void collect_overhead(const struct collection *c)
@@ -195,7 +221,7 @@ static void collect_functions(const struct collection *c)
     struct report *report = c->report;
     struct collector *collector = c->meter->collector;
     if (!collector)
-        return; /* a parent joins our regions */
+        return; /* no memory, or another meter of this process joins regions */
     collector_finish(collector);
     report->folded_regions = collector_folded(collector);
     for (size_t size = 64;; size *= 4) {
@@ -273,14 +299,15 @@ joule_status report_collect(struct report *report, joule_meter *meter, const cha
     if (!meter)
         return JOULE_NO_MEMORY;
     struct collection c = {report, meter, begin_ns, end_ns};
-    struct cover cover;
     report->begin_realtime_ns = meter->begin_realtime_ns + (begin_ns - meter->begin_ns);
     report->duration_s = seconds(end_ns - begin_ns);
-    meter_cover(meter, JOULE_TOTAL, begin_ns, end_ns, &cover);
-    collect_total(&c, &cover);
-    collect_devices(&c, &cover);
-    collect_functions(&c);
+    if (meter->is_client) {
+        collect_from_parent(&c);
+    } else {
+        collect_total(&c);
+        collect_functions(&c);
+        collect_advice(&c);
+    }
     collect_overhead(&c);
-    collect_advice(&c);
     return JOULE_OK;
 }

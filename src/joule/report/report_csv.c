@@ -99,7 +99,7 @@ static void add_row(struct text *out, const struct report *report, size_t index)
     add_string(out, report->cover);
     add_number(out, report->coverage);
     add_string(out, report->is_partial ? "true" : "false");
-    add_number(out, run.joules.value / run.seconds);
+    add_number(out, report_run_count(report) > 1 ? run.joules.value / run.seconds : report->mean_watts.value);
     add_command(out, report);
     text_add(out, ",");
     if (report->has_exit_status)

@@ -122,10 +122,11 @@ static void add_headline(const struct page *page)
                     plain_figure(report->duration_s, JOULE_DIMENSION_TIME).text);
         return;
     }
+    double watts_per_joule = report->mean_watts.value / report->total_joules.value;
     joule_quantity watts = joules;
-    watts.value /= report->duration_s;
-    watts.low /= report->duration_s;
-    watts.high /= report->duration_s;
+    watts.value *= watts_per_joule;
+    watts.low *= watts_per_joule;
+    watts.high *= watts_per_joule;
     add_coloured(page, BOLD, figure_of(joules, JOULE_DIMENSION_ENERGY).text);
     text_add(page->out, "  ");
     add_evidence(page, joules);
