@@ -3,6 +3,17 @@
  * Owns the vocabulary in which libjoule says that something went wrong. A status is also the state of a
  * sensor: a source that may not be read is DENIED, one that is not there is ABSENT, and neither is ever 0 J.
  * Newcomers: functions never print, exit or abort; the text for a person is in joule_error.
+ *
+ * What holds for every function of every header:
+ * - A pointer to write to may not be NULL unless its function says so: JOULE_INVALID. A joule_meter may be NULL and then
+ *   means the default meter; JOULE_FAILED: that could not be opened.
+ * - After fork the parent's meters and budgets are JOULE_STALE in the child; closing or ending them there is allowed and
+ *   frees nothing. The child opens its own. Nothing but joule_begin and joule_end belongs into a signal handler.
+ * - A structure that begins with struct_size grows at its end, and program and library may each be the older one. Zero
+ *   it, then set struct_size. In what a program gives, members that it does not have count as 0; a newer program that
+ *   sets members or flags this library does not know gets JOULE_UNSUPPORTED. In what it gets, struct_size comes back as
+ *   the size that was filled in. Structures without it (joule_error, joule_quantity, joule_region) never change.
+ * - Enumerations gain values; an unknown one has the name "unknown". They are 32 bits wide.
  */
 #ifndef JOULE_BASE_H
 #define JOULE_BASE_H
@@ -40,9 +51,15 @@ typedef enum joule_status {
 /* A message for a person: what failed, on what, and what to do about it. Owned by the caller; functions
  * that take one accept NULL. Untouched on JOULE_OK. */
 typedef struct joule_error {
-    joule_status status;
-    char message[508]; /* always terminated */
+    joule_status status; /* as returned */
+    char message[508];   /* always terminated */
 } joule_error;
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+static_assert(sizeof(joule_status) == 4, "libjoule's enumerations have 32 bits: no -fshort-enums");
+#elif !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+_Static_assert(sizeof(joule_status) == 4, "libjoule's enumerations have 32 bits: no -fshort-enums");
+#endif
 
 /* The lower-case name of a status ("denied"), in static storage; "unknown" for other values. Any thread. */
 JOULE_API const char *joule_status_name(joule_status status);

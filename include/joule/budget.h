@@ -26,14 +26,15 @@ typedef enum joule_budget_status {
     JOULE_BUDGET_BELOW_RESOLUTION = 5, /* the stretch is too short for the sensor to tell */
 } joule_budget_status;
 
-/* Called from the sampling thread when a limit is first seen to be near (80 %) and when it is passed. It may end
- * the budget's work but must not call joule_close or joule_budget_end. */
+/* Called when a limit is first seen to be near (80 %) and when it is passed, in the thread whose reading showed it: the
+ * meter's, or one in joule_sample_now, joule_region_wait or joule_budget_end. It may end the budget's work and ask or
+ * sample the meter, but must not call joule_close or joule_budget_end, nor wait for a thread that does. */
 typedef void (*joule_budget_fn)(joule_budget *budget, joule_budget_status status, void *context);
 
 typedef struct joule_budget_options {
     uint32_t struct_size; /* sizeof(joule_budget_options) */
     uint32_t flags;       /* JOULE_BUDGET_STOP, or 0 */
-    int32_t domain;       /* domain id or JOULE_TOTAL ...; 0 with tag != 0 is ignored */
+    int32_t domain;       /* JOULE_TOTAL ... or a domain id, of which 0 is one; ignored where tag is not 0 */
     uint32_t tag;         /* bound the attributed joules of this tag instead of the domain; 0: none */
     double max_joules;    /* > 0; 0: no such limit */
     double max_watts;     /* mean over the last second; 0: no such limit */
@@ -45,24 +46,27 @@ typedef struct joule_budget_options {
 #define JOULE_BUDGET_STOP 1u /* send SIGTERM to this process when the budget is passed */
 
 typedef struct joule_budget_result {
-    uint32_t struct_size; /* set by the caller */
+    uint32_t struct_size; /* set by the caller to sizeof(joule_budget_result) */
     joule_budget_status status;
     joule_quantity joules;
     double probability;             /* P(within the joule budget); NaN: no such limit, or unknown */
     double peak_watts;              /* NaN: unknown */
     double temperature_rise_kelvin; /* NaN: unknown */
-    double overshoot_bound_joules;  /* most that could be used before a passed budget is noticed */
+    double
+        overshoot_bound_joules; /* most that could be used before a passed budget is noticed; NaN: unknown */
 } joule_budget_result;
 
-/* Starts to watch. The budget is owned by the caller: joule_budget_end. JOULE_INVALID: no limit set, or a
- * negative one. `meter` may be NULL. Any thread. */
+/* Starts to watch. The budget is owned by the caller until joule_budget_end, or until its meter is closed. On failure it
+ * is NULL. JOULE_INVALID: no limit set, a negative one, or a domain without energy. JOULE_UNSUPPORTED: a flag or member
+ * that this library does not know. JOULE_NO_MEMORY: no memory or no thread. Any thread. */
 JOULE_API joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *options,
                                           joule_budget **out_budget, joule_error *out_error);
 
-/* How it stands at the last reading. Any thread. */
+/* How it stands at the last reading. JOULE_INVALID: struct_size too small. Any thread. */
 JOULE_API joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_result);
 
-/* Takes a last reading, judges, frees the budget. out_result may be NULL. */
+/* Takes a last reading, judges, frees the budget. out_result may be NULL. JOULE_INVALID: struct_size too small, and the
+ * budget goes on. Any thread, when no other uses the budget. */
 JOULE_API joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_result);
 
 /* "within_budget", "near_budget", "over_budget", "undecided", "below_resolution", "not_measured". */

@@ -19,7 +19,7 @@ typedef struct joule_meter joule_meter;
 /* How to open a meter. Zero everything, set struct_size, then what should differ from the default. */
 typedef struct joule_options {
     uint32_t struct_size; /* sizeof(joule_options) */
-    uint32_t flags;       /* JOULE_OPEN_... */
+    uint32_t flags;       /* JOULE_OPEN_..., or 0 */
     double period_s;      /* sampling period, 0.001 to 60; 0: 0.1 s */
     double wait_s;        /* how long joule_open waits for slow sources; 0: 0.25 s; negative: not at all */
     const char *sources;  /* comma list of source names to use, "-name" to leave one out; NULL: all */
@@ -35,19 +35,21 @@ typedef struct joule_options {
 
 /* Opens a meter. `options` may be NULL. On success *out_meter is owned by the caller: joule_close. Works on any
  * machine: where there is no sensor the `estimated` source still answers, with class modelled.
- * JOULE_INVALID: an option is out of range. JOULE_NO_MEMORY: no memory or no thread. Any thread. */
+ * On failure it is NULL. JOULE_INVALID: an option is out of range. JOULE_UNSUPPORTED: a flag or member that this library
+ * does not know. JOULE_ABSENT: root is no folder. JOULE_NO_MEMORY: no memory or no thread. Any thread. */
 JOULE_API joule_status joule_open(const joule_options *options, joule_meter **out_meter,
                                   joule_error *out_error);
 
-/* Stops sampling and frees the meter, within 1 s even if a vendor's library hangs. NULL is allowed. No other
- * thread may be using the meter. */
+/* Stops sampling and frees the meter and its budgets, within 1 s even if a vendor's library hangs. NULL: nothing is
+ * done. No other thread may be using the meter; not from a budget's callback. Regions may run on and end later. */
 JOULE_API void joule_close(joule_meter *meter);
 
-/* Number of domains found so far; grows while slow sources arrive. Any thread. */
+/* Number of domains found so far; grows while slow sources arrive. 0 in a process whose parent measures, and for a meter
+ * that is not to be had or from before fork. Any thread. */
 JOULE_API size_t joule_domain_count(joule_meter *meter);
 
 /* Describes domain number `index`, 0 to count - 1; out_domain->struct_size must be set. JOULE_INVALID: index out
- * of range or struct_size unknown. Any thread. */
+ * of range or struct_size too small. Any thread. */
 JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain);
 
 /* Takes a reading of every prompt source now, in the calling thread. Slow sources keep their own pace. Costs a

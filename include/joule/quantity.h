@@ -22,6 +22,7 @@ typedef enum joule_class {
     JOULE_CLASS_ASSUMED = 4,  /* from a figure that the user or a data sheet gave */
 } joule_class;
 
+/* Part of other structures: its layout is final. */
 typedef struct joule_quantity {
     double value;      /* best estimate, in the unit that the name of the holder gives; NaN: unknown */
     double low;        /* 5 % point */

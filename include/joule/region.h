@@ -14,13 +14,13 @@
 extern "C" {
 #endif
 
-/* Bits of a region's flags. Without a device bit a region claims every device. Other bits are ignored. */
+/* Bits of a region's flags. Without a device bit a region claims every device. Other bits are ignored, since joule_begin_with cannot fail. */
 #define JOULE_REGION_CPU          1u /* claims CPU packages and memory */
 #define JOULE_REGION_GPU          2u /* claims GPUs; calls the hook of joule_set_sync at both edges */
 #define JOULE_REGION_THREAD_OWNED 4u /* only the thread that began it may end it */
 
 /* A running or finished region. The caller owns it and may copy it; its address does not matter. It belongs to the
- * process that began it: a child after fork cannot end it. */
+ * process that began it: a child after fork cannot end it. Its layout is final. */
 typedef struct joule_region {
     uint64_t begin_ns; /* CLOCK_MONOTONIC; 0: never begun */
     uint64_t end_ns;   /* 0 while it runs */
@@ -70,7 +70,7 @@ typedef struct joule_result {
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 
-/* As above, but takes readings and waits for a final result for at most timeout_s seconds. */
+/* As above, but takes readings and waits for a final result for at most timeout_s seconds (0 or less, NaN: one look). */
 JOULE_API joule_status joule_region_wait(joule_meter *meter, const joule_region *region, double timeout_s,
                                          joule_result *out_result);
 
@@ -95,12 +95,12 @@ typedef struct joule_span {
 /* Adds a finished foreign span; it takes part in sharing like a region of a thread of its own. Sharing does not go back:
  * add spans within a second of their end. Once a span has come later than that sharing waits longer (10 s at most), and
  * so do final results; what a late span missed shows in the coverage. JOULE_INVALID: end before begin, not finite, in
- * the future, or struct_size too small. JOULE_NO_MEMORY: the ring is full until the next reading. Any thread. */
+ * the future, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_NO_MEMORY: the ring is full until the next reading. Any thread. */
 JOULE_API joule_status joule_span_add(joule_meter *meter, const joule_span *span);
 
 /* The hook that makes a GPU idle (cudaDeviceSynchronize, say), called at both edges of JOULE_REGION_GPU regions
  * in the thread of the edge. Without a hook such regions are marked unsynchronised and not judged. NULL takes
- * the hook away. Set it before regions run. */
+ * the hook away. Set it before regions run, from one thread. */
 typedef void (*joule_sync_fn)(void *context);
 JOULE_API void joule_set_sync(joule_sync_fn sync, void *context);
 

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Writes the report of `meter` (NULL: the default one) as one line of JSON without a newline. Like snprintf:
- * *out_length is the length needed, at most `size` bytes with the terminator are written. `program` may be NULL.
- * Any thread. */
+ * *out_length is the length needed, at most `size` bytes with the terminator are written. `program` and `out_length` may
+ * be NULL, and `out_text` where size is 0. Any thread. */
 JOULE_API joule_status joule_report_json(joule_meter *meter, const char *program, char *out_text, size_t size,
                                          size_t *out_length);
 

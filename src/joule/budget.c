@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "joule/abi.h"
 #include "joule/engine.h"
 
 #define NEAR_SHARE      0.8
@@ -298,11 +299,22 @@ static bool is_limit(double limit)
     return isfinite(limit) && limit >= 0;
 }
 
+static joule_status take_options(const joule_budget_options *given, joule_budget_options *out,
+                                 joule_error *error)
+{
+    joule_status status = abi_take(out, sizeof *out, BUDGET_OPTIONS_SIZE_1, given);
+    if (status == JOULE_INVALID)
+        return error_set(error, status,
+                         "joule_budget_options.struct_size is not set to sizeof(joule_budget_options)");
+    if (status != JOULE_OK || out->flags & ~JOULE_BUDGET_STOP)
+        return error_set(error, JOULE_UNSUPPORTED,
+                         "joule_budget_options: libjoule %s does not know all that is asked for",
+                         joule_version());
+    return JOULE_OK;
+}
+
 static joule_status check_options(joule_meter *meter, const joule_budget_options *options, joule_error *error)
 {
-    if (!options || options->struct_size < sizeof *options)
-        return error_set(error, JOULE_INVALID,
-                         "joule_budget_options.struct_size is not set to sizeof(joule_budget_options)");
     if (!is_limit(options->max_joules) || !is_limit(options->max_watts) ||
         !is_limit(options->max_temperature_rise_kelvin))
         return error_set(error, JOULE_INVALID, "a budget's limits are finite and not negative (0: none)");
@@ -336,20 +348,26 @@ static bool add_to_list(struct budget_list *list, struct joule_budget *budget)
 joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *options,
                                 joule_budget **out_budget, joule_error *out_error)
 {
+    if (!out_budget)
+        return error_set(out_error, JOULE_INVALID, "joule_budget_begin: a place for the budget is needed");
+    *out_budget = NULL;
     meter = meter_or_default(meter);
     if (!meter || !meter->budgets)
-        return error_set(out_error, JOULE_NO_MEMORY, "no meter to watch a budget with");
+        return error_set(out_error, JOULE_FAILED, "no meter to watch a budget with");
     if (meter->pid != getpid())
         return error_set(out_error, JOULE_STALE,
                          "the meter is that of the process before fork; open another");
-    joule_status status = check_options(meter, options, out_error);
+    joule_budget_options known;
+    joule_status status = take_options(options, &known, out_error);
+    if (status == JOULE_OK)
+        status = check_options(meter, &known, out_error);
     if (status != JOULE_OK)
         return status;
     struct joule_budget *budget = meter_watch(meter) ? calloc(1, sizeof *budget) : NULL;
     if (!budget)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory or no thread for a budget");
     *budget = (struct joule_budget){.meter = meter,
-                                    .options = *options,
+                                    .options = known,
                                     .begin_ns = meter_now_ns(meter),
                                     .begin_celsius = meter_hottest_celsius(meter),
                                     .peak_watts = quantity_unknown(),
@@ -359,7 +377,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
                                            .peak_watts = NAN,
                                            .temperature_rise_kelvin = NAN,
                                            .overshoot_bound_joules = NAN};
-    if (options->tag) {
+    if (known.tag) {
         double before = tag_joules(budget).value;
         budget->begin_tag_joules = before > 0 ? before : 0;
     }
@@ -373,7 +391,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
 
 static joule_status check_call(const joule_budget *budget, const joule_budget_result *out_result)
 {
-    if (!budget || (out_result && out_result->struct_size < sizeof *out_result))
+    if (!budget || (out_result && !abi_has_room(out_result, BUDGET_RESULT_SIZE_1)))
         return JOULE_INVALID;
     return budget->meter->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
@@ -384,9 +402,9 @@ joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_res
     if (status != JOULE_OK)
         return status;
     pthread_mutex_lock(&budget->meter->budgets->lock);
-    *out_result = budget->result;
+    joule_budget_result result = budget->result;
     pthread_mutex_unlock(&budget->meter->budgets->lock);
-    out_result->struct_size = sizeof *out_result;
+    abi_give(out_result, &result, sizeof result);
     return JOULE_OK;
 }
 
@@ -407,7 +425,7 @@ joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_res
     pthread_mutex_unlock(&list->lock);
     pthread_mutex_unlock(&list->checking);
     if (out_result)
-        *out_result = budget->result;
+        abi_give(out_result, &budget->result, sizeof budget->result);
     free(budget);
     return JOULE_OK;
 }

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "joule/abi.h"
 #include "joule/engine.h"
 #include "joule/ledger.h"
 
@@ -13,7 +14,7 @@
 
 joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement)
 {
-    if (!fn || !out_measurement || out_measurement->struct_size < sizeof *out_measurement)
+    if (!fn || !abi_has_room(out_measurement, MEASUREMENT_SIZE_1))
         return JOULE_INVALID;
     joule_meter *meter = meter_or_default(NULL);
     joule_region region = joule_begin(0);
@@ -23,13 +24,13 @@ joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out
     joule_status status = JOULE_FAILED;
     if (meter)
         status = joule_region_wait(meter, &region, PATIENCE_S, &result);
-    *out_measurement = (joule_measurement){
-        .struct_size = sizeof *out_measurement,
+    joule_measurement measurement = {
         .duration_s = (double)(region.end_ns - region.begin_ns) * 1e-9,
         .coverage = result.coverage,
         .cpu_joules = result.cpu,
         .gpu_joules = result.gpu,
         .total_joules = result.window,
     };
+    abi_give(out_measurement, &measurement, sizeof measurement);
     return status;
 }

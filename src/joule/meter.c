@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/abi.h"
 #include "joule/budget_list.h"
 #include "joule/engine.h"
 #include "joule/collector.h"
@@ -79,14 +80,25 @@ static joule_status check_sources(const char *list, joule_error *error)
     return JOULE_OK;
 }
 
+/* Options as this library knows them; NULL stands for the defaults. */
+static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
+{
+    *out = (joule_options){.struct_size = sizeof *out};
+    joule_status status = given ? abi_take(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
+    if (status == JOULE_UNSUPPORTED)
+        return error_set(error, status, "joule_options: libjoule %s does not know all that is asked for",
+                         joule_version());
+    if (status != JOULE_OK)
+        return error_set(error, status, "joule_options.struct_size is %u; set it to sizeof(joule_options)",
+                         given->struct_size);
+    return JOULE_OK;
+}
+
 static joule_status check_options(const joule_options *options, joule_error *error)
 {
-    if (!options)
-        return JOULE_OK;
-    if (options->struct_size < sizeof *options)
-        return error_set(error, JOULE_INVALID,
-                         "joule_options.struct_size is %u; set it to sizeof(joule_options)",
-                         options->struct_size);
+    if (options->flags & ~JOULE_OPEN_NO_SESSION)
+        return error_set(error, JOULE_UNSUPPORTED, "joule_options.flags: %#x is not known to libjoule %s",
+                         options->flags & ~JOULE_OPEN_NO_SESSION, joule_version());
     if (options->period_s != 0 && !(options->period_s >= 0.001 && options->period_s <= 60))
         return error_set(error, JOULE_INVALID, "sampling period of %g s: it must lie in 1 ms to 60 s",
                          options->period_s);
@@ -99,7 +111,10 @@ static joule_status check_options(const joule_options *options, joule_error *err
 static joule_status make_lanes(joule_meter *meter, const char *list, joule_error *error)
 {
     int64_t period_ns = (int64_t)(meter->period_s * 1e9);
-    meter->lanes[meter->lane_count++] = lane_create(meter, period_ns);
+    meter->lanes[0] = lane_create(meter, period_ns);
+    if (!meter->lanes[0])
+        return error_set(error, JOULE_NO_MEMORY, "no memory for a meter");
+    meter->lane_count = 1;
     for (const struct source_ops *const *ops = source_table; *ops; ops++) {
         if (!is_selected(list, (*ops)->name) || meter->lane_count == METER_MAX_LANES)
             continue;
@@ -134,11 +149,12 @@ static joule_status start_lanes(joule_meter *meter, double wait_s, joule_error *
 /* A recorded or scripted machine, or an explicit wish, is measured here even where a parent measures too. */
 static bool uses_session(const struct joule_host *host, const joule_options *options)
 {
-    return host == host_real() && !(options && options->flags & JOULE_OPEN_NO_SESSION);
+    return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
 }
 
-joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
-                           joule_meter **out_meter, joule_error *out_error)
+/* On a host that stays the caller's if it fails. */
+static joule_status open_on(struct joule_host *host, bool owns_host, const joule_options *options,
+                            joule_meter **out_meter, joule_error *out_error)
 {
     joule_status status = check_options(options, out_error);
     if (status != JOULE_OK)
@@ -148,17 +164,17 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for a meter");
     meter->host = host;
     meter->pid = getpid();
-    meter->period_s = options && options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
+    meter->period_s = options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
     meter->begin_ns = meter_now_ns(meter);
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
     meter->budgets = budget_list_create(meter);
     pthread_mutex_init(&meter->lock, NULL);
-    double wait_s = !options || options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
+    double wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
     meter->session = session_current();
     meter->is_client = uses_session(host, options) && session_is_client(meter->session);
     if (!meter->is_client) {
         meter->collector = collector_create(meter, meter->session);
-        status = make_lanes(meter, options ? options->sources : NULL, out_error);
+        status = make_lanes(meter, options->sources, out_error);
         if (status == JOULE_OK)
             status = start_lanes(meter, wait_s, out_error);
     } else {
@@ -173,16 +189,30 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
     return JOULE_OK;
 }
 
+joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
+                           joule_meter **out_meter, joule_error *out_error)
+{
+    joule_options known;
+    joule_status status = take_options(options, &known, out_error);
+    return status == JOULE_OK ? open_on(host, owns_host, &known, out_meter, out_error) : status;
+}
+
 joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
-    const char *root = options && options->struct_size >= sizeof *options ? options->root : NULL;
-    if (!root)
-        return meter_open_on(host_real(), false, options, out_meter, out_error);
-    struct joule_host *host = host_tree_open(root);
+    if (!out_meter)
+        return error_set(out_error, JOULE_INVALID, "joule_open: a place for the meter is needed");
+    *out_meter = NULL;
+    joule_options known;
+    joule_status status = take_options(options, &known, out_error);
+    if (status != JOULE_OK)
+        return status;
+    if (!known.root)
+        return open_on(host_real(), false, &known, out_meter, out_error);
+    struct joule_host *host = host_tree_open(known.root);
     if (!host)
         return error_set(out_error, JOULE_ABSENT, "%s is not a folder that can be read as a recorded machine",
-                         root);
-    joule_status status = meter_open_on(host, true, options, out_meter, out_error);
+                         known.root);
+    status = open_on(host, true, &known, out_meter, out_error);
     if (status != JOULE_OK)
         host->ops->close(host);
     return status;
@@ -190,12 +220,8 @@ joule_status joule_open(const joule_options *options, joule_meter **out_meter, j
 
 void joule_close(joule_meter *meter)
 {
-    if (!meter)
-        return;
-    bool is_ours =
-        meter->pid ==
-        getpid(); /* after fork the threads are the parent's: nothing to stop, nothing safe to free */
-    if (!is_ours)
+    /* After fork the threads are the parent's: nothing to stop, nothing safe to free. */
+    if (!meter || meter->pid != getpid())
         return;
     int64_t deadline_ns =
         host_real()->ops->clock_ns(host_real(), CLOCK_MONOTONIC) + (int64_t)(CLOSE_PATIENCE_S * NS_PER_S);
@@ -348,15 +374,15 @@ double meter_overhead_cpu_s(joule_meter *meter)
 
 static joule_status check_handle(const joule_meter *meter)
 {
-    if (!meter)
-        return JOULE_INVALID;
+    if (!meter) /* not even the default one could be opened */
+        return JOULE_FAILED;
     return meter->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
 
 size_t joule_domain_count(joule_meter *meter)
 {
     meter = meter_or_default(meter);
-    return meter ? channel_count(meter) : 0;
+    return check_handle(meter) == JOULE_OK ? channel_count(meter) : 0;
 }
 
 static int32_t parent_of(joule_meter *meter, const struct channel *ch)
@@ -378,36 +404,45 @@ static bool stands_still(const struct channel *ch)
     return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, FROZEN_S);
 }
 
+/* The state that people should see, and what to do about it. */
+static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
+{
+    if (domain->state != JOULE_OK)
+        return;
+    domain->remedy[0] = '\0'; /* sources give it once, for the time when something is wrong */
+    if (is_old) {
+        domain->state = JOULE_STALE;
+    } else if (is_frozen) {
+        domain->state = JOULE_UNSUPPORTED;
+        string_copy(domain->remedy, sizeof domain->remedy,
+                    "the counter stands still: firmware or hypervisor does not feed it");
+    }
+}
+
 joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
 {
+    if (!abi_has_room(out_domain, DOMAIN_SIZE_1))
+        return JOULE_INVALID;
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
     if (status != JOULE_OK)
         return status;
-    if (index >= channel_count(meter) || out_domain->struct_size < sizeof *out_domain)
+    if (index >= channel_count(meter))
         return JOULE_INVALID;
     const struct meter_channel *mc = &meter->channels[index];
     pthread_mutex_lock(&mc->lane->lock);
-    *out_domain = mc->channel->info;
+    joule_domain domain = mc->channel->info;
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    out_domain->struct_size = sizeof *out_domain;
-    out_domain->parent = parent_of(meter, mc->channel);
-    if (out_domain->state == JOULE_OK && is_stale(meter, mc->lane, read_ns))
-        out_domain->state = JOULE_STALE;
-    if (out_domain->state == JOULE_OK) /* sources give it once, for the time when something is wrong */
-        out_domain->remedy[0] = '\0';
-    if (out_domain->state == JOULE_OK && is_frozen) {
-        out_domain->state = JOULE_UNSUPPORTED;
-        string_copy(out_domain->remedy, sizeof out_domain->remedy,
-                    "the counter stands still: firmware or hypervisor does not feed it");
-    }
+    domain.parent = parent_of(meter, mc->channel);
+    settle_state(&domain, is_stale(meter, mc->lane, read_ns), is_frozen);
     struct cover cover;
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
-    out_domain->in_total = 0;
+    domain.in_total = 0;
     for (size_t i = 0; i < cover.count; i++)
-        out_domain->in_total |= cover.ids[i] == (int32_t)index;
+        domain.in_total |= cover.ids[i] == (int32_t)index;
+    abi_give(out_domain, &domain, sizeof domain);
     return JOULE_OK;
 }
 
@@ -429,6 +464,8 @@ static bool is_domain(joule_meter *meter, int32_t domain)
 
 joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
+    if (!out_joules)
+        return JOULE_INVALID;
     *out_joules = quantity_unknown();
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
@@ -443,6 +480,8 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
 
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
+    if (!out_joules)
+        return JOULE_INVALID;
     *out_joules = quantity_unknown();
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
@@ -486,6 +525,8 @@ static joule_status client_power(joule_meter *meter, int32_t domain, joule_quant
 
 joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
+    if (!out_watts)
+        return JOULE_INVALID;
     *out_watts = quantity_unknown();
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);
@@ -513,6 +554,8 @@ joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantit
 
 joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
 {
+    if (!out_value)
+        return JOULE_INVALID;
     *out_value = NAN;
     meter = meter_or_default(meter);
     joule_status status = check_handle(meter);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "joule/abi.h"
 #include "joule/collector.h"
 #include "joule/ledger.h"
 #include "joule/session.h"
@@ -192,8 +193,13 @@ static bool is_span_valid(const joule_span *span, double begin_ns, double end_ns
 
 joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 {
-    if (!span || span->struct_size < sizeof *span)
-        return JOULE_INVALID;
+    joule_span known;
+    joule_status status = abi_take(&known, sizeof known, SPAN_SIZE_1, span);
+    if (status != JOULE_OK)
+        return status;
+    if (meter && meter->pid != getpid())
+        return JOULE_STALE;
+    span = &known;
     double begin_ns = span->offset_ns + span->scale_ns * span->begin;
     double end_ns = span->offset_ns + span->scale_ns * span->end;
     int64_t now = meter ? meter_now_ns(meter) : now_ns();
@@ -216,18 +222,15 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-/* What a caller compiled against an older header does not have room for stays away. */
 static joule_status hand_out(joule_result *out, const joule_result *result, joule_status status)
 {
-    uint32_t size = out->struct_size < sizeof *result ? out->struct_size : (uint32_t)sizeof *result;
-    memcpy(out, result, size);
-    out->struct_size = size;
+    abi_give(out, result, sizeof *result);
     return status;
 }
 
 static joule_status check_asking(joule_meter **meter, const joule_result *out)
 {
-    if (!out || out->struct_size < sizeof *out)
+    if (!abi_has_room(out, RESULT_SIZE_1))
         return JOULE_INVALID;
     *meter = meter_or_default(*meter);
     if (!*meter)

@@ -27,7 +27,7 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
 {
     meter = meter_or_default(meter);
     if (!meter || meter->pid != getpid())
-        return meter ? JOULE_STALE : JOULE_NO_MEMORY;
+        return meter ? JOULE_STALE : JOULE_FAILED;
     if (!out_text && size)
         return JOULE_INVALID;
     struct report report;
