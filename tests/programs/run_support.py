@@ -1,6 +1,8 @@
 """What the tests of `joule run` share: how to start it, how to wait for things, how to be skipped."""
 import os
 import sys
+import tempfile
+import threading
 import time
 import unittest
 
@@ -41,6 +43,38 @@ def state_of(pid):
     """The letter of a process's state; '' when there is none."""
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rsplit(")", 1)[1].split()[0] if stat else ""
+
+
+class Machine:
+    """A recorded machine with one CPU package whose energy counter runs at a given power while it is open."""
+
+    def __init__(self, watts):
+        self.watts = watts
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = self.folder.name
+        self.zone = os.path.join(self.root, "sys/class/powercap/intel-rapl:0")
+        os.makedirs(self.zone)
+        for name, value in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", f"{0:015d}")):
+            with open(os.path.join(self.zone, name), "w", encoding="utf-8") as file:
+                file.write(value + "\n")
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.count)
+
+    def count(self):
+        counter = os.open(os.path.join(self.zone, "energy_uj"), os.O_WRONLY)
+        start = time.monotonic()
+        while not self.stop.wait(0.001):
+            os.pwrite(counter, b"%015d\n" % int((time.monotonic() - start) * self.watts * 1e6), 0)
+        os.close(counter)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+        self.folder.cleanup()
 
 
 def main():

@@ -33,7 +33,7 @@ static joule_status cannot_write(joule_error *error, const char *path, int errno
     return error_set(error, status_of_errno(errno_value), "cannot write %s: %s", path, strerror(errno_value));
 }
 
-static bool write_all(int fd, const char *bytes, size_t count)
+bool output_write_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
         ssize_t n = write(fd, bytes, count);
@@ -118,7 +118,7 @@ static joule_status replace(const char *path, const char *bytes, size_t count, j
     int fd = create_beside(real, beside, sizeof beside);
     if (fd < 0)
         return cannot_write(error, path, errno);
-    bool written = write_all(fd, bytes, count);
+    bool written = output_write_all(fd, bytes, count);
     int why = errno;
     if (close(fd) != 0 && written) {
         written = false;
@@ -139,7 +139,7 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
     int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0)
         return cannot_write(out_error, path, errno);
-    bool written = write_all(fd, bytes, count);
+    bool written = output_write_all(fd, bytes, count);
     int why = errno;
     if (!is_stdout)
         close(fd);

@@ -8,10 +8,13 @@
 #define JOULE_OUTPUT_H
 
 #include <joule/base.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* DENIED, ABSENT or FAILED, with a message: `path` cannot be written. */
 joule_status output_check(const char *path, joule_error *out_error);
+/* False, with errno, when not all of it could be written. */
+bool output_write_all(int fd, const char *bytes, size_t count);
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error);
 
 /* Standard streams that the caller closed are kept from becoming somebody's file: they are closed for the command and

@@ -1,27 +1,47 @@
 /* tools/joule/run.c - `joule run`: a command, its joules, and an exit status that is the command's own.
  *
- * Owns the order of events: checks that can fail come first, the command is made and held, the sensors are read, the
- * command is let go, waited for, and the report is written.
+ * Owns the order of events: what can fail comes first, then the command is made and held while the sensors are read
+ * for the first time, then it is let go, waited for, and reported on.
  * Newcomers: once the command runs nothing may keep its status from the caller.
  */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "base/string.h"
 #include "child.h"
 #include "commands.h"
+#include "guard.h"
+#include "measuring.h"
 #include "options.h"
 #include "output.h"
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
+#define GRACE_S              2
+#define BUSY_WHILE_IDLE      0.05
 
 struct settings {
-    const char *json, *csv;
+    const char *json, *csv, *idle;
     bool quiet, wait_all;
     unsigned runs;
+    double idle_s; /* measure the baseline for so long; 0: do not */
+    double grace_s;
+    struct measuring_options measuring;
     struct option_list labels;
     char **command;
+};
+
+/* One call of `joule run`. */
+struct job {
+    struct settings settings;
+    struct signals signals;
+    struct measuring measuring;
+    struct guard guard;
+    struct child child; /* of the last run */
 };
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
@@ -32,23 +52,59 @@ static const struct command_text text = {
     .notes =
         "The exit status is the command's; if it died by a signal, joule dies by the same one. Otherwise:\n"
         "    2  wrong usage\n"
+        "  124  the budget was passed\n"
         "  125  joule itself failed\n"
         "  126  the command cannot be run\n"
         "  127  the command was not found\n",
 };
 
+static bool is_label(const char *word)
+{
+    const char *equals = strchr(word, '=');
+    return equals && equals > word;
+}
+
+static bool check_settings(struct settings *s)
+{
+    joule_error error;
+    for (size_t i = 0; i < s->labels.count; i++) {
+        if (is_label(s->labels.items[i]))
+            continue;
+        complain("run", "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
+        return false;
+    }
+    s->measuring.uses_idle = !s->idle || strcmp(s->idle, "none") != 0;
+    if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
+        return true;
+    if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
+        return true;
+    complain("run", "--idle takes 'auto', 'none' or a time to measure for, such as 10s; not '%s'", s->idle);
+    return false;
+}
+
 static int read_settings(int argc, char **argv, struct settings *out)
 {
-    *out = (struct settings){.runs = 1};
+    *out = (struct settings){.runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
     const struct option table[] = {
         {"json", 0, OPTION_TEXT, &out->json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
         {"csv", 0, OPTION_TEXT, &out->csv, "FILE", "write one row for each run"},
-        {"repeat", 'r', OPTION_COUNT, &out->runs, "N", "run N times; stops at the first run that fails"},
+        {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "no report on standard error"},
+        {"repeat", 'r', OPTION_COUNT, &out->runs, "N", "run N times; ends at the first run that fails"},
+        {"budget", 0, OPTION_ENERGY, &out->measuring.budget_joules, "JOULES",
+         "end the command when it passes, say, 500J"},
+        {"grace", 0, OPTION_TIME, &out->grace_s, "TIME", "from SIGTERM to SIGKILL for such a command (2s)"},
+        {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
+         "'auto': net of the kept baseline; a time: measure and keep it; 'none'"},
+        {"interval", 0, OPTION_TIME, &out->measuring.period_s, "TIME",
+         "between readings of the sensors, 1ms to 60s (100ms)"},
+        {"sources", 0, OPTION_TEXT, &out->measuring.sources, "LIST",
+         "use these alone, or '-NAME' to leave one out"},
+        {"root", 0, OPTION_TEXT, &out->measuring.root, "FOLDER",
+         "read the sensors of a machine recorded there"},
         {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "put a label into the report; may be repeated"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
-         "measure until every process that the command left has ended"},
-        {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "no report on standard error"},
+         "measure until all that the command started has ended"},
         {0},
     };
     int first = options_read(table, &text, argc, argv);
@@ -58,14 +114,8 @@ static int read_settings(int argc, char **argv, struct settings *out)
         complain("run", "no command given; usage: %s", text.usage);
         return OPTIONS_WRONG;
     }
-    for (size_t i = 0; i < out->labels.count; i++) {
-        if (strcspn(out->labels.items[i], "=") - 1 < strlen(out->labels.items[i]) - 1)
-            continue;
-        complain("run", "--label takes KEY=VALUE, not '%s'", out->labels.items[i]);
-        return OPTIONS_WRONG;
-    }
     out->command = argv + first;
-    return first;
+    return check_settings(out) ? first : OPTIONS_WRONG;
 }
 
 static bool can_write_outputs(const struct settings *settings)
@@ -81,17 +131,55 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
+/* --- before the first run ----------------------------------------------------------------------------------- */
+
+/* With a meter of its own, before anything is made that an interrupt could leave behind. */
+static bool measure_idle(struct settings *s)
+{
+    joule_options how = {.struct_size = sizeof how,
+                         .flags = JOULE_OPEN_NO_SESSION,
+                         .period_s = s->measuring.period_s,
+                         .sources = s->measuring.sources,
+                         .root = s->measuring.root};
+    joule_meter *meter;
+    joule_error error;
+    double busy = NAN;
+    joule_status status = joule_open(&how, &meter, &error);
+    if (status == JOULE_OK) {
+        status = idle_measure(meter, s->idle_s, &s->measuring.idle, &busy, &error);
+        joule_close(meter);
+    }
+    if (status != JOULE_OK) {
+        complain("run", "no idle baseline: %s", error.message);
+        return false;
+    }
+    if (busy > BUSY_WHILE_IDLE)
+        complain("run", "the CPUs were %.0f %% busy while the idle baseline was measured; it is too high",
+                 100 * busy);
+    if (!s->measuring.root && idle_store(&s->measuring.idle, &error) != JOULE_OK)
+        complain("run", "the idle baseline is not kept: %s", error.message);
+    return true;
+}
+
 /* --- one run ------------------------------------------------------------------------------------------------ */
 
-/* Processes that the command left behind; SIGINT and its like end the waiting and not the processes. */
-static void wait_for_the_rest(struct child *child)
+/* True while processes that the command left behind are to be waited for. */
+static bool has_rest(struct job *job)
 {
-    while (attribute_alive(child->group, NULL, 0) > 0) {
-        int taken = child_wait(child, now_ns() + LEFT_BEHIND_CHECK_NS);
+    bool wanted = job->settings.wait_all || guard_has_acted(&job->guard);
+    return wanted && attribute_alive(job->child.group, NULL, 0) > 0;
+}
+
+/* SIGINT and its like end the waiting, and not the processes. */
+static void wait_for_the_rest(struct job *job)
+{
+    while (has_rest(job)) {
+        int taken = child_wait(&job->child, now_ns() + LEFT_BEHIND_CHECK_NS);
         if (taken == SIGINT || taken == SIGTERM || taken == SIGHUP || taken == SIGQUIT)
             break;
+        guard_look(&job->guard, &job->measuring, &job->child);
     }
-    child->end_ns = now_ns();
+    job->child.end_ns = now_ns();
 }
 
 static int complain_exec(const char *command, int why)
@@ -103,50 +191,177 @@ static int complain_exec(const char *command, int why)
     return is_missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* False: the command never ran, and *out_code says why. */
-static bool run_once(const struct settings *settings, const struct signals *signals, struct child *child,
-                     int *out_code)
+/* 0, or the exit code that says why the command never ran. */
+static int run_in_group(struct job *job, struct attribute_group *group)
 {
-    struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_CGROUP);
-    if (!group || !child_hold(child, signals, group, settings->command)) {
+    struct child *child = &job->child;
+    if (!group || !child_hold(child, &job->signals, group, job->settings.command)) {
         complain("run", "cannot make a process: %s", strerror(errno));
-        attribute_free(group);
-        *out_code = EXIT_OWN_FAILURE;
-        return false;
+        return EXIT_OWN_FAILURE;
     }
+    measuring_wait_ready(&job->measuring);
     attribute_start(group);
     child_release(child);
-    while (!child->has_ended)
-        child_wait(child, INT64_MAX);
-    if (child->exec_errno) {
-        *out_code = complain_exec(settings->command[0], child->exec_errno);
-        attribute_free(group);
-        return false;
+    while (!child->has_ended) {
+        child_wait(child, job->guard.next_ns);
+        guard_look(&job->guard, &job->measuring, child);
     }
-    if (settings->wait_all)
-        wait_for_the_rest(child);
+    if (child->exec_errno)
+        return complain_exec(job->settings.command[0], child->exec_errno);
+    if (has_rest(job))
+        wait_for_the_rest(job);
+    struct attribution share = attribute_finish(group);
+    measuring_add(&job->measuring, child->begin_ns, child->end_ns, &share);
+    return 0;
+}
+
+static int run_once(struct job *job)
+{
+    struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_CGROUP);
+    int code = run_in_group(job, group);
     attribute_free(group);
-    return true;
+    return code;
+}
+
+/* As often as asked, or until a run fails. */
+static int run_all(struct job *job)
+{
+    unsigned runs = job->settings.runs;
+    for (unsigned i = 0; i < runs; i++) {
+        int code = run_once(job);
+        if (code)
+            return code;
+        bool has_failed = job->child.status != 0 || guard_has_acted(&job->guard);
+        if (!has_failed)
+            continue;
+        if (i + 1 < runs && !job->settings.quiet)
+            complain("run", "run %u of %u failed; the report covers what has run", i + 1, runs);
+        break;
+    }
+    return 0;
+}
+
+/* --- the report --------------------------------------------------------------------------------------------- */
+
+static void add_labels(const struct settings *s, struct report *report)
+{
+    report->labels = arena_alloc(&report->arena, s->labels.count * sizeof *report->labels);
+    for (size_t i = 0; report->labels && i < s->labels.count; i++) {
+        const char *equals = strchr(s->labels.items[i], '=');
+        report->labels[report->label_count++] = (struct report_label){
+            .key = arena_copy(&report->arena, s->labels.items[i], (size_t)(equals - s->labels.items[i])),
+            .value = equals + 1};
+    }
+}
+
+static void add_ending(const struct job *job, struct report *report)
+{
+    int status = job->child.status;
+    report->has_exit_status = true;
+    report->exit_status = exit_code_of(status);
+    report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void print_json(const struct report *report, struct text *out)
+{
+    report_json(report, out);
+    text_add(out, "\n");
+}
+
+static void print_words(const struct report *report, struct text *out)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    report_text(report, isatty(STDERR_FILENO) && !(no_colour && *no_colour), out);
+}
+
+/* To a file, or where `path` is NULL to standard error. False, after a message, when it could not be written. */
+static bool write_report(const struct report *report, const char *path,
+                         void (*print)(const struct report *, struct text *))
+{
+    struct text measure, out;
+    text_init(&measure, NULL, 0);
+    print(report, &measure);
+    size_t size = measure.length + 1;
+    char *page = malloc(size);
+    joule_error error = {.message = "no memory for the report"};
+    text_init(&out, page, page ? size : 0);
+    if (page)
+        print(report, &out);
+    bool done = page && (path ? output_write(path, page, out.length, &error) == JOULE_OK
+                              : output_write_all(STDERR_FILENO, page, out.length));
+    free(page);
+    if (!done && path)
+        complain("run", "%s", error.message);
+    return done;
+}
+
+static const char *program_name(struct arena *arena, char **command)
+{
+    size_t size = 1;
+    for (char **word = command; *word; word++)
+        size += strlen(*word) + 1;
+    char *name = arena_alloc(arena, size);
+    struct text out;
+    text_init(&out, name, name ? size : 0);
+    for (char **word = command; name && *word; word++) {
+        text_add(&out, word == command ? "" : " ");
+        text_add(&out, *word);
+    }
+    return name ? name : command[0];
+}
+
+/* Writes all that was asked for. */
+static bool report_all(struct job *job)
+{
+    const struct settings *s = &job->settings;
+    struct report report;
+    struct arena arena = {0};
+    measuring_finish(&job->measuring);
+    joule_status status = measuring_report(&job->measuring, program_name(&arena, s->command), &report);
+    bool done = status == JOULE_OK;
+    if (done) {
+        add_ending(job, &report);
+        add_labels(s, &report);
+        done = (!s->json || write_report(&report, s->json, print_json)) && done;
+        done = (!s->csv || write_report(&report, s->csv, report_csv)) && done;
+        if (!s->quiet)
+            write_report(&report, NULL, print_words);
+    } else {
+        complain("run", "no report: %s", joule_status_name(status));
+    }
+    if (!s->quiet && job->child.stopped_ns > 0)
+        complain("run", "the command was stopped for %.1f s of that time",
+                 (double)job->child.stopped_ns * 1e-9);
+    report_free(&report);
+    arena_free(&arena);
+    return done;
 }
 
 int run_main(int argc, char **argv)
 {
-    struct settings settings;
+    struct job job = {0};
     output_guard_streams();
-    int first = read_settings(argc, argv, &settings);
+    int first = read_settings(argc, argv, &job.settings);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (!can_write_outputs(&settings))
+    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
-    struct signals signals;
-    struct child child;
-    int code = 0;
-    signals_take(&signals);
-    for (unsigned i = 0; i < settings.runs; i++) {
-        if (!run_once(&settings, &signals, &child, &code))
-            return code;
-        if (child.status != 0)
-            break;
+    joule_error error;
+    signals_take(&job.signals);
+    joule_status status = measuring_open(&job.measuring, &job.settings.measuring, job.settings.runs, &error);
+    if (status != JOULE_OK) {
+        complain("run", "%s", error.message);
+        return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
-    exit_like(child.status);
+    job.guard = guard_start(job.settings.measuring.budget_joules, job.settings.grace_s, job.settings.quiet);
+    int code = run_all(&job);
+    if (code == 0 && !report_all(&job))
+        code = EXIT_OWN_FAILURE;
+    bool is_over = job.measuring.is_over;
+    measuring_close(&job.measuring);
+    if (code && (code != EXIT_OWN_FAILURE || job.child.status == 0))
+        return code;
+    if (guard_has_acted(&job.guard) || (is_over && job.child.status == 0))
+        return EXIT_OVER_BUDGET;
+    exit_like(job.child.status);
 }

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""What `joule run` says: joules of a machine with a known counter, the command's share, net of idle, repeats, budget."""
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from run_support import JOULE, PYTHON, Machine, main, read_file, state_of, wait_until
+
+SPIN = "while :; do :; done"
+# Uses a given number of CPU seconds in each of: itself, a child, a daemon.
+FAMILY = r"""
+import os, time
+def burn():
+    while time.process_time() < 0.2:
+        pass
+if os.fork() == 0:
+    burn()
+    os._exit(0)
+os.wait()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        burn()
+    os._exit(0)
+os.wait()
+burn()
+"""
+
+
+def run(*words, **options):
+    return subprocess.run([JOULE, "run", *words], capture_output=True, text=True, timeout=120, **options)
+
+
+def report_of(*words, code=0, **options):
+    """The JSON report, which goes to a file because the command owns standard output."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        result = run("--json", path, *words, **options)
+        assert result.returncode == code, (result.returncode, result.stderr)
+        assert os.listdir(folder) == ["report.json"], os.listdir(folder)
+        text = read_file(path)
+        assert text.endswith("}\n") and text.count("\n") == 1, text
+        return json.loads(text)
+
+
+class Joules(unittest.TestCase):
+    def assert_near(self, energy, joules):
+        low, high = energy["interval_joules"]
+        slack = 0.05 * joules + 1
+        self.assertLess(low - slack, joules)
+        self.assertGreater(high + slack, joules)
+        self.assertLess(abs(energy["energy_joules"] - joules), 0.2 * joules + 1)
+
+    def test_gross(self):
+        with Machine(50) as machine:
+            report = report_of("--root", machine.root, "--", "sleep", "0.5")
+        self.assert_near(report["gross"], 50 * report["duration_seconds"])
+        self.assertEqual(report["gross"]["class"], "measured")
+        self.assertEqual(report["gross"]["cover"], "package-0")
+        self.assertEqual(report["program"], "sleep 0.5")
+        self.assertGreaterEqual(report["duration_seconds"], 0.5)
+        self.assertEqual(report["command"]["exit_status"], 0)
+        self.assertIsNone(report["command"]["signal"])
+
+    def test_first_line(self):
+        with Machine(50) as machine:
+            lines = run("--root", machine.root, "--", "sleep", "0.3").stderr.splitlines()
+        self.assertRegex(lines[0], r"^joule  \d+\.\d* J  \(.* J, measured\)  .* W over .*s, package-0$")
+        self.assertRegex(lines[1], r" the command.*net of idle unknown")
+
+    def test_model_where_there_is_no_sensor(self):
+        report = report_of("--sources", "estimated", "--", PYTHON, "-c", FAMILY)
+        self.assertEqual(report["gross"]["class"], "modelled")
+        self.assertEqual(report["command"]["class"], "modelled")
+        low, high = report["command"]["interval_joules"]
+        self.assertLess(low, report["command"]["energy_joules"])
+        self.assertGreater(high, 2 * low)  # an honest interval
+
+    def test_fate_of_the_command(self):
+        report = report_of("--", "sh", "-c", "kill -9 $$", code=-9)
+        self.assertEqual((report["command"]["exit_status"], report["command"]["signal"]), (137, 9))
+        report = report_of("--", "sh", "-c", "exit 3", code=3)
+        self.assertEqual((report["command"]["exit_status"], report["command"]["signal"]), (3, None))
+
+    def test_labels(self):
+        report = report_of("--label", "commit=2d=x", "--label", "note=a \"b\"", "--", "true")
+        self.assertEqual(report["labels"], {"commit": "2d=x", "note": 'a "b"'})
+
+    def test_regions_of_the_command(self):
+        """The session's path is handed down, and gone afterwards."""
+        result = run("-q", "--", "sh", "-c", 'echo "$JOULE_SESSION"; test -e "$JOULE_SESSION"')
+        self.assertEqual(result.returncode, 0)
+        self.assertTrue(result.stdout.strip())
+        self.assertFalse(os.path.exists(result.stdout.strip()))
+
+    def test_time_while_stopped_is_told(self):
+        script = "kill -STOP $$; exit 0"
+        with subprocess.Popen([JOULE, "run", "--", "sh", "-c", script], stderr=subprocess.PIPE, text=True) as process:
+            child = wait_until(lambda: [p for p in read_children(process.pid) if state_of(p) == "T"], "the stop")[0]
+            time.sleep(0.3)
+            os.kill(child, signal.SIGCONT)
+            error = process.stderr.read()
+        self.assertRegex(error, r"stopped for 0\.[3-9] s|stopped for [1-9]")
+
+
+def read_children(pid):
+    return [int(word) for word in read_file(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+class Family(unittest.TestCase):
+    """Children and daemons count, whichever way is open."""
+
+    def check(self, *prefix, method):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            words = [*prefix, JOULE, "run", "-q", "--wait-all", "--json", path, "--", PYTHON, "-c", FAMILY]
+            result = subprocess.run(words, capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            command = json.loads(read_file(path))["command"]
+        self.assertEqual(command["method"], method)
+        self.assertGreater(command["cpu_seconds"], 0.58)
+        self.assertLess(command["cpu_seconds"], 1.2)
+        self.assertTrue(0 < command["share"] <= 1)
+
+    def has_cgroup(self):
+        return report_of("--", "true")["command"]["method"] == "cgroup"
+
+    def test_by_cgroup(self):
+        if not self.has_cgroup():
+            self.skipTest("no cgroup can be made here")
+        self.check(method="cgroup")
+
+    def no_cgroups(self, what):
+        """A command prefix for a mount namespace in which the mount of cgroup2 has been changed by `what`."""
+        prefix = ["unshare", "--mount", "sh", "-c",
+                  f'awk \'$3 == "cgroup2" {{ print $2 }}\' /proc/mounts | while read m; do {what} $m; done; exec "$@"', "sh"]
+        works = subprocess.run([*prefix, "true"], capture_output=True)
+        if works.returncode != 0 or works.stderr:
+            self.skipTest("no mount namespace can be made here: " + works.stderr.decode())
+        return prefix
+
+    def test_without_cgroups(self):
+        self.check(*self.no_cgroups("umount -l"), method="subreaper")
+
+    def test_read_only_cgroups(self):
+        self.check(*self.no_cgroups("mount -o remount,bind,ro"), method="subreaper")
+
+    def test_nothing_is_left_behind(self):
+        def cgroups():
+            found = []
+            for line in read_file("/proc/mounts").splitlines():
+                if line.split()[2] == "cgroup2":
+                    for root, folders, _ in os.walk(line.split()[1]):
+                        found += [os.path.join(root, f) for f in folders if f.startswith("joule-")]
+            return found
+        with subprocess.Popen([JOULE, "run", "-q", "--", "sleep", "1000"]) as process:
+            child = wait_until(lambda: [p for p in read_children(process.pid)
+                                        if "sleep" in read_file(f"/proc/{p}/cmdline")], "the command")[0]
+            process.kill()
+        self.assertEqual(state_of(child), "S")  # killing joule is not killing the command
+        result = run("-q", "--", "true")
+        self.assertEqual(result.returncode, 0)
+        self.assertFalse([path for path in cgroups() if path.endswith(f"joule-{process.pid}")])
+        self.assertEqual(state_of(child), "S")
+        os.kill(child, signal.SIGKILL)
+
+    def test_wait_all_can_be_interrupted(self):
+        script = "sleep 1000 >/dev/null 2>&1 & echo $!"
+        with subprocess.Popen([JOULE, "run", "-q", "--wait-all", "--", "sh", "-c", script], text=True,
+                              stdout=subprocess.PIPE) as process:
+            left = int(process.stdout.readline())
+            wait_until(lambda: not [p for p in read_children(process.pid) if p != left], "the command to end")
+            time.sleep(0.1)
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(20), 0)
+        self.assertEqual(state_of(left), "S")
+        os.kill(left, signal.SIGKILL)
+
+
+class Repeats(unittest.TestCase):
+    def test_each_run_is_told(self):
+        with Machine(40) as machine:
+            report = report_of("--root", machine.root, "-r", "3", "--", "sleep", "0.2")
+        self.assertEqual(len(report["runs"]), 3)
+        for one in report["runs"]:
+            self.assertLess(abs(one["energy_joules"] - 40 * one["duration_seconds"]), 2 + 8 * one["duration_seconds"])
+        self.assertGreaterEqual(report["duration_seconds"], sum(r["duration_seconds"] for r in report["runs"]) - 1e-6)
+
+    def test_only_what_ran(self):
+        report = report_of("-r", "5", "--", "sh", "-c", "exit 2", code=2)
+        self.assertEqual(len(report["runs"]), 1)
+        result = run("-r", "5", "--", "false")
+        self.assertIn("run 1 of 5 failed", result.stderr)
+
+    def test_csv(self):
+        with tempfile.NamedTemporaryFile("r") as file:
+            result = run("-q", "--csv", file.name, "-r", "2", "--label", "a=1,2", "--", "true")
+            self.assertEqual(result.returncode, 0)
+            rows = list(csv.DictReader(io.StringIO(read_file(file.name))))
+        self.assertEqual([row["run"] for row in rows], ["1", "2"])
+
+
+class Budget(unittest.TestCase):
+    def test_stopped_in_time(self):
+        with Machine(100) as machine:
+            report = report_of("--root", machine.root, "--budget", "40J", "--interval", "10ms", "--", "sh", "-c", SPIN,
+                               code=124)
+        self.assertIn(report["budget"]["status"], ("over_budget", "undecided"))  # it acts on the best estimate
+        self.assertEqual(report["command"]["signal"], signal.SIGTERM)
+        used = report["total_energy_joules"]
+        self.assertGreater(used, 38)
+        self.assertLess(used, 40 + report["budget"]["overshoot_bound_joules"])
+
+    def test_words(self):
+        with Machine(100) as machine:
+            result = run("--root", machine.root, "--budget", "60J", "--interval", "10ms", "--", "sh", "-c", SPIN)
+        lines = result.stderr.splitlines()
+        self.assertIn("more than 80 % of the budget of 60.0 J", lines[0])
+        self.assertIn("more than the budget of 60.0 J; ending the command", lines[1])
+        self.assertRegex(result.stderr, "budget of 60.0 J (exceeded|undecided)")
+
+    def test_kept(self):
+        with Machine(10) as machine:
+            report = report_of("--root", machine.root, "--budget", "1kJ", "--", "sleep", "0.2")
+        self.assertEqual(report["budget"]["status"], "within_budget")
+        self.assertGreater(report["budget"]["budget_probability"], 0.99)
+
+    def test_passed_at_the_very_end(self):
+        with Machine(100) as machine:
+            report = report_of("--root", machine.root, "--budget", "1J", "--interval", "60s", "--", "sleep", "0.2",
+                               code=124)
+            self.assertEqual(report["command"]["exit_status"], 0)
+            report_of("--root", machine.root, "--budget", "1J", "--interval", "60s", "--", "sh", "-c",
+                      "sleep 0.2; exit 3", code=3)
+
+    def test_one_that_will_not_end_is_killed_with_all_its_kind(self):
+        """Also processes that left the session, and one that is stopped."""
+        script = ("trap '' TERM; (trap '' TERM; setsid sleep 1000) & (kill -STOP $$; sleep 1000) & "
+                  "setsid sh -c 'trap \"\" TERM; sleep 1000' & while :; do sleep 0.1; done")
+        with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
+            mark = os.path.join(folder, "mark")
+            result = run("-q", "--root", machine.root, "--budget", "20J", "--interval", "10ms", "--grace", "200ms", "--",
+                         "env", f"MARK={mark}", "sh", "-c", script)
+            self.assertEqual(result.returncode, 124)
+            left = [pid for pid in os.listdir("/proc") if pid.isdigit()
+                    and f"MARK={mark}" in read_file(f"/proc/{pid}/environ") and state_of(pid) not in ("Z", "")]
+            self.assertEqual(left, [])
+
+    def test_of_the_model(self):
+        """Without a sensor the command's own modelled joules are bounded."""
+        report = report_of("--sources", "estimated", "--budget", "500mJ", "--", "sh", "-c", SPIN, code=124)
+        self.assertGreater(report["command"]["energy_joules"], 0.4)
+        self.assertIsNotNone(report["budget"]["overshoot_bound_joules"])
+
+
+class Idle(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.cache = os.path.join(self.folder.name, "deep", "cache")
+        self.environment = dict(os.environ, XDG_CACHE_HOME=self.cache)
+        self.path = os.path.join(self.cache, "joule", "idle.json")
+
+    def report(self, *words):
+        return report_of(*words, env=self.environment)
+
+    def test_measured_before(self):
+        with Machine(30) as machine:
+            report = self.report("--root", machine.root, "--idle", "500ms", "--", "sleep", "0.3")
+        self.assertLess(abs(report["net"]["idle_power"]["power_watts"] - 30), 5)
+        self.assertLess(abs(report["net"]["energy_joules"]), 4)
+        self.assertFalse(os.path.exists(self.path))  # a recorded machine is not this one
+
+    def test_kept_for_later(self):
+        report = self.report("--sources", "estimated", "--idle", "300ms", "--", "true")
+        watts = report["net"]["idle_power"]["power_watts"]
+        self.assertGreater(watts, 0)
+        kept = json.loads(read_file(self.path))
+        self.assertEqual(kept["schema"], "joule-idle-1")
+        for how in ([], ["--idle", "auto"]):
+            report = self.report("--sources", "estimated", *how, "--", "sleep", "0.2")
+            self.assertAlmostEqual(report["net"]["idle_power"]["power_watts"], watts)
+            self.assertRegex(report["net"]["idle_measured_at"], r"^20\d\d-\d\d-\d\dT")
+            net = report["total_energy_joules"] - watts * report["duration_seconds"]
+            self.assertAlmostEqual(report["net"]["energy_joules"], net, places=6)
+            low, high = report["net"]["interval_joules"]
+            self.assertLessEqual(low, report["net"]["energy_joules"])
+            self.assertGreaterEqual(high, report["net"]["energy_joules"])
+        report = self.report("--sources", "estimated", "--idle", "none", "--", "true")
+        self.assertIsNone(report["net"]["energy_joules"])
+
+    def test_of_another_machine_or_long_ago_or_garbage(self):
+        self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
+        good = read_file(self.path)
+        for bad in (good.replace('"machine":"', '"machine":"x'), good.replace('"cover":"', '"cover":"x'),
+                    re.sub(r'"unix_seconds":\d+', f'"unix_seconds":{int(time.time()) - 31 * 86400}', good),
+                    re.sub(r'"unix_seconds":\d+', f'"unix_seconds":{int(time.time()) + 86400}', good),
+                    re.sub(r'"total_watts":[^,]*', '"total_watts":null', good), good[:40], "", "\0" * 100):
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(bad)
+            report = self.report("--sources", "estimated", "--", "true")
+            self.assertIsNone(report["net"]["energy_joules"], bad)
+
+    def test_bad_words(self):
+        for word in ("sometimes", "-3s", "0", ""):
+            self.assertEqual(run("--idle", word, "--", "true").returncode, 2, word)
+
+
+class Files(unittest.TestCase):
+    def test_replaced_as_a_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, link = os.path.join(folder, "report"), os.path.join(folder, "link")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("x" * 100000)
+            os.symlink("report", link)
+            self.assertEqual(run("-q", "--json", link, "--", "true").returncode, 0)
+            self.assertTrue(os.path.islink(link))
+            self.assertEqual(json.loads(read_file(path))["program"], "true")
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "report"])
+
+    def test_standard_output(self):
+        result = run("-q", "--json", "-", "--", "echo", "first")
+        first, second = result.stdout.splitlines()
+        self.assertEqual((first, json.loads(second)["program"], result.stderr), ("first", "echo first", ""))
+
+    def test_pipe_and_device(self):
+        result = subprocess.run(["bash", "-c", '"$0" run -q --json >(cat) -- true | cat; wait', JOULE], timeout=60,
+                                capture_output=True, text=True)
+        self.assertEqual(json.loads(result.stdout)["program"], "true")
+        self.assertEqual(run("-q", "--json", "/dev/null", "--", "true").returncode, 0)
+
+    def test_full_disk(self):
+        result = run("-q", "--json", "/dev/full", "--", "true")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("No space left", result.stderr)
+        self.assertEqual(run("-q", "--json", "/dev/full", "--", "sh", "-c", "exit 6").returncode, 6)
+
+    def test_intervals_out_of_range(self):
+        self.assertEqual(run("--interval", "1us", "--", "true").returncode, 2)
+        self.assertEqual(run("--sources", "nonsense", "--", "true").returncode, 2)
+
+
+if __name__ == "__main__":
+    main()

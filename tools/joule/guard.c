@@ -1,0 +1,65 @@
+/* tools/joule/guard.c - see guard.h. */
+#include "guard.h"
+
+#include "options.h"
+
+#define NEAR         0.8
+#define KILL_AGAIN_S 0.05 /* processes may fork faster than they can be listed */
+
+struct guard guard_start(double budget_joules, double grace_s, bool quiet)
+{
+    return (struct guard){.budget_joules = budget_joules,
+                          .grace_s = grace_s,
+                          .quiet = quiet,
+                          .next_ns = budget_joules > 0 ? 0 : INT64_MAX};
+}
+
+bool guard_has_acted(const struct guard *guard)
+{
+    return guard->stage >= GUARD_TERMINATED;
+}
+
+static int64_t nanoseconds(double seconds)
+{
+    return (int64_t)(seconds * 1e9);
+}
+
+static void say(const struct guard *guard, const char *format, double used_joules)
+{
+    char budget[32], used[32];
+    joule_format(guard->budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
+    joule_format(used_joules, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
+    if (!guard->quiet)
+        complain("run", format, used, budget);
+}
+
+static void look_at_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
+{
+    struct budget_state state = measuring_budget(measuring, child->begin_ns, child->group);
+    double used = state.joules.value; /* NaN compares false: the unknown ends nobody */
+    guard->next_ns = now + nanoseconds(measuring->period_s);
+    if (state.status == JOULE_BUDGET_OVER || used > guard->budget_joules) {
+        say(guard, "%s used: more than the budget of %s; ending the command", used);
+        child_signal_all(child, SIGTERM);
+        child_signal_all(child, SIGCONT); /* what is stopped could not end */
+        guard->stage = GUARD_TERMINATED;
+        guard->next_ns = now + nanoseconds(guard->grace_s);
+    } else if (guard->stage == GUARD_WATCHING && used >= NEAR * guard->budget_joules) {
+        say(guard, "%s used: more than 80 %% of the budget of %s", used);
+        guard->stage = GUARD_WARNED;
+    }
+}
+
+void guard_look(struct guard *guard, struct measuring *measuring, struct child *child)
+{
+    int64_t now = now_ns();
+    if (now < guard->next_ns)
+        return;
+    if (!guard_has_acted(guard)) {
+        look_at_budget(guard, measuring, child, now);
+        return;
+    }
+    child_signal_all(child, SIGKILL);
+    guard->stage = GUARD_KILLED;
+    guard->next_ns = now + nanoseconds(KILL_AGAIN_S);
+}

@@ -1,0 +1,217 @@
+/* tools/joule/idle.c - see idle.h.
+ *
+ * Newcomers: the file is written by this program alone and read by it alone, so the reader looks for the keys that the
+ * writer writes and takes anything else for "no baseline".
+ */
+#include "idle.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/report/json.h"
+#include "joule/report/report.h"
+#include "output.h"
+
+#define SCHEMA       "joule-idle-1"
+#define FILE_SIZE    4096
+#define KEPT_DAYS    30
+#define PIECES       10 /* of a measurement, to see how steady the machine was */
+#define SETTLE_NS    (300 * 1000000LL)
+#define SETTLE_NAP_S 0.01
+#define NS_PER_S     1000000000LL
+
+struct idle_baseline idle_unknown(void)
+{
+    return (struct idle_baseline){.total_watts = estimate_unknown(), .cpu_watts = estimate_unknown()};
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------- */
+
+static bool file_path(char *out_path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    struct text path;
+    text_init(&path, out_path, size);
+    if (cache && *cache == '/')
+        text_printf(&path, "%s/joule/idle.json", cache);
+    else if (home && *home == '/')
+        text_printf(&path, "%s/.cache/joule/idle.json", home);
+    return path.length > 0 && path.length < size;
+}
+
+/* Homes are shared between machines, so a file may speak of another one. */
+static void machine_name(char *out_name, size_t size)
+{
+    struct joule_host *host = host_real();
+    struct utsname names;
+    string_copy(out_name, size, "unknown");
+    if (host->ops->read_file(host, "/etc/machine-id", out_name, size) > 0)
+        string_copy(out_name, size, string_trim(out_name));
+    else if (uname(&names) == 0)
+        string_copy(out_name, size, names.nodename);
+}
+
+/* "key":"value" as the writer writes it. */
+static bool has_string(const char *text, const char *key, const char *value)
+{
+    char wanted[IDLE_COVER_SIZE * 2];
+    struct text out;
+    struct json json = {.out = &out};
+    text_init(&out, wanted, sizeof wanted);
+    json_string(&json, key, value);
+    return out.length < sizeof wanted && strstr(text, wanted);
+}
+
+static double number_of(const char *text, const char *key)
+{
+    char wanted[64];
+    double value;
+    snprintf(wanted, sizeof wanted, "\"%s\":", key);
+    const char *at = strstr(text, wanted);
+    return at && string_scan_double(at + strlen(wanted), &value) ? value : NAN;
+}
+
+static struct estimate power_of(const char *text, const char *key, joule_class cls)
+{
+    char sd_key[32];
+    snprintf(sd_key, sizeof sd_key, "%s_sd", key);
+    double watts = number_of(text, key), sd = number_of(text, sd_key);
+    return watts >= 0 && sd >= 0 ? estimate_make(watts, cls, 0, CAUSE_IDLE, sd) : estimate_unknown();
+}
+
+static joule_class class_of(const char *text)
+{
+    for (joule_class cls = JOULE_CLASS_MEASURED; cls <= JOULE_CLASS_ASSUMED; cls++)
+        if (has_string(text, "class", joule_class_name(cls)))
+            return cls;
+    return JOULE_CLASS_NONE;
+}
+
+struct idle_baseline idle_load(const char *cover)
+{
+    struct joule_host *host = host_real();
+    struct idle_baseline baseline = idle_unknown();
+    char path[PATH_MAX], text[FILE_SIZE], machine[128];
+    machine_name(machine, sizeof machine);
+    if (!file_path(path, sizeof path) || host->ops->read_file(host, path, text, sizeof text) <= 0 ||
+        !has_string(text, "schema", SCHEMA) || !has_string(text, "machine", machine) ||
+        !has_string(text, "cover", cover))
+        return baseline;
+    double taken_s = number_of(text, "unix_seconds");
+    double age_s = (double)time(NULL) - taken_s;
+    joule_class cls = class_of(text);
+    if (!(age_s >= 0 && age_s < KEPT_DAYS * 86400.0) || cls == JOULE_CLASS_NONE)
+        return baseline;
+    baseline.total_watts = power_of(text, "total_watts", cls);
+    baseline.cpu_watts = power_of(text, "cpu_watts", cls);
+    string_copy(baseline.cover, sizeof baseline.cover, cover);
+    report_time((int64_t)taken_s * NS_PER_S, baseline.date);
+    return baseline;
+}
+
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(path, 0700); /* where that fails, so does the writing, which says why */
+        *slash = '/';
+    }
+}
+
+joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_error)
+{
+    char path[PATH_MAX], content[FILE_SIZE], machine[128];
+    if (!file_path(path, sizeof path))
+        return error_set(out_error, JOULE_ABSENT,
+                         "neither XDG_CACHE_HOME nor HOME says where to keep the baseline");
+    machine_name(machine, sizeof machine);
+    struct text text;
+    struct json json = {.out = &text};
+    text_init(&text, content, sizeof content);
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "machine", machine);
+    json_string(&json, "cover", baseline->cover);
+    json_string(&json, "class", joule_class_name(baseline->total_watts.cls));
+    json_double(&json, "total_watts", baseline->total_watts.value);
+    json_double(&json, "total_watts_sd", estimate_sd(&baseline->total_watts));
+    json_double(&json, "cpu_watts", baseline->cpu_watts.value);
+    json_double(&json, "cpu_watts_sd", estimate_sd(&baseline->cpu_watts));
+    json_integer(&json, "unix_seconds", (int64_t)time(NULL));
+    json_close(&json, '}');
+    text_add(&text, "\n");
+    if (text.length >= sizeof content)
+        return error_set(out_error, JOULE_FAILED, "the baseline does not fit into its file");
+    make_folders(path);
+    return output_write(path, content, text.length, out_error);
+}
+
+/* --- measuring ---------------------------------------------------------------------------------------------- */
+
+static void nap(double seconds)
+{
+    struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(fmod(seconds, 1) * 1e9)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* Mean power over the time, with the scatter between its pieces: a baseline is used at another time than its own, so
+ * that scatter does not shrink with the number of pieces. */
+static struct estimate mean_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
+{
+    double seconds = (double)(end_ns - begin_ns) * 1e-9, squares = 0;
+    struct cover cover;
+    meter_cover(meter, domain, begin_ns, end_ns, &cover);
+    struct window whole = meter_cover_window(meter, &cover, begin_ns, end_ns);
+    struct estimate watts = estimate_scale(whole.joules, 1 / seconds);
+    for (int i = 0; i < PIECES; i++) {
+        int64_t from_ns = begin_ns + (end_ns - begin_ns) / PIECES * i;
+        struct window piece =
+            meter_cover_window(meter, &cover, from_ns, from_ns + (end_ns - begin_ns) / PIECES);
+        double difference = piece.joules.value * PIECES / seconds - watts.value;
+        squares += isnan(difference) ? 0 : difference * difference;
+    }
+    double sd = hypot(estimate_sd(&watts), sqrt(squares / (PIECES - 1)));
+    return isnan(watts.value) ? watts : estimate_make(watts.value, watts.cls, 0, CAUSE_IDLE, sd);
+}
+
+joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseline *out_baseline,
+                          double *out_busy, joule_error *out_error)
+{
+    *out_baseline = idle_unknown();
+    struct attribute_group *watch = attribute_begin(host_real(), ATTRIBUTE_WAIT4);
+    joule_sample_now(meter);
+    int64_t begin_ns = meter_now_ns(meter);
+    if (watch)
+        attribute_start(watch);
+    nap(seconds);
+    struct attribution use = {.machine_busy_cpu_s = NAN};
+    if (watch)
+        use = attribute_finish(watch);
+    attribute_free(watch);
+    int64_t end_ns = meter_now_ns(meter);
+    joule_sample_now(meter);
+    while (!meter_window(meter, JOULE_TOTAL, begin_ns, end_ns).is_final &&
+           meter_now_ns(meter) < end_ns + SETTLE_NS) {
+        nap(SETTLE_NAP_S);
+        joule_sample_now(meter);
+    }
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, begin_ns, end_ns, &cover);
+    meter_cover_name(meter, &cover, out_baseline->cover, sizeof out_baseline->cover);
+    out_baseline->total_watts = mean_watts(meter, JOULE_TOTAL, begin_ns, end_ns);
+    out_baseline->cpu_watts = mean_watts(meter, JOULE_CPU, begin_ns, end_ns);
+    report_time((int64_t)time(NULL) * NS_PER_S, out_baseline->date);
+    *out_busy = use.machine_busy_cpu_s / use.machine_cpu_s;
+    if (isnan(out_baseline->total_watts.value))
+        return error_set(out_error, JOULE_PENDING, "no sensor told anything in %g s of idling", seconds);
+    return JOULE_OK;
+}

@@ -1,0 +1,297 @@
+/* tools/joule/measuring.c - see measuring.h.
+ *
+ * Newcomers: where nothing is measured, the machine's total is a guess at everything that runs here, while the
+ * command's own CPU time is exact. The command's modelled joules are then the figure that counts, also for the budget.
+ */
+#include "measuring.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/error.h"
+#include "joule/session.h"
+#include "joule/sources/cpu_map.h"
+
+#define READY_WITHIN_NS  (250 * 1000000LL)
+#define SETTLE_WITHIN_NS (250 * 1000000LL)
+#define SETTLE_NAP_NS    (1 * 1000000LL)
+#define SESSION_VARIABLE "JOULE_SESSION"
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static double run_seconds(const struct measured_run *run)
+{
+    return seconds(run->end_ns - run->begin_ns);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
+                            joule_error *out_error)
+{
+    char session[512];
+    mallopt(M_ARENA_MAX, 1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
+    *m = (struct measuring){.idle = options->idle,
+                            .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
+                            .budget_joules = options->budget_joules,
+                            .overshoot_bound_joules = NAN};
+    m->runs = calloc(most_runs, sizeof *m->runs);
+    if (!m->runs)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for %zu runs", most_runs);
+    /* Without a session the command's own libjoule measures for itself. */
+    if (session_create_shared(session, sizeof session, NULL) == JOULE_OK)
+        setenv(SESSION_VARIABLE, session, 1);
+    joule_options how = {.struct_size = sizeof how,
+                         .flags = JOULE_OPEN_NO_SESSION,
+                         .period_s = options->period_s,
+                         .wait_s = -1,
+                         .sources = options->sources,
+                         .root = options->root};
+    joule_status status = joule_open(&how, &m->meter, out_error);
+    if (status != JOULE_OK) {
+        measuring_close(m);
+        return status;
+    }
+    m->period_s = m->meter->period_s;
+    m->open_ns = meter_now_ns(m->meter);
+    return JOULE_OK;
+}
+
+void measuring_wait_ready(struct measuring *m)
+{
+    for (size_t i = 0; i < m->meter->lane_count; i++)
+        lane_wait_opened(m->meter->lanes[i], m->open_ns + READY_WITHIN_NS);
+    joule_budget_options budget = {
+        .struct_size = sizeof budget, .domain = JOULE_TOTAL, .max_joules = m->budget_joules};
+    if (m->budget_joules > 0)
+        joule_budget_begin(m->meter, &budget, &m->budget, NULL);
+}
+
+void measuring_close(struct measuring *m)
+{
+    if (m->budget)
+        joule_budget_end(m->budget, NULL);
+    joule_close(m->meter);
+    session_remove_shared();
+    free(m->runs);
+    *m = (struct measuring){0};
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------ */
+
+static const struct channel *channel_of(const struct measuring *m, const struct cover *cover, size_t i)
+{
+    return m->meter->channels[cover->ids[i]].channel;
+}
+
+static bool is_modelled(const struct measuring *m, const struct cover *cover)
+{
+    for (size_t i = 0; i < cover->count; i++)
+        if (channel_of(m, cover, i)->info.cls < JOULE_CLASS_MODELLED)
+            return false;
+    return true;
+}
+
+static bool has_gpu(const struct measuring *m, const struct cover *cover)
+{
+    for (size_t i = 0; i < cover->count; i++)
+        if (channel_of(m, cover, i)->info.scope == JOULE_SCOPE_GPU)
+            return true;
+    return false;
+}
+
+/* What the model says of the command's own CPU time, whatever else the machine did. */
+static struct estimate modelled(struct measuring *m, const struct attribution *share, double wall_s)
+{
+    if (!m->has_cpu)
+        m->has_cpu = cpu_map_identify(host_real(), &m->cpu);
+    if (!m->has_cpu || isnan(share->command_cpu_s))
+        return estimate_unknown();
+    return cost_cpu_energy(&m->cpu, share->command_cpu_s, wall_s);
+}
+
+/* CPU time says nothing about GPUs, so where one is in the total only the CPUs' part is shared out. */
+static struct estimate command_joules(struct measuring *m, const struct measured_run *run,
+                                      const struct cover *cover, const struct estimate *total)
+{
+    double wall_s = run_seconds(run);
+    if (is_modelled(m, cover))
+        return modelled(m, &run->share, wall_s);
+    struct estimate part = *total, idle_watts = m->idle.total_watts;
+    if (has_gpu(m, cover)) {
+        part = meter_window(m->meter, JOULE_CPU, run->begin_ns, run->end_ns).joules;
+        idle_watts = m->idle.cpu_watts;
+    }
+    struct estimate idle = estimate_scale(idle_watts, wall_s);
+    return attribute_energy(&run->share, &part, &idle);
+}
+
+static void find_idle(struct measuring *m, const struct cover *cover)
+{
+    char name[IDLE_COVER_SIZE];
+    meter_cover_name(m->meter, cover, name, sizeof name);
+    if (m->seeks_idle)
+        m->idle = idle_load(name);
+    else if (strcmp(m->idle.cover, name) != 0)
+        m->idle = idle_unknown(); /* it speaks of other parts of the machine */
+    m->seeks_idle = false;
+}
+
+static void close_run(struct measuring *m, struct measured_run *run)
+{
+    struct cover cover;
+    meter_cover(m->meter, JOULE_TOTAL, run->begin_ns, run->end_ns, &cover);
+    find_idle(m, &cover);
+    run->total = meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns).joules;
+    run->command = command_joules(m, run, &cover, &run->total);
+    m->closed_count++;
+}
+
+void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share)
+{
+    joule_sample_now(m->meter);
+    if (m->closed_count < m->run_count)
+        close_run(m, &m->runs[m->closed_count]);
+    m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
+}
+
+void measuring_finish(struct measuring *m)
+{
+    struct measured_run *last = &m->runs[m->run_count - 1];
+    int64_t deadline_ns = meter_now_ns(m->meter) + SETTLE_WITHIN_NS;
+    const struct timespec nap = {.tv_nsec = SETTLE_NAP_NS};
+    struct cover cover;
+    for (;;) {
+        meter_cover(m->meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
+        bool is_final = meter_cover_window(m->meter, &cover, last->begin_ns, last->end_ns).is_final;
+        if (is_final || is_modelled(m, &cover) || meter_now_ns(m->meter) >= deadline_ns)
+            break;
+        nanosleep(&nap, NULL);
+        joule_sample_now(m->meter);
+    }
+    close_run(m, last);
+}
+
+/* --- the budget --------------------------------------------------------------------------------------------- */
+
+/* The most that the modelled machine takes between two looks. */
+static double modelled_bound(const struct measuring *m)
+{
+    struct estimate all = cost_cpu_energy(&m->cpu, m->cpu.threads, 1);
+    return estimate_quantity(&all).high * m->period_s;
+}
+
+static struct budget_state judge(const struct measuring *m, const struct estimate *joules)
+{
+    joule_quantity q = estimate_quantity(joules);
+    return (struct budget_state){.joules = q,
+                                 .status = joule_budget_judge(q, m->budget_joules),
+                                 .probability = joule_probability_below(q, m->budget_joules)};
+}
+
+/* Of all runs that have ended, and of the one that goes on. */
+static struct estimate modelled_so_far(struct measuring *m, const struct measured_run *now)
+{
+    struct estimate sum = modelled(m, &now->share, run_seconds(now));
+    for (size_t i = 0; i < m->run_count; i++) {
+        struct estimate own = modelled(m, &m->runs[i].share, run_seconds(&m->runs[i]));
+        sum = estimate_add(sum, 1, &own);
+    }
+    return sum;
+}
+
+struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group)
+{
+    struct measured_run now = {.begin_ns = begin_ns, .end_ns = meter_now_ns(m->meter)};
+    int64_t first_ns = m->run_count ? m->runs[0].begin_ns : begin_ns;
+    joule_budget_result bound = {.struct_size = sizeof bound};
+    struct cover cover;
+    struct estimate joules;
+    meter_cover(m->meter, JOULE_TOTAL, first_ns, now.end_ns, &cover);
+    if (is_modelled(m, &cover)) {
+        now.share = attribute_finish(group);
+        joules = modelled_so_far(m, &now);
+        m->overshoot_bound_joules = modelled_bound(m);
+    } else {
+        joules = meter_cover_window(m->meter, &cover, first_ns, now.end_ns).joules;
+        if (joule_budget_now(m->budget, &bound) == JOULE_OK)
+            m->overshoot_bound_joules = bound.overshoot_bound_joules;
+    }
+    return judge(m, &joules);
+}
+
+/* --- the report --------------------------------------------------------------------------------------------- */
+
+static struct attribution sum_of_shares(const struct measuring *m)
+{
+    struct attribution sum = m->runs[0].share;
+    for (size_t i = 1; i < m->run_count; i++) {
+        const struct attribution *share = &m->runs[i].share;
+        sum.command_cpu_s += share->command_cpu_s;
+        sum.machine_busy_cpu_s += share->machine_busy_cpu_s;
+        sum.machine_cpu_s += share->machine_cpu_s;
+        if (share->method > sum.method)
+            sum.method = share->method;
+    }
+    if (m->run_count > 1)
+        sum.share = sum.command_cpu_s / fmax(sum.machine_busy_cpu_s, sum.command_cpu_s);
+    return sum;
+}
+
+static void report_idle(const struct measuring *m, const struct estimate *total, struct report *report)
+{
+    struct estimate idle = estimate_scale(m->idle.total_watts, report->duration_s);
+    struct estimate net = estimate_add(*total, -1, &idle);
+    report->idle_watts = estimate_quantity(&m->idle.total_watts);
+    report->net_joules = estimate_quantity(&net);
+    if (m->idle.date[0])
+        report->idle_date = arena_copy(&report->arena, m->idle.date, IDLE_DATE_SIZE);
+}
+
+static void report_runs(const struct measuring *m, bool is_model, struct report *report)
+{
+    report->runs = (unsigned)m->run_count;
+    report->run_joules = arena_alloc(&report->arena, m->run_count * sizeof *report->run_joules);
+    report->run_seconds = arena_alloc(&report->arena, m->run_count * sizeof *report->run_seconds);
+    if (!report->run_joules || !report->run_seconds) {
+        report->runs = 1;
+        return;
+    }
+    for (size_t i = 0; i < m->run_count; i++) {
+        report->run_joules[i] = estimate_quantity(is_model ? &m->runs[i].command : &m->runs[i].total);
+        report->run_seconds[i] = run_seconds(&m->runs[i]);
+    }
+}
+
+joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report)
+{
+    int64_t begin_ns = m->runs[0].begin_ns, end_ns = m->runs[m->run_count - 1].end_ns;
+    joule_status status = report_collect(out_report, m->meter, program, begin_ns, end_ns);
+    if (status != JOULE_OK)
+        return status;
+    struct estimate command = estimate_zero();
+    for (size_t i = 0; i < m->run_count; i++)
+        command = estimate_add(command, 1, &m->runs[i].command);
+    struct cover cover;
+    meter_cover(m->meter, JOULE_TOTAL, begin_ns, end_ns, &cover);
+    struct estimate total = meter_cover_window(m->meter, &cover, begin_ns, end_ns).joules;
+    bool is_model = is_modelled(m, &cover);
+    out_report->share = sum_of_shares(m);
+    out_report->command_joules = estimate_quantity(&command);
+    report_idle(m, &total, out_report);
+    report_runs(m, is_model, out_report);
+    if (m->budget_joules > 0) {
+        struct budget_state state = judge(m, is_model ? &command : &total);
+        m->is_over = state.status == JOULE_BUDGET_OVER || state.joules.value > m->budget_joules;
+        out_report->budget_joules = m->budget_joules;
+        out_report->budget_status = state.status;
+        out_report->budget_probability = state.probability;
+        out_report->overshoot_bound_joules = m->overshoot_bound_joules;
+    }
+    return JOULE_OK;
+}

@@ -1,0 +1,69 @@
+/* tools/joule/measuring.h - the energy side of `joule run`.
+ *
+ * Owns the meter, the session in which the command's regions are written, what each run cost, the budget, and putting
+ * all of it into a report. Knows nothing of signals and processes.
+ * Newcomers: sensors tick late, so a run's figures are taken when the next run has ended, or at the very end.
+ */
+#ifndef JOULE_MEASURING_H
+#define JOULE_MEASURING_H
+
+#include <joule/joule.h>
+#include "idle.h"
+#include "joule/attribute.h"
+#include "joule/cost/cost.h"
+#include "joule/report/report.h"
+
+struct measuring_options {
+    double period_s;      /* 0: default */
+    const char *sources;  /* as joule_options; NULL: all */
+    const char *root;     /* recorded machine; NULL: real */
+    double budget_joules; /* 0: none */
+    bool uses_idle;       /* look for a kept baseline, where `idle` is unknown */
+    struct idle_baseline idle;
+};
+
+struct measured_run {
+    int64_t begin_ns, end_ns;
+    struct attribution share;
+    struct estimate total, command; /* joules; unknown until closed */
+};
+
+struct measuring {
+    joule_meter *meter;
+    int64_t open_ns;
+    struct idle_baseline idle;
+    bool seeks_idle; /* still to be looked for, once the cover is known */
+    struct measured_run *runs;
+    size_t run_count, closed_count;
+    struct cost_cpu cpu; /* for the command's joules where no sensor is */
+    bool has_cpu;
+    double budget_joules; /* 0: none */
+    double overshoot_bound_joules;
+    bool is_over;         /* the budget was passed, by the best estimate; once reported */
+    joule_budget *budget; /* watches the machine's joules */
+    double period_s;
+};
+
+/* Makes the session, names it in JOULE_SESSION for the command, and opens the meter without waiting for sensors.
+ * `most_runs`: how many measuring_add will come. */
+joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
+                            joule_error *out_error);
+/* Waits until the sensors were read once, at most 250 ms from measuring_open. */
+void measuring_wait_ready(struct measuring *m);
+/* A run has ended. */
+void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
+/* After the last run: waits for sensors that tick slowly, at most 250 ms. */
+void measuring_finish(struct measuring *m);
+/* Fills a report, except what belongs to the command as a process. report_free, also on failure. */
+joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);
+void measuring_close(struct measuring *m);
+
+/* The budget's joules so far, over all runs and the one that goes on in `group` since begin_ns. */
+struct budget_state {
+    joule_quantity joules;
+    joule_budget_status status;
+    double probability;
+};
+struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group);
+
+#endif
