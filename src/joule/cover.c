@@ -1,7 +1,7 @@
 /* joule/cover.c - which domains make up a total.
  *
  * Owns the rules of meter_cover: outermost domains, one view for each zone, nothing twice, nothing that never moved.
- * It reads channels under their lanes' locks and keeps no state.
+ * It reads channels under their lanes' locks and keeps no state. That two zones are one is found in mirror.h.
  * Newcomers: a zone has several views (perf, powercap, model); the choice falls among those that saw the window.
  */
 #include <math.h>
@@ -17,6 +17,7 @@
 struct view {
     int32_t id;
     const struct channel *channel;
+    const char *zone; /* the channel's, or the one that it was found to mirror */
     joule_status state;
     double covered_s; /* of the window; 0: not trusted */
 };
@@ -52,9 +53,11 @@ static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct vi
         if (!can_count(ch))
             continue;
         struct view *view = &out->list[out->count++];
-        *view = (struct view){.id = (int32_t)i, .channel = ch};
+        *view = (struct view){.id = (int32_t)i, .channel = ch, .zone = ch->zone};
         pthread_mutex_lock(&meter->channels[i].lane->lock);
         view->state = ch->info.state;
+        if (ch->mirror.of)
+            view->zone = ch->mirror.of->zone;
         bool moved = ch->moved;
         pthread_mutex_unlock(&meter->channels[i].lane->lock);
         if (!moved)
@@ -66,18 +69,28 @@ static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct vi
     }
 }
 
-/* The view of view i's zone that counts; NULL when none saw the window. */
+/* Other views of a mirrored zone, another way of reading it or the model, go with it. */
+static void join_mirrored_zones(struct views *views)
+{
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *mirror = &views->list[i];
+        for (size_t k = 0; mirror->zone != mirror->channel->zone && k < views->count; k++)
+            if (strcmp(views->list[k].channel->zone, mirror->channel->zone) == 0)
+                views->list[k].zone = mirror->zone;
+    }
+}
+
+/* The view of the zone that counts; NULL when none saw the window. */
 static const struct view *best_view(const struct views *views, const char *zone)
 {
     double most_s = 0;
     for (size_t i = 0; i < views->count; i++)
-        if (strcmp(views->list[i].channel->zone, zone) == 0)
+        if (strcmp(views->list[i].zone, zone) == 0)
             most_s = fmax(most_s, views->list[i].covered_s);
     const struct view *best = NULL;
     for (size_t i = 0; i < views->count; i++) {
         const struct view *v = &views->list[i];
-        if (strcmp(v->channel->zone, zone) != 0 || v->covered_s <= 0 ||
-            v->covered_s < ENOUGH_COVERAGE * most_s)
+        if (strcmp(v->zone, zone) != 0 || v->covered_s <= 0 || v->covered_s < ENOUGH_COVERAGE * most_s)
             continue;
         if (!best || v->channel->rank < best->channel->rank)
             best = v;
@@ -88,7 +101,7 @@ static const struct view *best_view(const struct views *views, const char *zone)
 static bool is_first_of_zone(const struct views *views, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (strcmp(views->list[k].channel->zone, views->list[i].channel->zone) == 0)
+        if (strcmp(views->list[k].zone, views->list[i].zone) == 0)
             return false;
     return true;
 }
@@ -135,7 +148,7 @@ static bool take_scope(const struct views *views, joule_scope scope, uint32_t ti
         const struct channel *ch = views->list[i].channel;
         if (ch->info.scope != scope || ch->info.tier < tier || !is_first_of_zone(views, i))
             continue;
-        const struct view *best = best_view(views, ch->zone);
+        const struct view *best = best_view(views, views->list[i].zone);
         if (best)
             take(cover, best);
     }
@@ -160,7 +173,7 @@ static bool is_unreadable(const struct views *views, const char *zone)
 {
     for (size_t i = 0; i < views->count; i++) {
         const struct view *v = &views->list[i];
-        if (strcmp(v->channel->zone, zone) == 0 &&
+        if (strcmp(v->zone, zone) == 0 &&
             (v->state == JOULE_DENIED || v->state == JOULE_FAILED || v->state == JOULE_STALE))
             return true;
     }
@@ -180,10 +193,10 @@ static void choose(const struct views *views, int32_t group, struct cover *cover
             best_view(views, ch->parent_zone) &&
             is_wanted(best_view(views, ch->parent_zone)->channel->info.scope, group))
             continue;
-        const struct view *best = best_view(views, ch->zone);
+        const struct view *best = best_view(views, views->list[i].zone);
         if (best)
             take(cover, best);
-        else if (is_unreadable(views, ch->zone))
+        else if (is_unreadable(views, views->list[i].zone))
             cover->is_partial = true;
     }
 }
@@ -202,6 +215,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
     }
     struct views views; /* 32 KiB that need no clearing: look() sets what it counts */
     look(meter, begin_ns, end_ns, &views);
+    join_mirrored_zones(&views);
     choose(&views, domain, out_cover);
 }
 
@@ -243,11 +257,19 @@ static bool has_risen(const struct meter_channel *mc)
     return moved;
 }
 
+static bool repeats_another(const struct meter_channel *mc)
+{
+    pthread_mutex_lock(&mc->lane->lock);
+    bool repeats = mc->channel->mirror.of != NULL;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return repeats;
+}
+
 /* The best-ranked view of channel i's zone that has risen is channel i itself. */
 static bool is_best_part(joule_meter *meter, size_t i, size_t count)
 {
     const struct channel *ch = meter->channels[i].channel;
-    if (ch->mode == CHANNEL_GAUGE || !has_risen(&meter->channels[i]))
+    if (ch->mode == CHANNEL_GAUGE || !has_risen(&meter->channels[i]) || repeats_another(&meter->channels[i]))
         return false;
     for (size_t k = 0; k < count; k++) {
         const struct channel *other = meter->channels[k].channel;

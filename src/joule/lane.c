@@ -189,6 +189,9 @@ void lane_read(struct lane *lane)
         if (source->state != JOULE_OK)
             continue;
         source->ops->read(source, &sink);
+        pthread_mutex_lock(&lane->lock);
+        mirror_notice(source->channels, source->channel_count);
+        pthread_mutex_unlock(&lane->lock);
         sink.before_ns = sink_now(&sink);
     }
     atomic_store(&lane->read_ns, sink.before_ns);

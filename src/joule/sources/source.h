@@ -14,6 +14,7 @@
 #include "joule/curve.h"
 #include "joule/host/host.h"
 #include "joule/integrate.h"
+#include "joule/mirror.h"
 
 enum channel_mode {
     CHANNEL_COUNTER, /* raw counts: sink_counter */
@@ -39,6 +40,7 @@ struct channel {
     int64_t read_ns; /* last reading that answered; 0: none yet */
     uint64_t readings, failures;
     bool moved; /* the curve has risen at least once: the channel may be trusted */
+    struct mirror mirror; /* PACKAGE counters: whether it repeats another one's energy */
 };
 
 /* Twin views of one zone, best first. */
