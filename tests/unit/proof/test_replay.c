@@ -380,28 +380,218 @@ static void test_a_region_within_one_tick(void **state)
     near(w.joules.value, 80 * 1e-4, 1e-4);
 }
 
+/* --- mirrors, twins and totals ---------------------------------------------------------------------------------- */
+
+static const char *cover_name(const struct rig *rig)
+{
+    static char name[200];
+    struct cover cover;
+    meter_cover(rig->meter, JOULE_TOTAL, rig->meter->begin_ns, meter_now_ns(rig->meter), &cover);
+    meter_cover_name(rig->meter, &cover, name, sizeof name);
+    return name;
+}
+
+static void put_two_packages(struct rig *rig, struct sensor *first, struct sensor *second)
+{
+    machine_put_zone(rig->host, "intel-rapl:0", "package-0\n", AMD_RANGE, first);
+    machine_put_zone(rig->host, "intel-rapl:1", "package-1\n", AMD_RANGE, second);
+}
+
+/* 68 W in the mean, as a program makes them. */
+static struct load restless(void)
+{
+    struct load load = {.repeat_s = 0.7};
+    load_add(&load, 0, 90);
+    load_add(&load, 0.35, 46);
+    return load;
+}
+
+/* Two dies that both show the package: 68 + 68 W where the wall shows 125 W. */
+static void test_mirrored_dies_count_once(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = restless();
+    struct sensor package = amd(&load);
+    put_two_packages(rig, &package, &package);
+    open_powercap(rig);
+    machine_run(rig->meter, 10, 0.1);
+    expect(rig, JOULE_TOTAL, truth(rig, &load), 0.3, 0);
+    assert_string_equal(cover_name(rig), "package-0");
+    expect(rig, machine_domain(rig->meter, "package-1"), truth(rig, &load), 0.3,
+           0); /* it stays to be asked */
+}
+
+/* The one that is counted fails: its mirror stands in for it. */
+static void test_a_mirror_stands_in(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = restless();
+    struct sensor first = amd(&load), second = amd(&load);
+    first.troubles[0] = (struct trouble){.kind = TROUBLE_REFUSE, .from_s = 4.55, .error = EIO};
+    put_two_packages(rig, &first, &second);
+    open_powercap(rig);
+    machine_run(rig->meter, 10, 0.1);
+    expect(rig, JOULE_TOTAL, truth(rig, &load), 0.3, 0);
+    assert_string_equal(cover_name(rig), "package-1");
+}
+
+static void test_equal_mean_power_is_no_mirror(void **state)
+{
+    struct rig *rig = *state;
+    struct load even = {.repeat_s = 0.4}, odd = {.repeat_s = 0.4};
+    load_add(&even, 0, 100);
+    load_add(&even, 0.2, 36);
+    load_add(&odd, 0, 36);
+    load_add(&odd, 0.2, 100);
+    struct sensor first = amd(&even), second = amd(&odd);
+    put_two_packages(rig, &first, &second);
+    open_powercap(rig);
+    machine_run(rig->meter, 10, 0.1);
+    expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
+}
+
+/* Two sockets that do the same work in step differ by their counts at least. */
+static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = restless();
+    struct sensor first = amd(&load), second = amd(&load);
+    second.start_joules += 20;
+    put_two_packages(rig, &first, &second);
+    open_powercap(rig);
+    machine_run(rig->meter, 10, 0.1);
+    expect(rig, JOULE_TOTAL, 2 * truth(rig, &load), 0.6, 0);
+}
+
+/* As long as power does not change nothing shows that two counters are one. */
+static void test_steady_power_is_no_mirror(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = load_steady(68);
+    struct sensor first = amd(&load), second = amd(&load);
+    put_two_packages(rig, &first, &second);
+    open_powercap(rig);
+    machine_run(rig->meter, 10, 0.1);
+    expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
+}
+
+/* --- the kernel's 64-bit counts ----------------------------------------------------------------------------------- */
+
+#define KERNEL_TIMER_S 655.36 /* for a unit of 2^-14 J */
+
+static struct sensor exact_intel(const struct load *load)
+{
+    struct sensor sensor = intel(load);
+    sensor.unit_joules = 0x1p-14;
+    return sensor;
+}
+
+static void put_events(struct rig *rig, struct kernel_count *first, struct kernel_count *second)
+{
+    machine_put_cpus(rig->host, "GenuineIntel", 6, 85, second ? 2 : 1);
+    host_script_text(rig->host, "/sys/bus/event_source/devices/power/cpumask", second ? "0-1\n" : "0\n");
+    machine_put_event(rig->host, "energy-pkg", 2, 0, first);
+    if (second)
+        machine_put_event(rig->host, "energy-pkg", 2, 1, second);
+}
+
+static struct kernel_count kernel_count_of(struct sensor *sensor)
+{
+    return (struct kernel_count){.sensor = sensor, .register_bits = 14, .timer_s = KERNEL_TIMER_S};
+}
+
+/* The kernel keeps time for 200 W. Read often enough nothing is lost above that either. */
+static void test_perf_above_200_watts(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = load_steady(350);
+    struct sensor package = exact_intel(&load);
+    struct kernel_count kernel = kernel_count_of(&package);
+    put_events(rig, &kernel, NULL);
+    rig->meter = machine_open(rig->host, "rapl_perf");
+    machine_run(rig->meter, 3600, 4);
+    expect(rig, JOULE_TOTAL, 3600 * 350, 1, 0);
+}
+
+/* Not read for 11 minutes at 210 W the register has moved by more than 2^31: the count went back by 131 kJ. Taken for a
+ * wrap of 64 bits that would be 4e9 J. */
+static void test_a_sign_extended_step_of_perf(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = load_steady(210);
+    struct sensor package = exact_intel(&load);
+    struct kernel_count kernel = kernel_count_of(&package);
+    put_events(rig, &kernel, NULL);
+    rig->meter = machine_open(rig->host, "rapl_perf");
+    machine_run(rig->meter, 10, 0.1);
+    uint64_t before = kernel.count;
+    sleep_through(rig, 649.9);
+    machine_run(rig->meter, 10.1, 0.1);
+    assert_true((int64_t)kernel.count < (int64_t)before);
+    expect(rig, JOULE_TOTAL, 210 * 20, 1, 650);
+    assert_true(channel(rig, "package-0")->counter.rejected == 1);
+}
+
+static void test_mirrored_perf_events_count_once(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = {.repeat_s = 0.6};
+    load_add(&load, 0, 120);
+    load_add(&load, 0.25, 40);
+    struct sensor package = exact_intel(&load);
+    struct kernel_count first = kernel_count_of(&package), second = kernel_count_of(&package);
+    put_events(rig, &first, &second);
+    rig->meter = machine_open(rig->host, "rapl_perf");
+    machine_run(rig->meter, 6, 0.1);
+    expect(rig, JOULE_TOTAL, truth(rig, &load), 0.3, 0);
+    assert_string_equal(cover_name(rig), "package-0");
+}
+
+static void test_steady_perf_events_are_no_mirrors(void **state)
+{
+    struct rig *rig = *state;
+    struct load load = load_steady(50);
+    struct sensor package = exact_intel(&load);
+    struct kernel_count first = kernel_count_of(&package), second = kernel_count_of(&package);
+    put_events(rig, &first, &second);
+    rig->meter = machine_open(rig->host, "rapl_perf");
+    machine_run(rig->meter, 6, 0.1);
+    expect(rig, JOULE_TOTAL, 600, 0.3, 0);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_wrap, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_wraps_in_an_hour, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_pace_keeps_counters_alive, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_longer_job_does_not_use_less, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_domain_wraps_at_its_own_range, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_range_that_may_not_be_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_range, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_range_of_zero, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_range_of_nonsense, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_pause_longer_than_a_wrap_is_not_guessed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_step_back_without_a_range, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_step_back_is_no_wrap, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_jump_of_4e9_joules, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_counter_that_starts_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_microjoules_cut_to_32_bits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_counter_frozen_from_the_start, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_counter_that_freezes_on_the_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_counter_that_ticks_every_two_seconds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_region_within_one_tick, set_up, tear_down),
+        CASE(test_one_wrap),
+        CASE(test_many_wraps_in_an_hour),
+        CASE(test_the_pace_keeps_counters_alive),
+        CASE(test_a_longer_job_does_not_use_less),
+        CASE(test_each_domain_wraps_at_its_own_range),
+        CASE(test_a_range_that_may_not_be_read),
+        CASE(test_no_range),
+        CASE(test_a_range_of_zero),
+        CASE(test_a_range_of_nonsense),
+        CASE(test_a_pause_longer_than_a_wrap_is_not_guessed),
+        CASE(test_a_step_back_without_a_range),
+        CASE(test_a_step_back_is_no_wrap),
+        CASE(test_a_jump_of_4e9_joules),
+        CASE(test_a_counter_that_starts_again),
+        CASE(test_microjoules_cut_to_32_bits),
+        CASE(test_a_counter_frozen_from_the_start),
+        CASE(test_a_counter_that_freezes_on_the_way),
+        CASE(test_a_counter_that_ticks_every_two_seconds),
+        CASE(test_a_region_within_one_tick),
+        CASE(test_mirrored_dies_count_once),
+        CASE(test_a_mirror_stands_in),
+        CASE(test_equal_mean_power_is_no_mirror),
+        CASE(test_the_same_work_on_two_sockets_is_no_mirror),
+        CASE(test_steady_power_is_no_mirror),
+        CASE(test_perf_above_200_watts),
+        CASE(test_a_sign_extended_step_of_perf),
+        CASE(test_mirrored_perf_events_count_once),
+        CASE(test_steady_perf_events_are_no_mirrors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
