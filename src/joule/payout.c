@@ -126,17 +126,29 @@ static void add_stamp_error(struct ledger_line *line, const struct region *r, co
     line->self_var += edges * share->self * share->self;
 }
 
+/* Groups from which region i got something in this sweep. */
+static uint32_t groups_of(const struct collector *c, size_t i)
+{
+    return c->regions[i].claims & c->sweep.groups;
+}
+
+/* The lowest group in *left, which is taken out. */
+static unsigned next_group(uint32_t *left)
+{
+    unsigned group = (unsigned)__builtin_ctz(*left);
+    *left &= *left - 1;
+    return group;
+}
+
 static void go_on(struct collector *c, size_t i)
 {
     struct region *r = &c->regions[i];
-    for (unsigned g = 0; g < GROUPS; g++) {
-        const struct share *share = r->claims & 1u << g ? sweep_share(&c->sweep, i, g) : NULL;
-        if (!share)
-            continue;
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
         if (!r->history)
             r->history = calloc(1, sizeof *r->history);
         if (r->history)
-            ledger_add(r->history, g, share, &c->energy);
+            ledger_add(r->history, g, sweep_share(&c->sweep, i, g), &c->energy);
     }
 }
 
@@ -149,8 +161,7 @@ struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t pla
 /* What the region got from one group, in this sweep and before. */
 static struct share whole_share(const struct collector *c, size_t i, unsigned group)
 {
-    const struct share *now = sweep_share(&c->sweep, i, group);
-    struct share sum = now ? *now : (struct share){0};
+    struct share sum = *sweep_share(&c->sweep, i, group);
     if (c->regions[i].history) {
         const struct ledger_line *line = &c->regions[i].history->lines[group];
         add_share(&sum, &(struct share){line->window, line->attributed, line->self, line->covered_s});
@@ -158,49 +169,55 @@ static struct share whole_share(const struct collector *c, size_t i, unsigned gr
     return sum;
 }
 
-static void remember(struct collector *c, size_t i, struct tag_state *tag)
+static struct recent add_up(const struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
-    uint32_t place = (uint32_t)r->index << 16 | r->track;
-    uint32_t summed = group_covers_summed(&c->covers, r->claims), seen = r->claims & c->covers.known;
-    struct recent recent = {
-        .begin_ns = r->begin_ns, .end_ns = r->end_ns, .place = place, .covered_s = seen ? INFINITY : 0};
-    for (unsigned g = 0; g < GROUPS; g++) {
-        if (!(seen & 1u << g))
-            continue;
+    uint32_t summed = group_covers_summed(&c->covers, r->claims);
+    struct recent sum = {.begin_ns = r->begin_ns,
+                         .end_ns = r->end_ns,
+                         .place = (uint32_t)r->index << 16 | r->track,
+                         .covered_s = groups_of(c, i) ? INFINITY : 0};
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
         struct share share = whole_share(c, i, g);
-        recent.covered_s = fmin(recent.covered_s, share.covered_s);
+        if (share.covered_s < sum.covered_s)
+            sum.covered_s = share.covered_s;
         if (!(summed & 1u << g))
             continue;
-        recent.window += share.window;
-        recent.attributed += share.attributed;
-        recent.self += share.self;
-        recent.cpu += g == GROUP_CPU ? share.window : 0;
-        recent.gpu += 1u << g & GROUPS_GPU ? share.window : 0;
+        sum.window += share.window;
+        sum.attributed += share.attributed;
+        sum.self += share.self;
+        sum.cpu += g == GROUP_CPU ? share.window : 0;
+        sum.gpu += 1u << g & GROUPS_GPU ? share.window : 0;
     }
-    tag->covered_s += recent.covered_s;
+    return sum;
+}
+
+static void pay(struct collector *c, size_t i, struct tag_state *tag)
+{
+    const struct region *r = &c->regions[i];
+    struct recent sum = add_up(c, i);
     if (!(r->flags & SPAN_FOREIGN))
-        *payout_recent(c, r->begin_ns, place) = recent;
+        *payout_recent(c, sum.begin_ns, sum.place) = sum;
+    touch(c, tag, r->tag);
+    tag->waiting -= tag->waiting > 0;
+    tag->covered_s += sum.covered_s;
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
+        const struct share *share = sweep_share(&c->sweep, i, g);
+        add_share(&tag->now[g], share);
+        add_stamp_error(&tag->ledger.lines[g], r, share);
+    }
+    if (r->history)
+        ledger_merge(&tag->ledger, r->history);
 }
 
 static void finish(struct collector *c, size_t i)
 {
-    struct region *r = &c->regions[i];
+    const struct region *r = &c->regions[i];
     struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
-    if (tag) {
-        remember(c, i, tag);
-        touch(c, tag, r->tag);
-        tag->waiting -= tag->waiting > 0;
-        for (unsigned g = 0; g < GROUPS; g++) {
-            const struct share *share = r->claims & 1u << g ? sweep_share(&c->sweep, i, g) : NULL;
-            if (!share)
-                continue;
-            add_share(&tag->now[g], share);
-            add_stamp_error(&tag->ledger.lines[g], r, share);
-        }
-        if (r->history)
-            ledger_merge(&tag->ledger, r->history);
-    }
+    if (tag)
+        pay(c, i, tag);
     free(r->history);
 }
 
@@ -239,10 +256,10 @@ static bool run_sweep(struct collector *c, int64_t end_ns)
     sweep->region_count = c->region_count;
     sweep->begin_ns = c->swept_ns;
     sweep->end_ns = end_ns;
-    sweep->groups = c->covers.known;
+    sweep_use(sweep, c->covers.known);
     sweep->steps = c->steps;
     sweep->step_count = make_steps(c, c->swept_ns, end_ns);
-    if (!reserve_shares(c, c->region_count * sweep_columns(sweep)))
+    if (!reserve_shares(c, c->region_count * sweep->columns))
         return false;
     sweep->shares = c->shares;
     return sweep_run(sweep);
@@ -261,7 +278,7 @@ static void renumber(struct collector *c, uint32_t from, uint32_t to)
 void payout_until(struct collector *c, int64_t end_ns)
 {
     if (!run_sweep(c, end_ns))
-        c->sweep.groups = 0; /* without memory nobody gets anything, and coverage says so */
+        sweep_use(&c->sweep, 0); /* without memory nobody gets anything, and coverage says so */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->region_count; i++) {
         if (c->regions[i].end_ns <= end_ns) {

@@ -34,17 +34,13 @@ struct state {
     size_t step;
 };
 
-unsigned sweep_columns(const struct sweep *sweep)
+void sweep_use(struct sweep *sweep, uint32_t groups)
 {
-    return (unsigned)__builtin_popcount(sweep->groups);
-}
-
-const struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group)
-{
-    if (!(sweep->groups & 1u << group))
-        return NULL;
-    unsigned column = (unsigned)__builtin_popcount(sweep->groups & ((1u << group) - 1));
-    return &sweep->shares[i * sweep_columns(sweep) + column];
+    sweep->groups = groups;
+    sweep->columns = 0;
+    for (unsigned g = 0; g < GROUPS; g++)
+        if (groups & 1u << g)
+            sweep->column_of[g] = (uint8_t)sweep->columns++;
 }
 
 /* --- edges in order of time --------------------------------------------------------------------------------- */
@@ -282,7 +278,8 @@ static void start(struct state *state, struct sweep *sweep)
     state->now_ns = sweep->begin_ns;
     for (unsigned g = 0; g < GROUPS; g++)
         if (sweep->groups & 1u << g)
-            state->groups[state->columns++].number = g;
+            state->groups[sweep->column_of[g]].number = g;
+    state->columns = sweep->columns;
     use_step(state);
 }
 

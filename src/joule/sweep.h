@@ -64,9 +64,11 @@ struct sweep {
     int64_t begin_ns, end_ns;
     const struct step *steps; /* the last one ends at end_ns */
     size_t step_count;
-    uint32_t groups; /* bits: those with anything to share */
+    uint32_t groups;  /* bits: those with anything to share; set by sweep_use */
+    unsigned columns; /* of `shares`: one for each group in use */
+    uint8_t column_of[GROUPS];
     /* Results. */
-    struct share *shares;        /* region_count * columns, zeroed by the caller: see sweep_share */
+    struct share *shares;        /* region_count * columns, zeroed by the caller */
     double unattributed[GROUPS]; /* joules, added to */
     /* Memory between sweeps; start from zeros, end with sweep_free. */
     struct edge {
@@ -77,10 +79,13 @@ struct sweep {
     size_t edge_capacity;
 };
 
-/* Columns of `shares`: groups in use. */
-unsigned sweep_columns(const struct sweep *sweep);
-/* What region `i` got from `group`; NULL: the group takes no part. */
-const struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group);
+/* Says which groups take part. */
+void sweep_use(struct sweep *sweep, uint32_t groups);
+/* What region `i` got from `group`, which takes part. */
+static inline struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group)
+{
+    return &sweep->shares[i * sweep->columns + sweep->column_of[group]];
+}
 /* Shares out [begin_ns, end_ns]. Regions outside of it get nothing. False: no memory, nothing was shared. */
 bool sweep_run(struct sweep *sweep);
 void sweep_free(struct sweep *sweep);

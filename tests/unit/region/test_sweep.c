@@ -58,9 +58,7 @@ static size_t innermost(const struct sweep *s, size_t i, unsigned group, int64_t
 static void share_instant(const struct sweep *s, struct share *shares, double *unattributed, unsigned group,
                           double joules, int64_t from_ns, int64_t to_ns)
 {
-    unsigned columns = sweep_columns(s), column = 0, claimants = 0;
-    for (unsigned g = 0; g < group; g++)
-        column += (s->groups & 1u << g) != 0;
+    unsigned claimants = 0;
     for (size_t i = 0; i < s->region_count; i++)
         claimants += s->regions[i].claims & 1u << group && is_open(&s->regions[i], from_ns, to_ns) &&
                      innermost(s, i, group, from_ns, to_ns) == i;
@@ -69,7 +67,7 @@ static void share_instant(const struct sweep *s, struct share *shares, double *u
     for (size_t i = 0; i < s->region_count; i++) {
         if (!(s->regions[i].claims & 1u << group) || !is_open(&s->regions[i], from_ns, to_ns))
             continue;
-        struct share *share = &shares[i * columns + column];
+        struct share *share = &shares[i * s->columns + s->column_of[group]];
         share->window += joules;
         share->attributed += joules / claimants;
         if (innermost(s, i, group, from_ns, to_ns) == i)
@@ -157,8 +155,7 @@ static void draw_regions(struct sweep *s, size_t count, int tracks)
 
 static void compare(const struct sweep *s, const struct share *slow, const double *unattributed)
 {
-    unsigned columns = sweep_columns(s);
-    for (size_t i = 0; i < s->region_count * columns; i++) {
+    for (size_t i = 0; i < s->region_count * s->columns; i++) {
         near(s->shares[i].window, slow[i].window, 1e-12);
         near(s->shares[i].attributed, slow[i].attributed, 1e-12);
         near(s->shares[i].self, slow[i].self, 1e-12);
@@ -202,7 +199,7 @@ static void random_schedules_are_shared_as_the_rule_says(void **state)
         random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
         draw_steps(&s);
         draw_regions(&s, (size_t)(1 + draw_below(MOST)), 1 + (int)draw_below(6));
-        s.groups = seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST;
+        sweep_use(&s, seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST);
         memset(fast, 0, sizeof fast);
         memset(slow, 0, sizeof slow);
         memset(s.unattributed, 0, sizeof s.unattributed);
@@ -222,7 +219,8 @@ static void two_halves_make_the_whole(void **state)
     enum { COUNT = 200 };
     static struct region regions[COUNT];
     static struct share whole[COUNT], halves[COUNT];
-    struct sweep s = {.regions = regions, .groups = 1u << GROUP_CPU};
+    struct sweep s = {.regions = regions};
+    sweep_use(&s, 1u << GROUP_CPU);
     for (uint64_t seed = 1; seed <= 100; seed++) {
         random_state = seed;
         memset(whole, 0, sizeof whole);
@@ -259,8 +257,8 @@ static void a_million_regions_conserve(void **state)
     enum { COUNT = 1000000 };
     struct sweep s = {.regions = calloc(COUNT, sizeof *s.regions),
                       .shares = calloc(COUNT, sizeof *s.shares),
-                      .region_count = COUNT,
-                      .groups = 1u << GROUP_CPU};
+                      .region_count = COUNT};
+    sweep_use(&s, 1u << GROUP_CPU);
     assert_non_null(s.regions);
     assert_non_null(s.shares);
     random_state = 7;
@@ -306,8 +304,8 @@ static void nested_regions_share_by_the_innermost(void **state)
                       .shares = shares,
                       .steps = &step,
                       .step_count = 1,
-                      .end_ns = step.end_ns,
-                      .groups = 1u << GROUP_CPU};
+                      .end_ns = step.end_ns};
+    sweep_use(&s, 1u << GROUP_CPU);
     assert_true(sweep_run(&s));
     near(shares[0].window, 80, 1e-9);
     near(shares[0].attributed, 20 + 10 + 5 + 15 + 10, 1e-9);
