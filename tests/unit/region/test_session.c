@@ -1,12 +1,16 @@
 /* The shared memory of regions: tags, slots, rings, folding, forks, and shared sessions. */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -332,6 +336,43 @@ static void a_child_has_the_tags_and_no_regions(void **state)
     joule_end(&region);
 }
 
+static pthread_barrier_t all_inside;
+
+static void *be_one_of_many(void *good)
+{
+    joule_region region = joule_begin(1);
+    pthread_barrier_wait(&all_inside);
+    *(bool *)good = joule_end(&region) == JOULE_OK && region.end_ns >= region.begin_ns;
+    return NULL;
+}
+
+static bool more_threads_than_slots(void *unused)
+{
+    (void)unused;
+    enum { THREADS = SESSION_SLOTS + 20 };
+    static pthread_t threads[THREADS];
+    static bool good[THREADS];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&all_inside, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], &small, be_one_of_many, &good[i]) != 0)
+            _exit(77);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        if (!good[i])
+            return false;
+    return read_all(false).spans == SESSION_SLOTS;
+}
+
+static void threads_without_a_slot_are_still_timed(void **state)
+{
+    (void)state;
+    assert_true(in_child(more_threads_than_slots, NULL));
+}
+
 static _Atomic bool stop;
 
 static void *storm(void *unused)
@@ -368,6 +409,28 @@ static void fork_while_other_threads_are_inside_begin(void **state)
     stop = true;
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void spawn_while_other_threads_are_inside_begin(void **state)
+{
+    (void)state;
+    extern char **environ;
+    static char name[] = "true";
+    char *const arguments[] = {name, NULL};
+    stop = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, storm, NULL), 0);
+    for (int i = 0; i < 50; i++) {
+        pid_t pid;
+        int status;
+        joule_region region = joule_begin(2);
+        assert_int_equal(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ), 0);
+        assert_int_equal(joule_end(&region), JOULE_OK);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    stop = true;
+    pthread_join(thread, NULL);
 }
 
 static volatile sig_atomic_t handled, handler_failed;
@@ -483,6 +546,80 @@ static void a_child_cannot_end_the_parents_region(void **state)
     assert_true(in_child(share_and_fork_inside_a_region, NULL));
 }
 
+/* A file that its owner could not remove goes with the next session; one that is in use, or new, stays. */
+static bool leave_files(void *unused)
+{
+    (void)unused;
+    char mine[256], dead[300], fresh[300];
+    struct stat st;
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    if (session_create_shared(mine, sizeof mine, NULL) != JOULE_OK)
+        return false;
+    snprintf(dead, sizeof dead, "%s-dead", mine);
+    snprintf(fresh, sizeof fresh, "%s-fresh", mine);
+    int a = open(dead, O_CREAT | O_RDWR, 0600), b = open(fresh, O_CREAT | O_RDWR, 0600);
+    close(a);
+    close(b);
+    utimensat(AT_FDCWD, dead, long_ago, 0);
+    utimensat(AT_FDCWD, mine, long_ago, 0);
+    char other[256];
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool made = session_create_shared(other, sizeof other, NULL) == JOULE_OK;
+        session_remove_shared();
+        _exit(made ? 0 : 1);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    bool good = status == 0 && stat(dead, &st) != 0 && stat(fresh, &st) == 0 && stat(mine, &st) == 0;
+    unlink(fresh);
+    unlink(dead);
+    session_remove_shared();
+    return good;
+}
+
+static void files_of_dead_owners_are_removed(void **state)
+{
+    (void)state;
+    assert_true(in_child(leave_files, NULL));
+}
+
+#define CANNOT_MOUNT 2
+
+/* With room for the session's header and not for a slot: regions are timed, and nobody is killed by SIGBUS. */
+static int use_a_full_file_system(void)
+{
+    char path[256];
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0)
+        return CANNOT_MOUNT;
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, "size=400k") != 0)
+        return CANNOT_MOUNT;
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK || strncmp(path, "/dev/shm/", 9) != 0)
+        return 1;
+    for (int i = 0; i < 10000; i++) {
+        joule_region region = joule_begin(1);
+        if (joule_end(&region) != JOULE_OK)
+            return 1;
+    }
+    return read_all(true).slots == 0 ? 0 : 1;
+}
+
+static void a_full_file_system_kills_nobody(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(use_a_full_file_system());
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT) {
+        print_message("skipped: no small file system can be mounted here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 static bool publish_and_ask(void *unused)
 {
     (void)unused;
@@ -526,9 +663,13 @@ int main(void)
         cmocka_unit_test_setup(a_child_starts_afresh, forget),
         cmocka_unit_test_setup(a_child_has_the_tags_and_no_regions, forget),
         cmocka_unit_test_setup(fork_while_other_threads_are_inside_begin, forget),
+        cmocka_unit_test_setup(spawn_while_other_threads_are_inside_begin, forget),
+        cmocka_unit_test_setup(threads_without_a_slot_are_still_timed, forget),
         cmocka_unit_test_setup(begin_and_end_in_a_signal_handler, forget),
         cmocka_unit_test_setup(a_killed_child_loses_no_finished_region, forget),
         cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, forget),
+        cmocka_unit_test_setup(files_of_dead_owners_are_removed, forget),
+        cmocka_unit_test_setup(a_full_file_system_kills_nobody, forget),
         cmocka_unit_test_setup(clients_read_the_board, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
