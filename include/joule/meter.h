@@ -2,7 +2,7 @@
  *
  * A meter finds the sensors of the machine, samples them in threads of its own, and answers questions about
  * energy and power. Most programs need one; the functions that take no meter, and those given NULL, use the
- * process's default meter, which opens on first use and closes at exit.
+ * process's default meter, which opens on first use and stops at exit.
  * Newcomers: energy is counted from the moment of joule_open, and every figure is a joule_quantity.
  */
 #ifndef JOULE_METER_H

@@ -2,19 +2,24 @@
  *
  * Owns its opening on first use and its closing when the library goes. After fork the child opens its own: threads do
  * not survive fork, and the parent's handle is not the child's.
+ * At exit it stops and is not freed: the program's other threads may be asking it until the very end.
  * Newcomers: JOULE_SOURCES and JOULE_ROOT stand in for joule_options here, because nobody passes any.
  */
 #include <stdlib.h>
 #include <unistd.h>
 #include "joule/engine.h"
 
+#define PATIENCE_NS 800000000LL /* with vendors' libraries, at exit */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
+static bool is_over;       /* the library goes: none is opened any more; guarded by lock */
 
 static void open_default(void)
 {
-    joule_options options = {
-        .struct_size = sizeof options, .sources = getenv("JOULE_SOURCES"), .root = getenv("JOULE_ROOT")};
+    joule_options options = {.struct_size = sizeof options,
+                             .sources = secure_getenv("JOULE_SOURCES"),
+                             .root = secure_getenv("JOULE_ROOT")};
     if (joule_open(&options, &meter, NULL) != JOULE_OK)
         meter = NULL;
 }
@@ -24,7 +29,7 @@ joule_meter *meter_or_default(joule_meter *given)
     if (given)
         return given;
     pthread_mutex_lock(&lock);
-    if (!meter || meter->pid != getpid())
+    if (!is_over && (!meter || meter->pid != getpid()))
         open_default();
     joule_meter *result = meter;
     pthread_mutex_unlock(&lock);
@@ -52,7 +57,12 @@ __attribute__((constructor)) static void at_load(void)
 
 __attribute__((destructor)) static void at_unload(void)
 {
-    if (meter && meter->pid == getpid())
-        joule_close(meter);
-    meter = NULL;
+    struct joule_host *host = host_real();
+    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + PATIENCE_NS;
+    pthread_mutex_lock(&lock);
+    is_over = true;
+    bool is_ours = meter && meter->pid == getpid();
+    for (size_t i = 0; is_ours && i < meter->lane_count; i++)
+        lane_halt(meter->lanes[i], deadline_ns);
+    pthread_mutex_unlock(&lock);
 }

@@ -404,20 +404,27 @@ bool lane_wait_opened(struct lane *lane, int64_t deadline_ns)
     return wait_for(lane, &lane->opened, deadline_ns);
 }
 
+bool lane_halt(struct lane *lane, int64_t deadline_ns)
+{
+    if (!lane->has_thread)
+        return true;
+    pthread_mutex_lock(&lane->lock);
+    lane->stop = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+    if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
+        return false;
+    bool finished = wait_for(lane, &lane->finished, deadline_ns);
+    if (finished)
+        pthread_join(lane->thread, NULL);
+    else
+        pthread_detach(lane->thread);
+    return finished;
+}
+
 bool lane_stop(struct lane *lane, int64_t deadline_ns)
 {
-    bool joined = true;
-    if (lane->has_thread) {
-        pthread_mutex_lock(&lane->lock);
-        lane->stop = true;
-        pthread_cond_broadcast(&lane->wake);
-        pthread_mutex_unlock(&lane->lock);
-        joined = wait_for(lane, &lane->finished, deadline_ns);
-        if (joined)
-            pthread_join(lane->thread, NULL);
-        else
-            pthread_detach(lane->thread);
-    }
+    bool finished = lane_halt(lane, deadline_ns);
     lane_release(lane);
-    return joined;
+    return finished;
 }

@@ -295,12 +295,88 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
     assert_int_equal(work.line, 0);
 }
 
+/* --- exit --------------------------------------------------------------------------------------------------- */
+
+static void *ask_for_ever(void *unused)
+{
+    for (;;) {
+        joule_quantity joules;
+        joule_current_power_watts();
+        joule_energy_joules(NULL, JOULE_TOTAL, &joules);
+        joule_sample_now(NULL);
+    }
+    return unused;
+}
+
+static void leave(joule_budget *budget, joule_budget_status status, void *context)
+{
+    (void)budget;
+    (void)status;
+    (void)context;
+    exit(3);
+}
+
+/* Exits while threads ask the default meter. */
+static void exit_while_asked(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&thread, NULL, ask_for_ever, NULL) != 0)
+            _exit(1);
+    usleep(100000);
+    exit(3);
+}
+
+/* Exits in the sampling thread, from the callback of a budget that is soon passed. */
+static void exit_from_a_callback(void)
+{
+    joule_budget *budget;
+    joule_budget_options options = {
+        .struct_size = sizeof options, .domain = JOULE_TOTAL, .max_joules = 1e-9, .notify = leave};
+    if (joule_budget_begin(NULL, &options, &budget, NULL) != JOULE_OK)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void expect_exit_3(void (*run)(void), struct machine *machine)
+{
+    setenv("JOULE_ROOT", machine->root, 1);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        run();
+        _exit(2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unsetenv("JOULE_ROOT");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 3)
+        fail_msg("the child ended with status %#x", (unsigned)status);
+}
+
+static void test_a_program_may_exit_at_any_time(void **state)
+{
+    (void)state;
+    if (HAS_TSAN) {
+        print_message("the thread sanitizer does not follow threads of a forked child\n");
+        skip();
+    }
+    struct machine *machine = start_machine();
+    for (int i = 0; i < 5; i++)
+        expect_exit_3(exit_while_asked, machine);
+    expect_exit_3(exit_from_a_callback, machine);
+    stop_machine(machine);
+}
+
 int main(void)
 {
     alarm(100);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_function_from_any_thread),
         cmocka_unit_test(test_a_child_after_fork_measures_for_itself),
+        cmocka_unit_test(test_a_program_may_exit_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
