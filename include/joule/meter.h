@@ -56,8 +56,10 @@ JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_
  * few microseconds for each file or counter. Any thread. */
 JOULE_API joule_status joule_sample_now(joule_meter *meter);
 
-/* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last reading. JOULE_PENDING:
- * no two readings yet. For other than JOULE_OK the quantity is unknown (NaN). Any thread. */
+/* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last reading. For other than JOULE_OK the
+ * quantity is unknown (NaN). JOULE_PENDING: no two readings yet. JOULE_INVALID: no such domain, or a gauge. JOULE_ABSENT:
+ * nothing here belongs to that sum. JOULE_DENIED, JOULE_UNSUPPORTED, JOULE_FAILED: it is there and does not answer, see
+ * the domain's remedy. Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
 /* What a domain used since joule_open beside the parts of it that are listed: a package less its cores and graphics.
@@ -68,7 +70,8 @@ JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, jou
  * Errors as above, and JOULE_STALE. Any thread. */
 JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts);
 
-/* Last value of a gauge domain: degrees Celsius, megahertz or a share 0 to 1. JOULE_INVALID: not a gauge. */
+/* Last value of a gauge domain: degrees Celsius, megahertz or a share 0 to 1; NaN for other than JOULE_OK. JOULE_INVALID:
+ * not a gauge. Otherwise as joule_power_watts. Any thread. */
 JOULE_API joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value);
 
 /* Power of the machine now in watts, from the default meter; NaN where unknown. The first call opens the meter

@@ -219,6 +219,38 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
     choose(&views, domain, out_cover);
 }
 
+static bool all_opened(joule_meter *meter)
+{
+    for (size_t i = 0; i < meter->lane_count; i++)
+        if (!lane_wait_opened(meter->lanes[i], 0))
+            return false;
+    return true;
+}
+
+static joule_status state_of(const struct meter_channel *mc)
+{
+    pthread_mutex_lock(&mc->lane->lock);
+    joule_status state = mc->channel->info.state;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return state == JOULE_OK ? JOULE_PENDING : state;
+}
+
+joule_status meter_why_unknown(joule_meter *meter, int32_t domain)
+{
+    if (domain >= 0)
+        return state_of(&meter->channels[domain]);
+    if (meter->is_client || !all_opened(meter))
+        return JOULE_PENDING;
+    joule_status why = JOULE_ABSENT;
+    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    for (size_t i = 0; i < count && why != JOULE_PENDING; i++) {
+        const struct channel *ch = meter->channels[i].channel;
+        if (can_count(ch) && (domain == JOULE_TOTAL || is_wanted(ch->info.scope, domain)))
+            why = state_of(&meter->channels[i]);
+    }
+    return why;
+}
+
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns)
 {

@@ -85,6 +85,9 @@ struct window meter_cover_window(joule_meter *meter, const struct cover *cover, 
                                  int64_t end_ns);
 /* Both in one. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
+/* Why nothing is known of a domain or sum. PENDING: a reading may change that. Otherwise the state of what was found of it,
+ * ABSENT where all sources have been asked and found nothing. */
+joule_status meter_why_unknown(joule_meter *meter, int32_t domain);
 /* A domain's energy less that of its listed parts, one view of each; *out_parts is their number. Unknown without parts or
  * where one of them did not see the window. */
 struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,

@@ -372,17 +372,18 @@ double meter_overhead_cpu_s(joule_meter *meter)
 
 /* --- asking ------------------------------------------------------------------------------------------------- */
 
-static joule_status check_handle(const joule_meter *meter)
+/* Puts the default meter in the place of NULL. */
+static joule_status take_handle(joule_meter **meter)
 {
-    if (!meter) /* not even the default one could be opened */
+    *meter = meter_or_default(*meter);
+    if (!*meter) /* not even the default one could be opened */
         return JOULE_FAILED;
-    return meter->pid == getpid() ? JOULE_OK : JOULE_STALE;
+    return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
 
 size_t joule_domain_count(joule_meter *meter)
 {
-    meter = meter_or_default(meter);
-    return check_handle(meter) == JOULE_OK ? channel_count(meter) : 0;
+    return take_handle(&meter) == JOULE_OK ? channel_count(meter) : 0;
 }
 
 static int32_t parent_of(joule_meter *meter, const struct channel *ch)
@@ -423,8 +424,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
 {
     if (!abi_has_room(out_domain, DOMAIN_SIZE_1))
         return JOULE_INVALID;
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status != JOULE_OK)
         return status;
     if (index >= channel_count(meter))
@@ -448,8 +448,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
 
 joule_status joule_sample_now(joule_meter *meter)
 {
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status == JOULE_OK && !meter->is_client) {
         lane_read(meter->lanes[0]);
         meter_after_read(meter, meter->lanes[0]);
@@ -457,9 +456,15 @@ joule_status joule_sample_now(joule_meter *meter)
     return status;
 }
 
-static bool is_domain(joule_meter *meter, int32_t domain)
+static bool is_gauge(joule_meter *meter, int32_t domain)
 {
-    return domain >= JOULE_GPU && (domain < 0 || (size_t)domain < channel_count(meter));
+    return meter->channels[domain].channel->mode == CHANNEL_GAUGE;
+}
+
+static bool has_energy(joule_meter *meter, int32_t domain)
+{
+    return domain < 0 ? domain >= JOULE_GPU
+                      : (size_t)domain < channel_count(meter) && !is_gauge(meter, domain);
 }
 
 joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
@@ -467,15 +472,14 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     if (!out_joules)
         return JOULE_INVALID;
     *out_joules = quantity_unknown();
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status != JOULE_OK)
         return status;
-    if (!is_domain(meter, domain))
+    if (!has_energy(meter, domain))
         return JOULE_INVALID;
     struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
     *out_joules = estimate_quantity(&w.joules);
-    return isnan(out_joules->value) ? JOULE_PENDING : JOULE_OK;
+    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
@@ -483,18 +487,17 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
     if (!out_joules)
         return JOULE_INVALID;
     *out_joules = quantity_unknown();
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status != JOULE_OK)
         return status;
-    if (domain < 0 || !is_domain(meter, domain))
+    if (domain < 0 || !has_energy(meter, domain))
         return JOULE_INVALID;
     size_t parts;
     struct window w = meter_rest_window(meter, domain, meter->begin_ns, meter_now_ns(meter), &parts);
     *out_joules = estimate_quantity(&w.joules);
     if (parts == 0)
         return JOULE_ABSENT;
-    return isnan(out_joules->value) ? JOULE_PENDING : JOULE_OK;
+    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
@@ -528,11 +531,10 @@ joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantit
     if (!out_watts)
         return JOULE_INVALID;
     *out_watts = quantity_unknown();
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status != JOULE_OK)
         return status;
-    if (!is_domain(meter, domain))
+    if (!has_energy(meter, domain))
         return JOULE_INVALID;
     if (meter->is_client)
         return client_power(meter, domain, out_watts);
@@ -545,7 +547,7 @@ joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantit
         sum = estimate_add(sum, 1, &watts);
     }
     if (isnan(sum.value))
-        return JOULE_PENDING;
+        return meter_why_unknown(meter, domain);
     if (stale)
         return JOULE_STALE;
     *out_watts = estimate_quantity(&sum);
@@ -557,11 +559,10 @@ joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
     if (!out_value)
         return JOULE_INVALID;
     *out_value = NAN;
-    meter = meter_or_default(meter);
-    joule_status status = check_handle(meter);
+    joule_status status = take_handle(&meter);
     if (status != JOULE_OK)
         return status;
-    if (domain < 0 || !is_domain(meter, domain) || meter->channels[domain].channel->mode != CHANNEL_GAUGE)
+    if (domain < 0 || (size_t)domain >= channel_count(meter) || !is_gauge(meter, domain))
         return JOULE_INVALID;
     const struct meter_channel *mc = &meter->channels[domain];
     pthread_mutex_lock(&mc->lane->lock);
@@ -569,10 +570,13 @@ joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
     int64_t read_ns = mc->channel->read_ns;
     status = mc->channel->info.state;
     pthread_mutex_unlock(&mc->lane->lock);
-    if (status != JOULE_OK || read_ns == 0)
-        return status == JOULE_OK ? JOULE_PENDING : status;
-    *out_value = value;
-    return JOULE_OK;
+    if (status == JOULE_OK && read_ns == 0)
+        status = JOULE_PENDING;
+    if (status == JOULE_OK && is_stale(meter, mc->lane, read_ns))
+        status = JOULE_STALE;
+    if (status == JOULE_OK)
+        *out_value = value;
+    return status;
 }
 
 double meter_hottest_celsius(joule_meter *meter)

@@ -1,5 +1,6 @@
 /* The promises of the public headers: what every function answers to NULL and to nonsense, older and newer callers,
  * and handles from before fork. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,6 +108,9 @@ static void test_asking_asks_for_a_place(void **state)
         assert_status(joule_gauge(meter, wrong[i], &value), INVALID);
         assert_true(isnan(value));
     }
+    assert_status(joule_energy_joules(meter, 1, &q), INVALID); /* a gauge */
+    assert_status(joule_power_watts(meter, 1, &q), INVALID);
+    assert_status(joule_rest_joules(meter, 1, &q), INVALID);
     assert_status(joule_gauge(meter, 0, &value), INVALID); /* a counter */
     assert_status(joule_gauge(meter, 1, &value), OK);
     assert_true(value == 51);
@@ -213,6 +217,26 @@ static void test_words_and_texts(void **state)
     assert_status(joule_report_json(meter, NULL, NULL, 1, &length), INVALID);
 }
 
+/* Nobody should wait for ever for what a reading does not bring. */
+static void test_unknown_says_why(void **state)
+{
+    (void)state;
+    joule_quantity q;
+    struct joule_host *other = host_script_open();
+    host_script_text(other, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    host_script_text(other, "/sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    host_script_error(other, "/sys/class/powercap/intel-rapl:0/energy_uj", EACCES);
+    joule_options options = {.struct_size = sizeof options, .sources = "rapl_powercap"};
+    joule_meter *denied = NULL;
+    assert_status(meter_open_on(other, true, &options, &denied, NULL), OK);
+    assert_status(joule_energy_joules(denied, 0, &q), DENIED);
+    assert_status(joule_power_watts(denied, 0, &q), DENIED);
+    assert_status(joule_energy_joules(denied, JOULE_TOTAL, &q), DENIED);
+    assert_status(joule_energy_joules(denied, JOULE_GPU, &q), ABSENT);
+    assert_status(joule_power_watts(meter, JOULE_GPU, &q), ABSENT);
+    joule_close(denied);
+}
+
 /* --- older and newer callers -------------------------------------------------------------------------------- */
 
 /* A structure of `size` bytes that ends where the readable memory does. */
@@ -228,11 +252,11 @@ static void *at_the_edge(size_t size)
 static void test_a_structure_too_small_is_left_alone(void **state)
 {
     (void)state;
-    uint32_t *small = at_the_edge(sizeof *small);
+    uint32_t *small = at_the_edge(8);
     joule_region region = finished_region();
     joule_meter *opened = NULL;
     joule_budget *budget;
-    for (uint32_t size = 0; size <= sizeof *small; size += (uint32_t)sizeof *small) {
+    for (uint32_t size = 0; size <= 8; size += 8) {
         *small = size;
         assert_status(joule_open((const joule_options *)(void *)small, &opened, NULL), INVALID);
         assert_status(joule_domain_get(meter, 0, (joule_domain *)(void *)small), INVALID);
@@ -361,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_spans_ask_for_sense),
         cmocka_unit_test(test_measuring_and_budgets_ask_for_sense),
         cmocka_unit_test(test_words_and_texts),
+        cmocka_unit_test(test_unknown_says_why),
         cmocka_unit_test(test_a_structure_too_small_is_left_alone),
         cmocka_unit_test(test_a_newer_caller_learns_what_was_filled_in),
         cmocka_unit_test(test_a_newer_caller_is_refused_what_is_unknown),
