@@ -121,7 +121,7 @@ struct work {
     struct machine *machine;
     joule_meter *meter;
     double until_s;
-    _Atomic uint64_t asked, sampled, regions, finals, opened;
+    _Atomic uint64_t asked, sampled, regions, finals, opened, called;
     _Atomic int line; /* where something was wrong; 0: nowhere */
 };
 
@@ -218,10 +218,48 @@ static void *open_and_close(void *argument)
     return NULL;
 }
 
+/* A callback may ask, sample and begin budgets; it may not end one. */
+static void called(joule_budget *budget, joule_budget_status status, void *context)
+{
+    struct work *work = context;
+    joule_quantity joules;
+    joule_budget_result result = {.struct_size = sizeof result};
+    EXPECT(work, status == JOULE_BUDGET_NEAR || status == JOULE_BUDGET_OVER);
+    EXPECT(work, joule_budget_now(budget, &result) == JOULE_OK);
+    EXPECT(work, joule_sample_now(work->meter) == JOULE_OK);
+    joule_energy_joules(work->meter, JOULE_TOTAL, &joules);
+    joule_region region = joule_begin(joule_tag("callback"));
+    EXPECT(work, joule_end(&region) == JOULE_OK);
+    atomic_fetch_add(&work->called, 1);
+}
+
+static void *run_budgets(void *argument)
+{
+    struct work *work = argument;
+    for (uint32_t i = 0; goes_on(work); i++) {
+        joule_budget *budget = NULL;
+        joule_budget_options options = {.struct_size = sizeof options,
+                                        .domain = JOULE_TOTAL,
+                                        .tag = i % 2 ? joule_tag("threads") : 0,
+                                        .max_joules = 1e-3,
+                                        .notify = called,
+                                        .context = work};
+        joule_budget_result result = {.struct_size = sizeof result};
+        EXPECT(work, joule_budget_begin(work->meter, &options, &budget, NULL) == JOULE_OK);
+        if (!budget)
+            break;
+        usleep(10000);
+        EXPECT(work, joule_budget_now(budget, &result) == JOULE_OK);
+        EXPECT(work, joule_budget_end(budget, &result) == JOULE_OK);
+    }
+    return NULL;
+}
+
 static void test_any_function_from_any_thread(void **state)
 {
     (void)state;
-    void *(*const jobs[])(void *) = {ask, ask, sample, run_regions, run_regions, open_and_close};
+    void *(*const jobs[])(void *) = {ask,         ask,         sample,      run_regions,
+                                     run_regions, run_budgets, run_budgets, open_and_close};
     pthread_t threads[sizeof jobs / sizeof jobs[0]];
     struct work work = {.machine = start_machine()};
     assert_non_null(work.meter = open_meter(work.machine, 1));
@@ -235,7 +273,7 @@ static void test_any_function_from_any_thread(void **state)
     if (work.line)
         fail_msg("a thread found something wrong in line %d", work.line);
     assert_true(work.asked > 0 && work.sampled > 0 && work.regions > 0 && work.opened > 1);
-    assert_true(work.finals > 0);
+    assert_true(work.finals > 0 && work.called > 0);
 }
 
 /* --- fork --------------------------------------------------------------------------------------------------- */
