@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every manual page is clean mdoc, and every cross-reference to a page of ours leads somewhere.
+# Every manual page is clean mdoc, every cross-reference to a page of ours leads somewhere, and the page of a
+# subcommand has the options that its help lists: no more, no less.
 set -euo pipefail
 cd "$JOULE_SOURCE/docs/man"
 command -v mandoc >/dev/null || { echo "skipped: there is no mandoc"; exit 77; }
@@ -17,4 +18,12 @@ while IFS=: read -r page reference; do
         ;;
     esac
 done < <(grep -H '^\.Xr ' ./*.[137] | sed 's/ [,.;]$//')
+
+"$JOULE" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
+    helped=$("$JOULE" "$subcommand" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
+    written=$(grep '^\.It Fl' "joule-$subcommand.1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
+    diff <(echo "$helped") <(echo "$written") && continue
+    echo "joule-$subcommand(1) and joule $subcommand --help differ in their options, see above (< help, > page)"
+    exit 1
+done || status=1
 exit $status
