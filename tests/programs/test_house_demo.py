@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The demo runs, and its verdict follows from the joules: on the real program, and on a joule whose answers are known."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DEMO = pathlib.Path(os.environ["JOULE_SOURCE"]) / "demo" / "compress.py"
+
+# Runs the command and claims that it took what JOULES says for its first two words: 1 % less, as much, and 1 % more in
+# turn, by the length of a file that grows with every run of that command.
+FAKE = f"""#!{sys.executable}
+import json, os, subprocess, sys
+command = sys.argv[sys.argv.index("--") + 1:]
+subprocess.run(command, check=True)
+with open(__file__ + "." + " ".join(command).replace("/", "_"), "a") as file:
+    turn = file.tell() % 3
+    file.write(".")
+joules = json.loads(os.environ["JOULES"]).get(" ".join(command[:2]), 9.0) * (0.99 + 0.01 * turn)
+part = {{"energy_joules": joules, "interval_joules": [joules * 0.5, joules * 2], "class": os.environ["CLASS"]}}
+with open(sys.argv[sys.argv.index("--json") + 1], "w") as file:
+    json.dump({{"gross": part, "command": part, "duration_seconds": 1}}, file)
+"""
+
+
+def demo(joule, *options, **environment):
+    result = subprocess.run([sys.executable, DEMO, "--joule", joule, "--size", "1", *options], capture_output=True,
+                            text=True, env={**os.environ, **environment}, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+class Demo(unittest.TestCase):
+    def ask_fake(self, joules, evidence):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = pathlib.Path(folder) / "joule"
+            fake.write_text(FAKE, encoding="utf-8")
+            fake.chmod(0o755)
+            code, said = demo(fake, JOULES=json.dumps(joules), CLASS=evidence)
+        self.assertEqual(code, 0, said)
+        return said
+
+    def test_the_real_program(self):
+        code, said = demo(os.environ["JOULE"], "--rounds", "2")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"\d nJ \(.* to .*\)")
+        self.assertRegex(said, "Cheapest per byte: |No verdict: ")
+
+    def test_what_is_common_cancels_when_measured(self):
+        said = self.ask_fake({"gzip -1": 4.5}, "measured")
+        self.assertIn("Cheapest per byte: gzip -1, with at least 95 % probability", said)
+        self.assertNotIn("no energy sensor", said)
+
+    def test_models_of_different_programs_may_err_differently(self):
+        said = self.ask_fake({"gzip -1": 4.5, "gzip -6": 4.5 * 1.005, "gzip -9": 40.0, "xz -1": 200.0}, "modelled")
+        self.assertRegex(said, "Cheapest per byte: gzip -[16], but .*cannot be told from it")
+        self.assertRegex(said, r"cannot be told from it\.\nEach of the other \d")
+        self.assertIn("no energy sensor", said)
+
+    def test_equals_have_no_verdict(self):
+        self.assertIn("No verdict: ", self.ask_fake({}, "modelled"))
+
+    def test_a_missing_program_is_an_error(self):
+        code, said = demo("/nonexistent/joule")
+        self.assertEqual(code, 1)
+        self.assertIn("demo: ", said)
+        self.assertNotIn("Traceback", said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
