@@ -35,7 +35,8 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                             joule_error *out_error)
 {
     char session[512];
-    mallopt(M_ARENA_MAX, 1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
+    mallopt(M_ARENA_MAX,
+            1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
     *m = (struct measuring){.idle = options->idle,
                             .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
                             .budget_joules = options->budget_joules,

@@ -39,7 +39,7 @@ struct channel {
     double gauge;
     int64_t read_ns; /* last reading that answered; 0: none yet */
     uint64_t readings, failures;
-    bool moved; /* the curve has risen at least once: the channel may be trusted */
+    bool moved;           /* the curve has risen at least once: the channel may be trusted */
     struct mirror mirror; /* PACKAGE counters: whether it repeats another one's energy */
 };
 
