@@ -34,6 +34,26 @@ def report_at_exit():
     return json.loads(done.stderr)
 
 
+def reports_of_runs(folder):
+    """What `joule run` writes: one run, several with a budget, a command that does not end well, and a descendant."""
+    def run(*arguments, expect=0):
+        path = os.path.join(folder, "run.json")
+        done = subprocess.run([os.environ["JOULE"], "run", "--json", path, *arguments], capture_output=True, text=True)
+        assert done.returncode == expect, (arguments, done.returncode, done.stderr)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    yield run("--", "true")
+    yield run("-r", "2", "--budget", "100kJ", "--label", "commit=1", "--", "sleep", "0.1")
+    yield run("--", "sh", "-c", "kill -9 $$", expect=-9)
+    own = os.path.join(folder, "own.json")
+    library = os.path.join(BUILD, "src", "libjoule.so")
+    code = f"import ctypes, time; ctypes.CDLL({library!r}); time.sleep(0.3)"
+    if report_at_exit():
+        yield run("--", "env", "JOULE_ENERGY_JSON=" + own, sys.executable, "-c", code)
+        with open(own, encoding="utf-8") as file:
+            yield json.load(file)
+
+
 def broken(report):
     """Reports that a reader must not be given, each with what is wrong."""
     def change(what, edit):
@@ -75,10 +95,14 @@ def main():
                     assert not validator.is_valid(bad), "the schema lets pass: " + what
                     refused += 1
     assert count == 3, count
+    with tempfile.TemporaryDirectory() as folder:
+        for report in reports_of_runs(folder):
+            validator.validate(report)
+            count += 1
     live = report_at_exit()
     if live:
         validator.validate(live)
-    print(f"{count} samples{' and a live report' if live else ''} are valid, {refused} broken reports are refused")
+    print(f"{count + bool(live)} reports are valid, {refused} broken ones are refused")
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ static void add_budget(const struct page *page)
     add_coloured(page, verdict->colour, verdict->sentence);
     if (report->budget_probability > 0.005 && report->budget_probability < 0.995)
         text_printf(page->out, "; within it with probability %.2f", report->budget_probability);
-    if (report->budget_status == JOULE_BUDGET_OVER && !isnan(report->overshoot_bound_joules))
+    if (report->budget_probability < 0.95 && !isnan(report->overshoot_bound_joules))
         text_printf(page->out, "; overshoot at most %s",
                     plain_figure(report->overshoot_bound_joules, JOULE_DIMENSION_ENERGY).text);
     text_add(page->out, "\n");
