@@ -59,7 +59,7 @@ struct span {
 };
 static_assert(sizeof(struct span) == 32, "layout");
 
-/* A running region. begin_ns is also the claim on the place: 0 free, 1 being closed by another thread. */
+/* A running region. begin_ns is also the claim on the place: 0 free, 1 being closed. */
 struct open_span {
     _Atomic int64_t begin_ns;
     _Atomic uint64_t what; /* open_what(); 0: not written yet */
@@ -177,15 +177,13 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
     return SPAN_NOT_LISTED;
 }
 
-/* Takes a region off the list. False when it does not stand there: it was ended before. The owner's thread needs no
- * locked operation; any other thread first has to win the place. */
+/* Takes a region off the list. False when it does not stand there: it was ended before. Whoever wins the place ends the
+ * region, also among the owner's thread, its signal handlers and other threads at once. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner)
 {
     struct open_span *place = &slot->open[index % SESSION_OPEN];
-    if (atomic_load_explicit(&place->begin_ns, memory_order_relaxed) != begin_ns)
-        return false;
-    if (!is_owner && !atomic_compare_exchange_strong_explicit(&place->begin_ns, &begin_ns, OPEN_CLOSING,
-                                                              memory_order_acq_rel, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&place->begin_ns, &begin_ns, OPEN_CLOSING,
+                                                 memory_order_acq_rel, memory_order_relaxed))
         return false;
     atomic_store_explicit(&place->what, 0, memory_order_relaxed);
     atomic_store_explicit(&place->begin_ns, 0, memory_order_release);

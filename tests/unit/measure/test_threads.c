@@ -276,6 +276,56 @@ static void test_any_function_from_any_thread(void **state)
     assert_true(work.finals > 0 && work.called > 0);
 }
 
+/* --- two ends ----------------------------------------------------------------------------------------------- */
+
+struct pair {
+    joule_region region;           /* a copy of the one that runs */
+    _Atomic uint32_t round, ended; /* of the beginner; of the other */
+    joule_status status;
+    _Atomic bool stop;
+};
+
+static void *end_copies(void *argument)
+{
+    struct pair *pair = argument;
+    for (uint32_t round = 1;; round++) {
+        while (atomic_load(&pair->round) != round)
+            if (atomic_load(&pair->stop))
+                return NULL;
+        joule_region copy = pair->region;
+        pair->status = joule_end(&copy);
+        atomic_store(&pair->ended, round);
+    }
+}
+
+/* Of two threads that end the same region at once, one does. */
+static void test_a_region_ends_once(void **state)
+{
+    (void)state;
+    struct pair pair = {0};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, end_copies, &pair), 0);
+    double until_s = now_s() + LASTS_S / 2;
+    uint32_t round = 0, both = 0, none = 0;
+    while (now_s() < until_s) {
+        joule_region region = joule_begin(0);
+        pair.region = region;
+        atomic_store(&pair.round, ++round);
+        for (volatile uint32_t wait = 0; wait < round % 64; wait++)
+            ;
+        joule_status status = joule_end(&region);
+        while (atomic_load(&pair.ended) != round)
+            ;
+        both += status == JOULE_OK && pair.status == JOULE_OK;
+        none += status != JOULE_OK && pair.status != JOULE_OK;
+    }
+    atomic_store(&pair.stop, true);
+    pthread_join(thread, NULL);
+    assert_true(round > 0);
+    assert_int_equal(both, 0);
+    assert_int_equal(none, 0);
+}
+
 /* --- fork --------------------------------------------------------------------------------------------------- */
 
 /* The line where something was wrong; 0: nowhere. */
@@ -413,6 +463,7 @@ int main(void)
     alarm(100);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_function_from_any_thread),
+        cmocka_unit_test(test_a_region_ends_once),
         cmocka_unit_test(test_a_child_after_fork_measures_for_itself),
         cmocka_unit_test(test_a_program_may_exit_at_any_time),
     };
