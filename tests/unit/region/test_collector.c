@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/collector.h"
+#include "joule/record.h"
 #include "joule/session.h"
 #include "support/machine.h"
 
@@ -620,7 +621,31 @@ static void two_meters_share_what_is_read(void **state)
     joule_close(second);
 }
 
-/* 25 threads' worth of full rings between two readings. */
+static void finished_regions_go_into_the_record(void **state)
+{
+    struct bench *bench = *state;
+    char path[] = "/tmp/joule-test-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    struct recorder *recorder = NULL;
+    assert_int_equal(recorder_open(bench->meter, path, "test", &recorder, NULL), JOULE_OK);
+    machine_run(bench->meter, 0.5, TICK_S);
+    joule_region region = put_region(bench, 2, joule_tag("kept in a file"), JOULE_REGION_CPU, 0.2, 0.4);
+    machine_run(bench->meter, 0.3, TICK_S);
+    assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
+    struct record record;
+    assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+    unlink(path);
+    assert_int_equal(record.region_count, 1);
+    assert_int_equal(record.regions[0].begin_ns, region.begin_ns);
+    assert_int_equal(record.regions[0].end_ns, region.end_ns);
+    assert_int_equal(record.regions[0].flags, JOULE_REGION_CPU);
+    assert_string_equal(record.names[record.regions[0].name], "kept in a file");
+    record_free(&record);
+}
+
+/* Full rings of 8 threads between two readings. */
 static void many_regions_cost_little(void **state)
 {
     struct bench *bench = *state;
@@ -673,6 +698,7 @@ int main(void)
         BOARD(nonsense_spans_are_refused),
         STEADY(the_table_has_the_largest_first),
         BOARD(two_meters_share_what_is_read),
+        STEADY(finished_regions_go_into_the_record),
         STEADY(many_regions_cost_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
