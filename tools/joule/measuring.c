@@ -254,19 +254,16 @@ static void report_idle(const struct measuring *m, const struct estimate *total,
         report->idle_date = arena_copy(&report->arena, m->idle.date, IDLE_DATE_SIZE);
 }
 
-static void report_runs(const struct measuring *m, bool is_model, struct report *report)
+static void report_runs(const struct measuring *m, struct report *report)
 {
-    report->runs = (unsigned)m->run_count;
-    report->run_joules = arena_alloc(&report->arena, m->run_count * sizeof *report->run_joules);
-    report->run_seconds = arena_alloc(&report->arena, m->run_count * sizeof *report->run_seconds);
-    if (!report->run_joules || !report->run_seconds) {
-        report->runs = 1;
+    report->each_run = arena_alloc(&report->arena, m->run_count * sizeof *report->each_run);
+    if (!report->each_run)
         return;
-    }
-    for (size_t i = 0; i < m->run_count; i++) {
-        report->run_joules[i] = estimate_quantity(is_model ? &m->runs[i].command : &m->runs[i].total);
-        report->run_seconds[i] = run_seconds(&m->runs[i]);
-    }
+    report->runs = (unsigned)m->run_count;
+    for (size_t i = 0; i < m->run_count; i++)
+        report->each_run[i] = (struct report_run){.joules = estimate_quantity(&m->runs[i].total),
+                                                  .command_joules = estimate_quantity(&m->runs[i].command),
+                                                  .seconds = run_seconds(&m->runs[i])};
 }
 
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report)
@@ -285,7 +282,7 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     out_report->share = sum_of_shares(m);
     out_report->command_joules = estimate_quantity(&command);
     report_idle(m, &total, out_report);
-    report_runs(m, is_model, out_report);
+    report_runs(m, out_report);
     if (m->budget_joules > 0) {
         struct budget_state state = judge(m, is_model ? &command : &total);
         m->is_over = state.status == JOULE_BUDGET_OVER || state.joules.value > m->budget_joules;

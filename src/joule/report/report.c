@@ -71,14 +71,14 @@ joule_budget_status report_function_status(const struct tag_row *row)
 
 size_t report_run_count(const struct report *report)
 {
-    return report->runs > 1 && report->run_joules ? report->runs : 1;
+    return report->runs > 1 && report->each_run ? report->runs : 1;
 }
 
 struct report_run report_run(const struct report *report, size_t index)
 {
-    if (report_run_count(report) == 1)
-        return (struct report_run){report->total_joules, report->duration_s};
-    return (struct report_run){report->run_joules[index], report->run_seconds[index]};
+    if (report_run_count(report) > 1)
+        return report->each_run[index];
+    return (struct report_run){report->total_joules, report->command_joules, report->duration_s};
 }
 
 void report_free(struct report *report)

@@ -31,6 +31,12 @@ struct report_label {
     const char *key, *value;
 };
 
+struct report_run {
+    joule_quantity joules;         /* gross */
+    joule_quantity command_joules; /* the command's; unknown without one */
+    double seconds;
+};
+
 struct report {
     struct arena arena;
     const char *program;       /* command line or program name */
@@ -55,11 +61,10 @@ struct report {
     const char *idle_date;         /* when it was taken, RFC 3339; NULL: never */
     joule_quantity net_joules;     /* total less idle */
     bool has_exit_status;
-    int exit_status;            /* as a shell would show it: 128 + signal */
-    int signal;                 /* 0: none */
-    unsigned runs;              /* -r; 1 otherwise */
-    joule_quantity *run_joules; /* of each run, where runs > 1 */
-    double *run_seconds;
+    int exit_status;             /* as a shell would show it: 128 + signal */
+    int signal;                  /* 0: none */
+    unsigned runs;               /* -r; 1 otherwise */
+    struct report_run *each_run; /* where runs > 1 */
     struct report_label *labels;
     size_t label_count;
     /* Budget of the whole run. */
@@ -93,10 +98,6 @@ void report_function_device(const struct report *report, const struct tag_row *r
 /* A GPU region without synchronisation is not judged: NOT_MEASURED. */
 joule_budget_status report_function_status(const struct tag_row *row);
 /* The runs of -r; one run is the report itself. */
-struct report_run {
-    joule_quantity joules;
-    double seconds;
-};
 size_t report_run_count(const struct report *report);
 struct report_run report_run(const struct report *report, size_t index);
 

@@ -1,7 +1,7 @@
 /* joule/report/report_csv.c - a report as rows for a table program (RFC 4180).
  *
  * Owns the columns: their order never changes, new ones are added at the end. One row for each run.
- * Newcomers: what is unknown is an empty field. With several runs, the columns from command_energy_joules to
+ * Newcomers: what is unknown is an empty field. With several runs, the columns from command_share to
  * net_high_joules speak of all runs together and are therefore empty.
  */
 #include <math.h>
@@ -52,16 +52,16 @@ static void add_energy(struct text *out, joule_quantity q)
     add_number(out, q.high);
 }
 
-/* The command's part of a row: 10 columns. */
-static void add_command(struct text *out, const struct report *report)
+/* The command's part of a row: 10 columns, the last six of them known of all runs together alone. */
+static void add_command(struct text *out, const struct report *report, const struct report_run *run)
 {
+    bool has_command = report->share.method != ATTRIBUTE_NONE;
+    add_energy(out, run->command_joules);
+    add_string(out, has_command ? joule_class_name(run->command_joules.cls) : "");
     if (report_run_count(report) > 1) {
-        text_add(out, ",,,,,,,,,,");
+        text_add(out, ",,,,,,");
         return;
     }
-    bool has_command = report->share.method != ATTRIBUTE_NONE;
-    add_energy(out, report->command_joules);
-    add_string(out, has_command ? joule_class_name(report->command_joules.cls) : "");
     add_number(out, report->share.share);
     add_string(out, has_command ? attribute_method_name(report->share.method) : "");
     add_number(out, report->idle_watts.value);
@@ -100,7 +100,7 @@ static void add_row(struct text *out, const struct report *report, size_t index)
     add_number(out, report->coverage);
     add_string(out, report->is_partial ? "true" : "false");
     add_number(out, report_run_count(report) > 1 ? run.joules.value / run.seconds : report->mean_watts.value);
-    add_command(out, report);
+    add_command(out, report, &run);
     text_add(out, ",");
     if (report->has_exit_status)
         text_printf(out, "%d", report->exit_status);

@@ -168,6 +168,7 @@ static void add_runs(struct json *json, const struct report *report)
         struct report_run run = report_run(report, i);
         json_open(json, NULL, '{');
         add_energy_keys(json, run.joules);
+        add_energy(json, "command", run.command_joules);
         json_double(json, "duration_seconds", run.seconds);
         json_close(json, '}');
     }

@@ -203,6 +203,13 @@ static void add_budget(const struct page *page)
     text_add(page->out, "\n");
 }
 
+/* Of one run, what the headline is of all. */
+static double leading_joules(const struct report *report, size_t run)
+{
+    struct report_run r = report_run(report, run);
+    return leads_with_command(report) ? r.command_joules.value : r.joules.value;
+}
+
 static void add_runs(const struct page *page)
 {
     size_t count = report_run_count(page->report);
@@ -210,10 +217,10 @@ static void add_runs(const struct page *page)
         return;
     double sum = 0, squares = 0;
     for (size_t i = 0; i < count; i++)
-        sum += report_run(page->report, i).joules.value;
+        sum += leading_joules(page->report, i);
     double mean = sum / (double)count;
     for (size_t i = 0; i < count; i++)
-        squares += pow(report_run(page->report, i).joules.value - mean, 2);
+        squares += pow(leading_joules(page->report, i) - mean, 2);
     double sd = sqrt(squares / (double)(count - 1));
     text_printf(page->out, INDENT "%zu runs of %s each on average, standard deviation %s\n", count,
                 plain_figure(mean, JOULE_DIMENSION_ENERGY).text,

@@ -210,17 +210,18 @@ static void test_csv_has_a_row_for_each_run(void **state)
 {
     (void)state;
     struct report report;
-    joule_quantity joules[2] = {sample_quantity(9, 8.9, 9.1, JOULE_CLASS_MEASURED),
-                                sample_quantity(10, 9.9, 10.1, JOULE_CLASS_MEASURED)};
-    double lengths_s[2] = {1, 2};
+    joule_quantity none = sample_quantity(NAN, NAN, NAN, JOULE_CLASS_NONE);
+    struct report_run runs[2] = {{sample_quantity(9, 8.9, 9.1, JOULE_CLASS_MEASURED), none, 1},
+                                 {sample_quantity(10, 9.9, 10.1, JOULE_CLASS_MEASURED),
+                                  sample_quantity(7, 6, 8, JOULE_CLASS_DERIVED), 2}};
     sample_server(&report);
     report.runs = 2;
-    report.run_joules = joules;
-    report.run_seconds = lengths_s;
+    report.each_run = runs;
     char *csv = sample_print(&report, report_csv);
     const char *first = strchr(csv, '\n') + 1, *second = strchr(first, '\n') + 1;
     assert_has(first, ",1,1,9,8.9,9.1,measured,");
     assert_has(second, ",2,2,10,9.9,10.1,measured,");
+    assert_has(second, ",7,6,8,derived,,,,");
     assert_int_equal(count_fields(first), count_fields(csv));
     assert_int_equal(count_fields(second), count_fields(csv));
     free(csv);

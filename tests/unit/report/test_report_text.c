@@ -113,14 +113,13 @@ static void test_several_runs(void **state)
 {
     (void)state;
     struct report report;
-    joule_quantity joules[3] = {sample_quantity(9, 8.9, 9.1, JOULE_CLASS_MEASURED),
-                                sample_quantity(10, 9.9, 10.1, JOULE_CLASS_MEASURED),
-                                sample_quantity(11, 10.9, 11.1, JOULE_CLASS_MEASURED)};
-    double lengths_s[3] = {1, 1, 1};
+    struct report_run runs[3] = {
+        {.joules = sample_quantity(9, 8.9, 9.1, JOULE_CLASS_MEASURED), .seconds = 1},
+        {.joules = sample_quantity(10, 9.9, 10.1, JOULE_CLASS_MEASURED), .seconds = 1},
+        {.joules = sample_quantity(11, 10.9, 11.1, JOULE_CLASS_MEASURED), .seconds = 1}};
     sample_server(&report);
     report.runs = 3;
-    report.run_joules = joules;
-    report.run_seconds = lengths_s;
+    report.each_run = runs;
     char *page = sample_print(&report, plain);
     assert_has(page, "3 runs of 10.0 J each on average, standard deviation 1.00 J");
     free(page);
