@@ -23,11 +23,12 @@ typedef enum joule_budget_status {
     JOULE_BUDGET_NEAR = 2,             /* P(within budget) >= 0.95, at least 80 % used */
     JOULE_BUDGET_OVER = 3,             /* P(within budget) <= 0.05 */
     JOULE_BUDGET_UNDECIDED = 4,        /* in between: the figures are not sure enough */
-    JOULE_BUDGET_BELOW_RESOLUTION = 5, /* the stretch is too short for the sensor to tell */
+    JOULE_BUDGET_BELOW_RESOLUTION = 5, /* in between, because the sensor cannot even tell the energy from 0 */
 } joule_budget_status;
 
-/* Called when a limit is first seen to be near (80 %) and when it is passed, in the thread whose reading showed it: the
- * meter's, or one in joule_sample_now, joule_region_wait or joule_budget_end. It may end the budget's work and ask or
+/* Called when a limit is first seen to be near (80 %, status NEAR) and when it is passed (status OVER), in the thread
+ * whose reading showed it: the meter's, or one in joule_sample_now, joule_region_wait or joule_budget_end. The best
+ * estimate decides, because to wait for certainty would overrun every budget. It may end the budget's work and ask or
  * sample the meter, but must not call joule_close or joule_budget_end, nor wait for a thread that does. */
 typedef void (*joule_budget_fn)(joule_budget *budget, joule_budget_status status, void *context);
 

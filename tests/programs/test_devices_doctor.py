@@ -60,6 +60,11 @@ def test_here(devices, doctor):
     check("\033" not in table + joule("doctor").stdout, "no colour where nobody looks")
 
 
+def test_the_variable_is_for_others():
+    """JOULE_ENERGY_JSON is for the programs that joule runs, not for joule."""
+    check(joule("doctor", JOULE_ENERGY_JSON="1").stderr == "")
+
+
 def test_refused_zone(root, devices, doctor):
     machine(root, {**LAPTOP, "errors": "/" + ZONE + "energy_uj EACCES\n"})
     listing = json.loads(joule("devices", "--json", "--root", root).stdout)
@@ -109,6 +114,7 @@ def test_wrong_arguments():
 def main():
     devices, doctor = schema_check.validator("devices"), schema_check.validator("doctor")
     test_here(devices, doctor)
+    test_the_variable_is_for_others()
     for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
                  test_names_cannot_drive_the_terminal):
         with tempfile.TemporaryDirectory() as root:

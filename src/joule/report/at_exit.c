@@ -2,8 +2,8 @@
  *
  * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
  * program ends normally. Newcomers: this is the one place where libjoule writes anything, and only because the
- * user said so. In the static library it comes along with joule_report_json alone, so that `joule` itself, which does
- * not call that, leaves the variable to the command that it runs.
+ * user said so. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
+ * asks for nothing in this one.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -228,6 +228,41 @@ static void test_csv_has_a_row_for_each_run(void **state)
     report_free(&report);
 }
 
+/* --- the closed lists --------------------------------------------------------------------------------------- */
+
+static char *read_schema(void)
+{
+    static char schema[65536];
+    FILE *file = fopen(TEST_SOURCE_DIR "/../docs/report.schema.json", "r");
+    assert_non_null(file);
+    size_t length = fread(schema, 1, sizeof schema - 1, file);
+    fclose(file);
+    schema[length] = '\0';
+    return schema;
+}
+
+static void assert_in_schema(const char *schema, const char *word)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\"%s\"", word);
+    if (!strstr(schema, wanted))
+        fail_msg("the schema does not know %s", wanted);
+}
+
+static void test_every_word_is_in_the_schema(void **state)
+{
+    (void)state;
+    const char *schema = read_schema();
+    for (const struct source_ops *const *ops = source_table; *ops; ops++)
+        assert_in_schema(schema, (*ops)->measurement);
+    for (int i = JOULE_CLASS_NONE; i <= JOULE_CLASS_ASSUMED; i++)
+        assert_in_schema(schema, joule_class_name((joule_class)i));
+    for (int i = JOULE_BUDGET_NOT_MEASURED; i <= JOULE_BUDGET_BELOW_RESOLUTION; i++)
+        assert_in_schema(schema, joule_budget_status_name((joule_budget_status)i));
+    for (int i = ATTRIBUTE_CGROUP; i <= ATTRIBUTE_WAIT4; i++)
+        assert_in_schema(schema, attribute_method_name((enum attribute_method)i));
+}
+
 /* --- samples for the validator ------------------------------------------------------------------------------ */
 
 static void write_sample(const char *folder, const char *name, void (*sample)(struct report *))
@@ -268,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_device_of_a_function),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_csv_has_a_row_for_each_run),
+        cmocka_unit_test(test_every_word_is_in_the_schema),
     };
     return cmocka_run_group_tests_name("report_json", tests, NULL, NULL);
 }
