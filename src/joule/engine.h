@@ -42,6 +42,7 @@ struct joule_meter {
     struct collector *collector;  /* joins them; NULL in a descendant of a session */
     int64_t published_ns;         /* of the last totals shown to clients; guarded by lock */
     struct budget_list *budgets;
+    _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
 };
 
@@ -66,6 +67,9 @@ void meter_tick(joule_meter *meter);
 /* For lanes: a source is open, add its channels; a round of readings is done. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
+/* For the collector: a region has its final share. Goes into the record where one is kept. */
+void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
+                       uint32_t flags);
 /* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one.
  * False: no thread. */
 bool meter_watch(joule_meter *meter);

@@ -338,6 +338,19 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     pthread_mutex_unlock(&meter->lock);
 }
 
+void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
+                       uint32_t flags)
+{
+    if (!atomic_load_explicit(&meter->records, memory_order_relaxed))
+        return;
+    char name[SESSION_NAME];
+    session_tag_name(meter->session, tag, name);
+    pthread_mutex_lock(&meter->lock);
+    if (meter->recorder)
+        recorder_region(meter->recorder, (uint64_t)begin_ns, (uint64_t)end_ns, name, thread, flags);
+    pthread_mutex_unlock(&meter->lock);
+}
+
 void meter_tick(joule_meter *meter)
 {
     for (size_t i = 0; i < meter->lane_count; i++) {

@@ -216,8 +216,10 @@ static void finish(struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
     struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
-    if (tag)
+    if (tag) {
         pay(c, i, tag);
+        meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->claims);
+    }
     free(r->history);
 }
 

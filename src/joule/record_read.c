@@ -385,6 +385,8 @@ static void read_labels(struct reader *in, struct report *found)
 static void read_command(struct reader *in, struct record *record)
 {
     struct report *found = &record->found;
+    found->begin_realtime_ns = get_i64(in);
+    found->duration_s = get_double(in);
     found->share.method = get_choice(in, ATTRIBUTE_WAIT4);
     found->share.command_cpu_s = get_double(in);
     found->share.machine_busy_cpu_s = get_double(in);
@@ -546,11 +548,26 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
     return status;
 }
 
+/* The stretch that the writer reported on; all of the record where it did not get that far. */
+static void reported_window(const struct record *record, int64_t *out_begin_ns, int64_t *out_end_ns)
+{
+    const struct report *found = &record->found;
+    *out_begin_ns = record->begin_ns;
+    *out_end_ns = record->end_ns;
+    uint64_t offset_ns = (uint64_t)found->begin_realtime_ns - (uint64_t)record->meter->begin_realtime_ns;
+    uint64_t length_ns = (uint64_t)record->end_ns - (uint64_t)record->begin_ns;
+    if (offset_ns > length_ns || !(found->duration_s > 0 && found->duration_s <= (double)length_ns * 1e-9))
+        return;
+    *out_begin_ns += (int64_t)offset_ns;
+    *out_end_ns = *out_begin_ns + (int64_t)(found->duration_s * 1e9);
+}
+
 joule_status record_report(struct record *record, struct report *out_report)
 {
     struct report *found = &record->found;
-    joule_status status =
-        report_collect(out_report, record->meter, record->program, record->begin_ns, record->end_ns);
+    int64_t begin_ns, end_ns;
+    reported_window(record, &begin_ns, &end_ns);
+    joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
     if (status != JOULE_OK)
         return status;
     struct report fresh = *out_report;

@@ -27,6 +27,7 @@ struct recorder {
     uint8_t buffer[BUFFER_BYTES]; /* whole blocks */
     size_t length;
     size_t block_start;
+    bool in_regions; /* the last block is one of regions and still open */
     int64_t flushed_ns;
     size_t described;                       /* channels whose description was written */
     int64_t written_ns[METER_MAX_CHANNELS]; /* time of the last point (or gauge) written, by channel */
@@ -93,8 +94,12 @@ static void store_u32(uint8_t *at, uint32_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
+static void end_block(struct recorder *r);
+
 static void begin_block(struct recorder *r, enum record_block type)
 {
+    if (r->in_regions)
+        end_block(r);
     r->block_start = r->length;
     put_u32(r, type);
     put_bytes(r, (uint8_t[RECORD_BLOCK_SIZE - 4]){0}, RECORD_BLOCK_SIZE - 4);
@@ -103,6 +108,7 @@ static void begin_block(struct recorder *r, enum record_block type)
 /* A block without payload, or one that did not fit, is taken back. */
 static void end_block(struct recorder *r)
 {
+    r->in_regions = false;
     uint8_t *head = r->buffer + r->block_start, *payload = head + RECORD_BLOCK_SIZE;
     size_t length = r->length - r->block_start;
     if (length <= RECORD_BLOCK_SIZE || r->error) {
@@ -116,6 +122,8 @@ static void end_block(struct recorder *r)
 
 static void flush(struct recorder *r)
 {
+    if (r->in_regions)
+        end_block(r);
     size_t done = 0;
     while (done < r->length && !r->error) {
         ssize_t n = write(r->fd, r->buffer + done, r->length - done);
@@ -210,6 +218,8 @@ static void put_tags(struct recorder *r, const struct report *report)
 static void put_command(struct recorder *r, const struct report *report)
 {
     begin_block(r, RECORD_COMMAND);
+    put_u64(r, (uint64_t)report->begin_realtime_ns);
+    put_double(r, report->duration_s);
     put_u32(r, report->share.method);
     put_double(r, report->share.command_cpu_s);
     put_double(r, report->share.machine_busy_cpu_s);
@@ -336,13 +346,15 @@ void recorder_region(struct recorder *r, uint64_t begin_ns, uint64_t end_ns, con
 {
     pthread_mutex_lock(&r->lock);
     flush_if_full(r);
-    begin_block(r, RECORD_REGION);
+    if (!r->in_regions) {
+        begin_block(r, RECORD_REGION);
+        r->in_regions = true;
+    }
     put_u64(r, begin_ns);
     put_u64(r, end_ns);
     put_u32(r, thread);
     put_u32(r, flags);
     put_text(r, name);
-    end_block(r);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -378,6 +390,7 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
     flush(r);
     pthread_mutex_lock(&meter->lock);
     meter->recorder = r;
+    atomic_store(&meter->records, true);
     pthread_mutex_unlock(&meter->lock);
     *out_recorder = r;
     return JOULE_OK;
@@ -387,6 +400,7 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
 {
     pthread_mutex_lock(&r->meter->lock); /* no round is using the recorder once this is ours */
     r->meter->recorder = NULL;
+    atomic_store(&r->meter->records, false);
     pthread_mutex_unlock(&r->meter->lock);
     take(r);
     flush_if_full(r);

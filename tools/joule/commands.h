@@ -3,6 +3,7 @@
 #define JOULE_COMMANDS_H
 
 int run_main(int argc, char **argv);
+int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct {
     const char *summary;
 } subcommands[] = {
     {"run", run_main, "run a command and say how many joules it took"},
+    {"record", record_main, "run a command and keep every reading in a file"},
     {"report", report_main, "print what a record holds"},
     {"devices", devices_main, "list what can be measured here, and how"},
     {"doctor", doctor_main, "say what would make the figures better here"},

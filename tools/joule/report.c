@@ -88,7 +88,8 @@ int report_main(int argc, char **argv)
     struct record record;
     joule_error error = {0};
     if (record_read(argv[first], &record, &error) != JOULE_OK) {
-        complain("report", "%s: %s", argv[first], error.message);
+        complain("report", "%s%s%s", strstr(error.message, argv[first]) ? "" : argv[first],
+                 strstr(error.message, argv[first]) ? "" : ": ", error.message);
         record_free(&record);
         return 1;
     }

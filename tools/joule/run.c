@@ -16,6 +16,7 @@
 #include "child.h"
 #include "commands.h"
 #include "guard.h"
+#include "joule/record.h"
 #include "measuring.h"
 #include "options.h"
 #include "output.h"
@@ -25,7 +26,7 @@
 #define BUSY_WHILE_IDLE      0.05
 
 struct settings {
-    const char *json, *csv, *idle;
+    const char *json, *csv, *idle, *record;
     bool quiet, wait_all;
     unsigned runs;
     double idle_s; /* measure the baseline for so long; 0: do not */
@@ -41,12 +42,13 @@ struct job {
     struct signals signals;
     struct measuring measuring;
     struct guard guard;
-    struct child child; /* of the last run */
+    struct recorder *recorder; /* NULL: no -o */
+    struct child child;        /* of the last run */
 };
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
 
-static const struct command_text text = {
+static const struct command_text run_text = {
     .usage = "joule run [OPTIONS] [--] COMMAND [ARGUMENT...]",
     .summary = "Runs COMMAND and reports on standard error how much energy was used meanwhile, and by it.",
     .notes =
@@ -82,7 +84,17 @@ static bool check_settings(struct settings *s)
     return false;
 }
 
-static int read_settings(int argc, char **argv, struct settings *out)
+static const struct command_text record_text = {
+    .usage = "joule record -o FILE [OPTIONS] [--] COMMAND [ARGUMENT...]",
+    .summary =
+        "Runs COMMAND as `joule run` does and keeps every reading and region in FILE, for `joule report`.",
+    .notes =
+        "Exit status as for `joule run`. A record whose writer was killed can be read as far as it goes.\n",
+};
+
+/* `subject` is what people typed: run or record. */
+static int read_settings(const char *subject, const struct command_text *text, int argc, char **argv,
+                         struct settings *out)
 {
     *out = (struct settings){.runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
     const struct option table[] = {
@@ -103,15 +115,17 @@ static int read_settings(int argc, char **argv, struct settings *out)
         {"root", 0, OPTION_TEXT, &out->measuring.root, "FOLDER",
          "read the sensors of a machine recorded there"},
         {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "put a label into the report; may be repeated"},
+        {"output", 'o', OPTION_TEXT, &out->record, "FILE",
+         "keep every reading and region, for `joule report`"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
          "measure until all that the command started has ended"},
         {0},
     };
-    int first = options_read(table, &text, argc, argv);
+    int first = options_read(table, text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first;
     if (first == argc) {
-        complain("run", "no command given; usage: %s", text.usage);
+        complain(subject, "no command given; usage: %s", text->usage);
         return OPTIONS_WRONG;
     }
     out->command = argv + first;
@@ -120,7 +134,7 @@ static int read_settings(int argc, char **argv, struct settings *out)
 
 static bool can_write_outputs(const struct settings *settings)
 {
-    const char *const paths[] = {settings->json, settings->csv};
+    const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (!paths[i] || output_check(paths[i], &error) == JOULE_OK)
@@ -322,6 +336,8 @@ static bool report_all(struct job *job)
     if (done) {
         add_ending(job, &report);
         add_labels(s, &report);
+        if (job->recorder)
+            recorder_report(job->recorder, &report);
         done = (!s->json || write_report(&report, s->json, print_json)) && done;
         done = (!s->csv || write_report(&report, s->csv, report_csv)) && done;
         if (!s->quiet)
@@ -337,31 +353,83 @@ static bool report_all(struct job *job)
     return done;
 }
 
-int run_main(int argc, char **argv)
+/* --- the record --------------------------------------------------------------------------------------------- */
+
+static bool start_record(struct job *job)
 {
-    struct job job = {0};
-    output_guard_streams();
-    int first = read_settings(argc, argv, &job.settings);
-    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
-        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
-        return EXIT_OWN_FAILURE;
     joule_error error;
-    signals_take(&job.signals);
-    joule_status status = measuring_open(&job.measuring, &job.settings.measuring, job.settings.runs, &error);
+    struct arena arena = {0};
+    joule_status status = recorder_open(job->measuring.meter, job->settings.record,
+                                        program_name(&arena, job->settings.command), &job->recorder, &error);
+    arena_free(&arena);
+    if (status != JOULE_OK)
+        complain("record", "%s", error.message);
+    return status == JOULE_OK;
+}
+
+static bool end_record(struct job *job)
+{
+    joule_error error;
+    if (!job->recorder || recorder_close(job->recorder, &error) == JOULE_OK)
+        return true;
+    complain("record", "%s", error.message);
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ */
+
+static int run_job(struct job *job)
+{
+    joule_error error;
+    signals_take(&job->signals);
+    joule_status status =
+        measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
     if (status != JOULE_OK) {
         complain("run", "%s", error.message);
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
-    job.guard = guard_start(job.settings.measuring.budget_joules, job.settings.grace_s, job.settings.quiet);
-    int code = run_all(&job);
-    if (code == 0 && !report_all(&job))
+    if (job->settings.record && !start_record(job)) {
+        measuring_close(&job->measuring);
+        return EXIT_OWN_FAILURE;
+    }
+    job->guard =
+        guard_start(job->settings.measuring.budget_joules, job->settings.grace_s, job->settings.quiet);
+    int code = run_all(job);
+    if (code == 0 && !report_all(job))
         code = EXIT_OWN_FAILURE;
-    bool is_over = job.measuring.is_over;
-    measuring_close(&job.measuring);
-    if (code && (code != EXIT_OWN_FAILURE || job.child.status == 0))
+    if (!end_record(job) && code == 0)
+        code = EXIT_OWN_FAILURE;
+    bool is_over = job->measuring.is_over;
+    measuring_close(&job->measuring);
+    if (code && (code != EXIT_OWN_FAILURE || job->child.status == 0))
         return code;
-    if (guard_has_acted(&job.guard) || (is_over && job.child.status == 0))
+    if (guard_has_acted(&job->guard) || (is_over && job->child.status == 0))
         return EXIT_OVER_BUDGET;
-    exit_like(job.child.status);
+    exit_like(job->child.status);
+}
+
+static int main_of(const char *subject, const struct command_text *subject_text, int argc, char **argv)
+{
+    struct job job = {0};
+    output_guard_streams();
+    int first = read_settings(subject, subject_text, argc, argv, &job.settings);
+    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (subject_text == &record_text && !job.settings.record) {
+        complain(subject, "-o FILE is needed: where to keep the record");
+        return EXIT_USAGE;
+    }
+    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
+        return EXIT_OWN_FAILURE;
+    return run_job(&job);
+}
+
+int run_main(int argc, char **argv)
+{
+    return main_of("run", &run_text, argc, argv);
+}
+
+int record_main(int argc, char **argv)
+{
+    return main_of("record", &record_text, argc, argv);
 }
