@@ -6,7 +6,8 @@ set(completion_dir ${PROJECT_SOURCE_DIR}/tools/joule/completion)
 install(TARGETS joule joule_static EXPORT joule-targets)
 install(TARGETS joule_program)
 install(DIRECTORY include/joule TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
-install(FILES docs/report.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/joule OPTIONAL)
+file(GLOB schemas CONFIGURE_DEPENDS docs/*.schema.json)
+install(FILES ${schemas} DESTINATION ${CMAKE_INSTALL_DATADIR}/joule)
 install(FILES LICENSE NOTICE README.md TYPE DOC)
 
 # Relative to where joule.pc lies, so that an installed tree can be moved.

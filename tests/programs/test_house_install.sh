@@ -9,7 +9,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 
 cmake --install "$JOULE_BUILD" --prefix "$prefix" >/dev/null
 library=$(dirname "$(find "$prefix" -name libjoule.a)")
-for file in bin/joule include/joule/joule.h share/doc/joule/LICENSE share/man/man1/joule.1 \
+for file in bin/joule include/joule/joule.h share/doc/joule/LICENSE share/joule/report.schema.json share/man/man1/joule.1 \
     share/bash-completion/completions/joule share/zsh/site-functions/_joule \
     share/fish/vendor_completions.d/joule.fish; do
     [[ -s $prefix/$file ]] || fail "$file was not installed"
