@@ -136,10 +136,16 @@ static bool close_region(const joule_region *region)
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
     if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
         return true; /* was not listed */
-    if (self.slot && number == self.number)
+    if (self.slot && number == self.number && region->owner == self.tid)
         return slot_close(self.slot, index, (int64_t)region->begin_ns, true);
     struct session_map *map = session_map(session_current());
-    return map && slot_close(&map->slots[number], index, (int64_t)region->begin_ns, false);
+    if (!map)
+        return false;
+    if (slot_close(&map->slots[number], index, (int64_t)region->begin_ns, false))
+        return true;
+    /* The beginner's thread is gone, and its slot and list with it. */
+    uint64_t owner = atomic_load_explicit(&map->owners[number], memory_order_acquire);
+    return (uint32_t)owner != region->owner;
 }
 
 static void record(const joule_region *region, struct slot *slot)

@@ -306,6 +306,29 @@ static void a_thread_that_exits_inside_a_region_gives_its_slot_back(void **state
     assert_int_equal(read_all(true).open, 0);
 }
 
+static void *begin_and_leave(void *region)
+{
+    *(joule_region *)region = joule_begin(5);
+    return NULL;
+}
+
+static void a_region_outlives_its_thread(void **state)
+{
+    (void)state;
+    joule_region region, copy;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, begin_and_leave, &region), 0);
+    pthread_join(thread, NULL);
+    for (int tries = 0; tries < 10000 && !read_all(true).over; tries++)
+        ;
+    copy = region;
+    assert_int_equal(joule_end(&region), JOULE_OK);
+    struct seen seen = read_all(false);
+    assert_int_equal(seen.spans, 1);
+    assert_int_equal(seen.last.begin_ns, (int64_t)copy.begin_ns);
+    assert_int_equal(seen.last.tag, 5);
+}
+
 static bool end_of_parent(void *region)
 {
     joule_region own = joule_begin(1);
@@ -660,6 +683,7 @@ int main(void)
         cmocka_unit_test_setup(long_regions_find_room_in_a_full_ring, forget),
         cmocka_unit_test_setup(more_tags_than_folds_go_to_other, forget),
         cmocka_unit_test_setup(a_thread_that_exits_inside_a_region_gives_its_slot_back, forget),
+        cmocka_unit_test_setup(a_region_outlives_its_thread, forget),
         cmocka_unit_test_setup(a_child_starts_afresh, forget),
         cmocka_unit_test_setup(a_child_has_the_tags_and_no_regions, forget),
         cmocka_unit_test_setup(fork_while_other_threads_are_inside_begin, forget),
