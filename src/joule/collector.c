@@ -193,12 +193,15 @@ static struct window claimed_window(struct collector *c, uint32_t groups, int64_
     return sum;
 }
 
-/* `joules` out of what `whole` describes: as uncertain, in proportion. */
-static joule_quantity part_of(const struct window *whole, double joules, bool is_share)
+/* `joules` of those that `whole` describes: with its errors of gain, and an independent one in proportion to that of
+ * the region's window. */
+static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
+                              bool is_share)
 {
-    if (!(whole->joules.value > 0))
+    if (!(whole->joules.value > 0) || !(recent->window > 0))
         return quantity_unknown();
     struct estimate e = estimate_scale(whole->joules, joules / whole->joules.value);
+    e.variance = recent->variance * joules * joules / (recent->window * recent->window);
     if (is_share)
         e = estimate_weaken(e, JOULE_CLASS_DERIVED);
     return estimate_quantity(&e);
@@ -219,11 +222,11 @@ static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns,
         return;
     }
     out->coverage = part(recent->covered_s, out->duration_s);
-    out->window = part_of(&all, recent->window, false);
-    out->attributed = part_of(&all, recent->attributed, true);
-    out->self = part_of(&all, recent->self, true);
-    out->cpu = part_of(&cpu, recent->cpu, false);
-    out->gpu = part_of(&gpu, recent->gpu, false);
+    out->window = part_of(&all, recent, recent->window, false);
+    out->attributed = part_of(&all, recent, recent->attributed, true);
+    out->self = part_of(&all, recent, recent->self, true);
+    out->cpu = part_of(&cpu, recent, recent->cpu, false);
+    out->gpu = part_of(&gpu, recent, recent->gpu, false);
 }
 
 joule_status collector_region(struct collector *c, const joule_region *region, joule_result *out_result)

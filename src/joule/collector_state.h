@@ -26,6 +26,7 @@ struct recent {
     uint32_t place;
     uint32_t claims;
     double window, attributed, self, cpu, gpu; /* joules */
+    double variance;                           /* J^2, independent, of window */
     double covered_s;
 };
 

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-/* Variance of x joules that were got while present a part `presence` of the sweep. */
-static double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group)
+double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group)
 {
-    if (!(presence > 0) || !(x > 0))
+    double joules = presence * energy->joules[group];
+    if (!(joules > 0) || !(x > 0))
         return 0;
-    double ratio = x / (presence * energy->joules[group]);
-    return ratio * ratio *
-           (presence * energy->variance[group] + presence * (1 - presence) * energy->wandering[group]);
+    double unseen = fmin(presence * energy->wandering[group], joules * joules);
+    double scale = x / joules;
+    return scale * scale * (presence * presence * energy->variance[group] + (1 - presence) * unseen);
 }
 
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,

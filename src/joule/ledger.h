@@ -1,9 +1,9 @@
 /* joule/ledger.h - what the regions of a tag got, with its error, sweep after sweep.
  *
  * Owns the sums for each group of devices and how their errors grow. Energy within a sweep is shared by time, as if
- * power were constant between readings; what a tag gets while it is present a part p of the sweep is uncertain by
- * p (1 - p) of the variance with which power wanders, and by p of the variance of the sweep's own energy. Sweeps add in
- * quadrature. Errors of gain are not kept here: they are a property of the meter, and are put in by ledger_result.
+ * power were constant between readings. A tag that was present a part p of the sweep has that part of the error of the
+ * sweep's own energy, and p (1 - p) of the variance with which power wanders, but no more than all of itself, because
+ * power is not negative. Sweeps add in quadrature. Errors of gain are a property of the meter: ledger_result puts them in.
  * Newcomers: sums are by group because a group is what has one gain; a result adds groups up.
  */
 #ifndef JOULE_LEDGER_H
@@ -27,6 +27,8 @@ struct sweep_energy {
     double wandering[GROUPS]; /* of the energy of one half against the other, times 4 */
 };
 
+/* Variance of x joules that were got from a group while present a part `presence` (0 to 1) of a sweep. */
+double share_variance(double x, double presence, const struct sweep_energy *energy, unsigned group);
 /* Adds what regions got in one sweep. */
 void ledger_add(struct ledger *ledger, unsigned group, const struct share *share,
                 const struct sweep_energy *energy);

@@ -169,6 +169,14 @@ static struct share whole_share(const struct collector *c, size_t i, unsigned gr
     return sum;
 }
 
+static double window_variance(const struct collector *c, size_t i, unsigned group)
+{
+    const struct ledger *history = c->regions[i].history;
+    double joules = sweep_share(&c->sweep, i, group)->window, all = c->energy.joules[group];
+    double now = all > 0 ? share_variance(joules, fmin(1, joules / all), &c->energy, group) : 0;
+    return now + (history ? history->lines[group].window_var : 0);
+}
+
 static struct recent add_up(const struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
@@ -185,6 +193,7 @@ static struct recent add_up(const struct collector *c, size_t i)
         if (!(summed & 1u << g))
             continue;
         sum.window += share.window;
+        sum.variance += window_variance(c, i, g);
         sum.attributed += share.attributed;
         sum.self += share.self;
         sum.cpu += g == GROUP_CPU ? share.window : 0;

@@ -450,6 +450,58 @@ static void unseen_slices_widen_the_interval(void **state)
     assert_true(s.window.low < q.value / 2 && s.window.high > q.value / 2);
 }
 
+/* Power that changes every 5 ms, which the readings cannot see. */
+#define ROUGH_STEPS 20000
+static double rough_joules[ROUGH_STEPS + 1];
+
+static double rough_at(double s)
+{
+    double place = s / 0.005;
+    int step = (int)place;
+    return rough_joules[step] + (place - step) * (rough_joules[step + 1] - rough_joules[step]);
+}
+
+static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)unused;
+    return snprintf(buffer, size, "%lld\n",
+                    (long long)(1e9 + rough_at((double)time_ns * 1e-9 - START_S) * 1e6));
+}
+
+/* Of single regions of 1 to 500 ms. The rule for slices is a bound, so more may be covered than asked. */
+static void intervals_hold_the_truth(void **state)
+{
+    struct bench *bench = *state;
+    random_state = 11;
+    for (int i = 0; i < ROUGH_STEPS; i++)
+        rough_joules[i + 1] = rough_joules[i] + 0.005 * (20 + 80 * draw());
+    host_script_file(bench->host, "/sys/class/powercap/intel-rapl:0/energy_uj", rough_uj, NULL);
+    machine_run(bench->meter, 3, TICK_S);
+    int held = 0, runs = 0;
+    double width = 0;
+    for (double now_s = 3; now_s < 80; now_s += 0.6) {
+        joule_region regions[4];
+        double truth[4];
+        machine_run(bench->meter, 0.6, TICK_S);
+        for (int i = 0; i < 4; i++) {
+            double length_s = 0.001 * pow(500, draw()), end_s = now_s + 0.5 + 0.1 * draw();
+            regions[i] = put_region(bench, (unsigned)i, 1, 0, end_s - length_s, end_s);
+            truth[i] = rough_at(end_s) - rough_at(end_s - length_s);
+        }
+        machine_run(bench->meter, 0.2, TICK_S);
+        now_s += 0.2;
+        for (int i = 0; i < 4; i++) {
+            joule_quantity q = result_of(bench, &regions[i], JOULE_OK).window;
+            held += q.low <= truth[i] && truth[i] <= q.high;
+            width += (q.high - q.low) / truth[i];
+            runs++;
+        }
+    }
+    print_message("%d of %d intervals hold the truth; mean width %.2f of it\n", held, runs, width / runs);
+    assert_true(held >= 0.86 * runs);
+    assert_true(width / runs < 2);
+}
+
 /* --- two devices -------------------------------------------------------------------------------------------- */
 
 static void regions_claim_devices(void **state)
@@ -690,6 +742,7 @@ int main(void)
         WANDERING(all_shares_add_up_to_the_window),
         WANDERING(parts_of_a_window_add_up),
         WANDERING(unseen_slices_widen_the_interval),
+        STEADY(intervals_hold_the_truth),
         BOARD(regions_claim_devices),
         BOARD(an_inner_region_takes_only_what_it_claims),
         BOARD(the_hook_is_called_at_both_edges),
