@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "joule/collector_state.h"
-#include "joule/record.h"
 
 #define MAX_REGIONS      (1u << 20) /* waiting at one time; more are counted as folded */
 #define LOST_AFTER_NS    NS_PER_S
@@ -194,20 +193,6 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
     }
 }
 
-/* Finished regions go into the record, if one is made, as they were, not as they were shared out. */
-static void record_spans(struct collector *c, const struct slot_news *news)
-{
-    pthread_mutex_lock(&c->meter->lock);
-    for (size_t i = 0; c->meter->recorder && i < news->span_count; i++) {
-        const struct span *span = &news->spans[i];
-        const struct tag_state *tag = intake_tag(c, span->tag);
-        if (tag)
-            recorder_region(c->meter->recorder, (uint64_t)span->begin_ns, (uint64_t)span->end_ns, tag->name,
-                            span->slot, span->flags);
-    }
-    pthread_mutex_unlock(&c->meter->lock);
-}
-
 void intake_slot(struct collector *c, const struct slot_news *news)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -220,8 +205,6 @@ void intake_slot(struct collector *c, const struct slot_news *news)
     for (size_t i = 0; i < news->fold_count; i++)
         take_fold(c, &news->folds[i]);
     miss_closed(c, news, now_ns);
-    if (news->span_count)
-        record_spans(c, news);
 }
 
 void intake_give_up_lost(struct collector *c, int64_t now_ns)

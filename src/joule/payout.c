@@ -227,7 +227,7 @@ static void finish(struct collector *c, size_t i)
     struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
     if (tag) {
         pay(c, i, tag);
-        meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->claims);
+        meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->flags);
     }
     free(r->history);
 }
