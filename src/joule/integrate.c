@@ -3,8 +3,11 @@
 
 #include <math.h>
 
-#define MAX_GAP_PERIODS       3.0
-#define MAX_DUPLICATE_PERIODS 1.5
+#define MAX_GAP_PERIODS 3.0
+/* A change that comes later than this after a reading had readings before it that showed nothing new. */
+#define LATE_CHANGE_PERIODS 1.5
+/* An equal reading at least this much later must be another one. */
+#define REPEAT_PERIODS 2.0
 
 static bool is_acceptable(struct integrator *in, double value, double limit)
 {
@@ -12,15 +15,6 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
         return true;
     in->rejected++;
     return false;
-}
-
-/* A poll between two updates shows the old value again. Without the sensor's own stamp an equal value is taken for new
- * only when an update must have come meanwhile; until then a change may still tell when it came. */
-static bool is_duplicate(const struct integrator *in, double elapsed_s, bool exact_time, double watts)
-{
-    if (exact_time)
-        return elapsed_s <= 0;
-    return elapsed_s <= 0 || (watts == in->last_watts && elapsed_s < MAX_DUPLICATE_PERIODS * in->period_s);
 }
 
 /* How much of the scatter between readings is noise of its own, 1, and how much is power that wanders, 0. Changes between
@@ -48,8 +42,38 @@ static double step_variance(struct integrator *in, double change, double elapsed
 static void restart(struct integrator *in, int64_t time_ns, double watts)
 {
     in->primed = true;
-    in->last_ns = time_ns;
+    in->last_ns = in->first_ns = in->seen_ns = time_ns;
     in->last_watts = watts;
+}
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+/* The last value went on until then. */
+static void hold(struct integrator *in, int64_t until_ns)
+{
+    double elapsed_s = seconds(in->last_ns, until_ns);
+    if (elapsed_s <= 0)
+        return;
+    in->joules += in->last_watts * elapsed_s;
+    in->covered_s += elapsed_s;
+    in->last_ns = until_ns;
+}
+
+/* A poll between two updates shows the old value again; so does an update where nothing changed. Only in time they
+ * differ. The last update but one is left open, as a change may follow that began there. */
+static bool repeat(struct integrator *in, int64_t time_ns)
+{
+    in->seen_ns = time_ns;
+    if (seconds(in->last_ns, time_ns) < REPEAT_PERIODS * in->period_s) {
+        in->duplicates++;
+        return false;
+    }
+    in->samples++;
+    hold(in, time_ns - (int64_t)(in->period_s * 1e9));
+    return true;
 }
 
 /* Follows the spacing of distinct readings, but never a single outlier. */
@@ -71,18 +95,26 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
         in->samples++;
         return true;
     }
-    double elapsed_s = (double)(time_ns - in->last_ns) * 1e-9;
-    if (is_duplicate(in, elapsed_s, exact_time, watts)) {
+    if (time_ns <= in->seen_ns) {
         in->duplicates++;
         return false;
     }
-    in->samples++;
-    if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
+    if (seconds(in->seen_ns, time_ns) > MAX_GAP_PERIODS * in->period_s) {
+        hold(in, in->seen_ns);
+        in->samples++;
         in->gaps++;
         restart(in, time_ns, watts);
         return true;
     }
-    learn(in, elapsed_s);
+    if (!exact_time && watts == in->last_watts)
+        return repeat(in, time_ns);
+    in->samples++;
+    learn(in, seconds(in->first_ns, time_ns));
+    if (seconds(in->first_ns, time_ns) > LATE_CHANGE_PERIODS * in->period_s) {
+        int64_t began_ns = time_ns - (int64_t)(in->period_s * 1e9);
+        hold(in, began_ns < in->seen_ns ? began_ns : in->seen_ns);
+    }
+    double elapsed_s = seconds(in->last_ns, time_ns);
     in->joules += (is_mean ? watts : 0.5 * (watts + in->last_watts)) * elapsed_s;
     in->covered_s += elapsed_s;
     in->variance += step_variance(in, watts - in->last_watts, elapsed_s);

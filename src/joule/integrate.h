@@ -23,7 +23,8 @@ struct integrator {
     double stamp_sd_s; /* standard error of the next reading's time */
     /* kept by integrate_* */
     bool primed;
-    int64_t last_ns;
+    int64_t last_ns;           /* end of what is integrated */
+    int64_t first_ns, seen_ns; /* the last value was shown from then until then at least */
     double last_watts, last_change;
     double change_square,
         change_product; /* running means of d^2 and of d times the d before, d the change in watts */
@@ -32,8 +33,9 @@ struct integrator {
 };
 
 /* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the middle of
- * the poll; without an exact time an equal value within 1.5 update periods counts as the same sample. Readings
- * must come in order of time; others are dropped. True when the totals moved. */
+ * the poll. Without an exact time an equal value may be the same sample: it is held, two periods at most before the totals
+ * move, and when another value comes the old one has lasted until one period before. Readings must come in order of
+ * time; others are dropped. True when the totals moved. */
 bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
 /* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether
