@@ -48,7 +48,7 @@ struct record {
 };
 
 /* Reads a file. FAILED with a message: not a record, a later version, or damaged before the first block ends. Anything
- * that came in whole blocks is kept. */
+ * that came in whole blocks is kept. record_free when done; on failure the record is empty. */
 joule_status record_read(const char *path, struct record *out_record, joule_error *out_error);
 /* The same from memory, for tests and fuzzing. */
 joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,

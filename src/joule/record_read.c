@@ -509,6 +509,15 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
     return JOULE_OK;
 }
 
+joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,
+                          joule_error *out_error)
+{
+    joule_status status = parse(bytes, length, out_record, out_error);
+    if (status != JOULE_OK)
+        record_free(out_record);
+    return status;
+}
+
 static joule_status read_whole(int fd, const char *path, uint8_t **out_bytes, size_t *out_length,
                                joule_error *error)
 {
