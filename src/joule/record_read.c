@@ -481,7 +481,7 @@ static joule_status read_header(struct reader *file, joule_error *out_error)
     return JOULE_OK;
 }
 
-joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,
+static joule_status parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error)
 {
     struct reader file = {bytes, length, 0, false}, payload;
