@@ -1,22 +1,18 @@
 /* joule/record_read.c - reading a record; see record.h.
  *
- * Owns the parser, which trusts no number in the file, and the meter that stands still.
+ * Owns the parser, which trusts no number in the file; files, meters and reports are record_file.c and record_still.c.
  * Newcomers: a damaged block ends the reading; what came before it stays.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/record.h"
 #include "joule/record_format.h"
+#include "joule/record_still.h"
 
-#define MAX_FILE_BYTES (1LL << 32)
-#define MAX_REGIONS    (1u << 24)
+#define MAX_REGIONS (1u << 24)
 
 /* --- bytes -------------------------------------------------------------------------------------------------- */
 
@@ -85,58 +81,6 @@ static void get_text(struct reader *in, char *out, size_t size)
     in->at += length;
 }
 
-/* --- a machine that stands still ----------------------------------------------------------------------------- */
-
-struct still_host {
-    struct joule_host host;
-    int64_t monotonic_ns, realtime_offset_ns;
-};
-
-static int64_t still_clock(struct joule_host *host, clockid_t clock)
-{
-    struct still_host *still = (struct still_host *)host;
-    return still->monotonic_ns + (clock == CLOCK_REALTIME ? still->realtime_offset_ns : 0);
-}
-
-static void still_close(struct joule_host *host)
-{
-    free(host);
-}
-
-static const struct host_ops still_ops = {
-    .name = "record", .is_virtual = true, .clock_ns = still_clock, .close = still_close};
-
-static void read_nothing(struct source *source, struct sink *sink)
-{
-    (void)source;
-    (void)sink;
-}
-
-static const struct source_ops record_ops = {.name = "record", .measurement = "record", .read = read_nothing};
-
-static joule_meter *make_meter(void)
-{
-    joule_meter *meter = calloc(1, sizeof *meter);
-    struct still_host *still = calloc(1, sizeof *still);
-    if (!meter || !still) {
-        free(meter);
-        free(still);
-        return NULL;
-    }
-    still->host.ops = &still_ops;
-    meter->host = &still->host;
-    meter->owns_host = true;
-    meter->pid = getpid();
-    pthread_mutex_init(&meter->lock, NULL);
-    meter->lanes[0] = lane_create(meter, 0);
-    meter->lane_count = meter->lanes[0] ? 1 : 0;
-    if (!meter->lane_count || !lane_add(meter->lanes[0], &record_ops)) {
-        joule_close(meter);
-        return NULL;
-    }
-    return meter;
-}
-
 /* --- blocks -------------------------------------------------------------------------------------------------- */
 
 static void read_meta(struct reader *in, struct record *record)
@@ -146,10 +90,6 @@ static void read_meta(struct reader *in, struct record *record)
     record->meter->begin_realtime_ns = get_i64(in);
     record->meter->period_s = get_amount(in);
     get_text(in, record->program, sizeof record->program);
-    struct still_host *still = (struct still_host *)record->meter->host;
-    if (!in->bad)
-        still->realtime_offset_ns =
-            (int64_t)((uint64_t)record->meter->begin_realtime_ns - (uint64_t)record->begin_ns);
 }
 
 static struct channel *channel_of(struct record *record, uint32_t id)
@@ -493,7 +433,7 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
     uint32_t type;
     if (!next_block(&file, &type, &payload) || type != RECORD_META)
         return error_set(out_error, JOULE_FAILED, "the record ends before its first block: nothing was kept");
-    out_record->meter = make_meter();
+    out_record->meter = still_meter_create();
     if (!out_record->meter)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory to read the record");
     while (next_block(&file, &type, &payload)) {
@@ -505,7 +445,7 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
             break;
     }
     out_record->lost_bytes = file.length - file.at;
-    ((struct still_host *)out_record->meter->host)->monotonic_ns = out_record->end_ns;
+    still_meter_set_time(out_record->meter, out_record->end_ns);
     return JOULE_OK;
 }
 
@@ -516,95 +456,4 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
     if (status != JOULE_OK)
         record_free(out_record);
     return status;
-}
-
-static joule_status read_whole(int fd, const char *path, uint8_t **out_bytes, size_t *out_length,
-                               joule_error *error)
-{
-    struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES)
-        return error_set(error, JOULE_FAILED, "%s is not a file of at most 4 GiB", path);
-    size_t size = (size_t)info.st_size, done = 0;
-    uint8_t *bytes = malloc(size ? size : 1);
-    if (!bytes)
-        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", size, path);
-    while (done < size) {
-        ssize_t n = read(fd, bytes + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    *out_bytes = bytes;
-    *out_length = done;
-    return JOULE_OK;
-}
-
-joule_status record_read(const char *path, struct record *out_record, joule_error *out_error)
-{
-    *out_record = (struct record){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
-    uint8_t *bytes = NULL;
-    size_t length = 0;
-    joule_status status = read_whole(fd, path, &bytes, &length, out_error);
-    close(fd);
-    if (status == JOULE_OK)
-        status = record_parse(bytes, length, out_record, out_error);
-    free(bytes);
-    return status;
-}
-
-/* The stretch that the writer reported on; all of the record where it did not get that far. */
-static void reported_window(const struct record *record, int64_t *out_begin_ns, int64_t *out_end_ns)
-{
-    const struct report *found = &record->found;
-    *out_begin_ns = record->begin_ns;
-    *out_end_ns = record->end_ns;
-    uint64_t offset_ns = (uint64_t)found->begin_realtime_ns - (uint64_t)record->meter->begin_realtime_ns;
-    uint64_t length_ns = (uint64_t)record->end_ns - (uint64_t)record->begin_ns;
-    if (offset_ns > length_ns || !(found->duration_s > 0 && found->duration_s <= (double)length_ns * 1e-9))
-        return;
-    *out_begin_ns += (int64_t)offset_ns;
-    *out_end_ns = *out_begin_ns + (int64_t)(found->duration_s * 1e9);
-}
-
-joule_status record_report(struct record *record, struct report *out_report)
-{
-    struct report *found = &record->found;
-    int64_t begin_ns, end_ns;
-    reported_window(record, &begin_ns, &end_ns);
-    joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
-    if (status != JOULE_OK)
-        return status;
-    struct report fresh = *out_report;
-    *out_report = *found; /* strings stay in the record's arena; those of the meter come from the fresh one */
-    out_report->arena = fresh.arena;
-    out_report->program = fresh.program;
-    out_report->begin_realtime_ns = fresh.begin_realtime_ns;
-    out_report->duration_s = fresh.duration_s;
-    out_report->total_joules = fresh.total_joules;
-    memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
-    out_report->cover = fresh.cover;
-    out_report->is_partial = fresh.is_partial;
-    out_report->coverage = fresh.coverage;
-    out_report->mean_watts = fresh.mean_watts;
-    out_report->devices = fresh.devices;
-    out_report->device_count = fresh.device_count;
-    out_report->first_advice = NULL;
-    return JOULE_OK;
-}
-
-void record_free(struct record *record)
-{
-    size_t count = record->meter ? atomic_load(&record->meter->channel_count) : 0;
-    for (size_t i = 0; i < count; i++) /* no source frees the channels of a record */
-        curve_free(&record->meter->channels[i].channel->curve);
-    joule_close(record->meter);
-    report_free(&record->found);
-    free(record->regions);
-    free(record->names);
-    *record = (struct record){0};
 }
