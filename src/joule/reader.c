@@ -18,7 +18,9 @@
 
 void reader_start(struct reader *reader, struct session_map *map)
 {
-    memset(reader, 0, sizeof *reader);
+    memset(reader->slots, 0, reader->slots_touched * sizeof reader->slots[0]);
+    reader->slots_touched = 0;
+    reader->looked_ns = 0;
     reader->map = map;
 }
 
@@ -180,6 +182,8 @@ void reader_round(struct reader *reader, int64_t now_ns, bool look,
         look = true;
         reader->looked_ns = now_ns;
     }
+    if (reader->slots_touched < used)
+        reader->slots_touched = used;
     for (uint32_t i = 0; i < used; i++) {
         uint64_t owner = atomic_load_explicit(&map->owners[i], memory_order_acquire);
         bool is_over = look && owner != 0 && thread_is_gone(owner);

@@ -43,10 +43,12 @@ struct reader {
             uint64_t count, duration_ns;
         } folds[SESSION_FOLDS];
     } slots[SESSION_SLOTS];
+    uint32_t slots_touched; /* slots at and above are zero */
     struct slot_news news;
 };
 
-/* Starts on a mapping, with nothing seen of it yet. */
+/* Starts on a mapping, with nothing seen of it yet. `reader` is zeroed memory, or was started before: half a megabyte
+ * need not be cleared twice. */
 void reader_start(struct reader *reader, struct session_map *map);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */
