@@ -216,17 +216,18 @@ static struct session_map *create_in(const char *folder, char path[PATH_SIZE], i
     struct session_map *map = NULL;
     if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
         map = map_memory(file);
-    if (map && populate(map, offsetof(struct session_map, slots))) {
+    /* The file system's promise is enough here, and half as dear as pages of our own. */
+    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, slots)) : errno;
+    if (map && full == 0) {
         fill(map);
         *out_file = file;
         return map;
     }
-    int reason = errno;
     if (map)
         munmap(map, sizeof *map);
     unlink(path);
     close(file);
-    errno = reason;
+    errno = full;
     return NULL;
 }
 
