@@ -107,6 +107,18 @@ static joule_status check_options(const joule_options *options, joule_error *err
     return check_sources(options->sources, error);
 }
 
+/* A slow source that will find nothing is as quick as any other. */
+static bool needs_lane(struct joule_host *host, const struct source_ops *ops)
+{
+    if (!ops->is_slow || !ops->folder)
+        return ops->is_slow;
+    struct arena arena = {0};
+    char **names;
+    bool has_any = host->ops->list(host, ops->folder, &arena, &names) > 0;
+    arena_free(&arena);
+    return has_any;
+}
+
 /* Prompt sources share lane 0, each slow one has its own. */
 static joule_status make_lanes(joule_meter *meter, const char *list, joule_error *error)
 {
@@ -119,7 +131,7 @@ static joule_status make_lanes(joule_meter *meter, const char *list, joule_error
         if (!is_selected(list, (*ops)->name) || meter->lane_count == METER_MAX_LANES)
             continue;
         struct lane *lane = meter->lanes[0];
-        if ((*ops)->is_slow) {
+        if (needs_lane(meter->host, *ops)) {
             int64_t own_ns = (*ops)->period_s > 0 ? (int64_t)((*ops)->period_s * 1e9) : period_ns;
             lane = meter->lanes[meter->lane_count++] = lane_create(meter, own_ns);
         }

@@ -228,6 +228,7 @@ const struct source_ops source_battery = {
     .measurement = "battery",
     .tier = 2,
     .is_slow = true, /* the embedded controller may take tens of milliseconds */
+    .folder = "/sys/class/power_supply",
     .period_s = POLL_S,
     .open = battery_open,
     .read = battery_read,

@@ -6,6 +6,8 @@
  * passed, so that no CPU is ever more than busy. Finer files do not help: /proc/schedstat leaves out whoever runs right
  * now and is huge on large machines; cpuidle's times leave out whoever sleeps right now.
  */
+#include "joule/sources/estimated.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +15,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "joule/cost/cost.h"
 #include "joule/sources/cpu_map.h"
-#include "joule/sources/source.h"
 
 #define STAT_PATH       "/proc/stat"
 #define TICKS_PER_S     100 /* USER_HZ: the same on every kernel that this runs on */
@@ -282,6 +282,12 @@ static void estimated_close(struct source *source)
     struct estimated *e = source->data;
     if (e && e->handle >= 0)
         source->host->ops->close_handle(source->host, e->handle);
+}
+
+const struct cost_cpu *estimated_cpu(const struct source *source)
+{
+    const struct estimated *e = source->data;
+    return source->ops == &source_estimated && source->state == JOULE_OK && e ? &e->map.cpu : NULL;
 }
 
 const struct source_ops source_estimated = {

@@ -288,6 +288,7 @@ const struct source_ops source_hwmon = {
     .measurement = "hwmon",
     .tier = 2,
     .is_slow = true,
+    .folder = "/sys/class/hwmon",
     .period_s = LANE_S,
     .open = hwmon_open,
     .read = hwmon_read,

@@ -84,6 +84,9 @@ struct source_ops {
     const char *measurement; /* the report's word, from the closed list */
     uint32_t tier;
     bool is_slow;    /* vendor library or network: gets a lane and thread of its own */
+    /* Where all that it reads would be found; empty or absent: it will find nothing, and no thread is made to learn
+     * that. NULL: it must be opened to know. */
+    const char *folder;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the
      * reason in source->remedy. A zone that exists but may not be read is still added, with info.state DENIED and

@@ -443,8 +443,8 @@ static void test_machine_without_monitors(void **state)
     struct bench *bench = *state;
     run(bench, 1);
     assert_int_equal(joule_domain_count(bench->meter), 0);
-    assert_int_equal(bench->meter->lanes[1]->sources[0]->state, JOULE_ABSENT);
-    assert_true(bench->meter->lanes[1]->sources[0]->remedy[0]);
+    assert_int_equal(bench->meter->lanes[0]->sources[0]->state, JOULE_ABSENT);
+    assert_true(bench->meter->lanes[0]->sources[0]->remedy[0]);
 }
 
 /* Whatever the files hold, nothing negative, infinite or beyond the limit comes out. */
