@@ -261,8 +261,8 @@ static bool make(struct cgroup *cgroup)
     cgroup->folder = open_folder(cgroup->parent, cgroup->name);
     if (cgroup->folder >= 0 && flock(cgroup->folder, LOCK_EX | LOCK_NB) == 0)
         cgroup->usage = openat(cgroup->folder, "cpu.stat", O_RDONLY | O_CLOEXEC);
-    bool works = cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup)) &&
-                 faccessat(cgroup->folder, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+    bool works =
+        cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup)); /* whether we may fill it, fork will tell */
     if (!works)
         unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
     return works;
@@ -277,7 +277,9 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host)
     cgroup->parent = open_folder(AT_FDCWD, path);
     if (cgroup->parent < 0)
         return false;
-    each_child(cgroup->parent, PREFIX, remove_stale, NULL);
+    struct stat info;
+    if (fstat(cgroup->parent, &info) == 0 && info.st_nlink > 2) /* it has folders in it */
+        each_child(cgroup->parent, PREFIX, remove_stale, NULL);
     if (make(cgroup))
         return true;
     close_files(cgroup);

@@ -234,5 +234,5 @@ _Noreturn void exit_like(int status)
         sigaddset(&one, WTERMSIG(status));
         sigprocmask(SIG_UNBLOCK, &one, NULL);
     }
-    exit(exit_code_of(status)); /* also where a signal cannot end us: as process 1 of a container */
+    _exit(exit_code_of(status)); /* also where a signal cannot end us: as process 1 of a container */
 }

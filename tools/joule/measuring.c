@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/error.h"
 #include "joule/session.h"
 #include "joule/sources/cpu_map.h"
+#include "joule/sources/estimated.h"
 
 #define READY_WITHIN_NS  (250 * 1000000LL)
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
@@ -27,6 +29,13 @@ static double seconds(int64_t ns)
 static double run_seconds(const struct measured_run *run)
 {
     return seconds(run->end_ns - run->begin_ns);
+}
+
+/* Gauges are in no report, and without a device file NVIDIA's library finds nothing: either would cost a thread. */
+static const char *default_sources(bool has_gauges)
+{
+    bool has_nvidia = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    return has_gauges ? (has_nvidia ? NULL : "-nvml") : (has_nvidia ? "-thermal" : "-thermal,-nvml");
 }
 
 /* --- life --------------------------------------------------------------------------------------------------- */
@@ -51,11 +60,12 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                          .flags = JOULE_OPEN_NO_SESSION,
                          .period_s = options->period_s,
                          .wait_s = -1,
-                         .sources = options->sources,
+                         .sources =
+                             options->sources ? options->sources : default_sources(options->has_gauges),
                          .root = options->root};
     joule_status status = joule_open(&how, &m->meter, out_error);
     if (status != JOULE_OK) {
-        measuring_close(m);
+        measuring_leave();
         return status;
     }
     m->period_s = m->meter->period_s;
@@ -73,14 +83,9 @@ void measuring_wait_ready(struct measuring *m)
         joule_budget_begin(m->meter, &budget, &m->budget, NULL);
 }
 
-void measuring_close(struct measuring *m)
+void measuring_leave(void)
 {
-    if (m->budget)
-        joule_budget_end(m->budget, NULL);
-    joule_close(m->meter);
     session_remove_shared();
-    free(m->runs);
-    *m = (struct measuring){0};
 }
 
 /* --- figures ------------------------------------------------------------------------------------------------ */
@@ -106,11 +111,23 @@ static bool has_gpu(const struct measuring *m, const struct cover *cover)
     return false;
 }
 
+/* What is known of this machine's CPUs; the source that models them has found out, where it is in use. */
+static void find_cpu(struct measuring *m)
+{
+    const struct lane *prompt = m->meter->lanes[0];
+    const struct cost_cpu *cpu = NULL;
+    for (size_t i = 0; i < prompt->source_count && !cpu && prompt->host == host_real(); i++)
+        cpu = estimated_cpu(prompt->sources[i]);
+    if (cpu)
+        m->cpu = *cpu;
+    m->has_cpu = cpu || cpu_map_identify(host_real(), &m->cpu);
+}
+
 /* What the model says of the command's own CPU time, whatever else the machine did. */
 static struct estimate modelled(struct measuring *m, const struct attribution *share, double wall_s)
 {
     if (!m->has_cpu)
-        m->has_cpu = cpu_map_identify(host_real(), &m->cpu);
+        find_cpu(m);
     if (!m->has_cpu || isnan(share->command_cpu_s))
         return estimate_unknown();
     return cost_cpu_energy(&m->cpu, share->command_cpu_s, wall_s);

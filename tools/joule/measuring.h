@@ -18,6 +18,7 @@ struct measuring_options {
     const char *sources;  /* as joule_options; NULL: all */
     const char *root;     /* recorded machine; NULL: real */
     double budget_joules; /* 0: none */
+    bool has_gauges;      /* also temperatures and clocks, which no report shows */
     bool uses_idle;       /* look for a kept baseline, where `idle` is unknown */
     struct idle_baseline idle;
 };
@@ -56,7 +57,9 @@ void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const 
 void measuring_finish(struct measuring *m);
 /* Fills a report, except what belongs to the command as a process. report_free, also on failure. */
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);
-void measuring_close(struct measuring *m);
+/* Removes what would outlive the process, which ends at once: the kernel takes threads and memory back faster than they
+ * can be waited for. */
+void measuring_leave(void);
 
 /* The budget's joules so far, over all runs and the one that goes on in `group` since begin_ns. */
 struct budget_state {

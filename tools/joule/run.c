@@ -381,6 +381,7 @@ static bool end_record(struct job *job)
 static int run_job(struct job *job)
 {
     joule_error error;
+    job->settings.measuring.has_gauges = job->settings.record;
     signals_take(&job->signals);
     joule_status status =
         measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
@@ -389,8 +390,8 @@ static int run_job(struct job *job)
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     if (job->settings.record && !start_record(job)) {
-        measuring_close(&job->measuring);
-        return EXIT_OWN_FAILURE;
+        measuring_leave();
+        _exit(EXIT_OWN_FAILURE);
     }
     job->guard =
         guard_start(job->settings.measuring.budget_joules, job->settings.grace_s, job->settings.quiet);
@@ -400,11 +401,11 @@ static int run_job(struct job *job)
     if (!end_record(job) && code == 0)
         code = EXIT_OWN_FAILURE;
     bool is_over = job->measuring.is_over;
-    measuring_close(&job->measuring);
+    measuring_leave();
     if (code && (code != EXIT_OWN_FAILURE || job->child.status == 0))
-        return code;
+        _exit(code);
     if (guard_has_acted(&job->guard) || (is_over && job->child.status == 0))
-        return EXIT_OVER_BUDGET;
+        _exit(EXIT_OVER_BUDGET);
     exit_like(job->child.status);
 }
 
