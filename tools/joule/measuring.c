@@ -31,11 +31,14 @@ static double run_seconds(const struct measured_run *run)
     return seconds(run->end_ns - run->begin_ns);
 }
 
-/* Gauges are in no report, and without a device file NVIDIA's library finds nothing: either would cost a thread. */
+/* NULL: all. Gauges are in no report, and without a device file NVIDIA's library finds nothing: either would cost a
+ * thread. */
 static const char *default_sources(bool has_gauges)
 {
     bool has_nvidia = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-    return has_gauges ? (has_nvidia ? NULL : "-nvml") : (has_nvidia ? "-thermal" : "-thermal,-nvml");
+    if (has_gauges)
+        return has_nvidia ? NULL : "-nvml";
+    return has_nvidia ? "-thermal" : "-thermal,-nvml";
 }
 
 /* --- life --------------------------------------------------------------------------------------------------- */
