@@ -20,8 +20,9 @@ fi
 (($#)) || set -- "./dev demo" "./dev test"
 
 tree=$(mktemp -d)
+# shellcheck disable=SC2317  # called by the trap
 cleanup() {
-    umount -R "$tree/proc" "$tree/dev/pts" 2>/dev/null || true
+    umount -R "$tree/proc" "$tree/sys" "$tree/tmp" "$tree/dev/pts" 2>/dev/null || true
     rm -rf --one-file-system "$tree"
 }
 trap cleanup EXIT
@@ -36,6 +37,8 @@ if ! debootstrap --variant=minbase bookworm "$tree" >"$tree.log" 2>&1; then
 fi
 rm -f "$tree.log"
 mount -t proc proc "$tree/proc"
+mount --rbind --make-rslave /sys "$tree/sys"
+mount -t tmpfs tmpfs "$tree/tmp"
 mount -t devpts devpts "$tree/dev/pts" -o newinstance,ptmxmode=0666
 ln -sf pts/ptmx "$tree/dev/ptmx"
 cp /etc/resolv.conf /etc/hosts "$tree/etc/"

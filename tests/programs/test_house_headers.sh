@@ -7,13 +7,13 @@ trap 'rm -rf "$work"' EXIT
 flags=(-pedantic -Wall -Wextra -Werror -fsyntax-only -Iinclude)
 
 check() { # COMPILER LANGUAGE STANDARD
-    if ! command -v "$1" >/dev/null; then
-        echo "skipped: $1 -std=$3: there is no $1"
-        return
-    fi
+    command -v "$1" >/dev/null || return 0
     "$1" -x "$2" "-std=$3" "${flags[@]}" "$work/alone.c"
 }
 
+for compiler in gcc g++ clang clang++; do
+    command -v $compiler >/dev/null || echo "skipped: headers in $compiler: there is no $compiler"
+done
 for header in include/joule/*.h; do
     name=${header#include/}
     printf '#include <%s>\n#include <%s>\nint joule_test_unit;\n' "$name" "$name" >"$work/alone.c"
