@@ -83,7 +83,7 @@ struct source_ops {
     const char *name;        /* "rapl_perf" */
     const char *measurement; /* the report's word, from the closed list */
     uint32_t tier;
-    bool is_slow;    /* vendor library or network: gets a lane and thread of its own */
+    bool is_slow; /* vendor library or network: gets a lane and thread of its own */
     /* Where all that it reads would be found; empty or absent: it will find nothing, and no thread is made to learn
      * that. NULL: it must be opened to know. */
     const char *folder;
