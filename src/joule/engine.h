@@ -77,6 +77,12 @@ bool meter_watch(joule_meter *meter);
 double meter_overhead_cpu_s(joule_meter *meter);
 
 int64_t meter_now_ns(joule_meter *meter);
+static inline size_t meter_channel_count(joule_meter *meter)
+{
+    return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+}
+/* What curves need to know of a channel's sensor. The lane's lock is held. */
+struct curve_traits meter_channel_traits(const struct channel *channel);
 /* Energy of one domain over a window, whether trusted or not. */
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,

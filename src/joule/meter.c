@@ -1,6 +1,7 @@
-/* joule/meter.c - opening, asking and closing a meter.
+/* joule/meter.c - opening, feeding and closing a meter.
  *
- * Owns the life of a meter and the public functions of <joule/meter.h>; readings come from lanes, totals from covers.
+ * Owns the life of a meter and what happens after each round of readings; readings come from lanes, totals from covers,
+ * and the questions of <joule/meter.h> are answered in ask.c.
  * Newcomers: lanes publish channels while others read; an entry is complete before channel_count covers it.
  */
 #include <math.h>
@@ -22,20 +23,11 @@
 #define CLOSE_PATIENCE_S 0.8
 #define CURVE_POINTS     4096
 #define PUBLISH_EVERY_NS 50000000LL
-#define POWER_SPAN_S     0.05
-#define FROZEN_S         2.0
-#define STALE_PERIODS    3
-#define STALE_FLOOR_S    1.0
 #define NO_SOURCES       "none" /* a list that selects nothing */
 
 int64_t meter_now_ns(joule_meter *meter)
 {
     return meter->host->ops->clock_ns(meter->host, CLOCK_MONOTONIC);
-}
-
-static size_t channel_count(joule_meter *meter)
-{
-    return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
@@ -254,7 +246,7 @@ void joule_close(joule_meter *meter)
 
 static bool name_is_taken(joule_meter *meter, const char *name)
 {
-    for (size_t i = 0; i < channel_count(meter); i++)
+    for (size_t i = 0; i < meter_channel_count(meter); i++)
         if (strcmp(meter->channels[i].channel->info.name, name) == 0)
             return true;
     return false;
@@ -279,7 +271,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
 {
     pthread_mutex_lock(&meter->lock);
     for (size_t i = 0; i < source->channel_count; i++) {
-        size_t n = channel_count(meter);
+        size_t n = meter_channel_count(meter);
         if (n == METER_MAX_CHANNELS)
             break;
         struct channel *ch = source->channels[i];
@@ -293,7 +285,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
 }
 
 /* Under the lane's lock: an integrator learns its period. */
-static struct curve_traits traits_of(const struct channel *ch)
+struct curve_traits meter_channel_traits(const struct channel *ch)
 {
     return (struct curve_traits){
         .cls = ch->info.cls,
@@ -308,7 +300,7 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
 {
     const struct meter_channel *mc = &meter->channels[domain];
     pthread_mutex_lock(&mc->lane->lock);
-    struct curve_traits traits = traits_of(mc->channel);
+    struct curve_traits traits = meter_channel_traits(mc->channel);
     struct window w = curve_window(&mc->channel->curve, &traits, begin_ns, end_ns);
     pthread_mutex_unlock(&mc->lane->lock);
     return w;
@@ -393,231 +385,4 @@ double meter_overhead_cpu_s(joule_meter *meter)
     }
     pthread_mutex_unlock(&meter->lock);
     return sum_s;
-}
-
-/* --- asking ------------------------------------------------------------------------------------------------- */
-
-/* Puts the default meter in the place of NULL. */
-static joule_status take_handle(joule_meter **meter)
-{
-    *meter = meter_or_default(*meter);
-    if (!*meter) /* not even the default one could be opened */
-        return JOULE_FAILED;
-    return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
-}
-
-size_t joule_domain_count(joule_meter *meter)
-{
-    return take_handle(&meter) == JOULE_OK ? channel_count(meter) : 0;
-}
-
-static int32_t parent_of(joule_meter *meter, const struct channel *ch)
-{
-    for (size_t i = 0; ch->parent_zone[0] && i < channel_count(meter); i++)
-        if (strcmp(meter->channels[i].channel->zone, ch->parent_zone) == 0)
-            return (int32_t)i;
-    return -1;
-}
-
-static bool is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns)
-{
-    double limit_s = fmax(STALE_FLOOR_S, STALE_PERIODS * (double)lane->period_ns * 1e-9);
-    return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
-}
-
-static bool stands_still(const struct channel *ch)
-{
-    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, FROZEN_S);
-}
-
-/* The state that people should see, and what to do about it. */
-static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
-{
-    if (domain->state != JOULE_OK)
-        return;
-    domain->remedy[0] = '\0'; /* sources give it once, for the time when something is wrong */
-    if (is_old) {
-        domain->state = JOULE_STALE;
-    } else if (is_frozen) {
-        domain->state = JOULE_UNSUPPORTED;
-        string_copy(domain->remedy, sizeof domain->remedy,
-                    "the counter stands still: firmware or hypervisor does not feed it");
-    }
-}
-
-joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
-{
-    if (!abi_has_room(out_domain, DOMAIN_SIZE_1))
-        return JOULE_INVALID;
-    joule_status status = take_handle(&meter);
-    if (status != JOULE_OK)
-        return status;
-    if (index >= channel_count(meter))
-        return JOULE_INVALID;
-    const struct meter_channel *mc = &meter->channels[index];
-    pthread_mutex_lock(&mc->lane->lock);
-    joule_domain domain = mc->channel->info;
-    int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen = stands_still(mc->channel);
-    pthread_mutex_unlock(&mc->lane->lock);
-    domain.parent = parent_of(meter, mc->channel);
-    settle_state(&domain, is_stale(meter, mc->lane, read_ns), is_frozen);
-    struct cover cover;
-    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
-    domain.in_total = 0;
-    for (size_t i = 0; i < cover.count; i++)
-        domain.in_total |= cover.ids[i] == (int32_t)index;
-    abi_give(out_domain, &domain, sizeof domain);
-    return JOULE_OK;
-}
-
-joule_status joule_sample_now(joule_meter *meter)
-{
-    joule_status status = take_handle(&meter);
-    if (status == JOULE_OK && !meter->is_client) {
-        lane_read(meter->lanes[0]);
-        meter_after_read(meter, meter->lanes[0]);
-    }
-    return status;
-}
-
-static bool is_gauge(joule_meter *meter, int32_t domain)
-{
-    return meter->channels[domain].channel->mode == CHANNEL_GAUGE;
-}
-
-static bool has_energy(joule_meter *meter, int32_t domain)
-{
-    return domain < 0 ? domain >= JOULE_GPU
-                      : (size_t)domain < channel_count(meter) && !is_gauge(meter, domain);
-}
-
-joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
-{
-    if (!out_joules)
-        return JOULE_INVALID;
-    *out_joules = quantity_unknown();
-    joule_status status = take_handle(&meter);
-    if (status != JOULE_OK)
-        return status;
-    if (!has_energy(meter, domain))
-        return JOULE_INVALID;
-    struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
-    *out_joules = estimate_quantity(&w.joules);
-    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
-}
-
-joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
-{
-    if (!out_joules)
-        return JOULE_INVALID;
-    *out_joules = quantity_unknown();
-    joule_status status = take_handle(&meter);
-    if (status != JOULE_OK)
-        return status;
-    if (domain < 0 || !has_energy(meter, domain))
-        return JOULE_INVALID;
-    size_t parts;
-    struct window w = meter_rest_window(meter, domain, meter->begin_ns, meter_now_ns(meter), &parts);
-    *out_joules = estimate_quantity(&w.joules);
-    if (parts == 0)
-        return JOULE_ABSENT;
-    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
-}
-
-static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
-{
-    const struct meter_channel *mc = &meter->channels[id];
-    pthread_mutex_lock(&mc->lane->lock);
-    struct curve_traits traits = traits_of(mc->channel);
-    struct estimate watts = curve_power(&mc->channel->curve, &traits, POWER_SPAN_S);
-    int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen = stands_still(mc->channel);
-    pthread_mutex_unlock(&mc->lane->lock);
-    *out_stale = *out_stale || is_frozen || is_stale(meter, mc->lane, read_ns);
-    return watts;
-}
-
-#define CLIENT_SPAN_S 0.5 /* a few readings of the parent */
-
-static joule_status client_power(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
-{
-    int64_t now_ns = meter_now_ns(meter);
-    struct window w = meter_window(meter, domain, now_ns - (int64_t)(CLIENT_SPAN_S * 1e9), now_ns);
-    if (!(w.covered_s > 0))
-        return JOULE_PENDING;
-    struct estimate watts = estimate_scale(w.joules, 1 / w.covered_s);
-    *out_watts = estimate_quantity(&watts);
-    return JOULE_OK;
-}
-
-joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
-{
-    if (!out_watts)
-        return JOULE_INVALID;
-    *out_watts = quantity_unknown();
-    joule_status status = take_handle(&meter);
-    if (status != JOULE_OK)
-        return status;
-    if (!has_energy(meter, domain))
-        return JOULE_INVALID;
-    if (meter->is_client)
-        return client_power(meter, domain, out_watts);
-    struct cover cover;
-    meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
-    struct estimate sum = cover.count ? estimate_zero() : estimate_unknown();
-    bool stale = false;
-    for (size_t i = 0; i < cover.count; i++) {
-        struct estimate watts = channel_power(meter, cover.ids[i], &stale);
-        sum = estimate_add(sum, 1, &watts);
-    }
-    if (isnan(sum.value))
-        return meter_why_unknown(meter, domain);
-    if (stale)
-        return JOULE_STALE;
-    *out_watts = estimate_quantity(&sum);
-    return JOULE_OK;
-}
-
-joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
-{
-    if (!out_value)
-        return JOULE_INVALID;
-    *out_value = NAN;
-    joule_status status = take_handle(&meter);
-    if (status != JOULE_OK)
-        return status;
-    if (domain < 0 || (size_t)domain >= channel_count(meter) || !is_gauge(meter, domain))
-        return JOULE_INVALID;
-    const struct meter_channel *mc = &meter->channels[domain];
-    pthread_mutex_lock(&mc->lane->lock);
-    double value = mc->channel->gauge;
-    int64_t read_ns = mc->channel->read_ns;
-    status = mc->channel->info.state;
-    pthread_mutex_unlock(&mc->lane->lock);
-    if (status == JOULE_OK && read_ns == 0)
-        status = JOULE_PENDING;
-    if (status == JOULE_OK && is_stale(meter, mc->lane, read_ns))
-        status = JOULE_STALE;
-    if (status == JOULE_OK)
-        *out_value = value;
-    return status;
-}
-
-double meter_hottest_celsius(joule_meter *meter)
-{
-    double hottest = NAN;
-    for (size_t i = 0; i < channel_count(meter); i++) {
-        double celsius;
-        if (meter->channels[i].channel->info.reading == JOULE_READING_TEMPERATURE &&
-            joule_gauge(meter, (int32_t)i, &celsius) == JOULE_OK && !(celsius <= hottest))
-            hottest = celsius;
-    }
-    return hottest;
-}
-
-double joule_current_power_watts(void)
-{
-    joule_quantity watts;
-    return joule_power_watts(NULL, JOULE_TOTAL, &watts) == JOULE_OK ? watts.value : NAN;
 }
