@@ -286,6 +286,17 @@ static void report_runs(const struct measuring *m, struct report *report)
                                                   .seconds = run_seconds(&m->runs[i])};
 }
 
+/* The model of the machine follows the kernel's ticks of 10 ms, that of the command its exact CPU time. In a run of a few
+ * milliseconds the machine can so seem to have used less than its part: its figure is then below what can be told. */
+static void forget_machine(struct report *report)
+{
+    report->total_joules = report->mean_watts = report->net_joules = quantity_unknown();
+    for (size_t i = 0; i < sizeof report->by_class / sizeof report->by_class[0]; i++)
+        report->by_class[i] = quantity_unknown();
+    for (size_t i = 0; i < report->device_count; i++)
+        report->devices[i].energy_joules = quantity_unknown();
+}
+
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report)
 {
     int64_t begin_ns = m->runs[0].begin_ns, end_ns = m->runs[m->run_count - 1].end_ns;
@@ -303,6 +314,8 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     out_report->command_joules = estimate_quantity(&command);
     report_idle(m, &total, out_report);
     report_runs(m, out_report);
+    if (is_model && command.value > total.value)
+        forget_machine(out_report);
     if (m->budget_joules > 0) {
         struct budget_state state = judge(m, is_model ? &command : &total);
         m->is_over = state.status == JOULE_BUDGET_OVER || state.joules.value > m->budget_joules;

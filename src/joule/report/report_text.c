@@ -100,8 +100,9 @@ static bool has_command(const struct report *report)
 /* Without a sensor the machine's figure is the model's guess at the rest of the world; the command's is nearer. */
 static bool leads_with_command(const struct report *report)
 {
-    return has_command(report) && report->total_joules.cls >= JOULE_CLASS_MODELLED &&
-           !isnan(report->command_joules.value);
+    bool knows_machine =
+        !isnan(report->total_joules.value) && report->total_joules.cls < JOULE_CLASS_MODELLED;
+    return has_command(report) && !knows_machine && !isnan(report->command_joules.value);
 }
 
 static void add_evidence(const struct page *page, joule_quantity q)
@@ -123,6 +124,8 @@ static void add_headline(const struct page *page)
         return;
     }
     double watts_per_joule = report->mean_watts.value / report->total_joules.value;
+    if (isnan(watts_per_joule))
+        watts_per_joule = 1 / report->duration_s;
     joule_quantity watts = joules;
     watts.value *= watts_per_joule;
     watts.low *= watts_per_joule;
@@ -158,7 +161,9 @@ static void add_second_line(const struct page *page)
     if (!has_command(report) && !has_net)
         return;
     text_add(page->out, INDENT);
-    if (leads_with_command(report)) {
+    if (leads_with_command(report) && isnan(report->total_joules.value)) {
+        text_add(page->out, "too short to tell what the whole machine used");
+    } else if (leads_with_command(report)) {
         text_printf(page->out, "%s  ", figure_of(report->total_joules, JOULE_DIMENSION_ENERGY).text);
         add_evidence(page, report->total_joules);
         text_add(page->out, " by the whole machine");
