@@ -236,6 +236,20 @@ static struct edge edge_at(const struct curve *curve, const struct curve_traits 
     return edge_between(curve, i, time_ns);
 }
 
+/* Variance of the two edges of a window. Inside one segment they err together: what is left is how evenly the segment's
+ * energy lies in it, and how well its length is known. */
+static double edges_variance(const struct curve *curve, int64_t begin_ns, int64_t end_ns,
+                             const struct edge *a, const struct edge *b)
+{
+    size_t i = find(curve, begin_ns);
+    if (i + 1 >= curve->count || end_ns > curve->points[i + 1].time_ns)
+        return a->variance + b->variance;
+    const struct curve_point *p = &curve->points[i];
+    double part = seconds(begin_ns, end_ns) / seconds(p[0].time_ns, p[1].time_ns);
+    return bridge_variance(curve, i, part) +
+           squared(part * local_watts(curve, i)) * (squared(p[0].time_sd_s) + squared(p[1].time_sd_s));
+}
+
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns)
 {
@@ -248,8 +262,8 @@ struct window curve_window(const struct curve *curve, const struct curve_traits 
     if (!(w.covered_s > 0))
         return w;
     double joules = b.joules - a.joules;
-    double variance = fmax(0, b.cumulative_variance - a.cumulative_variance) + a.variance + b.variance +
-                      squared(traits->unit_joules) / 6;
+    double variance = fmax(0, b.cumulative_variance - a.cumulative_variance) +
+                      edges_variance(curve, begin_ns, end_ns, &a, &b) + squared(traits->unit_joules) / 6;
     w.joules = estimate_make(joules, traits->cls, sqrt(variance), traits->cause, traits->gain_sd * joules);
     return w;
 }

@@ -147,6 +147,23 @@ static void test_an_edge_costs_what_the_tick_hides(void **state)
     curve_free(&c);
 }
 
+/* Inside one segment late stamps stretch the power, they do not add their whole energy to every slice. */
+static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
+{
+    (void)state;
+    struct curve c;
+    curve_init(&c, 100);
+    for (int i = 0; i <= 20; i++)
+        curve_append(&c, (struct curve_point){.time_ns = i * 100 * MS,
+                                              .joules = 100 * i * 0.1,
+                                              .covered_s = i * 0.1,
+                                              .time_sd_s = 0.01});
+    struct window w = curve_window(&c, &traits, 1010 * MS, 1020 * MS);
+    near(w.joules.value, 1, 1e-9);
+    near(estimate_sd(&w.joules), 0.1 * 100 * 0.01 * sqrt(2), 1e-6);
+    curve_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_splits_add_up),
         cmocka_unit_test(test_thinning_loses_no_energy),
         cmocka_unit_test(test_an_edge_costs_what_the_tick_hides),
+        cmocka_unit_test(test_a_slice_of_a_segment_errs_by_its_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
