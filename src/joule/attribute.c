@@ -268,7 +268,10 @@ struct estimate attribute_energy(const struct attribution *attribution, const st
     struct estimate active = *total;
     if (idle && !isnan(idle->value))
         active = estimate_add(active, -1, idle);
+    double active_joules = active.value;
+    if (active_joules < 0) /* noise about 0, which no command can have used: the best estimate is 0 */
+        active.value = active_joules = 0;
     struct estimate own = estimate_scale(active, attribution->share);
-    own.variance += active.value * active.value * attribution->share_sd * attribution->share_sd;
+    own.variance += active_joules * active_joules * attribution->share_sd * attribution->share_sd;
     return estimate_weaken(own, JOULE_CLASS_DERIVED);
 }

@@ -349,6 +349,7 @@ static void read_command(struct reader *in, struct record *record)
     found->ticks = get_number(in, 8);
     found->overruns = get_number(in, 8);
     read_labels(in, found);
+    found->stopped_s = in->at < in->length ? get_double(in) : NAN; /* early writers did not tell */
 }
 
 static void read_block(uint32_t type, struct reader *in, struct record *record)

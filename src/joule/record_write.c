@@ -245,6 +245,7 @@ static void put_command(struct recorder *r, const struct report *report)
         put_text(r, report->labels[i].key);
         put_text(r, report->labels[i].value);
     }
+    put_double(r, report->stopped_s);
     end_block(r);
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -107,7 +108,7 @@ class Joules(unittest.TestCase):
             time.sleep(0.3)
             os.kill(child, signal.SIGCONT)
             error = process.stderr.read()
-        self.assertRegex(error, r"stopped for 0\.[3-9] s|stopped for [1-9]")
+        self.assertRegex(error, r"stopped for (2[5-9]\d|[3-9]\d\d) ms|stopped for [1-9]")
 
 
 def read_children(pid):
@@ -192,6 +193,12 @@ class Repeats(unittest.TestCase):
         self.assertEqual(len(report["runs"]), 3)
         for one in report["runs"]:
             self.assertLess(abs(one["energy_joules"] - 40 * one["duration_seconds"]), 2 + 8 * one["duration_seconds"])
+        values = [one["energy_joules"] for one in report["runs"]]
+        mean = report["mean_run"]
+        half = 2.9200 * statistics.stdev(values) / 3 ** 0.5
+        self.assertEqual(mean["of"], "gross")
+        self.assertAlmostEqual(mean["energy_joules"], statistics.mean(values))
+        self.assertAlmostEqual(mean["interval_joules"][1] - mean["energy_joules"], half, places=4)
         self.assertGreaterEqual(report["duration_seconds"], sum(r["duration_seconds"] for r in report["runs"]) - 1e-6)
 
     def test_only_what_ran(self):

@@ -350,6 +350,10 @@ static void test_energy(void **state)
     struct estimate unknown = estimate_unknown();
     own = attribute_energy(&a, &total, &unknown);
     assert_float_equal(own.value, 25, 1e-9);
+    struct estimate cold = measured(15, 4); /* less than idle, by noise */
+    own = attribute_energy(&a, &cold, &idle);
+    assert_true(own.value >= 0 && own.value < 1e-9);
+    assert_float_equal(estimate_sd(&own), 0.25 * 5, 1e-9);
     own = attribute_energy(&a, &unknown, &idle);
     assert_true(isnan(own.value));
     a.share = NAN;

@@ -44,6 +44,7 @@ struct job {
     struct guard guard;
     struct recorder *recorder; /* NULL: no -o */
     struct child child;        /* of the last run */
+    int64_t stopped_ns;        /* of all runs */
 };
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
@@ -245,6 +246,7 @@ static int run_all(struct job *job)
         int code = run_once(job);
         if (code)
             return code;
+        job->stopped_ns += job->child.stopped_ns;
         bool has_failed = job->child.status != 0 || guard_has_acted(&job->guard);
         if (!has_failed)
             continue;
@@ -274,6 +276,7 @@ static void add_ending(const struct job *job, struct report *report)
     report->has_exit_status = true;
     report->exit_status = exit_code_of(status);
     report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    report->stopped_s = (double)job->stopped_ns * 1e-9;
 }
 
 static void print_json(const struct report *report, struct text *out)
@@ -345,9 +348,6 @@ static bool report_all(struct job *job)
     } else {
         complain("run", "no report: %s", joule_status_name(status));
     }
-    if (!s->quiet && job->child.stopped_ns > 0)
-        complain("run", "the command was stopped for %.1f s of that time",
-                 (double)job->child.stopped_ns * 1e-9);
     report_free(&report);
     arena_free(&arena);
     return done;

@@ -38,6 +38,7 @@ void report_init(struct report *report, const char *program)
                   .machine_cpu_s = NAN,
                   .share = NAN,
                   .share_sd = NAN},
+        .stopped_s = NAN,
         .runs = 1,
         .budget_joules = NAN,
         .budget_probability = NAN,

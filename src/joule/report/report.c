@@ -4,6 +4,7 @@
  */
 #include "joule/report/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,52 @@ struct report_run report_run(const struct report *report, size_t index)
     if (report_run_count(report) > 1)
         return report->each_run[index];
     return (struct report_run){report->total_joules, report->command_joules, report->duration_s};
+}
+
+bool report_leads_with_command(const struct report *report)
+{
+    return report->share.method != ATTRIBUTE_NONE && !isnan(report->command_joules.value) &&
+           isnan(report->by_class[JOULE_CLASS_MEASURED].value) &&
+           isnan(report->by_class[JOULE_CLASS_DERIVED].value);
+}
+
+static joule_quantity leading_joules(const struct report *report, size_t run)
+{
+    struct report_run r = report_run(report, run);
+    return report_leads_with_command(report) ? r.command_joules : r.joules;
+}
+
+/* The 95 % point of Student's t: exact for few degrees of freedom, else its expansion about the normal's. */
+static double student_95(size_t freedom)
+{
+    static const double few[] = {6.3138, 2.9200, 2.3534, 2.1318, 2.0150, 1.9432, 1.8946, 1.8595, 1.8331};
+    if (freedom <= sizeof few / sizeof few[0])
+        return few[freedom - 1];
+    double n = (double)freedom, z = Z90, z2 = z * z;
+    return z + z * (z2 + 1) / (4 * n) + z * ((5 * z2 + 16) * z2 + 3) / (96 * n * n);
+}
+
+struct report_mean report_mean(const struct report *report)
+{
+    size_t count = report_run_count(report);
+    struct report_mean mean = {.joules = quantity_unknown(), .sd_joules = NAN};
+    double sum = 0, squares = 0;
+    joule_class cls = JOULE_CLASS_NONE;
+    for (size_t i = 0; i < count; i++) {
+        joule_quantity q = leading_joules(report, i);
+        sum += q.value;
+        cls = q.cls > cls ? q.cls : cls;
+    }
+    double value = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += pow(leading_joules(report, i).value - value, 2);
+    if (count < 2 || isnan(squares))
+        return mean;
+    mean.sd_joules = sqrt(squares / (double)(count - 1));
+    double half = student_95(count - 1) * mean.sd_joules / sqrt((double)count);
+    mean.joules =
+        (joule_quantity){.value = value, .low = fmax(0, value - half), .high = value + half, .cls = cls};
+    return mean;
 }
 
 void report_free(struct report *report)

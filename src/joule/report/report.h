@@ -61,9 +61,10 @@ struct report {
     const char *idle_date;         /* when it was taken, RFC 3339; NULL: never */
     joule_quantity net_joules;     /* total less idle */
     bool has_exit_status;
-    int exit_status;             /* as a shell would show it: 128 + signal */
-    int signal;                  /* 0: none */
-    unsigned runs;               /* -r; 1 otherwise */
+    int exit_status;  /* as a shell would show it: 128 + signal */
+    int signal;       /* 0: none */
+    double stopped_s; /* of the duration the command was stopped, by Ctrl-Z for one; NaN: unknown */
+    unsigned runs;    /* -r; 1 otherwise */
     struct report_run *each_run; /* where runs > 1 */
     struct report_label *labels;
     size_t label_count;
@@ -97,9 +98,19 @@ void report_function_device(const struct report *report, const struct tag_row *r
                             char out_device[REPORT_DEVICE_SIZE]);
 /* A GPU region without synchronisation is not judged: NOT_MEASURED. */
 joule_budget_status report_function_status(const struct tag_row *row);
+/* True where nothing is measured: the machine's figure is then the model's guess at all that ran, and the command's,
+ * which comes from its own CPU time, is nearer to the truth. */
+bool report_leads_with_command(const struct report *report);
 /* The runs of -r; one run is the report itself. */
 size_t report_run_count(const struct report *report);
 struct report_run report_run(const struct report *report, size_t index);
+/* The mean of the runs' leading joules, with its 90 % interval by Student's t. That tells how far runs scatter, not what
+ * sensor or model get wrong in all of them. Unknown for one run. */
+struct report_mean {
+    joule_quantity joules;
+    double sd_joules; /* of one run */
+};
+struct report_mean report_mean(const struct report *report);
 
 /* --- printers ----------------------------------------------------------------------------------------------- */
 

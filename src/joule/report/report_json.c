@@ -85,6 +85,7 @@ static void add_command(struct json *json, const struct report *report)
         json_integer(json, "signal", report->signal);
     else
         json_null(json, "signal");
+    json_double(json, "stopped_seconds", report->stopped_s);
     json_close(json, '}');
 }
 
@@ -175,6 +176,20 @@ static void add_runs(struct json *json, const struct report *report)
     json_close(json, ']');
 }
 
+static void add_mean(struct json *json, const struct report *report)
+{
+    struct report_mean mean = report_mean(report);
+    if (isnan(mean.joules.value)) {
+        json_null(json, "mean_run");
+        return;
+    }
+    json_open(json, "mean_run", '{');
+    add_energy_keys(json, mean.joules);
+    json_double(json, "standard_deviation_joules", mean.sd_joules);
+    json_string(json, "of", report_leads_with_command(report) ? "command" : "gross");
+    json_close(json, '}');
+}
+
 /* A key that is given twice holds what was given last: JSON readers disagree about duplicates. */
 static bool is_overridden(const struct report *report, size_t i)
 {
@@ -229,6 +244,7 @@ void report_json(const struct report *report, struct text *out)
     json_close(&json, ']');
     json_integer(&json, "folded_regions", (int64_t)report->folded_regions);
     add_runs(&json, report);
+    add_mean(&json, report);
     add_labels(&json, report);
     add_overhead(&json, report);
     json_string(&json, "advice", report->first_advice);

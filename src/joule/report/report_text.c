@@ -97,14 +97,6 @@ static bool has_command(const struct report *report)
     return report->share.method != ATTRIBUTE_NONE;
 }
 
-/* Without a sensor the machine's figure is the model's guess at the rest of the world; the command's is nearer. */
-static bool leads_with_command(const struct report *report)
-{
-    bool knows_machine =
-        !isnan(report->total_joules.value) && report->total_joules.cls < JOULE_CLASS_MODELLED;
-    return has_command(report) && !knows_machine && !isnan(report->command_joules.value);
-}
-
 static void add_evidence(const struct page *page, joule_quantity q)
 {
     text_printf(page->out, "(%s, %s)", interval_of(q, JOULE_DIMENSION_ENERGY).text, joule_class_name(q.cls));
@@ -113,7 +105,7 @@ static void add_evidence(const struct page *page, joule_quantity q)
 static void add_headline(const struct page *page)
 {
     const struct report *report = page->report;
-    bool command = leads_with_command(report);
+    bool command = report_leads_with_command(report);
     joule_quantity joules = command ? report->command_joules : report->total_joules;
     size_t begin = page->out->length;
     text_add(page->out, "joule  ");
@@ -154,6 +146,15 @@ static void add_net(const struct page *page, const char *separator)
         text_printf(page->out, " (%.10s)", report->idle_date);
 }
 
+/* CPU time shares out the CPUs' energy alone. */
+static bool has_gpu(const struct report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++)
+        if (strcmp(report->devices[i].type, "gpu") == 0 && !isnan(report->devices[i].energy_joules.value))
+            return true;
+    return false;
+}
+
 static void add_second_line(const struct page *page)
 {
     const struct report *report = page->report;
@@ -161,15 +162,15 @@ static void add_second_line(const struct page *page)
     if (!has_command(report) && !has_net)
         return;
     text_add(page->out, INDENT);
-    if (leads_with_command(report) && isnan(report->total_joules.value)) {
+    if (report_leads_with_command(report) && isnan(report->total_joules.value)) {
         text_add(page->out, "too short to tell what the whole machine used");
-    } else if (leads_with_command(report)) {
+    } else if (report_leads_with_command(report)) {
         text_printf(page->out, "%s  ", figure_of(report->total_joules, JOULE_DIMENSION_ENERGY).text);
         add_evidence(page, report->total_joules);
         text_add(page->out, " by the whole machine");
     } else if (has_command(report)) {
-        text_printf(page->out, "%s  the command",
-                    figure_of(report->command_joules, JOULE_DIMENSION_ENERGY).text);
+        text_printf(page->out, "%s  %s", figure_of(report->command_joules, JOULE_DIMENSION_ENERGY).text,
+                    has_gpu(report) ? "command (CPU)" : "the command");
         if (!isnan(report->share.share))
             text_printf(page->out, ", %s of busy time (%s)", percent_of(report->share.share).text,
                         attribute_method_name(report->share.method));
@@ -208,28 +209,16 @@ static void add_budget(const struct page *page)
     text_add(page->out, "\n");
 }
 
-/* Of one run, what the headline is of all. */
-static double leading_joules(const struct report *report, size_t run)
-{
-    struct report_run r = report_run(report, run);
-    return leads_with_command(report) ? r.command_joules.value : r.joules.value;
-}
-
 static void add_runs(const struct page *page)
 {
-    size_t count = report_run_count(page->report);
-    if (count < 2)
+    struct report_mean mean = report_mean(page->report);
+    if (isnan(mean.joules.value))
         return;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += leading_joules(page->report, i);
-    double mean = sum / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += pow(leading_joules(page->report, i) - mean, 2);
-    double sd = sqrt(squares / (double)(count - 1));
-    text_printf(page->out, INDENT "%zu runs of %s each on average, standard deviation %s\n", count,
-                plain_figure(mean, JOULE_DIMENSION_ENERGY).text,
-                plain_figure(sd, JOULE_DIMENSION_ENERGY).text);
+    text_printf(page->out,
+                INDENT "%zu runs of %s each on average (%s by their scatter, standard deviation %s)\n",
+                report_run_count(page->report), figure_of(mean.joules, JOULE_DIMENSION_ENERGY).text,
+                interval_of(mean.joules, JOULE_DIMENSION_ENERGY).text,
+                plain_figure(mean.sd_joules, JOULE_DIMENSION_ENERGY).text);
 }
 
 static void add_limits(const struct page *page)
@@ -241,6 +230,9 @@ static void add_limits(const struct page *page)
     if (report->coverage < 0.995 && !isnan(report->total_joules.value))
         text_printf(page->out, INDENT "sensors saw %s of the time; the rest is not in the figure\n",
                     percent_of(report->coverage).text);
+    if (report->stopped_s > 0)
+        text_printf(page->out, INDENT "the command was stopped for %s of that time\n",
+                    plain_figure(report->stopped_s, JOULE_DIMENSION_TIME).text);
     if (report->folded_regions)
         text_printf(page->out,
                     INDENT "%llu regions came faster than they could be joined: counted, not metered\n",

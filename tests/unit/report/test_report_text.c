@@ -61,7 +61,7 @@ static void test_server(void **state)
     show(page);
     assert_begins(page, "joule  3.51 kJ  (3.44 to 3.58 kJ, derived)  285 W over 12.3 s, "
                         "package-0 + dram-0 + gpu-0\n"
-                        "       2.95 kJ  the command, 84 % of busy time (cgroup); "
+                        "       2.95 kJ  command (CPU), 84 % of busy time (cgroup); "
                         "2.33 kJ net of 96.2 W idle (2026-03-01)\n");
     assert_has(page, "budget of 4.00 kJ kept, more than 80 % used");
     assert_has(page, "NVIDIA H200");
@@ -121,8 +121,12 @@ static void test_several_runs(void **state)
     report.runs = 3;
     report.each_run = runs;
     char *page = sample_print(&report, plain);
-    assert_has(page, "3 runs of 10.0 J each on average, standard deviation 1.00 J");
+    assert_has(page,
+               "3 runs of 10 J each on average (8.3 to 12 J by their scatter, standard deviation 1.00 J)");
     free(page);
+    struct report_mean mean = report_mean(&report);
+    assert_float_equal(mean.joules.low, 10 - 2.9200 / sqrt(3), 1e-4);
+    assert_float_equal(mean.joules.high, 10 + 2.9200 / sqrt(3), 1e-4);
     report_free(&report);
 }
 
