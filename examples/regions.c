@@ -29,7 +29,7 @@ static void print(joule_meter *meter, const char *name, uint32_t tag)
 {
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, tag, &result);
-    if (status != JOULE_OK && status != JOULE_PENDING) {
+    if (status != JOULE_OK && status != JOULE_PENDING) { /* below `joule run`, that reports the regions */
         printf("%-8s %s\n", name, joule_status_name(status));
         return;
     }
@@ -45,10 +45,10 @@ int main(void)
     char *from = calloc(1, size), *to = malloc(size);
     joule_meter *meter = NULL;
     joule_error error;
-    if (!from || !to)
-        return 1;
-    if (joule_open(NULL, &meter, &error) != JOULE_OK) {
-        fprintf(stderr, "regions: %s\n", error.message);
+    if (!from || !to || joule_open(NULL, &meter, &error) != JOULE_OK) {
+        fprintf(stderr, "regions: %s\n", from && to ? error.message : "no memory");
+        free(from);
+        free(to);
         return 1;
     }
     uint32_t compute_tag = joule_tag("compute"), copy_tag = joule_tag("copy");
