@@ -44,6 +44,11 @@ static void measure(const struct source_ops *ops)
     if (joule_open(&options, &meter, NULL) != JOULE_OK)
         return;
     struct lane *lane = meter->lanes[ops->is_slow ? 1 : 0];
+    if (!lane) { /* a slow source with nothing to find gets no thread */
+        printf("%-16s not measured: nothing of its kind on this machine\n", ops->name);
+        joule_close(meter);
+        return;
+    }
     struct source *source = lane->sources[0];
     if (source->state != JOULE_OK) {
         printf("%-16s not measured: %s\n", ops->name,

@@ -293,6 +293,8 @@ static bool open_all(struct lane *lane)
     for (size_t i = 0; i < lane->source_count; i++) {
         struct source *source = lane->sources[i];
         source->state = source->ops->open(source);
+        if (source->ops->is_slow && source->period_s > 0)
+            lane->period_ns = (int64_t)(source->period_s * 1e9);
         keep_counters_alive(lane, source);
         if (!enter_meter(lane))
             return false;

@@ -16,7 +16,7 @@
 #define MAX_METERS  128
 #define MAX_RAILS   64    /* of them; rails enter no total */
 #define LANE_S      0.025 /* half of the shortest known update period, so that no update is missed */
-#define RAIL_PACE_S 0.1
+#define CALM_PACE_S 0.1
 #define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the meter has no value */
 #define UNIT_J      1e-6
 
@@ -127,7 +127,10 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
         return;
     struct meter *meter = &hwmon->meters[hwmon->count++];
     hwmon->rails += is_rail;
-    double pace_s = fmax(is_rail ? RAIL_PACE_S : LANE_S, domain.period_s / 2);
+    bool is_calm = is_rail || input->kind == HWMON_ENERGY; /* a counter loses nothing between two looks */
+    double pace_s = fmax(is_calm ? CALM_PACE_S : LANE_S, domain.period_s / 2);
+    if (chip->source->period_s == 0 || pace_s < chip->source->period_s)
+        chip->source->period_s = pace_s;
     describe(ch, chip, &domain);
     if (input->kind == HWMON_ENERGY)
         set_energy(ch, &domain);
