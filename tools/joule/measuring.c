@@ -69,6 +69,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
     joule_status status = joule_open(&how, &m->meter, out_error);
     if (status != JOULE_OK) {
         measuring_leave();
+        free(m->runs);
         return status;
     }
     m->period_s = m->meter->period_s;
