@@ -38,8 +38,8 @@ struct attribute_group;
  * left behind are removed. NULL only when memory is used up. */
 struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
 enum attribute_method attribute_group_method(const struct attribute_group *group);
-/* As fork(); the child is in the group from its birth and may call async-signal-safe functions only. Once for each
- * group. */
+/* As fork(); the child may call async-signal-safe functions only, and is in the group when this returns in the parent,
+ * for which it had better wait: it may have had to be moved. Once for each group. */
 pid_t attribute_fork(struct attribute_group *group);
 /* Starts counting. */
 void attribute_start(struct attribute_group *group);

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -152,6 +153,30 @@ class Family(unittest.TestCase):
 
     def test_read_only_cgroups(self):
         self.check(*self.no_cgroups("mount -o remount,bind,ro"), method="subreaper")
+
+    def test_without_rights(self):
+        """Root's cgroup is not another user's to divide."""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("only root can become somebody else")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            path = os.path.join(folder, "report.json")
+            words = ["setpriv", "--reuid", "65534", "--clear-groups", JOULE, "run", "-q", "--json", path, "--", "true"]
+            result = subprocess.run(words, capture_output=True, text=True, timeout=60)
+            if result.returncode == 126 or "denied" in result.stderr:
+                self.skipTest("another user cannot reach the program here")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            method = json.loads(read_file(path))["command"]["method"]
+        self.assertIn(method, ("cgroup", "subreaper"))
+
+    def test_one_inside_another(self):
+        with tempfile.TemporaryDirectory() as folder:
+            outer, inner = os.path.join(folder, "outer"), os.path.join(folder, "inner")
+            result = run("-q", "--json", outer, "--", JOULE, "run", "-q", "--json", inner, "--", PYTHON, "-c", FAMILY)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            outer, inner = (json.loads(read_file(path))["command"] for path in (outer, inner))
+        self.assertGreater(inner["cpu_seconds"], 0.38)
+        self.assertGreaterEqual(outer["cpu_seconds"], inner["cpu_seconds"])
 
     def test_nothing_is_left_behind(self):
         def cgroups():

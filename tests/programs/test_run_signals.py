@@ -114,6 +114,15 @@ class Signals(Listening):
             for pid in child:
                 wait_until(lambda p=pid: state_of(p) in ("", "Z"), f"process {pid} to end")
 
+    def test_first_process_of_a_container(self):
+        """It cannot be ended by a signal of its own, and says how the command ended by its code."""
+        prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no process namespace can be made here")
+        for script, code in (("exit 5", 5), ("kill -TERM $$", 128 + signal.SIGTERM), ("sleep 0.1 & exit 6", 6)):
+            result = subprocess.run([*prefix, *joule_run("--", "sh", "-c", script)], timeout=60, check=False)
+            self.assertEqual(result.returncode, code, script)
+
     def test_descendants_hold_no_one_up(self):
         with subprocess.Popen(joule_run("--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"), text=True,
                               stdout=subprocess.PIPE) as process:
