@@ -9,8 +9,9 @@
 #include "base/string.h"
 #include "joule/engine.h"
 
-#define NS_PER_S   1000000000LL
-#define SUSPEND_NS (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+#define NS_PER_S         1000000000LL
+#define CATCH_UP_PERIODS 8 /* rounds that came late are made up one after the other, up to so many */
+#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
 /* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
 #define TICK_JITTER      1.04
 #define STACK_BYTES      (256 * 1024)
@@ -355,7 +356,7 @@ static void *lane_main(void *argument)
         leave_meter(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = monotonic_ns();
-        if (now_ns > deadline_ns) { /* skip what is lost instead of hurrying after it */
+        if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) { /* too late to be made up: skip */
             int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
             atomic_fetch_add(&lane->overruns, (uint64_t)lost);
             deadline_ns += lost * lane->period_ns;
