@@ -61,7 +61,7 @@ struct source {
     struct arena arena;        /* channels, names, and what the source keeps; freed after close */
     struct channel **channels; /* filled by open through source_add_channel */
     size_t channel_count;
-    double period_s; /* set by open of a slow source that needs another pace than that of ops; 0: it does not */
+    double period_s;    /* set by open of a slow source whose pace is not that of ops; else 0 */
     joule_status state; /* of open */
     char remedy[192];   /* what to do where state is not OK */
     void *data;         /* the source's own, from the arena */
