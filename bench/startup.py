@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What `joule run` adds to a command: `true`, `joule run -- true` and `perf stat -- true` in turn, many times.
+"""What `joule run` adds to a command: `true`, `joule run -- true` and its peers in turn, many times.
+
+`timeout 9 true` is what any program costs that starts another one and waits for it; the rest is joule's own.
 
 Prints a table and one JSON line. The figures are medians of whole processes in microseconds, and the peak memory that the
 kernel reports for joule. A peer that is not installed is "not measured".
@@ -49,7 +51,9 @@ def main():
     joule = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/tools/joule/joule")
     true = shutil.which("true")
     commands = {"true": [true], "joule run -- true": [joule, "run", "--idle", "none", "--", true]}
-    perf = shutil.which("perf")
+    timeout, perf = shutil.which("timeout"), shutil.which("perf")
+    if timeout:
+        commands["timeout 9 true"] = [timeout, "9", true]
     if perf:
         commands["perf stat -- true"] = [perf, "stat", "--", true]
     null = os.open(os.devnull, os.O_RDWR)

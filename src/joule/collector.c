@@ -82,7 +82,6 @@ struct collector *collector_create(joule_meter *meter, struct session *session)
     c->meter = meter;
     c->session = session;
     c->read_ns = c->swept_ns = meter->begin_ns;
-    memset(c->open_at, 0xff, sizeof c->open_at);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_lock(&hub.lock);
     c->next = hub.first;
@@ -103,7 +102,7 @@ void collector_free(struct collector *c)
         *link = c->next;
     pthread_mutex_unlock(&hub.lock);
     pthread_mutex_destroy(&c->lock);
-    for (size_t i = 0; i < SESSION_TAGS; i++)
+    for (size_t i = 0; i < c->tags_end; i++)
         free(c->tags[i]);
     for (size_t i = 0; i < c->region_count; i++)
         free(c->regions[i].history);
@@ -313,7 +312,7 @@ size_t collector_table(struct collector *c, struct tag_row *out_rows, size_t siz
     drain(c, false);
     pthread_mutex_lock(&c->lock);
     size_t count = 0;
-    for (uint32_t tag = 0; tag < SESSION_TAGS; tag++) {
+    for (uint32_t tag = 0; tag < c->tags_end; tag++) {
         if (!c->tags[tag] || !c->tags[tag]->count)
             continue;
         struct tag_row row = make_row(c, tag);

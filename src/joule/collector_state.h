@@ -15,6 +15,7 @@
 #define NS_PER_S  1000000000LL
 #define MAX_LOST  256  /* regions that left the open table and whose end did not come yet */
 #define MAX_STEPS 1024 /* stretches of constant power in one sweep */
+#define NONE_OPEN 0
 #define RECENT    8192 /* regions whose own figures are kept; a power of two */
 
 /* A flag of regions, beside those of spans: it will never finish, its thread is gone. */
@@ -51,8 +52,9 @@ struct collector {
     int64_t swept_ns;       /* shared out up to here */
     struct region *regions;
     size_t region_count, region_capacity;
-    _Atomic bool knows_regions;                    /* region_count > 0 */
-    uint32_t open_at[SESSION_SLOTS][SESSION_OPEN]; /* regions by their place in the open tables */
+    _Atomic bool knows_regions; /* region_count > 0 */
+    /* Regions by their place in the open tables, counted from 1, so that pages without regions stay untouched. */
+    uint32_t open_at[SESSION_SLOTS][SESSION_OPEN];
     struct lost {
         uint32_t region;
         int64_t since_ns;
@@ -67,6 +69,7 @@ struct collector {
     size_t covers_channels;
     struct sweep_energy energy;
     struct tag_state *tags[SESSION_TAGS];
+    uint32_t tags_end; /* tags at and above were never seen */
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
     uint64_t folded;

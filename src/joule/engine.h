@@ -55,6 +55,9 @@ struct cover {
     joule_class cls; /* weakest */
 };
 
+/* As joule_open. Without `watches` the prompt sources are read once and then not before meter_watch or a question. */
+joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
+                        joule_error *out_error);
 /* As joule_open, on a given host; with a virtual host no thread is started and time passes by meter_tick. */
 joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
                            joule_meter **out_meter, joule_error *out_error);
@@ -70,8 +73,8 @@ void meter_after_read(joule_meter *meter, struct lane *lane);
 /* For the collector: a region has its final share. Goes into the record where one is kept. */
 void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
                        uint32_t flags);
-/* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one.
- * False: no thread. */
+/* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one, nor
+ * has a meter that was opened not to watch. False: no thread. */
 bool meter_watch(joule_meter *meter);
 /* CPU seconds that the meter's threads have used so far. */
 double meter_overhead_cpu_s(joule_meter *meter);

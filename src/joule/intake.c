@@ -22,6 +22,8 @@ struct tag_state *intake_tag(struct collector *c, uint32_t tag)
         if (!state)
             return NULL;
         session_tag_name(c->session, tag, state->name);
+        if (tag >= c->tags_end)
+            c->tags_end = tag + 1;
         state->first_ns = INT64_MAX;
     }
     return state;
@@ -104,10 +106,10 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     if (span->index == SPAN_NOT_LISTED)
         return NO_REGION;
     uint32_t *place = &c->open_at[span->slot][span->index];
-    if (*place == NO_REGION || c->regions[*place].begin_ns != span->begin_ns)
+    if (*place == NONE_OPEN || c->regions[*place - 1].begin_ns != span->begin_ns)
         return c->lost_count ? find_lost(c, span) : NO_REGION;
-    uint32_t found = *place;
-    *place = NO_REGION;
+    uint32_t found = *place - 1;
+    *place = NONE_OPEN;
     return found;
 }
 
@@ -152,18 +154,19 @@ static void lose(struct collector *c, uint32_t region, int64_t now_ns)
 static void take_open(struct collector *c, uint32_t slot, const struct open_news *news, int64_t now_ns)
 {
     uint32_t *place = &c->open_at[slot][news->index];
-    if (*place != NO_REGION) {
-        if (c->regions[*place].begin_ns == news->begin_ns)
+    if (*place != NONE_OPEN) {
+        if (c->regions[*place - 1].begin_ns == news->begin_ns)
             return;
-        lose(c, *place, now_ns);
+        lose(c, *place - 1, now_ns);
     }
-    *place = add_region(c, &(struct region){.begin_ns = news->begin_ns,
-                                            .end_ns = STILL_OPEN,
-                                            .tag = news->tag,
-                                            .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
-                                            .track = (uint16_t)slot,
-                                            .index = news->index,
-                                            .flags = news->flags});
+    uint32_t region = add_region(c, &(struct region){.begin_ns = news->begin_ns,
+                                                     .end_ns = STILL_OPEN,
+                                                     .tag = news->tag,
+                                                     .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
+                                                     .track = (uint16_t)slot,
+                                                     .index = news->index,
+                                                     .flags = news->flags});
+    *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
 static void take_fold(struct collector *c, const struct fold_news *news)
@@ -186,10 +189,10 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
         is_open |= UINT64_C(1) << news->open[i].index;
     for (unsigned i = 0; i < SESSION_OPEN; i++) {
         uint32_t *place = &c->open_at[news->slot][i];
-        if (*place == NO_REGION || is_open >> i & 1)
+        if (*place == NONE_OPEN || is_open >> i & 1)
             continue;
-        lose(c, *place, now_ns);
-        *place = NO_REGION;
+        lose(c, *place - 1, now_ns);
+        *place = NONE_OPEN;
     }
 }
 

@@ -230,6 +230,7 @@ bool lane_add(struct lane *lane, const struct source_ops *ops)
         return false;
     source->ops = ops;
     source->host = lane->host;
+    source->cpu = &lane->cpu;
     source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
     lane->sources[lane->source_count++] = source;
     return true;
@@ -291,6 +292,7 @@ static void leave_meter(struct lane *lane)
 /* False: it is time to stop. */
 static bool open_all(struct lane *lane)
 {
+    cpu_info_read(lane->host, &lane->cpu);
     for (size_t i = 0; i < lane->source_count; i++) {
         struct source *source = lane->sources[i];
         source->state = source->ops->open(source);
@@ -346,8 +348,9 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
-    lane_open_sources(lane);
-    int64_t deadline_ns = monotonic_ns() + lane->period_ns;
+    if (!lane->opened) /* else by who made the thread */
+        lane_open_sources(lane);
+    int64_t deadline_ns = lane->read_ns + lane->period_ns;
     while (!sleep_until(lane, deadline_ns)) {
         lane_read(lane);
         if (!enter_meter(lane))

@@ -19,6 +19,7 @@ struct joule_meter;
 struct lane {
     struct joule_meter *meter;
     struct joule_host *host;
+    struct cpu_info cpu; /* read before the first source is opened */
     struct source *sources[LANE_MAX_SOURCES];
     size_t source_count;
     _Atomic int64_t period_ns;
@@ -43,7 +44,7 @@ bool lane_add(struct lane *lane, const struct source_ops *ops);
 void lane_open_sources(struct lane *lane);
 /* One round of readings; waits while the sources are being opened. */
 void lane_read(struct lane *lane);
-/* Starts the thread, which opens and then reads. False: no thread. */
+/* Starts the thread, which opens the sources unless that is done, and then reads. False: no thread. */
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and read once, at most until deadline_ns (CLOCK_MONOTONIC). */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);

@@ -133,18 +133,18 @@ static joule_status make_lanes(joule_meter *meter, const char *list, joule_error
     return JOULE_OK;
 }
 
-static joule_status start_lanes(joule_meter *meter, double wait_s, joule_error *error)
+/* Slow sources are opened by their threads, prompt ones here: to wait for a thread would take longer than they do. */
+static joule_status start_lanes(joule_meter *meter, bool watches, double wait_s, joule_error *error)
 {
-    if (meter->host->ops->is_virtual) {
-        for (size_t i = 0; i < meter->lane_count; i++)
-            lane_open_sources(meter->lanes[i]);
-        return JOULE_OK;
-    }
-    for (size_t i = 0; i < meter->lane_count; i++)
-        if (!lane_start(meter->lanes[i]))
-            return error_set(error, JOULE_NO_MEMORY,
-                             "no thread for sampling; raise the limit on processes (ulimit -u)");
+    bool is_virtual = meter->host->ops->is_virtual, has_threads = true;
     int64_t deadline_ns = meter_now_ns(meter) + (int64_t)(wait_s * 1e9);
+    for (size_t i = 1; i < meter->lane_count && !is_virtual; i++)
+        has_threads = lane_start(meter->lanes[i]) && has_threads;
+    for (size_t i = 0; i < (is_virtual ? meter->lane_count : 1); i++)
+        lane_open_sources(meter->lanes[i]);
+    if (!has_threads || (watches && !meter_watch(meter)))
+        return error_set(error, JOULE_NO_MEMORY,
+                         "no thread for sampling; raise the limit on processes (ulimit -u)");
     for (size_t i = 0; i < meter->lane_count; i++)
         lane_wait_opened(meter->lanes[i], deadline_ns);
     return JOULE_OK;
@@ -156,9 +156,9 @@ static bool uses_session(const struct joule_host *host, const joule_options *opt
     return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
 }
 
-/* On a host that stays the caller's if it fails. */
-static joule_status open_on(struct joule_host *host, bool owns_host, const joule_options *options,
-                            joule_meter **out_meter, joule_error *out_error)
+/* On a host that stays the caller's if it fails. Unless it `watches` nothing is read before meter_watch. */
+static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
+                            const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
     joule_status status = check_options(options, out_error);
     if (status != JOULE_OK)
@@ -180,7 +180,7 @@ static joule_status open_on(struct joule_host *host, bool owns_host, const joule
         meter->collector = collector_create(meter, meter->session);
         status = make_lanes(meter, options->sources, out_error);
         if (status == JOULE_OK)
-            status = start_lanes(meter, wait_s, out_error);
+            status = start_lanes(meter, watches, wait_s, out_error);
     } else {
         status = make_lanes(meter, NO_SOURCES, out_error); /* no thread until somebody watches: meter_watch */
     }
@@ -198,25 +198,31 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
 {
     joule_options known;
     joule_status status = take_options(options, &known, out_error);
-    return status == JOULE_OK ? open_on(host, owns_host, &known, out_meter, out_error) : status;
+    return status == JOULE_OK ? open_on(host, owns_host, true, &known, out_meter, out_error) : status;
 }
 
 joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {
     if (!out_meter)
         return error_set(out_error, JOULE_INVALID, "joule_open: a place for the meter is needed");
+    return meter_open(options, true, out_meter, out_error);
+}
+
+joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
+                        joule_error *out_error)
+{
     *out_meter = NULL;
     joule_options known;
     joule_status status = take_options(options, &known, out_error);
     if (status != JOULE_OK)
         return status;
     if (!known.root)
-        return open_on(host_real(), false, &known, out_meter, out_error);
+        return open_on(host_real(), false, watches, &known, out_meter, out_error);
     struct joule_host *host = host_tree_open(known.root);
     if (!host)
         return error_set(out_error, JOULE_ABSENT, "%s is not a folder that can be read as a recorded machine",
                          known.root);
-    status = open_on(host, true, &known, out_meter, out_error);
+    status = open_on(host, true, watches, &known, out_meter, out_error);
     if (status != JOULE_OK)
         host->ops->close(host);
     return status;
@@ -366,7 +372,8 @@ void meter_tick(joule_meter *meter)
 bool meter_watch(joule_meter *meter)
 {
     pthread_mutex_lock(&meter->lock);
-    bool runs = !meter->is_client || meter->lanes[0]->has_thread || lane_start(meter->lanes[0]);
+    struct lane *prompt = meter->lanes[0];
+    bool runs = meter->host->ops->is_virtual || prompt->has_thread || lane_start(prompt);
     pthread_mutex_unlock(&meter->lock);
     return runs;
 }

@@ -279,8 +279,8 @@ static bool run_sweep(struct collector *c, int64_t end_ns)
 static void renumber(struct collector *c, uint32_t from, uint32_t to)
 {
     const struct region *r = &c->regions[from];
-    if (r->end_ns == STILL_OPEN && c->open_at[r->track][r->index] == from)
-        c->open_at[r->track][r->index] = to;
+    if (r->end_ns == STILL_OPEN && c->open_at[r->track][r->index] == from + 1)
+        c->open_at[r->track][r->index] = to + 1;
     for (size_t i = 0; i < c->lost_count; i++)
         if (c->lost[i].region == from)
             c->lost[i].region = to;

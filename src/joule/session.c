@@ -50,19 +50,14 @@ static struct session_map *map_memory(int file)
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* Puts memory behind a part of a mapping, so that a full file system shows here and not as SIGBUS in the middle of
- * somebody's program. Kernels before 5.14 cannot; there the pages come when they are touched. */
-static bool populate(void *start, size_t size)
+bool session_populate(void *start, size_t size)
 {
     uintptr_t from = (uintptr_t)start & ~(uintptr_t)(SESSION_PAGE - 1);
     uintptr_t to = ((uintptr_t)start + size + SESSION_PAGE - 1) & ~(uintptr_t)(SESSION_PAGE - 1);
-    return madvise((void *)from, to - from, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
-}
-
-static void name_first_tag(struct session_map *map)
-{
-    memcpy(map->tag_names[TAG_OTHER], "(other)", sizeof "(other)");
-    atomic_store(&map->tag_count, TAG_OTHER + 1);
+    int saved = errno;
+    bool has_memory = madvise((void *)from, to - from, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+    errno = saved;
+    return has_memory;
 }
 
 static uint64_t pid_namespace(void)
@@ -123,7 +118,7 @@ static void attach(void)
     } else {
         map = map_memory(-1);
         if (map)
-            name_first_tag(map);
+            atomic_store(&map->tag_count, TAG_OTHER + 1);
     }
     map = settle(&current.map, map);
     if (map && map == atomic_load(&current.shared))
@@ -193,7 +188,7 @@ static void remove_stale(const char *path)
 
 static void fill(struct session_map *map)
 {
-    name_first_tag(map);
+    atomic_store(&map->tag_count, TAG_OTHER + 1);
     map->owner_pid = getpid();
     map->pid_namespace = pid_namespace();
     map->shape = session_shape();
@@ -216,8 +211,9 @@ static struct session_map *create_in(const char *folder, char path[PATH_SIZE], i
     struct session_map *map = NULL;
     if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
         map = map_memory(file);
-    /* The file system's promise is enough here, and half as dear as pages of our own. */
-    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, slots)) : errno;
+    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots get theirs
+     * from who uses them. */
+    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
     if (map && full == 0) {
         fill(map);
         *out_file = file;
@@ -247,7 +243,6 @@ static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file)
 
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error)
 {
-    session_current(); /* so that no late first use takes the place back */
     session_remove_shared();
     char path[PATH_SIZE];
     int file;
@@ -317,7 +312,7 @@ static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out
         if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) != 0 ||
             !atomic_compare_exchange_strong(&map->owners[i], &is_free, owner | OWNER_PREPARING))
             continue;
-        bool has_memory = populate(&map->slots[i], sizeof map->slots[i]);
+        bool has_memory = session_populate(&map->slots[i], sizeof map->slots[i]);
         atomic_store_explicit(&map->owners[i], has_memory ? owner : 0, memory_order_release);
         if (!has_memory)
             return NULL;

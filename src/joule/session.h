@@ -29,6 +29,11 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
 /* Removes the file; the mapping stays until the process ends. */
 void session_remove_shared(void);
 
+/* Puts memory behind a part of the session's mapping, so that a full file system shows here and not as SIGBUS in the middle
+ * of somebody's program; false: there is none. Kernels before 5.14 cannot; there the pages come when they are touched.
+ * Async-signal-safe. */
+bool session_populate(void *start, size_t size);
+
 /* The number of a name; TAG_OTHER when the table is full. Lock-free. */
 uint32_t session_tag(struct session *session, const char *name);
 /* The name of a tag, always terminated; "(other)" for numbers that are no tags. */

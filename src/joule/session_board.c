@@ -38,6 +38,8 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     if (!map)
         return;
     uint64_t number = atomic_load_explicit(&map->board_count, memory_order_relaxed);
+    if (number == 0 && !session_populate(map->board, sizeof map->board))
+        return;
     struct board_entry *entry = &map->board[number % SESSION_BOARD];
     /* Release stores from here on: a reader that sees new content also sees the odd sequence. */
     atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);

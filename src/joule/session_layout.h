@@ -120,12 +120,12 @@ struct session_map {
     _Atomic uint32_t slots_used; /* slots at and above were never owned */
     _Atomic uint32_t tag_count;
     _Atomic uint32_t clients; /* processes that joined, ever */
+    _Atomic uint64_t board_count;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
-    alignas(64) _Atomic uint64_t board_count;
-    struct board_entry board[SESSION_BOARD];
+    alignas(64) struct board_entry board[SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };
 

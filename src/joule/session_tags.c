@@ -36,6 +36,8 @@ static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME
         if (tag == TAG_OTHER || tag >= SESSION_TAGS)
             return TAG_OTHER;
     } while (!atomic_compare_exchange_weak(&map->tag_count, &tag, tag + 1));
+    if (!session_populate(map->tag_names[tag], SESSION_NAME))
+        return TAG_OTHER;
     memcpy(map->tag_names[tag], name, SESSION_NAME);
     return tag;
 }
@@ -72,7 +74,7 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
 {
     struct session_map *map = session_map(session);
     memset(out_name, 0, SESSION_NAME);
-    if (map && tag < SESSION_TAGS && tag < atomic_load(&map->tag_count))
+    if (map && tag != TAG_OTHER && tag < SESSION_TAGS && tag < atomic_load(&map->tag_count))
         strncpy(out_name, map->tag_names[tag], SESSION_NAME - 1);
     if (!out_name[0])
         strcpy(out_name, "(other)");

@@ -60,12 +60,13 @@ static _Noreturn void be_command(const struct signals *signals, int channel, cha
     _exit(127);
 }
 
-bool child_hold(struct child *child, const struct signals *signals, struct attribute_group *group,
-                char **argv)
+bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
+                 char **argv)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return false;
+    attribute_start(group);
     pid_t pid = attribute_fork(group);
     if (pid == 0) {
         close(ends[0]);
@@ -74,17 +75,14 @@ bool child_hold(struct child *child, const struct signals *signals, struct attri
     int why = errno;
     close(ends[1]);
     *child = (struct child){.signals = signals, .group = group, .pid = pid, .channel = ends[0]};
-    if (pid > 0)
+    child->begin_ns = now_ns();
+    if (pid > 0) {
+        send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
         return true;
+    }
     close(ends[0]);
     errno = why;
     return false;
-}
-
-void child_release(struct child *child)
-{
-    child->begin_ns = now_ns();
-    send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
 }
 
 /* --- how it fares ------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* tools/joule/child.h - the measured command as a process: held, released, waited for, signalled.
+/* tools/joule/child.h - the measured command as a process: started, waited for, signalled.
  *
  * Owns everything that makes `joule run -- COMMAND` look to the command, to the shell and to whoever sends signals
  * like COMMAND alone. Knows nothing of energy.
@@ -28,20 +28,19 @@ struct child {
     const struct signals *signals;
     struct attribute_group *group;
     pid_t pid;
-    int channel; /* to the held child; later its errno, when exec failed */
+    int channel; /* to the child before exec; later its errno, when exec failed */
     bool has_ended;
     bool is_stopped;
     int status;               /* as wait4 gives it */
     int exec_errno;           /* not 0: the command never ran */
-    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC: released, waited for */
+    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC: let go, waited for */
     int64_t stop_ns;          /* since when it is stopped */
     int64_t stopped_ns;       /* how long it was stopped in all */
 };
 
-/* Makes a child of `group` that waits for its release and then becomes `argv`. False, with errno: no process. */
-bool child_hold(struct child *child, const struct signals *signals, struct attribute_group *group,
-                char **argv);
-void child_release(struct child *child);
+/* Makes a child of `group` that becomes `argv` as soon as it is where its CPU time counts. False, with errno: no process. */
+bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
+                 char **argv);
 /* Takes one signal and does what it asks for: passes it on, notes how the child fares, stops when the child was
  * stopped from the terminal. Waits for one until the time `until_ns` (INT64_MAX: for ever). The signal; 0: none came. */
 int child_wait(struct child *child, int64_t until_ns);

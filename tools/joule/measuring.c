@@ -66,7 +66,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                          .sources =
                              options->sources ? options->sources : default_sources(options->has_gauges),
                          .root = options->root};
-    joule_status status = joule_open(&how, &m->meter, out_error);
+    joule_status status = meter_open(&how, false, &m->meter, out_error);
     if (status != JOULE_OK) {
         measuring_leave();
         free(m->runs);
@@ -85,6 +85,17 @@ void measuring_wait_ready(struct measuring *m)
         .struct_size = sizeof budget, .domain = JOULE_TOTAL, .max_joules = m->budget_joules};
     if (m->budget_joules > 0)
         joule_budget_begin(m->meter, &budget, &m->budget, NULL);
+}
+
+int64_t measuring_watch_ns(const struct measuring *m)
+{
+    return m->watches ? INT64_MAX : m->open_ns + (int64_t)(m->period_s / 2 * 1e9);
+}
+
+void measuring_watch(struct measuring *m)
+{
+    m->watches = true;
+    meter_watch(m->meter); /* without a thread there is still the reading at the end */
 }
 
 void measuring_leave(void)

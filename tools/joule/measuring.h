@@ -32,6 +32,7 @@ struct measured_run {
 struct measuring {
     joule_meter *meter;
     int64_t open_ns;
+    bool watches;
     struct idle_baseline idle;
     bool seeks_idle; /* still to be looked for, once the cover is known */
     struct measured_run *runs;
@@ -45,12 +46,16 @@ struct measuring {
     double period_s;
 };
 
-/* Makes the session, names it in JOULE_SESSION for the command, and opens the meter without waiting for sensors.
- * `most_runs`: how many measuring_add will come. */
+/* Makes the session, names it in JOULE_SESSION for the command, and opens the meter without waiting for slow sensors nor
+ * making a thread for the others. `most_runs`: how many measuring_add will come. */
 joule_status measuring_open(struct measuring *m, const struct measuring_options *options, size_t most_runs,
                             joule_error *out_error);
 /* Waits until the sensors were read once, at most 250 ms from measuring_open. */
 void measuring_wait_ready(struct measuring *m);
+/* When measuring_watch has to be called; INT64_MAX: never again. */
+int64_t measuring_watch_ns(const struct measuring *m);
+/* From here on the sensors are read at the meter's pace. A command that ends sooner is spared the thread. */
+void measuring_watch(struct measuring *m);
 /* A run has ended. */
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
 /* After the last run: waits for sensors that tick slowly, at most 250 ms. */

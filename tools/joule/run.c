@@ -1,7 +1,7 @@
 /* tools/joule/run.c - `joule run`: a command, its joules, and an exit status that is the command's own.
  *
- * Owns the order of events: what can fail comes first, then the command is made and held while the sensors are read
- * for the first time, then it is let go, waited for, and reported on.
+ * Owns the order of events: what can fail comes first, then the sensors are read for the first time, then the command
+ * is made, waited for, and reported on.
  * Newcomers: once the command runs nothing may keep its status from the caller.
  */
 #include <errno.h>
@@ -206,21 +206,26 @@ static int complain_exec(const char *command, int why)
     return is_missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+static void wait_once(struct job *job)
+{
+    int64_t watch_ns = measuring_watch_ns(&job->measuring);
+    child_wait(&job->child, watch_ns < job->guard.next_ns ? watch_ns : job->guard.next_ns);
+    if (!job->child.has_ended && now_ns() >= watch_ns)
+        measuring_watch(&job->measuring);
+    guard_look(&job->guard, &job->measuring, &job->child);
+}
+
 /* 0, or the exit code that says why the command never ran. */
 static int run_in_group(struct job *job, struct attribute_group *group)
 {
     struct child *child = &job->child;
-    if (!group || !child_hold(child, &job->signals, group, job->settings.command)) {
+    measuring_wait_ready(&job->measuring);
+    if (!group || !child_start(child, &job->signals, group, job->settings.command)) {
         complain("run", "cannot make a process: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
-    measuring_wait_ready(&job->measuring);
-    attribute_start(group);
-    child_release(child);
-    while (!child->has_ended) {
-        child_wait(child, job->guard.next_ns);
-        guard_look(&job->guard, &job->measuring, child);
-    }
+    while (!child->has_ended)
+        wait_once(job);
     if (child->exec_errno)
         return complain_exec(job->settings.command[0], child->exec_errno);
     if (has_rest(job))

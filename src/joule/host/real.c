@@ -18,6 +18,7 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
+#include "base/string.h"
 #include "joule/host/path.h"
 
 static int64_t real_clock_ns(struct joule_host *host, clockid_t clock)
@@ -60,7 +61,7 @@ static void real_close_handle(struct joule_host *host, int handle)
     close(handle);
 }
 
-/* Files with many records, such as cgroup.procs, come a page at a time: here all of it is read. */
+/* Files of sysfs come whole; those with many records, such as cgroup.procs, a page at a time until nothing comes. */
 static ssize_t real_read_file(struct joule_host *host, const char *path, char *buffer, size_t size)
 {
     int fd = real_open_file(host, path);
@@ -68,8 +69,12 @@ static ssize_t real_read_file(struct joule_host *host, const char *path, char *b
         return fd;
     size_t length = 0;
     ssize_t count;
-    while ((count = read_at(fd, buffer + length, size - 1 - length, (off_t)length)) > 0)
+    bool is_whole = string_starts(path, "/sys/") && !string_starts(path, "/sys/fs/");
+    while ((count = read_at(fd, buffer + length, size - 1 - length, (off_t)length)) > 0) {
         length += (size_t)count;
+        if (is_whole)
+            break;
+    }
     close(fd);
     buffer[length] = '\0';
     return count < 0 ? count : (ssize_t)length;

@@ -12,6 +12,7 @@
 
 #define CPU_FOLDER "/sys/devices/system/cpu/"
 #define STAT_SIZE  8192
+#define LIST_SIZE  4096
 #define MAX_CPUS   8192 /* the most that a kernel can be built for; a list with more is no machine's */
 
 static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
@@ -83,15 +84,6 @@ static void list_from_stat(struct joule_host *host, char *list, size_t size)
     snprintf(list, size, "0-%u", highest);
 }
 
-static unsigned first_sibling(struct joule_host *host, unsigned cpu, unsigned count)
-{
-    double first;
-    char text[256];
-    bool is_known = read_cpu_file(host, cpu, "topology/thread_siblings_list", text, sizeof text) &&
-                    string_scan_double(text, &first);
-    return is_known && first >= 0 && first < count ? (unsigned)first : cpu;
-}
-
 static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
 {
     for (unsigned i = 0; i < map->unit_count; i++)
@@ -125,6 +117,61 @@ static void forget_single_dies(struct cpu_map *map)
     }
 }
 
+/* Each file is of the CPUs that share something, so that one of them tells where all of them are: large machines have
+ * thousands of such files. */
+struct peers {
+    struct cpu_map *map;
+    struct cpu_place place;
+};
+
+static void share_core(unsigned cpu, void *context)
+{
+    const struct peers *peers = context;
+    struct cpu_place *place = cpu < peers->map->count ? &peers->map->places[cpu] : NULL;
+    if (place && !place->knows_core) {
+        place->core = peers->place.core;
+        place->knows_core = true;
+    }
+}
+
+static void share_unit(unsigned cpu, void *context)
+{
+    const struct peers *peers = context;
+    struct cpu_place *place = cpu < peers->map->count ? &peers->map->places[cpu] : NULL;
+    if (place && !place->knows_unit) {
+        place->unit = peers->place.unit;
+        place->knows_unit = true;
+    }
+}
+
+static void place_core(struct joule_host *host, struct cpu_map *map, unsigned cpu)
+{
+    char list[LIST_SIZE];
+    double first;
+    struct peers peers = {.map = map, .place.core = cpu};
+    bool is_known = read_cpu_file(host, cpu, "topology/thread_siblings_list", list, sizeof list) &&
+                    string_scan_double(list, &first);
+    if (is_known && first >= 0 && first < map->count) {
+        peers.place.core = (unsigned)first;
+        string_each_cpu(list, share_core, &peers);
+    }
+    share_core(cpu, &peers);
+}
+
+static void place_unit(struct joule_host *host, struct cpu_map *map, unsigned cpu)
+{
+    char list[LIST_SIZE];
+    struct cpu_unit unit = unit_of(host, &map->info, cpu);
+    struct peers peers = {.map = map, .place.unit = find_unit(map, unit)};
+    const char *file = unit.die >= 0 ? "topology/die_cpus_list" : "topology/core_siblings_list";
+    if (map->info.is_virtual) /* all are in one */
+        for (unsigned i = 0; i < map->count; i++)
+            share_unit(i, &peers);
+    else if (read_cpu_file(host, cpu, file, list, sizeof list))
+        string_each_cpu(list, share_unit, &peers);
+    share_unit(cpu, &peers);
+}
+
 static bool place_cpus(struct joule_host *host, struct arena *arena, const char *online, struct cpu_map *map)
 {
     map->count = 1;
@@ -138,8 +185,10 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
         struct cpu_place *place = &map->places[i];
         if (!place->is_online)
             continue;
-        place->unit = find_unit(map, unit_of(host, &map->info, i));
-        place->core = first_sibling(host, i, map->count);
+        if (!place->knows_unit)
+            place_unit(host, map, i);
+        if (!place->knows_core)
+            place_core(host, map, i);
         map->cpu.threads++;
         map->cpu.cores += place->core == i;
     }
@@ -164,13 +213,13 @@ static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
     cpu->is_virtual = info->is_virtual;
 }
 
-bool cpu_map_read(struct joule_host *host, struct arena *arena, struct cpu_map *out_map)
+bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
+                  struct cpu_map *out_map)
 {
     char online[1024] = "";
-    *out_map = (struct cpu_map){0};
-    cpu_info_read(host, &out_map->info);
-    name_cpu(&out_map->info, &out_map->cpu);
-    out_map->reference_hz = reference_hz(host, &out_map->info);
+    *out_map = (struct cpu_map){.info = *info};
+    name_cpu(info, &out_map->cpu);
+    out_map->reference_hz = reference_hz(host, info);
     if (host->ops->read_file(host, CPU_FOLDER "online", online, sizeof online) <= 0)
         list_from_stat(host, online, sizeof online);
     return place_cpus(host, arena, online, out_map);
@@ -179,8 +228,10 @@ bool cpu_map_read(struct joule_host *host, struct arena *arena, struct cpu_map *
 bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu)
 {
     struct arena arena = {0};
+    struct cpu_info info;
     struct cpu_map map;
-    bool done = cpu_map_read(host, &arena, &map);
+    cpu_info_read(host, &info);
+    bool done = cpu_map_read(host, &info, &arena, &map);
     if (done)
         *out_cpu = map.cpu;
     arena_free(&arena);

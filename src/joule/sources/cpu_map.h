@@ -19,7 +19,7 @@ struct cpu_unit {
 };
 
 struct cpu_place {
-    bool is_online;
+    bool is_online, knows_core, knows_unit;
     unsigned unit; /* index into units; in a virtual machine 0 */
     unsigned core; /* the lowest CPU number of those that share the core */
 };
@@ -34,8 +34,9 @@ struct cpu_map {
     unsigned unit_count; /* >= 1 */
 };
 
-/* Everything is allocated in `arena`. False when memory is used up. */
-bool cpu_map_read(struct joule_host *host, struct arena *arena, struct cpu_map *out_map);
+/* `info`: of the same host. Everything is allocated in `arena`. False when memory is used up. */
+bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
+                  struct cpu_map *out_map);
 
 /* The part for those who only ask the cost model. False when memory is used up. */
 bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu);

@@ -236,7 +236,7 @@ static void describe(const struct estimated *e, const struct cpu_unit *unit, str
 
 static bool prepare(struct source *source, struct estimated *e)
 {
-    if (!cpu_map_read(source->host, &source->arena, &e->map))
+    if (!cpu_map_read(source->host, source->cpu, &source->arena, &e->map))
         return false;
     cost_cpu_table(&e->map.cpu, &e->table);
     e->text_size = 256 * ((size_t)e->map.count + 1);

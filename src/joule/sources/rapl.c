@@ -33,7 +33,7 @@ struct rapl *rapl_begin(struct source *source)
 {
     struct rapl *rapl = arena_alloc(&source->arena, sizeof *rapl);
     if (rapl)
-        cpu_info_read(source->host, &rapl->cpu);
+        rapl->cpu = source->cpu;
     return source->data = rapl;
 }
 
@@ -109,11 +109,11 @@ struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, co
     channel->info.scope = kind->scope;
     channel->info.update_period_s = channel->counter.tick_s = TICK_S;
     channel->counter.max_watts = kind->max_watts;
-    channel->gain_sd = cpu_is_amd(&rapl->cpu) && kind->gain_sd < AMD_GAIN_SD ? AMD_GAIN_SD : kind->gain_sd;
+    channel->gain_sd = cpu_is_amd(rapl->cpu) && kind->gain_sd < AMD_GAIN_SD ? AMD_GAIN_SD : kind->gain_sd;
     channel->cause = CAUSE(CAUSE_RAPL_GAIN, kind->meter);
     string_copy(channel->info.label, sizeof channel->info.label, label);
     write_names(channel, domain, place);
-    write_device(&channel->info, domain, place, &rapl->cpu);
+    write_device(&channel->info, domain, place, rapl->cpu);
     write_parent(channel, domain, place, rapl->has_psys);
     *reading = (struct rapl_reading){.channel = channel, .handle = -1, .is_detail = domain == RAPL_ONE_CORE};
     if (rapl->last)
@@ -170,7 +170,7 @@ static void gather(unsigned cpu, void *context)
     if (!cpu_topology(host, cpu, "physical_package_id", &place.package))
         place.package =
             g->span == RAPL_EVERY ? (unsigned)g->count : 0; /* each stands for a package of its own */
-    if (!cpu_is_amd(&rapl->cpu) && g->span != RAPL_PER_CORE && cpu_topology(host, cpu, "die_id", &die))
+    if (!cpu_is_amd(rapl->cpu) && g->span != RAPL_PER_CORE && cpu_topology(host, cpu, "die_id", &die))
         place.die = (int)die;
     if (g->span != RAPL_PER_PACKAGE && !cpu_topology(host, cpu, "core_id", &place.core))
         place.core = cpu;

@@ -30,7 +30,7 @@ struct rapl_reading {
 
 /* The `data` of a RAPL source. */
 struct rapl {
-    struct cpu_info cpu;
+    const struct cpu_info *cpu; /* the source's */
     struct rapl_reading *first, *last;
     bool has_psys; /* a platform meter above the packages */
     int64_t detail_ns;

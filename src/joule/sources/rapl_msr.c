@@ -85,7 +85,7 @@ static bool add_register(struct source *source, const struct rapl_place *place, 
     reading->address = reg->address;
     reading->channel->rank = RANK_MSR;
     reading->channel->counter.modulus = COUNT_MASK + 1;
-    reading->channel->counter.unit_joules = unit_of(&rapl->cpu, reg->domain, unit_register);
+    reading->channel->counter.unit_joules = unit_of(rapl->cpu, reg->domain, unit_register);
     rapl_attach(reading, handle, "");
     return true;
 }
@@ -93,7 +93,7 @@ static bool add_register(struct source *source, const struct rapl_place *place, 
 static void add_all(struct source *source, const char *online, uint64_t unit_register)
 {
     const struct rapl *rapl = source->data;
-    bool is_amd = cpu_is_amd(&rapl->cpu), ok = true;
+    bool is_amd = cpu_is_amd(rapl->cpu), ok = true;
     struct rapl_place *packages, *cores;
     size_t package_count = rapl_places(source, online, RAPL_PER_PACKAGE, &packages);
     for (size_t i = 0; i < package_count && is_amd; i++)
@@ -146,8 +146,8 @@ static joule_status open_rapl_msr(struct source *source)
     const struct rapl *rapl = rapl_begin(source);
     if (!rapl)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
-    bool is_amd = cpu_is_amd(&rapl->cpu);
-    if (!is_amd && strcmp(rapl->cpu.vendor, "intel") != 0)
+    bool is_amd = cpu_is_amd(rapl->cpu);
+    if (!is_amd && strcmp(rapl->cpu->vendor, "intel") != 0)
         return source_say(source, JOULE_ABSENT,
                           "energy registers are known of Intel, AMD and Hygon CPUs only");
     if (!source_read_text(source, "/sys/devices/system/cpu/online", online, sizeof online))
@@ -161,7 +161,7 @@ static joule_status open_rapl_msr(struct source *source)
     if (source->channel_count > 0)
         return rapl_conclude(source);
     return source_say(source, JOULE_UNSUPPORTED, "%s",
-                      rapl->cpu.is_virtual
+                      rapl->cpu->is_virtual
                           ? "the hypervisor hides the energy registers: ask the host's operator"
                           : "this CPU has no energy registers, or a hypervisor hides them");
 }

@@ -149,7 +149,7 @@ static joule_status open_rapl_perf(struct source *source)
     found += open_pmu(source, DEVICES "/power_core");
     if (found > 0)
         return rapl_conclude(source);
-    if (rapl->cpu.is_virtual)
+    if (rapl->cpu->is_virtual)
         return source_say(source, JOULE_ABSENT,
                           "a virtual machine without energy events: ask the host's operator");
     return source_say(

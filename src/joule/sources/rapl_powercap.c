@@ -88,7 +88,7 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
     *last = '\0';
     const struct rapl *rapl = source->data;
     return parse_part(out_zone->name, &out_zone->domain) &&
-           !(out_zone->domain == RAPL_CORES && cpu_is_amd(&rapl->cpu)) &&
+           !(out_zone->domain == RAPL_CORES && cpu_is_amd(rapl->cpu)) &&
            read_zone_file(source, parent, "name", parent_name, sizeof parent_name) &&
            parse_package(parent_name, &out_zone->place);
 }
@@ -188,7 +188,7 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
         }
         return rapl_conclude(source);
     }
-    if (rapl->cpu.is_virtual)
+    if (rapl->cpu->is_virtual)
         return source_say(source, JOULE_ABSENT,
                           "a virtual machine without powercap zones: ask the host's operator");
     return source_say(source, JOULE_ABSENT, "no powercap zones: sudo modprobe intel_rapl_msr");

@@ -15,6 +15,7 @@
 #include "joule/host/host.h"
 #include "joule/integrate.h"
 #include "joule/mirror.h"
+#include "joule/sources/cpu_info.h"
 
 enum channel_mode {
     CHANNEL_COUNTER, /* raw counts: sink_counter */
@@ -58,8 +59,9 @@ enum {
 struct source {
     const struct source_ops *ops;
     struct joule_host *host;
-    struct arena arena;        /* channels, names, and what the source keeps; freed after close */
-    struct channel **channels; /* filled by open through source_add_channel */
+    const struct cpu_info *cpu; /* of this machine */
+    struct arena arena;         /* channels, names, and what the source keeps; freed after close */
+    struct channel **channels;  /* filled by open through source_add_channel */
     size_t channel_count;
     double period_s;    /* set by open of a slow source whose pace is not that of ops; else 0 */
     joule_status state; /* of open */

@@ -609,14 +609,15 @@ static void files_of_dead_owners_are_removed(void **state)
 
 #define CANNOT_MOUNT 2
 
-/* With room for the session's header and not for a slot: regions are timed, and nobody is killed by SIGBUS. */
+/* With room for the session's header and a few names, and neither for the board nor for a slot: regions are timed, names
+ * become "(other)", and nobody is killed by SIGBUS. */
 static int use_a_full_file_system(void)
 {
     char path[256];
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0)
         return CANNOT_MOUNT;
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/dev/shm", "tmpfs", 0, "size=400k") != 0)
+        mount("none", "/dev/shm", "tmpfs", 0, "size=48k") != 0)
         return CANNOT_MOUNT;
     if (session_create_shared(path, sizeof path, NULL) != JOULE_OK || strncmp(path, "/dev/shm/", 9) != 0)
         return 1;
@@ -625,7 +626,16 @@ static int use_a_full_file_system(void)
         if (joule_end(&region) != JOULE_OK)
             return 1;
     }
-    return read_all(true).slots == 0 ? 0 : 1;
+    uint32_t tag = 1;
+    for (int i = 0; i < 1000 && tag != TAG_OTHER; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name %d", i);
+        tag = session_tag(session_current(), name);
+    }
+    joule_quantity none = quantity_unknown();
+    session_publish(session_current(), 1, &none, &none, &none);
+    bool nothing_is_published = atomic_load(&session_map(session_current())->board_count) == 0;
+    return read_all(true).slots == 0 && tag == TAG_OTHER && nothing_is_published ? 0 : 1;
 }
 
 static void a_full_file_system_kills_nobody(void **state)

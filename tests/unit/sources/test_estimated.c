@@ -349,19 +349,20 @@ static void test_without_proc_stat(void **state)
                                           "\xff\xff\n",
                                           "cpu1a 1 2 3 4 5 6 7\n"};
     struct joule_host *empty = host_script_open();
-    struct source source = {.ops = &source_estimated, .host = empty};
+    const struct cpu_info unknown = {0};
+    struct source source = {.ops = &source_estimated, .host = empty, .cpu = &unknown};
     assert_int_equal(source_estimated.open(&source), JOULE_ABSENT);
     assert_non_null(strstr(source.remedy, "/proc"));
     source_estimated.close(&source);
     arena_free(&source.arena);
     assert_true(host_script_error(empty, "/proc/stat", EACCES));
-    source = (struct source){.ops = &source_estimated, .host = empty};
+    source = (struct source){.ops = &source_estimated, .host = empty, .cpu = &unknown};
     assert_int_equal(source_estimated.open(&source), JOULE_DENIED);
     source_estimated.close(&source);
     arena_free(&source.arena);
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
         assert_true(host_script_text(empty, "/proc/stat", garbage[i]));
-        source = (struct source){.ops = &source_estimated, .host = empty};
+        source = (struct source){.ops = &source_estimated, .host = empty, .cpu = &unknown};
         assert_int_equal(source_estimated.open(&source), JOULE_FAILED);
         source_estimated.close(&source);
         arena_free(&source.arena);
