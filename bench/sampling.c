@@ -15,8 +15,7 @@
 #include <unistd.h>
 #include "joule/engine.h"
 
-#define ROUNDS   7
-#define ROUND_S  2.0
+#define ROUNDS   61 /* at most */
 #define NS_PER_S 1000000000LL
 
 static char root[] = "/tmp/joule-bench-XXXXXX";
@@ -66,12 +65,12 @@ struct cost {
     double ticks_per_s;
 };
 
-static struct cost empty_loop(double period_s)
+static struct cost empty_loop(double period_s, double round_s)
 {
     int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID),
             deadline_ns = begin_ns;
     uint64_t ticks = 0;
-    while (now_ns(CLOCK_MONOTONIC) - begin_ns < (int64_t)(ROUND_S * 1e9)) {
+    while (now_ns(CLOCK_MONOTONIC) - begin_ns < (int64_t)(round_s * 1e9)) {
         deadline_ns += (int64_t)(period_s * 1e9);
         struct timespec deadline = {deadline_ns / NS_PER_S, deadline_ns % NS_PER_S};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
@@ -83,7 +82,7 @@ static struct cost empty_loop(double period_s)
                          (double)ticks / seconds};
 }
 
-static struct cost sampling(double period_s, const char *sources)
+static struct cost sampling(double period_s, double round_s, const char *sources)
 {
     joule_options options = {
         .struct_size = sizeof options, .period_s = period_s, .root = root, .sources = sources};
@@ -96,7 +95,7 @@ static struct cost sampling(double period_s, const char *sources)
     int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
     double cpu_s = meter_overhead_cpu_s(meter);
     uint64_t ticks = atomic_load(&meter->lanes[0]->ticks);
-    usleep((useconds_t)(ROUND_S * 1e6));
+    usleep((useconds_t)(round_s * 1e6));
     double seconds = (double)(now_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     struct cost cost = {(meter_overhead_cpu_s(meter) - cpu_s) / seconds,
                         (double)(atomic_load(&meter->lanes[0]->ticks) - ticks) / seconds};
@@ -116,18 +115,21 @@ static double median(double *values, size_t count)
     return values[count / 2];
 }
 
+/* Many short rounds of both, so that a pair sees the same weather. */
 static void measure(const char *name, double period_s, const char *sources)
 {
+    size_t rounds = period_s < 0.01 ? ROUNDS : 9;
+    double round_s = period_s < 0.01 ? 0.25 : 2;
     double empty[ROUNDS], full[ROUNDS], more[ROUNDS], ticks[ROUNDS];
-    for (int i = 0; i < ROUNDS; i++) {
-        struct cost a = empty_loop(period_s), b = sampling(period_s, sources);
+    for (size_t i = 0; i < rounds; i++) {
+        struct cost a = empty_loop(period_s, round_s), b = sampling(period_s, round_s, sources);
         empty[i] = a.share;
         full[i] = b.share;
         more[i] = b.share - a.share;
         ticks[i] = b.ticks_per_s;
     }
-    double e = median(empty, ROUNDS), f = median(full, ROUNDS), m = median(more, ROUNDS),
-           t = median(ticks, ROUNDS);
+    double e = median(empty, rounds), f = median(full, rounds), m = median(more, rounds),
+           t = median(ticks, rounds);
     printf("%-28s %8.3f %% %8.3f %% %+8.3f %% %10.1f\n", name, 100 * e, 100 * f, 100 * m, t);
     printf("{\"bench\":\"sampling\",\"case\":\"%s\",\"period_s\":%g,\"empty_share\":%.6f,\"share\":%.6f,"
            "\"added_share\":%.6f,"

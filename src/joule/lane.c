@@ -213,6 +213,7 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
     atomic_init(&lane->references, 1);
     pthread_mutex_init(&lane->lock, NULL);
     pthread_mutex_init(&lane->reading, NULL);
+    sem_init(&lane->ended, 0, 0);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -253,6 +254,7 @@ static void lane_release(struct lane *lane)
     for (size_t i = 0; i < lane->source_count; i++)
         free_source(lane->sources[i]);
     pthread_cond_destroy(&lane->wake);
+    sem_destroy(&lane->ended);
     pthread_mutex_destroy(&lane->lock);
     pthread_mutex_destroy(&lane->reading);
     free(lane);
@@ -333,16 +335,16 @@ static int64_t monotonic_ns(void)
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* True when it is time to stop. */
+/* True when it is time to stop. On a semaphore, as a condition would cost a second system call each time: what waits
+ * for one comes back with a mutex that must be taken for contended. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
     struct timespec deadline = timespec_of(deadline_ns);
-    pthread_mutex_lock(&lane->lock);
-    while (!lane->stop && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
-        ;
-    bool stop = lane->stop;
-    pthread_mutex_unlock(&lane->lock);
-    return stop;
+    int result;
+    do
+        result = sem_clockwait(&lane->ended, CLOCK_MONOTONIC, &deadline);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
 }
 
 static void *lane_main(void *argument)
@@ -417,6 +419,7 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
     pthread_mutex_lock(&lane->lock);
     lane->stop = true;
     pthread_cond_broadcast(&lane->wake);
+    sem_post(&lane->ended);
     pthread_mutex_unlock(&lane->lock);
     if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
         return false;

@@ -9,6 +9,7 @@
 #define JOULE_LANE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include "joule/sources/source.h"
 
@@ -27,6 +28,7 @@ struct lane {
     bool has_thread;
     pthread_mutex_t lock;    /* channels, and the fields below */
     pthread_cond_t wake;     /* one of those changed */
+    sem_t ended;             /* posted with stop: the thread sleeps on it */
     pthread_mutex_t reading; /* one opener or reader of the hardware at a time; taken before any other lock */
     bool stop, opened, finished;
     bool in_meter; /* the thread works on the meter, which waits for that however long it takes to close */
