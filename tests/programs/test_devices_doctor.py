@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """`joule devices` and `joule doctor` as programs: on this machine, on recorded ones, and with wrong arguments."""
+import fcntl
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
 import schema_check  # noqa: E402
 
 JOULE = os.environ["JOULE"]
+NVML = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1"))
 
 
 def joule(*arguments, expect=0, **environment):
@@ -97,6 +102,71 @@ def test_names_cannot_drive_the_terminal(root):
     check(any("\033" in (d["model"] or "") for d in listing["domains"]), "JSON keeps what was there, escaped")
 
 
+def boards(script, *arguments):
+    return joule("devices", "--sources", "nvml", *arguments, JOULE_NVML_LIB=NVML, JOULE_FAKE_NVML=script).stdout
+
+
+def test_boards(devices):
+    """One with processes, one cut into instances, one refused."""
+    script = "boards=3; duty=1; 0.processes=3; 0.limit_watts=500; 1.mig=2; 2.denied=1"
+    listing = json.loads(boards(script, "--json"))
+    devices.validate(listing)
+    plain, cut, refused = listing["boards"]
+    check([b["device"] for b in listing["boards"]] == ["gpu:0", "gpu:1", "gpu:2"], listing["boards"])
+    check((plain["name"], plain["compute_capability"], plain["driver_version"]) ==
+          ("NVIDIA Fake H200", "9.0", "580.00.00"), plain)
+    check(plain["uuid"] == next(d["uuid"] for d in listing["domains"] if d["name"] == "gpu-0"), plain)
+    check(plain["pci_address"] == "0000:65:00.0" and plain["memory_total_bytes"] == 143771 << 20, plain)
+    check(plain["power_limit_watts"] == 500 and plain["power_limit_least_watts"] == 200, plain)
+    check([p["pid"] for p in plain["processes"]] == [1000, 1001, 1002] and plain["mig"] is False, plain)
+    check(cut["mig"] is True and [i["gpu_instance"] for i in cut["mig_instances"]] == [7, 8], cut)
+    check(refused["state"] == "denied" and refused["mig"] is None, refused)
+    check(all(refused[key] is None for key in plain if key.startswith(("power_", "memory_")) or key == "uuid"), refused)
+    table = boards(script)
+    for words in (plain["uuid"], "compute capability 9.0", "140.4 GiB of memory, 1.0 GiB used, 3 processes",
+                  "power limit 500 W", "clocks held down: power limit", cut["mig_instances"][1]["uuid"],
+                  "gpu-2 (denied)"):
+        check(words in table, words, table)
+    check([line.split()[0] for line in table.splitlines() if line.startswith("  gpu-")][0] == "gpu-0", table)
+
+
+def test_driver_that_hangs(devices):
+    listing = json.loads(boards("block_at_ms=150; block_s=30", "--json"))
+    devices.validate(listing)
+    check(listing["boards"] is None, "what the driver does not say is unknown", listing["boards"])
+    check("does not answer" in boards("block_at_ms=150; block_s=30"))
+    check(json.loads(joule("devices", "--json", "--sources", "-nvml", JOULE_NVML_LIB=NVML).stdout)["boards"] == [])
+
+
+def on_terminal(columns, *arguments, **environment):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execve(JOULE, [JOULE, *arguments], {**os.environ, "NO_COLOR": "1", "TERM": "xterm", **environment})
+    text = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    check(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, text)
+    os.close(terminal)
+    return text.decode().replace("\r", "")
+
+
+def test_page_fits_the_terminal():
+    fake = {"JOULE_NVML_LIB": NVML, "JOULE_FAKE_NVML": "boards=2; duty=1; 1.mig=2"}
+    for columns in (80, 100, 200):
+        lines = on_terminal(columns, "devices", "--sources", "nvml,estimated", **fake).splitlines()
+        check(max(map(len, lines)) <= min(columns, 100), columns, lines)
+        lines = on_terminal(columns, "doctor").splitlines()
+        commands = [line for line in lines if line.startswith("      ")]  # in one piece, however long
+        check(max(len(line) for line in lines if line not in commands) <= min(columns, 100), columns, lines)
+
+
 def test_wrong_arguments():
     for program in ("devices", "doctor"):
         done = joule(program, "--jsn", expect=2)
@@ -115,6 +185,9 @@ def main():
     devices, doctor = schema_check.validator("devices"), schema_check.validator("doctor")
     test_here(devices, doctor)
     test_the_variable_is_for_others()
+    test_boards(devices)
+    test_driver_that_hangs(devices)
+    test_page_fits_the_terminal()
     for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
                  test_names_cannot_drive_the_terminal):
         with tempfile.TemporaryDirectory() as root:

@@ -1,14 +1,17 @@
 /* tools/joule/devices.c - `joule devices`: every domain that can be measured here, and every source that cannot.
  *
- * Owns the table and the JSON of domains and sources. It opens a meter, waits for a few readings, and asks.
+ * Owns the table and the JSON of domains and sources; what a GPU's driver says of it is boards.c's. It opens a meter,
+ * waits for a few readings, and asks.
  * Newcomers: a source without hardware is no error and stands below the table with its reason; a domain that exists
  * and refuses stands in the table with its remedy.
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <joule/joule.h>
+#include "boards.h"
 #include "commands.h"
 #include "joule/engine.h"
 #include "joule/report/json.h"
@@ -16,17 +19,20 @@
 #include "options.h"
 #include "page.h"
 
-#define SCHEMA      "joule-devices-1"
-#define WAIT_S      2.0 /* for slow sources */
-#define STEP_NS     50000000
-#define LEAST_STEPS 7  /* a few readings: power needs two */
-#define MOST_STEPS  26 /* clocks are read once a second */
-#define INDENT      "  "
+#define SCHEMA       "joule-devices-1"
+#define WAIT_S       2.0 /* for slow sources */
+#define STEP_NS      50000000
+#define LEAST_STEPS  7  /* a few readings: power needs two */
+#define MOST_STEPS   26 /* clocks are read once a second */
+#define FULL_WIDTH   98 /* of a page with every column of the table */
+#define INDENT       "  "
+#define MODEL_INDENT "            " /* below the model of a device */
 
 struct row {
     joule_domain domain;
     joule_quantity watts; /* of energy and power domains */
     double gauge;         /* of the others */
+    size_t rank;          /* of its source among all */
 };
 
 struct source_row {
@@ -42,9 +48,11 @@ struct listing {
     size_t row_count;
     struct source_row *sources;
     size_t source_count;
+    struct boards boards;
     joule_quantity total_watts;
     const char *total_cover;
     bool is_partial, colour;
+    size_t width; /* of the page */
 };
 
 /* --- gathering ---------------------------------------------------------------------------------------------- */
@@ -116,6 +124,38 @@ static void gather_sources(struct listing *listing, joule_meter *meter)
                 describe(meter->lanes[l], meter->lanes[l]->sources[s]);
 }
 
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *left = a, *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    return left->domain.id < right->domain.id ? -1 : 1;
+}
+
+/* Domains come in the order in which sources found them, which is another one every time. */
+static void sort_domains(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->row_count; i++)
+        while (listing->rows[i].rank < listing->source_count &&
+               strcmp(listing->sources[listing->rows[i].rank].name, listing->rows[i].domain.source) != 0)
+            listing->rows[i].rank++;
+    if (listing->row_count)
+        qsort(listing->rows, listing->row_count, sizeof *listing->rows, compare_rows);
+}
+
+/* The library is loaded only where the source has found a use for it, and let be where it hangs already. */
+static void gather_boards(struct listing *listing, joule_meter *meter)
+{
+    listing->boards = (struct boards){.is_known = true};
+    for (size_t i = 0; i < listing->source_count; i++) {
+        const struct source_row *source = &listing->sources[i];
+        if (strcmp(source->name, "nvml") == 0 && source->state == JOULE_OK)
+            boards_ask(meter->host, WAIT_S, &listing->boards);
+        else if (strcmp(source->name, "nvml") == 0)
+            listing->boards.is_known = source->state != JOULE_PENDING;
+    }
+}
+
 static void gather_total(struct listing *listing, joule_meter *meter)
 {
     char name[512];
@@ -135,7 +175,7 @@ static void format_now(const struct row *row, char *out, size_t size)
     if (!isnan(row->watts.value))
         joule_format(row->watts.value, JOULE_DIMENSION_POWER, 3, out, size);
     else if (!is_gauge(&row->domain))
-        string_copy(out, size, row->domain.state == JOULE_OK ? "does not move" : "");
+        string_copy(out, size, row->domain.state == JOULE_OK ? "frozen" : "");
     else if (isnan(row->gauge))
         return;
     else if (row->domain.reading == JOULE_READING_TEMPERATURE)
@@ -146,17 +186,18 @@ static void format_now(const struct row *row, char *out, size_t size)
         snprintf(out, size, "%.0f %%", 100 * row->gauge);
 }
 
-static void add_row(struct table *table, const struct row *row)
+/* On a narrow page the device and the tier go without saying: names and sources tell them. */
+static void add_row(struct table *table, const struct row *row, bool is_narrow)
 {
     const joule_domain *domain = &row->domain;
     char cell[48];
     table_cell(table, domain->name);
-    table_cell(table, domain->device);
+    table_cell(table, is_narrow ? "" : domain->device);
     table_cell(table,
                is_gauge(domain) ? joule_reading_kind_name(domain->reading) : joule_scope_name(domain->scope));
     table_cell(table, domain->source);
     snprintf(cell, sizeof cell, "%u", domain->tier);
-    table_cell(table, cell);
+    table_cell(table, is_narrow ? "" : cell);
     table_cell(table, joule_status_name(domain->state));
     format_now(row, cell, sizeof cell);
     table_cell(table, cell);
@@ -174,9 +215,9 @@ static void add_total(const struct listing *listing, struct text *out)
     text_printf(out, "total now: %s", watts);
     if (!isnan(listing->total_watts.value)) {
         text_printf(out, " (%s), ", joule_class_name(listing->total_watts.cls));
-        text_add_cut(out, listing->total_cover ? listing->total_cover : "", 60);
+        text_add_cut(out, listing->total_cover ? listing->total_cover : "", listing->width - 40);
     }
-    text_add(out, listing->is_partial ? "; partial: a part of the machine cannot be read\n" : "\n");
+    text_add(out, listing->is_partial ? "; a part of the machine cannot be read\n" : "\n");
 }
 
 static bool is_first_of_device(const struct listing *listing, size_t i)
@@ -188,6 +229,26 @@ static bool is_first_of_device(const struct listing *listing, size_t i)
     return listing->rows[i].domain.device[0] && listing->rows[i].domain.model[0];
 }
 
+/* The first domain of a board; NULL: it has none. */
+static const joule_domain *domain_of(const struct listing *listing, const struct nvml_description *board)
+{
+    for (size_t i = 0; i < listing->row_count; i++) {
+        const joule_domain *domain = &listing->rows[i].domain;
+        if (strcmp(domain->source, "nvml") == 0 && domain->device_index == (int32_t)board->index)
+            return domain;
+    }
+    return NULL;
+}
+
+static void add_board(const struct listing *listing, const joule_domain *domain, struct text *out)
+{
+    for (size_t i = 0; i < listing->boards.count; i++) {
+        const joule_domain *first = domain_of(listing, &listing->boards.list[i]);
+        if (first && strcmp(first->device, domain->device) == 0)
+            board_add_lines(&listing->boards.list[i], MODEL_INDENT, out);
+    }
+}
+
 static void add_models(const struct listing *listing, struct text *out)
 {
     bool any = false;
@@ -197,21 +258,23 @@ static void add_models(const struct listing *listing, struct text *out)
             continue;
         text_add(out, any ? INDENT : "\n" INDENT);
         text_printf(out, "%-8s  ", domain->device);
-        text_add_cut(out, domain->model, PAGE_WIDTH - 12);
+        text_add_cut(out, domain->model, listing->width - strlen(MODEL_INDENT));
         text_add(out, "\n");
+        add_board(listing, domain, out);
         any = true;
     }
 }
 
 /* "name (state): what to do", wrapped. */
-static void add_note(struct text *out, const char *name, joule_status state, const char *remedy)
+static void add_note(const struct listing *listing, struct text *out, const char *name, joule_status state,
+                     const char *remedy)
 {
     size_t before = out->length;
     text_add(out, INDENT);
     text_add_printable(out, name);
     text_printf(out, " (%s): ", joule_status_name(state));
     text_add_wrapped(out, *remedy ? remedy : "no reason given", out->length - before, INDENT INDENT,
-                     PAGE_WIDTH);
+                     listing->width);
     text_add(out, "\n");
 }
 
@@ -232,7 +295,7 @@ static void add_remedies(const struct listing *listing, struct text *out)
         if (domain->state == JOULE_OK || !domain->remedy[0] || is_said_before(listing, i))
             continue;
         text_add(out, any ? "" : "\nto be read as well:\n");
-        add_note(out, domain->name, domain->state, domain->remedy);
+        add_note(listing, out, domain->name, domain->state, domain->remedy);
         any = true;
     }
 }
@@ -245,25 +308,27 @@ static void add_absent(const struct listing *listing, struct text *out)
         if (source->state == JOULE_OK || source->domain_count)
             continue;
         text_add(out, any ? "" : "\nnot here:\n");
-        add_note(out, source->name, source->state, source->remedy);
+        add_note(listing, out, source->name, source->state, source->remedy);
         any = true;
     }
 }
 
 static void print_table(const void *context, struct text *out)
 {
-    static const char *const headings[] = {"domain", "device", "of",    "source",  "tier",
-                                           "state",  "now",    "every", "in total"};
+    static const char *const headings[] = {"domain", "device", "of",    "source", "tier",
+                                           "state",  "now",    "every", "total"};
     const struct listing *listing = context;
     struct arena arena = {0};
     struct table table;
     table_start(&table, &arena, "clllrlrrl", headings);
     for (size_t i = 0; i < listing->row_count; i++)
-        add_row(&table, &listing->rows[i]);
+        add_row(&table, &listing->rows[i], listing->width < FULL_WIDTH);
     add_total(listing, out);
     text_add(out, listing->row_count ? "\n" : "");
-    table_print(&table, INDENT, PAGE_WIDTH, listing->colour, out);
+    table_print(&table, INDENT, listing->width, listing->colour, out);
     add_models(listing, out);
+    if (!listing->boards.is_known)
+        text_add(out, "\nThe NVIDIA driver does not answer: what it knows of its boards is missing.\n");
     add_remedies(listing, out);
     add_absent(listing, out);
     arena_free(&arena);
@@ -333,6 +398,20 @@ static void add_source(struct json *json, const struct source_row *source)
     json_close(json, '}');
 }
 
+static void add_boards(const struct listing *listing, struct json *json)
+{
+    if (!listing->boards.is_known) {
+        json_null(json, "boards");
+        return;
+    }
+    json_open(json, "boards", '[');
+    for (size_t i = 0; i < listing->boards.count; i++) {
+        const joule_domain *domain = domain_of(listing, &listing->boards.list[i]);
+        board_add_json(&listing->boards.list[i], domain ? domain->device : NULL, json);
+    }
+    json_close(json, ']');
+}
+
 static void print_json(const void *context, struct text *out)
 {
     const struct listing *listing = context;
@@ -350,6 +429,7 @@ static void print_json(const void *context, struct text *out)
     for (size_t i = 0; i < listing->row_count; i++)
         add_domain(&json, &listing->rows[i]);
     json_close(&json, ']');
+    add_boards(listing, &json);
     json_open(&json, "sources", '[');
     for (size_t i = 0; i < listing->source_count; i++)
         add_source(&json, &listing->sources[i]);
@@ -369,11 +449,15 @@ static int list(const joule_options *options, bool as_json)
         return EXIT_OWN_FAILURE;
     }
     wait_for_readings(meter);
-    struct listing listing = {.colour = page_has_colour(), .total_watts = quantity_unknown()};
+    struct listing listing = {
+        .colour = page_has_colour(), .width = page_width(), .total_watts = quantity_unknown()};
     gather_domains(&listing, meter);
     gather_sources(&listing, meter);
+    sort_domains(&listing);
+    gather_boards(&listing, meter);
     gather_total(&listing, meter);
     int status = page_print("devices", as_json ? print_json : print_table, &listing);
+    boards_free(&listing.boards);
     arena_free(&listing.arena);
     joule_close(meter);
     return status;

@@ -25,6 +25,7 @@
 struct visit {
     struct diagnosis diagnosis;
     bool colour;
+    size_t width; /* of the page */
 };
 
 static size_t count_of(const struct visit *visit, enum finding_severity severity)
@@ -45,11 +46,11 @@ static bool is_fine(const struct visit *visit)
 static void add_finding(const struct visit *visit, const struct finding *finding, struct text *out)
 {
     text_add(out, INDENT "- ");
-    text_add_wrapped(out, finding->what, strlen(INDENT "- "), INDENT INDENT, PAGE_WIDTH);
+    text_add_wrapped(out, finding->what, strlen(INDENT "- "), INDENT INDENT, visit->width);
     text_add(out, "\n");
     if (*finding->why) {
         text_add(out, INDENT INDENT);
-        text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, PAGE_WIDTH);
+        text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, visit->width);
         text_add(out, "\n");
     }
     if (finding->command) /* never broken: it is there to be copied */
@@ -123,7 +124,7 @@ static int examine(const joule_options *options, bool as_json)
         complain("doctor", "%s", error.message);
         return EXIT_OWN_FAILURE;
     }
-    struct visit visit = {.colour = page_has_colour()};
+    struct visit visit = {.colour = page_has_colour(), .width = page_width()};
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
     doctor_examine(meter->host, meter, options->root ? NAN : doctor_time_clock(), &visit.diagnosis);
     int status = page_print("doctor", as_json ? print_json : print_words, &visit);

@@ -5,13 +5,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "options.h"
+
+#define PAGE_WIDTH  100
+#define LEAST_WIDTH 60 /* narrower lines are the terminal's to break */
 
 bool page_has_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
+}
+
+size_t page_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+        size.ws_col > PAGE_WIDTH)
+        return PAGE_WIDTH;
+    return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
 int page_print(const char *subcommand, void (*print)(const void *context, struct text *out),

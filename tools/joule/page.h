@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include "base/string.h"
 
-#define PAGE_WIDTH 100
-
 /* True when standard output is a terminal and NO_COLOR is unset. */
 bool page_has_colour(void);
+/* Characters in a line: of the terminal, and neither few nor many; a fixed number where nobody looks. */
+size_t page_width(void);
 /* The exit code: 0, or EXIT_OWN_FAILURE after a message where standard output cannot be written. */
 int page_print(const char *subcommand, void (*print)(const void *context, struct text *out),
                const void *context);

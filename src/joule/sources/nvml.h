@@ -83,9 +83,10 @@ void nvml_bus_id(const struct nvml_pci *pci, char *out_text, size_t size);
 
 /* --- boards as people see them -------------------------------------------------------------------------------- */
 
-#define NVML_MOST_PROCESSES 64
-#define NVML_MOST_INSTANCES 16
-#define NVML_BYTES_UNKNOWN  UINT64_MAX
+#define NVML_MOST_PROCESSES  64
+#define NVML_MOST_INSTANCES  16
+#define NVML_BYTES_UNKNOWN   UINT64_MAX
+#define NVML_REASONS_UNKNOWN UINT64_MAX
 
 /* Unknown numbers are NaN, unknown byte counts NVML_BYTES_UNKNOWN, unknown texts empty. */
 struct nvml_description {
@@ -95,7 +96,7 @@ struct nvml_description {
     int major, minor; /* compute capability; 0.0: unknown */
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
     double limit_watts, default_limit_watts, least_limit_watts, most_limit_watts, enforced_limit_watts;
-    uint64_t clock_reasons; /* bits NVML_REASON_ */
+    uint64_t clock_reasons; /* bits NVML_REASON_, or NVML_REASONS_UNKNOWN */
     bool is_mig;            /* its energy is that of all instances together */
     struct nvml_instance {
         char uuid[NVML_NAME_SIZE];
@@ -113,7 +114,7 @@ struct nvml_description {
  * nvml_load. May block: for programs, not for lanes. */
 joule_status nvml_describe(struct joule_host *host, struct nvml_description *out_boards, size_t size,
                            size_t *out_count, char *out_remedy, size_t remedy_size);
-/* "power cap, thermal slowdown" for NVML_REASON_ bits. */
-void nvml_reasons_text(uint64_t reasons, char *out_text, size_t size);
+/* What holds the clocks down where clock_reasons has this bit (0 is the lowest): "power limit". */
+const char *nvml_reason_words(unsigned bit);
 
 #endif

@@ -29,7 +29,6 @@ static void describe_memory(const struct nvml_api *api, nvml_device device, stru
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older;
-    d->memory_total_bytes = d->memory_used_bytes = d->memory_free_bytes = NVML_BYTES_UNKNOWN;
     if (api->DeviceGetMemoryInfo_v2 != NULL && api->DeviceGetMemoryInfo_v2(device, &memory) == NVML_SUCCESS) {
         d->memory_total_bytes = memory.total;
         d->memory_used_bytes = memory.used;
@@ -54,7 +53,6 @@ static void describe_limits(const struct nvml_api *api, nvml_device device, stru
     d->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, device);
     d->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, device);
     d->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, device);
-    d->least_limit_watts = d->most_limit_watts = NAN;
     if (api->DeviceGetPowerManagementLimitConstraints != NULL &&
         api->DeviceGetPowerManagementLimitConstraints(device, &least, &most) == NVML_SUCCESS) {
         d->least_limit_watts = least * 1e-3;
@@ -120,7 +118,16 @@ static void describe_instances(const struct nvml_api *api, nvml_device device, s
 static void describe_board(const struct nvml_api *api, unsigned index, struct nvml_description *d)
 {
     nvml_device device;
-    *d = (struct nvml_description){.index = index};
+    *d = (struct nvml_description){.index = index,
+                                   .memory_total_bytes = NVML_BYTES_UNKNOWN,
+                                   .memory_used_bytes = NVML_BYTES_UNKNOWN,
+                                   .memory_free_bytes = NVML_BYTES_UNKNOWN,
+                                   .limit_watts = NAN,
+                                   .default_limit_watts = NAN,
+                                   .least_limit_watts = NAN,
+                                   .most_limit_watts = NAN,
+                                   .enforced_limit_watts = NAN,
+                                   .clock_reasons = NVML_REASONS_UNKNOWN};
     d->state = nvml_status(api->DeviceGetHandleByIndex_v2(index, &device));
     if (d->state != JOULE_OK)
         return;
@@ -148,10 +155,10 @@ joule_status nvml_describe(struct joule_host *host, struct nvml_description *out
     return status;
 }
 
-void nvml_reasons_text(uint64_t reasons, char *out_text, size_t size)
+const char *nvml_reason_words(unsigned bit)
 {
     static const struct {
-        uint64_t bit;
+        uint64_t reason;
         const char *words;
     } table[] = {
         {NVML_REASON_IDLE, "idle"},
@@ -164,12 +171,8 @@ void nvml_reasons_text(uint64_t reasons, char *out_text, size_t size)
         {NVML_REASON_HW_POWER_BRAKE, "power brake"},
         {NVML_REASON_DISPLAY_CLOCKS, "display clocks"},
     };
-    struct text text;
-    text_init(&text, out_text, size);
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if ((reasons & table[i].bit) != 0) {
-            text_add(&text, text.length > 0 ? ", " : "");
-            text_add(&text, table[i].words);
-        }
-    }
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (bit < 64 && table[i].reason == UINT64_C(1) << bit)
+            return table[i].words;
+    return "a reason without a name";
 }

@@ -421,9 +421,11 @@ static void boards_describe_themselves(void **state)
     assert_int_equal(board->instances[1].gpu_instance, 8);
     assert_int_equal(board->process_count, 3);
     assert_int_equal(board->processes[2].pid, 1002);
-    char text[64];
-    nvml_reasons_text(NVML_REASON_IDLE | NVML_REASON_SW_POWER_CAP, text, sizeof text);
-    assert_string_equal(text, "idle, power limit");
+    assert_string_equal(nvml_reason_words(0), "idle");
+    assert_string_equal(nvml_reason_words(2), "power limit");
+    assert_true(isnan(boards[1].limit_watts)); /* nothing is known of what is denied, and nothing is 0 */
+    assert_true(boards[1].memory_total_bytes == NVML_BYTES_UNKNOWN);
+    assert_true(boards[1].clock_reasons == NVML_REASONS_UNKNOWN);
 }
 
 static void process_records_of_32_bytes_are_known(void **state)
