@@ -55,7 +55,8 @@ __attribute__((constructor)) static void at_load(void)
     pthread_atfork(NULL, NULL, renew_lock);
 }
 
-__attribute__((destructor)) static void at_unload(void)
+/* After any other: handlers that the library gave to atexit run among the destructors, and the report at exit is one. */
+__attribute__((destructor(101))) static void at_unload(void)
 {
     struct joule_host *host = host_real();
     int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + PATIENCE_NS;

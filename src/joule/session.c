@@ -359,7 +359,8 @@ static void after_fork(void)
     }
 }
 
-__attribute__((constructor)) static void at_load(void)
+/* Before any other: the report at exit opens a meter at load, which must find the session. */
+__attribute__((constructor(101))) static void at_load(void)
 {
     const char *path = secure_getenv("JOULE_SESSION");
     if (path && !string_copy(current.joined_path, sizeof current.joined_path, path))

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 BUILD = os.environ["JOULE_BUILD"]
+JOULE = os.path.abspath(os.environ["JOULE"])
 LIBRARY = os.path.join(BUILD, "src", "libjoule.so")
 
 LOAD = f"""
@@ -30,19 +31,19 @@ def busy(seconds):
 """
 
 
-def run(code, variable, expect=0):
+def run(code, variable, expect=0, prefix=()):
     environment = {k: v for k, v in os.environ.items() if k != "JOULE_ENERGY_JSON"}
     environment["JOULE_SOURCES"] = "estimated"
     if variable is not None:
         environment["JOULE_ENERGY_JSON"] = variable
-    done = subprocess.run([sys.executable, "-c", LOAD + code], capture_output=True, text=True, env=environment)
+    done = subprocess.run([*prefix, sys.executable, "-c", LOAD + code], capture_output=True, text=True, env=environment)
     assert done.returncode == expect, (done.returncode, done.stderr)
     assert done.stdout == "", done.stdout
     return done.stderr
 
 
-def lines(code, variable="1", expect=0):
-    return [json.loads(line) for line in run(code, variable, expect).splitlines()]
+def lines(code, variable="1", expect=0, prefix=()):
+    return [json.loads(line) for line in run(code, variable, expect, prefix).splitlines()]
 
 
 def check(condition, *what):
@@ -68,6 +69,26 @@ def test_regions_are_functions():
     check(function["name"] == "warm up" and function["count"] == 1, function)
     check(function["energy_joules"] > 0 and function["device"] == "cpu", function)
     check(function["budget_joules"] is None and function["status"] is None, function)
+
+
+def test_below_joule_run(folder):
+    """The program joins the session all the same: the parent measures, and knows the regions."""
+    path = os.path.join(folder, "parent.json")
+    report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
+                   "busy(0.3)\n"
+                   "joule.joule_end(ctypes.byref(region))\n",
+                   prefix=[JOULE, "run", "-q", "--sources", "estimated", "--json", path, "--"])[0]
+    check(report["gross"]["cover"] == "as measured by the parent" and report["functions"] == [], report)
+    with open(path, encoding="utf-8") as file:
+        parent = json.load(file)
+    os.remove(path)
+    check([f["name"] for f in parent["functions"]] == ["warm up"], parent["functions"])
+
+
+def test_loaded_with_the_program():
+    """Then the library's handlers run among its destructors, and the meter must outlast the report."""
+    report = lines("busy(0.3)", prefix=["env", "LD_PRELOAD=" + LIBRARY])[0]
+    check(report["overhead"]["cpu_seconds"] > 0, report["overhead"])
 
 
 def test_silence():
@@ -118,10 +139,12 @@ def main():
             sys.exit(77)
     test_one_line()
     test_regions_are_functions()
+    test_loaded_with_the_program()
     test_silence()
     test_exit_status_is_kept()
     test_children()
     with tempfile.TemporaryDirectory() as folder:
+        test_below_joule_run(folder)
         test_files(folder)
         test_unwritable(folder)
 

@@ -127,7 +127,7 @@ static void at_exit(void)
     report_free(&report);
 }
 
-/* Registered this early the handler runs after the program's own, and still before any destructor. */
+/* Registered this early the handler runs after the program's own, and still before the meter is stopped. */
 __attribute__((constructor)) static void at_load(void)
 {
     if (wanted() && atexit(at_exit) == 0)
