@@ -197,6 +197,12 @@ class Family(unittest.TestCase):
         self.assertIn(state_of(child), "RSD")
         os.kill(child, signal.SIGKILL)
 
+    def test_sensors_are_read_while_waiting(self):
+        """The command ends at once, and what it left behind is as long a run as any other: counters must not wrap."""
+        report = report_of("--wait-all", "--interval", "10ms", "--", "sh", "-c", "sleep 0.6 & exit 3", code=3)
+        self.assertGreater(report["duration_seconds"], 0.55)
+        self.assertGreater(report["overhead"]["ticks"], 6)
+
     def test_wait_all_can_be_interrupted(self):
         script = "sleep 1000 >/dev/null 2>&1 & echo $!"
         with subprocess.Popen([JOULE, "run", "-q", "--wait-all", "--", "sh", "-c", script], text=True,

@@ -185,11 +185,18 @@ static bool has_rest(struct job *job)
     return wanted && attribute_alive(job->child.group, NULL, 0) > 0;
 }
 
+static void watch_when_due(struct job *job)
+{
+    if (now_ns() >= measuring_watch_ns(&job->measuring))
+        measuring_watch(&job->measuring);
+}
+
 /* SIGINT and its like end the waiting, and not the processes. */
 static void wait_for_the_rest(struct job *job)
 {
     while (has_rest(job)) {
         int taken = child_wait(&job->child, now_ns() + LEFT_BEHIND_CHECK_NS);
+        watch_when_due(job);
         if (taken == SIGINT || taken == SIGTERM || taken == SIGHUP || taken == SIGQUIT)
             break;
         guard_look(&job->guard, &job->measuring, &job->child);
@@ -210,8 +217,8 @@ static void wait_once(struct job *job)
 {
     int64_t watch_ns = measuring_watch_ns(&job->measuring);
     child_wait(&job->child, watch_ns < job->guard.next_ns ? watch_ns : job->guard.next_ns);
-    if (!job->child.has_ended && now_ns() >= watch_ns)
-        measuring_watch(&job->measuring);
+    if (!job->child.has_ended)
+        watch_when_due(job);
     guard_look(&job->guard, &job->measuring, &job->child);
 }
 
