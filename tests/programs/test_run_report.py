@@ -323,6 +323,7 @@ class Idle(unittest.TestCase):
         self.assertGreater(watts, 0)
         kept = json.loads(read_file(self.path))
         self.assertEqual(kept["schema"], "joule-idle-1")
+        self.assertTrue(kept["machine"])
         for how in ([], ["--idle", "auto"]):
             report = self.report("--sources", "estimated", *how, "--", "sleep", "0.2")
             self.assertAlmostEqual(report["net"]["idle_power"]["power_watts"], watts)

@@ -52,9 +52,10 @@ static void machine_name(char *out_name, size_t size)
 {
     struct joule_host *host = host_real();
     struct utsname names;
+    char id[64];
     string_copy(out_name, size, "unknown");
-    if (host->ops->read_file(host, "/etc/machine-id", out_name, size) > 0)
-        string_copy(out_name, size, string_trim(out_name));
+    if (host->ops->read_file(host, "/etc/machine-id", id, sizeof id) > 0 && *string_trim(id))
+        string_copy(out_name, size, string_trim(id));
     else if (uname(&names) == 0)
         string_copy(out_name, size, names.nodename);
 }
