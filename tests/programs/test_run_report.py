@@ -71,6 +71,12 @@ class Joules(unittest.TestCase):
         self.assertEqual(report["command"]["exit_status"], 0)
         self.assertIsNone(report["command"]["signal"])
 
+    def test_a_short_run_costs_something_too(self):
+        """Also where no thread was worth its while."""
+        overhead = report_of("--", "true")["overhead"]
+        self.assertGreater(overhead["cpu_seconds"], 0)
+        self.assertGreater(overhead["core_share"], 0)
+
     def test_first_line(self):
         with Machine(50) as machine:
             lines = run("--root", machine.root, "--", "sleep", "0.3").stderr.splitlines()
@@ -291,6 +297,14 @@ class Budget(unittest.TestCase):
             left = [pid for pid in os.listdir("/proc") if pid.isdigit()
                     and f"MARK={mark}" in read_file(f"/proc/{pid}/environ") and state_of(pid) not in ("Z", "")]
             self.assertEqual(left, [])
+
+    def test_what_the_grace_costs_is_in_the_bound(self):
+        with Machine(100) as machine:
+            report = report_of("--root", machine.root, "--budget", "20J", "--interval", "10ms", "--grace", "500ms", "--",
+                               "sh", "-c", "trap '' TERM; " + SPIN, code=124)
+        self.assertEqual(report["command"]["signal"], signal.SIGKILL)
+        self.assertGreater(report["total_energy_joules"], 20 + 40)
+        self.assertGreater(report["budget"]["overshoot_bound_joules"], report["total_energy_joules"] - 20)
 
     def test_of_the_model(self):
         """Without a sensor the command's own modelled joules are bounded."""

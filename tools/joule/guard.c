@@ -38,7 +38,7 @@ static void look_at_budget(struct guard *guard, struct measuring *measuring, str
     struct budget_state state = measuring_budget(measuring, child->begin_ns, child->group);
     double used = state.joules.value; /* NaN compares false: the unknown ends nobody */
     guard->next_ns = now + nanoseconds(measuring->period_s);
-    if (state.status == JOULE_BUDGET_OVER || used > guard->budget_joules) {
+    if (state.is_over) {
         say(guard, "%s used: more than the budget of %s; ending the command", used);
         child_signal_all(child, SIGTERM);
         child_signal_all(child, SIGCONT); /* what is stopped could not end */

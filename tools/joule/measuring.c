@@ -52,7 +52,8 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
     *m = (struct measuring){.idle = options->idle,
                             .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
                             .budget_joules = options->budget_joules,
-                            .overshoot_bound_joules = NAN};
+                            .overshoot_bound_joules = NAN,
+                            .noticed_joules = NAN};
     m->runs = calloc(most_runs, sizeof *m->runs);
     if (!m->runs)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for %zu runs", most_runs);
@@ -77,14 +78,23 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
     return JOULE_OK;
 }
 
+static double process_cpu_s(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
 void measuring_wait_ready(struct measuring *m)
 {
     for (size_t i = 0; i < m->meter->lane_count; i++)
         lane_wait_opened(m->meter->lanes[i], m->open_ns + READY_WITHIN_NS);
     joule_budget_options budget = {
         .struct_size = sizeof budget, .domain = JOULE_TOTAL, .max_joules = m->budget_joules};
-    if (m->budget_joules > 0)
+    if (m->budget_joules > 0 && !m->budget)
         joule_budget_begin(m->meter, &budget, &m->budget, NULL);
+    if (m->run_count == 0)
+        m->begin_cpu_s = process_cpu_s();
 }
 
 int64_t measuring_watch_ns(const struct measuring *m)
@@ -190,6 +200,7 @@ void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const 
     joule_sample_now(m->meter);
     if (m->closed_count < m->run_count)
         close_run(m, &m->runs[m->closed_count]);
+    m->cpu_s = process_cpu_s() - m->begin_cpu_s;
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
 
@@ -222,9 +233,18 @@ static double modelled_bound(const struct measuring *m)
 static struct budget_state judge(const struct measuring *m, const struct estimate *joules)
 {
     joule_quantity q = estimate_quantity(joules);
+    joule_budget_status status = joule_budget_judge(q, m->budget_joules);
     return (struct budget_state){.joules = q,
-                                 .status = joule_budget_judge(q, m->budget_joules),
-                                 .probability = joule_probability_below(q, m->budget_joules)};
+                                 .status = status,
+                                 .probability = joule_probability_below(q, m->budget_joules),
+                                 .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
+}
+
+/* What can be used before a passed budget is noticed, and what was used from then on until all had ended. */
+static double overshoot_bound(const struct measuring *m, double used_joules)
+{
+    double afterwards = isnan(m->noticed_joules) ? 0 : used_joules - m->noticed_joules;
+    return m->overshoot_bound_joules + (afterwards > 0 ? afterwards : 0);
 }
 
 /* Of all runs that have ended, and of the one that goes on. */
@@ -245,6 +265,7 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
     joule_budget_result bound = {.struct_size = sizeof bound};
     struct cover cover;
     struct estimate joules;
+    joule_sample_now(m->meter);
     meter_cover(m->meter, JOULE_TOTAL, first_ns, now.end_ns, &cover);
     if (is_modelled(m, &cover)) {
         now.share = attribute_finish(group);
@@ -255,7 +276,9 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
         if (joule_budget_now(m->budget, &bound) == JOULE_OK)
             m->overshoot_bound_joules = bound.overshoot_bound_joules;
     }
-    return judge(m, &joules);
+    struct budget_state state = judge(m, &joules);
+    m->noticed_joules = state.is_over ? state.joules.value : NAN;
+    return state;
 }
 
 /* --- the report --------------------------------------------------------------------------------------------- */
@@ -324,17 +347,19 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     bool is_model = is_modelled(m, &cover);
     out_report->share = sum_of_shares(m);
     out_report->command_joules = estimate_quantity(&command);
+    out_report->overhead_cpu_s = m->cpu_s;
+    out_report->overhead_share = m->cpu_s / out_report->duration_s;
     report_idle(m, &total, out_report);
     report_runs(m, out_report);
     if (is_model && command.value > total.value)
         forget_machine(out_report);
     if (m->budget_joules > 0) {
         struct budget_state state = judge(m, is_model ? &command : &total);
-        m->is_over = state.status == JOULE_BUDGET_OVER || state.joules.value > m->budget_joules;
+        m->is_over = state.is_over;
         out_report->budget_joules = m->budget_joules;
         out_report->budget_status = state.status;
         out_report->budget_probability = state.probability;
-        out_report->overshoot_bound_joules = m->overshoot_bound_joules;
+        out_report->overshoot_bound_joules = overshoot_bound(m, state.joules.value);
     }
     return JOULE_OK;
 }

@@ -39,11 +39,13 @@ struct measuring {
     size_t run_count, closed_count;
     struct cost_cpu cpu; /* for the command's joules where no sensor is */
     bool has_cpu;
-    double budget_joules; /* 0: none */
-    double overshoot_bound_joules;
-    bool is_over;         /* the budget was passed, by the best estimate; once reported */
-    joule_budget *budget; /* watches the machine's joules */
+    double budget_joules;          /* 0: none */
+    double overshoot_bound_joules; /* until it is noticed */
+    double noticed_joules;         /* used when the budget was seen to be passed; NaN: it was not */
+    bool is_over;                  /* the budget was passed, by the best estimate; once reported */
+    joule_budget *budget;          /* watches the machine's joules */
     double period_s;
+    double begin_cpu_s, cpu_s; /* this process's own: when the first run began, and since then */
 };
 
 /* Makes the session, names it in JOULE_SESSION for the command, and opens the meter without waiting for slow sensors nor
@@ -71,6 +73,7 @@ struct budget_state {
     joule_quantity joules;
     joule_budget_status status;
     double probability;
+    bool is_over; /* by the best estimate, or for certain */
 };
 struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group);
 
