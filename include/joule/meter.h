@@ -20,7 +20,7 @@ typedef struct joule_meter joule_meter;
 typedef struct joule_options {
     uint32_t struct_size; /* sizeof(joule_options) */
     uint32_t flags;       /* JOULE_OPEN_..., or 0 */
-    double period_s;      /* sampling period, 0.001 to 60; 0: 0.1 s */
+    double period_s;      /* mean time between readings, 0.001 to 60; 0: 0.1 s */
     double wait_s;        /* how long joule_open waits for slow sources; 0: 0.25 s; negative: not at all */
     const char *sources;  /* comma list of source names to use, "-name" to leave one out; NULL: all */
     const char *root;     /* read a recorded machine below this folder instead of the real one; NULL: real */

@@ -109,6 +109,11 @@ static double squared(double x)
 }
 
 #define NEIGHBOURS 12
+/* Power that forgets its level within a few segments wanders inside one far more than its correlation tells: the exact
+ * curve for an Ornstein-Uhlenbeck process lies lower still, but the correlation of a few segments is itself uncertain. */
+#define WHITE_POWER 3
+/* Of the scatter that stamps explain, a little more is taken off: chance alone leaves some, and less than none cannot be. */
+#define STAMPS_SHARE 1.15
 
 /* Half the variance of the change from segment k to the next that late stamps alone would make. */
 static double stamp_variance(const struct curve *curve, size_t k, double watts)
@@ -144,10 +149,10 @@ static struct texture texture_at(const struct curve *curve, size_t i)
         return t;
     /* The stamps' part is counted as an error of the stamps. A variance from few terms is itself uncertain: 3/n widens
      * the interval about as a t distribution would. */
-    t.scatter_watts = sqrt(fmax(0, squares - stamps) / terms * (1 + 3.0 / terms));
+    t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
     if (pairs && squares > 0) { /* correlation of changes: -1/2 when independent, +1/4 for a random walk */
         double correlation = (products / pairs) / (squares / terms);
-        t.white = squared(fmin(1, fmax(0, (0.25 - correlation) / 0.75)));
+        t.white = pow(fmin(1, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
     }
     return t;
 }

@@ -266,7 +266,8 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     for (size_t i = 0; i < source->channel_count; i++) {
         if (source->channels[i]->mode != CHANNEL_COUNTER)
             continue;
-        int64_t limit_ns = (int64_t)(counter_keep_alive_s(&source->channels[i]->counter) * 1e9);
+        int64_t limit_ns =
+            (int64_t)(counter_keep_alive_s(&source->channels[i]->counter) / (1 + LANE_DITHER) * 1e9);
         if (limit_ns > 0 && limit_ns < lane->period_ns)
             lane->period_ns = limit_ns;
     }
@@ -347,13 +348,38 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
     return result == 0;
 }
 
+/* Whether every sensor has ticked anew when it is read: only then does it not matter when exactly that is. */
+static bool outpaces(const struct lane *lane, const struct source *source)
+{
+    for (size_t i = 0; i < source->channel_count; i++) {
+        const struct channel *ch = source->channels[i];
+        double tick_s = ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s;
+        if (ch->info.cls < JOULE_CLASS_MODELLED && tick_s * 1e9 >= (double)lane->period_ns)
+            return false;
+    }
+    return true;
+}
+
+/* How much before the end of its period a round is due. */
+static int64_t early_ns(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (!outpaces(lane, lane->sources[i]))
+            return 0;
+    uint64_t x = lane->dither += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64, Steele, Lea and Flood 2014 */
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    double part = (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+    return (int64_t)(part * LANE_DITHER * (double)lane->period_ns);
+}
+
 static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
     if (!lane->opened) /* else by who made the thread */
         lane_open_sources(lane);
     int64_t deadline_ns = lane->read_ns + lane->period_ns;
-    while (!sleep_until(lane, deadline_ns)) {
+    while (!sleep_until(lane, deadline_ns - early_ns(lane))) {
         lane_read(lane);
         if (!enter_meter(lane))
             break;

@@ -16,6 +16,9 @@
 struct joule_meter;
 
 #define LANE_MAX_SOURCES 16
+/* Sensors that tick faster than they are read are read at a random time in the last part of each period, of this size: a
+ * load that repeats in step with the readings would else look steady. */
+#define LANE_DITHER 0.5
 
 struct lane {
     struct joule_meter *meter;
@@ -35,6 +38,7 @@ struct lane {
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
     _Atomic int64_t read_ns; /* end of the last round of readings */
+    uint64_t dither;         /* the thread's: state of a generator of random numbers */
     bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
 };
