@@ -30,7 +30,7 @@ static void *inquire(void *context)
 static struct timespec after(double seconds)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_REALTIME, &now); /* that of pthread_timedjoin_np, which the thread sanitizer knows */
     double end_ns = (double)now.tv_nsec + seconds * 1e9, whole_s = floor(end_ns / 1e9);
     return (struct timespec){now.tv_sec + (time_t)whole_s, (long)(end_ns - whole_s * 1e9)};
 }
@@ -48,7 +48,7 @@ void boards_ask(struct joule_host *host, double wait_s, struct boards *out_board
         free(inquiry);
         return;
     }
-    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &deadline) != 0) {
+    if (pthread_timedjoin_np(thread, NULL, &deadline) != 0) {
         pthread_detach(thread);
         return;
     }
