@@ -77,10 +77,15 @@ class Joules(unittest.TestCase):
         self.assertGreater(overhead["cpu_seconds"], 0)
         self.assertGreater(overhead["core_share"], 0)
 
+    def test_refused_sensors_are_not_a_matter_of_time(self):
+        root = os.path.join(os.environ["JOULE_SOURCE"], "tests/fixtures/machines/intel-client-denied")
+        lines = run("--root", root, "--", "true").stderr.splitlines()
+        self.assertIn("what the whole machine used is unknown", lines[1])
+
     def test_first_line(self):
         with Machine(50) as machine:
             lines = run("--root", machine.root, "--", "sleep", "0.3").stderr.splitlines()
-        self.assertRegex(lines[0], r"^joule  \d+\.\d* J  \(.* J, measured\)  .* W over .*s, package-0$")
+        self.assertRegex(lines[0], r"^joule  [\d.]+ J  \(.* J, measured\)  .* W over .*s, package-0$")
         self.assertRegex(lines[1], r" the command.*net of idle unknown")
 
     def test_model_where_there_is_no_sensor(self):
@@ -349,6 +354,20 @@ class Idle(unittest.TestCase):
             self.assertGreaterEqual(high, report["net"]["energy_joules"])
         report = self.report("--sources", "estimated", "--idle", "none", "--", "true")
         self.assertIsNone(report["net"]["energy_joules"])
+
+    def test_net_of_two_modelled_figures(self):
+        """Their difference may be nothing, or less, and is never surely more than there was."""
+        self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
+        words = ("--sources", "estimated", "--", "sleep", "0.2")
+        watts = self.report(*words)["gross"]["mean_power"]["power_watts"]
+        kept = read_file(self.path)
+        for part in (0.9, 2):
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(re.sub(r'"total_watts":[^,]*', f'"total_watts":{part * watts}', kept))
+            report = self.report(*words)
+            low, high = report["net"]["interval_joules"]
+            self.assertTrue(low < report["net"]["energy_joules"] < high, report["net"])
+            self.assertLess(high, report["gross"]["interval_joules"][1])
 
     def test_of_another_machine_or_long_ago_or_garbage(self):
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")

@@ -163,7 +163,8 @@ static void add_second_line(const struct page *page)
         return;
     text_add(page->out, INDENT);
     if (report_leads_with_command(report) && isnan(report->total_joules.value)) {
-        text_add(page->out, "too short to tell what the whole machine used");
+        text_add(page->out, report->coverage > 0 ? "too short to tell what the whole machine used"
+                                                 : "what the whole machine used is unknown");
     } else if (report_leads_with_command(report)) {
         text_printf(page->out, "%s  ", figure_of(report->total_joules, JOULE_DIMENSION_ENERGY).text);
         add_evidence(page, report->total_joules);
