@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Programs that use libjoule, below a real `joule run`: it names their regions, whatever becomes of them.
+
+Each child is Python with libjoule loaded by ctypes. Newcomers: the counts are exact; how many joules there were is the
+business of other tests.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from run_support import JOULE, PYTHON, main
+
+LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
+CHILDREN = 8
+EACH = 200
+
+CHILD = f"""
+import ctypes, os, sys, time
+joule = ctypes.CDLL({LIBRARY!r})
+class Region(ctypes.Structure):
+    _fields_ = [("begin_ns", ctypes.c_uint64), ("end_ns", ctypes.c_uint64), ("tag", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32), ("slot", ctypes.c_uint32), ("owner", ctypes.c_uint32)]
+joule.joule_begin.restype = Region
+work, unfinished = joule.joule_tag(b"work"), joule.joule_tag(b"unfinished")
+for _ in range({EACH}):
+    region = joule.joule_begin(work)
+    time.sleep(0.001)
+    assert joule.joule_end(ctypes.byref(region)) == 0
+if sys.argv[1] == "dies":
+    region = joule.joule_begin(unfinished)
+    os.kill(os.getpid(), 9)
+"""
+
+PARENT = f"""
+import subprocess, sys
+children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
+sys.exit([child.wait() for child in children] != [-9 if i == 3 else 0 for i in range({CHILDREN})])
+"""
+
+
+class Regions(unittest.TestCase):
+    def test_eight_children_of_which_one_is_killed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run([JOULE, "run", "-q", "--json", path, "--", PYTHON, "-c", PARENT, CHILD],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        self.assertEqual([(f["name"], f["count"]) for f in report["functions"]], [("work", CHILDREN * EACH)])
+        self.assertEqual(report["folded_regions"], 0)
+        joules = report["functions"][0]["energy_joules"]
+        self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
+
+
+if __name__ == "__main__":
+    with open(LIBRARY, "rb") as library:
+        if re.search(b"__[at]san_init", library.read()):
+            print("skipped: Python cannot load a library with a sanitizer")
+            sys.exit(77)
+    main()
