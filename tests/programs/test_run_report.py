@@ -127,6 +127,28 @@ def read_children(pid):
     return [int(word) for word in read_file(f"/proc/{pid}/task/{pid}/children").split()]
 
 
+class Boards(unittest.TestCase):
+    """A vendor's library beside the model of the CPU."""
+
+    def report(self, script):
+        library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
+        environment = dict(os.environ, JOULE_NVML_LIB=library, JOULE_FAKE_NVML=script)
+        return report_of("--sources", "nvml,estimated", "--", "sleep", "0.5", env=environment)
+
+    def test_measured_board_beside_a_modelled_cpu(self):
+        report = self.report("boards=1; duty=1")
+        self.assertEqual([(d["type"], d["class"]) for d in report["devices"]], [("cpu", "modelled"), ("gpu", "measured")])
+        self.assertFalse(report["gross"]["partial"])
+        self.assertNotIn("no energy sensor answers on this machine", report["advice"])
+
+    def test_library_that_does_not_answer(self):
+        """The command does not wait for it for long, and the total says that something is missing."""
+        report = self.report("boards=1; block_at_ms=0; block_s=30")
+        self.assertLess(report["duration_seconds"], 20)
+        self.assertTrue(report["gross"]["partial"])
+        self.assertIn("nvml has not answered", report["advice"])
+
+
 class Family(unittest.TestCase):
     """Children and daemons count, whichever way is open."""
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "joule/budget_list.h"
 #include "joule/report/report.h"
@@ -156,6 +157,24 @@ static void collect_devices(const struct collection *c, const struct cover *cove
     }
 }
 
+/* Before that its sources' states and remedies are still being written. */
+static bool is_opened(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    bool opened = lane->opened;
+    pthread_mutex_unlock(&lane->lock);
+    return opened;
+}
+
+/* The name of a source that has not answered at all so far: nobody knows what it would measure. NULL: none. */
+static const char *late_source(const struct collection *c)
+{
+    for (size_t l = 0; l < c->meter->lane_count; l++)
+        if (c->meter->lanes[l]->source_count && !is_opened(c->meter->lanes[l]))
+            return c->meter->lanes[l]->sources[0]->ops->name;
+    return NULL;
+}
+
 /* --- the total ---------------------------------------------------------------------------------------------- */
 
 static void set_total(const struct collection *c, const struct window *w)
@@ -190,7 +209,7 @@ static void collect_total(const struct collection *c)
     set_total(c, &w);
     collect_classes(c, &cover);
     collect_devices(c, &cover);
-    c->report->is_partial = cover.is_partial;
+    c->report->is_partial = cover.is_partial || late_source(c);
     c->report->cover = cover_name(c, &cover);
 }
 
@@ -258,15 +277,6 @@ static const char *remedy_of_refused(const struct collection *c)
     return found;
 }
 
-/* Before that its sources' states and remedies are still being written. */
-static bool is_opened(struct lane *lane)
-{
-    pthread_mutex_lock(&lane->lock);
-    bool opened = lane->opened;
-    pthread_mutex_unlock(&lane->lock);
-    return opened;
-}
-
 static const char *remedy_of_source(const struct collection *c)
 {
     for (size_t l = 0; l < c->meter->lane_count; l++)
@@ -278,6 +288,23 @@ static const char *remedy_of_source(const struct collection *c)
     return NULL;
 }
 
+static const char *advice_of_late_source(const struct collection *c)
+{
+    char advice[128];
+    const char *name = late_source(c);
+    snprintf(advice, sizeof advice, "%s has not answered yet: what it measures is not in the total",
+             name ? name : "");
+    return name ? copy(c->report, advice) : NULL;
+}
+
+static const char *advice_of_total(const struct report *report)
+{
+    if (isnan(report->by_class[JOULE_CLASS_MEASURED].value) &&
+        isnan(report->by_class[JOULE_CLASS_DERIVED].value))
+        return "no energy sensor answers on this machine; `joule doctor` says why and what can be done";
+    return "no sensor answers for a part of the total; `joule doctor` says why and what can be done";
+}
+
 static void collect_advice(const struct collection *c)
 {
     bool is_measured = !isnan(c->report->total_joules.value) &&
@@ -286,10 +313,9 @@ static void collect_advice(const struct collection *c)
         return;
     const char *remedy = remedy_of_refused(c);
     remedy = remedy ? remedy : remedy_of_source(c);
-    c->report->first_advice = remedy
-                                  ? copy(c->report, remedy)
-                                  : "no energy sensor answers on this machine; `joule doctor` says why and "
-                                    "what can be done";
+    c->report->first_advice = remedy ? copy(c->report, remedy) : advice_of_late_source(c);
+    if (!c->report->first_advice)
+        c->report->first_advice = advice_of_total(c->report);
 }
 
 joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
