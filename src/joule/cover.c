@@ -201,6 +201,25 @@ static void choose(const struct views *views, int32_t group, struct cover *cover
     }
 }
 
+static bool comes_before(const struct channel *a, const struct channel *b)
+{
+    return a->info.scope != b->info.scope ? a->info.scope < b->info.scope
+                                          : a->info.device_index < b->info.device_index;
+}
+
+/* CPUs before boards, the first before the second, however soon each source answered. */
+static void put_in_order(joule_meter *meter, struct cover *cover)
+{
+    for (size_t i = 1; i < cover->count; i++) {
+        int32_t id = cover->ids[i];
+        size_t k = i;
+        for (; k > 0 && comes_before(meter->channels[id].channel, meter->channels[cover->ids[k - 1]].channel);
+             k--)
+            cover->ids[k] = cover->ids[k - 1];
+        cover->ids[k] = id;
+    }
+}
+
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover)
 {
@@ -217,6 +236,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
     look(meter, begin_ns, end_ns, &views);
     join_mirrored_zones(&views);
     choose(&views, domain, out_cover);
+    put_in_order(meter, out_cover);
 }
 
 static bool all_opened(joule_meter *meter)

@@ -125,6 +125,24 @@ static void test_dram_is_beside_the_package_and_psys_is_not_added(void **state)
     joule_close(meter);
 }
 
+static void test_a_total_lists_its_domains_in_their_order_not_as_they_were_found(void **state)
+{
+    (void)state;
+    double watts = 80;
+    struct joule_host *host = make_host();
+    add_zone(host, "intel-rapl:0", "package-1", &watts);
+    add_zone(host, "intel-rapl:0:0", "dram", &watts);
+    add_zone(host, "intel-rapl:1", "package-0", &watts);
+    joule_meter *meter = open_meter(host, "rapl_powercap");
+    pass(meter, host, 100, 200);
+    struct cover cover;
+    char name[100];
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
+    meter_cover_name(meter, &cover, name, sizeof name);
+    assert_string_equal(name, "package-0 + package-1 + dram-1");
+    joule_close(meter);
+}
+
 static void test_an_unreadable_domain_makes_the_total_partial(void **state)
 {
     (void)state;
@@ -229,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_package_is_counted_once_and_has_a_rest),
         cmocka_unit_test(test_dram_is_beside_the_package_and_psys_is_not_added),
+        cmocka_unit_test(test_a_total_lists_its_domains_in_their_order_not_as_they_were_found),
         cmocka_unit_test(test_an_unreadable_domain_makes_the_total_partial),
         cmocka_unit_test(test_a_counter_that_never_moves_is_unknown_not_zero),
         cmocka_unit_test(test_a_suspend_is_a_gap),
