@@ -1,6 +1,5 @@
-/* joule/doctor.c - see doctor.h. What follows from the facts.
+/* joule/doctor.c - see doctor.h. What follows from the facts; of GPUs, doctor_gpu.c says it.
  *
- * Each check looks at the facts and says at most one thing; the order of the table is the order of the findings.
  * Newcomers: a command is advised only where the facts show that it helps: no driver is to be loaded in a virtual
  * machine, and no right is to be given where the counter behind it is not there.
  */
@@ -12,22 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/string.h"
-#include "joule/doctor_facts.h"
+#include "joule/doctor_exam.h"
 
 #define SLOW_CLOCK_NS  150.0 /* with the vDSO 15 to 50, with a system call 150 and more */
 #define SET_CAPABILITY "sudo setcap cap_perfmon+ep \"$(command -v joule)\""
-
-struct exam {
-    struct joule_host *host;
-    joule_meter *meter;
-    double clock_read_ns;
-    struct doctor_facts facts;
-    bool is_recorded;              /* values stand still because nobody changes the files */
-    const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
-    const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
-    bool has_refused_package;      /* one that is there and may not be read */
-    struct diagnosis *out;
-};
 
 const char *finding_severity_name(enum finding_severity severity)
 {
@@ -43,9 +30,8 @@ static const char *vformat(struct exam *exam, const char *format, va_list argume
     return copy ? copy : "";
 }
 
-/* A new finding; `what` is a format. The rest is set by the caller. */
-__attribute__((format(printf, 4, 5))) static struct finding *
-find(struct exam *exam, enum finding_severity severity, const char *id, const char *what, ...)
+struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
+                          ...)
 {
     struct diagnosis *out = exam->out;
     struct finding *finding =
@@ -57,11 +43,11 @@ find(struct exam *exam, enum finding_severity severity, const char *id, const ch
     return finding;
 }
 
-__attribute__((format(printf, 2, 3))) static const char *format(struct exam *exam, const char *text, ...)
+const char *exam_format(struct exam *exam, const char *format, ...)
 {
     va_list arguments;
-    va_start(arguments, text);
-    const char *result = vformat(exam, text, arguments);
+    va_start(arguments, format);
+    const char *result = vformat(exam, format, arguments);
     va_end(arguments);
     return result;
 }
@@ -75,9 +61,9 @@ static void check_virtual_machine(struct exam *exam)
         return;
     bool named = facts->hypervisor[0] || facts->product[0];
     struct finding *finding =
-        find(exam, exam->package ? FINDING_FACT : FINDING_LIMIT, "virtual_machine",
-             "This is a virtual machine%s%s%s%s%s.", named ? " (" : "", facts->hypervisor,
-             facts->hypervisor[0] && facts->product[0] ? ", " : "", facts->product, named ? ")" : "");
+        exam_find(exam, exam->package ? FINDING_FACT : FINDING_LIMIT, "virtual_machine",
+                  "This is a virtual machine%s%s%s%s%s.", named ? " (" : "", facts->hypervisor,
+                  facts->hypervisor[0] && facts->product[0] ? ", " : "", facts->product, named ? ")" : "");
     if (exam->package) {
         finding->why = "Its host passes the energy counters on; whether they cover this machine alone is the "
                        "host's choice.";
@@ -94,7 +80,7 @@ static void check_container(struct exam *exam)
     const struct doctor_facts *facts = &exam->facts;
     if (!facts->is_container)
         return;
-    find(exam, FINDING_FACT, "container", "This is a container (%s).", facts->container)->why =
+    exam_find(exam, FINDING_FACT, "container", "This is a container (%s).", facts->container)->why =
         "Joule counts what all of the machine uses, not this container alone.";
 }
 
@@ -105,23 +91,23 @@ static void check_cpu_energy(struct exam *exam)
     const struct channel *ch = exam->package;
     if (!ch)
         return;
-    find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU is %s by %s.",
-         joule_class_name(ch->info.cls), ch->info.source);
+    exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU is %s by %s.",
+              joule_class_name(ch->info.cls), ch->info.source);
 }
 
-/* Last: when nothing else explains why there is no figure. */
+/* After the others of the CPU: when nothing else explains why there is no figure. */
 static void check_no_sensor(struct exam *exam)
 {
     if (exam->package)
         return;
     if (exam->whole)
-        find(exam, FINDING_FACT, "whole_machine", "More than the CPU is %s, by %s.",
-             joule_class_name(exam->whole->info.cls), exam->whole->info.source);
+        exam_find(exam, FINDING_FACT, "whole_machine", "More than the CPU is %s, by %s.",
+                  joule_class_name(exam->whole->info.cls), exam->whole->info.source);
     for (size_t i = 0; i < exam->out->count; i++)
         if (exam->out->findings[i].severity != FINDING_FACT)
             return;
     if (!exam->whole)
-        find(exam, FINDING_LIMIT, "no_sensor", "No sensor of this machine's energy is known.")->why =
+        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of this machine's energy is known.")->why =
             "Figures come from the model.";
 }
 
@@ -132,7 +118,7 @@ static void check_perf_permission(struct exam *exam)
     if (exam->package || !facts->has_package_event || facts->has_perfmon == YES ||
         facts->perf_paranoid <= 0 || facts->perf_paranoid == INT_MAX)
         return;
-    struct finding *finding = find(
+    struct finding *finding = exam_find(
         exam, FINDING_ADVICE, "perf_denied",
         "This user may not count events of a whole CPU (perf_event_paranoid is %d).", facts->perf_paranoid);
     finding->why =
@@ -159,8 +145,8 @@ static void check_perf_policy(struct exam *exam)
         facts->can_read_zone == NO)
         return;
     struct finding *finding =
-        find(exam, FINDING_ADVICE, "perf_policy",
-             "A security policy forbids perf_event_open, which reads the energy counters.");
+        exam_find(exam, FINDING_ADVICE, "perf_policy",
+                  "A security policy forbids perf_event_open, which reads the energy counters.");
     finding->why = facts->is_container ? "Container runtimes filter that call."
                                        : "A seccomp filter or a security module does that.";
     if (facts->is_container)
@@ -173,8 +159,9 @@ static void check_masked_zones(struct exam *exam)
 {
     if (exam->package || !exam->facts.is_zone_masked)
         return;
-    struct finding *finding = find(exam, FINDING_ADVICE, "powercap_masked",
-                                   "The container runtime hides the energy counters in /sys/class/powercap.");
+    struct finding *finding =
+        exam_find(exam, FINDING_ADVICE, "powercap_masked",
+                  "The container runtime hides the energy counters in /sys/class/powercap.");
     finding->why = "It does so because power readings can tell secrets of other users (CVE-2020-8694).";
     finding->command = exam->facts.has_package_event ? "docker run --cap-add PERFMON ..."
                                                      : "docker run --security-opt systempaths=unconfined ...";
@@ -185,8 +172,8 @@ static void check_unreadable_zones(struct exam *exam)
     const struct doctor_facts *facts = &exam->facts;
     if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
         return; /* with events there is a better way than opening the files to everybody */
-    struct finding *finding = find(exam, FINDING_ADVICE, "powercap_denied",
-                                   "Only root may read the energy counters in /sys/class/powercap.");
+    struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
+                                        "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =
         "This lasts until the next boot. Any user can then read them, which on shared machines can tell "
         "secrets of others (CVE-2020-8694).";
@@ -201,8 +188,8 @@ static void check_missing_driver(struct exam *exam)
     if (exam->package || facts->is_virtual || !has_counters || facts->has_power_pmu || facts->has_zones ||
         facts->is_zone_masked)
         return;
-    struct finding *finding = find(exam, FINDING_ADVICE, "no_rapl_driver",
-                                   "No driver of the processor's energy counters is loaded.");
+    struct finding *finding = exam_find(exam, FINDING_ADVICE, "no_rapl_driver",
+                                        "No driver of the processor's energy counters is loaded.");
     finding->why = "One of these modules is enough; rapl is read with the least rights.";
     finding->command = "sudo modprobe rapl || sudo modprobe intel_rapl_msr || sudo modprobe msr";
 }
@@ -220,8 +207,8 @@ static void check_still_counters(struct exam *exam)
         pthread_mutex_unlock(&mc->lane->lock);
         if (!is_still)
             continue;
-        find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
-             mc->channel->info.name, mc->channel->info.source)
+        exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
+                  mc->channel->info.name, mc->channel->info.source)
             ->why = "It is not used: a machine that runs uses energy, so this counter does not count it.";
         return; /* the others are of the same kind */
     }
@@ -239,13 +226,14 @@ static void check_filter(struct exam *exam)
         "last 0.5 s or repeat them. Switching SGX off in the firmware ends it.";
     struct finding *finding;
     if (facts->is_filtered == YES) {
-        find(exam, FINDING_LIMIT, "energy_filter", "The processor filters its energy readings.")->why = why;
+        exam_find(exam, FINDING_LIMIT, "energy_filter", "The processor filters its energy readings.")->why =
+            why;
         return;
     }
-    finding =
-        find(exam, FINDING_ADVICE, "energy_filter",
-             "The processor may filter its energy readings: it has SGX, and whether it does cannot be seen.");
-    finding->why = format(exam, "%s This shows it: 1 is filtered.", why);
+    finding = exam_find(
+        exam, FINDING_ADVICE, "energy_filter",
+        "The processor may filter its energy readings: it has SGX, and whether it does cannot be seen.");
+    finding->why = exam_format(exam, "%s This shows it: 1 is filtered.", why);
     finding->command = "sudo modprobe msr && sudo rdmsr -f 0:0 0xbc";
 }
 
@@ -270,7 +258,7 @@ static const char *better_source(struct exam *exam)
     string_copy(list, sizeof list, exam->facts.clocksources);
     for (char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
         if (is_fast_source(name) && strcmp(name, exam->facts.clocksource) != 0)
-            return format(exam, "%s", name);
+            return exam_format(exam, "%s", name);
     return NULL;
 }
 
@@ -281,62 +269,22 @@ static void check_clock(struct exam *exam)
     bool is_slow = is_timed ? exam->clock_read_ns > SLOW_CLOCK_NS : *source && !is_fast_source(source);
     if (!is_timed && !*source)
         return;
-    const char *cost = is_timed ? format(exam, ", %.0f ns", exam->clock_read_ns) : "";
+    const char *cost = is_timed ? exam_format(exam, ", %.0f ns", exam->clock_read_ns) : "";
     if (!is_slow) {
-        find(exam, FINDING_FACT, "clock", "The clock is read without a system call (%s%s).",
-             *source ? source : "unknown source", cost);
+        exam_find(exam, FINDING_FACT, "clock", "The clock is read without a system call (%s%s).",
+                  *source ? source : "unknown source", cost);
         return;
     }
     const char *better = better_source(exam);
     struct finding *finding =
-        find(exam, better ? FINDING_ADVICE : FINDING_LIMIT, "clock_slow",
-             "Reading the clock takes a system call (%s%s).", *source ? source : "unknown source", cost);
+        exam_find(exam, better ? FINDING_ADVICE : FINDING_LIMIT, "clock_slow",
+                  "Reading the clock takes a system call (%s%s).", *source ? source : "unknown source", cost);
     finding->why =
         "Every region takes two time stamps: regions shorter than some 10 us are measured too long.";
     if (better)
-        finding->command = format(
+        finding->command = exam_format(
             exam, "echo %s | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
             better);
-}
-
-/* --- NVIDIA ------------------------------------------------------------------------------------------------- */
-
-static void check_nvidia_driver(struct exam *exam)
-{
-    const struct doctor_facts *facts = &exam->facts;
-    if (facts->has_nvidia_driver || (facts->nvidia_boards == 0 && facts->nvidia_nodes == 0))
-        return;
-    struct finding *finding;
-    if (facts->nvidia_boards == 0) {
-        find(exam, FINDING_FACT, "nvidia_nodes",
-             "There are device nodes of NVIDIA boards, but no driver and no board.")
-            ->why = "Images leave such nodes behind; they are ignored.";
-        return;
-    }
-    const char *driver = facts->nvidia_bound[0] ? facts->nvidia_bound : "no driver";
-    finding = find(exam, FINDING_ADVICE, "nvidia_driver", "NVIDIA boards: %u, held by %s.",
-                   facts->nvidia_boards, driver);
-    finding->why = "Their energy can be read through NVIDIA's own driver alone.";
-    finding->command = facts->is_container ? "docker run --gpus all ..." : "sudo apt install nvidia-driver";
-    if (strcmp(facts->nvidia_bound, "vfio-pci") == 0) {
-        finding->severity = FINDING_LIMIT;
-        finding->why = "They are lent to a virtual machine, which alone can measure them.";
-        finding->command = NULL;
-    }
-}
-
-static void check_nvml(struct exam *exam)
-{
-    const struct doctor_facts *facts = &exam->facts;
-    if (!facts->has_nvidia_driver || facts->has_nvml || exam->is_recorded)
-        return;
-    struct finding *finding =
-        find(exam, FINDING_ADVICE, "nvml_missing",
-             "The NVIDIA driver is loaded, and its library libnvidia-ml.so.1 is not here.");
-    finding->why = "The energy of the boards is read through that library.";
-    finding->command = facts->is_container
-                           ? "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
-                           : "sudo apt install libnvidia-ml1";
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------- */
@@ -374,10 +322,14 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, double clock_re
                     struct diagnosis *out_diagnosis)
 {
     static void (*const checks[])(struct exam *) = {
-        check_cpu_energy,       check_perf_permission, check_perf_policy,    check_masked_zones,
-        check_unreadable_zones, check_missing_driver,  check_nvidia_driver,  check_nvml,
-        check_filter,           check_clock,           check_still_counters, check_virtual_machine,
+        check_cpu_energy,       check_perf_permission,
+        check_perf_policy,      check_masked_zones,
+        check_unreadable_zones, check_missing_driver,
+        check_filter,           check_clock,
+        check_still_counters,   check_virtual_machine,
         check_container,        check_no_sensor,
+        check_nvidia_driver,    check_nvml,
+        check_other_gpus,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

@@ -189,47 +189,86 @@ static void look_at_registers(struct joule_host *host, struct doctor_facts *fact
     host->ops->close_handle(host, handle);
 }
 
-/* --- NVIDIA ------------------------------------------------------------------------------------------------- */
+/* --- GPUs --------------------------------------------------------------------------------------------------- */
+
+#define PCI "/sys/bus/pci/devices"
+
+static bool read_pci(struct joule_host *host, const char *address, const char *file, char *out, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, PCI "/%.40s/%s", address, file);
+    return read_text(host, path, out, size);
+}
+
+/* A display or 3D controller or an accelerator; sound functions and bridges do not count. */
+static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor *out_vendor)
+{
+    static const char *const ids[] = {[GPU_AMD] = "0x1002", [GPU_INTEL] = "0x8086", [GPU_NVIDIA] = "0x10de"};
+    char vendor[16], kind[16];
+    if (!read_pci(host, address, "class", kind, sizeof kind) ||
+        !(string_starts(kind, "0x03") || string_starts(kind, "0x1200")) ||
+        !read_pci(host, address, "vendor", vendor, sizeof vendor))
+        return false;
+    for (*out_vendor = GPU_AMD; *out_vendor < GPU_VENDORS; ++*out_vendor)
+        if (strcmp(vendor, ids[*out_vendor]) == 0)
+            return true;
+    return false;
+}
+
+/* Graphics inside a processor sit on the first bus, or, with AMD, share their place with other parts of it (0x1022).
+ * A virtual machine's buses say nothing. */
+static bool is_inside(struct joule_host *host, const struct doctor_facts *facts, const struct doctor_gpu *gpu)
+{
+    char sibling[16], vendor[16];
+    if (facts->is_virtual || gpu->vendor == GPU_NVIDIA)
+        return false;
+    if (string_starts(gpu->address, "0000:00:"))
+        return true;
+    string_copy(sibling, sizeof sibling, gpu->address);
+    for (char function = '0'; function <= '7' && gpu->vendor == GPU_AMD; function++) {
+        sibling[strlen(sibling) - 1] = function;
+        if (read_pci(host, sibling, "vendor", vendor, sizeof vendor) && strcmp(vendor, "0x1022") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void look_at_gpu(struct joule_host *host, const char *address, struct doctor_facts *facts)
+{
+    char path[128], target[256];
+    enum gpu_vendor vendor;
+    if (facts->gpu_count == DOCTOR_MOST_GPUS || !is_gpu(host, address, &vendor))
+        return;
+    struct doctor_gpu *gpu = &facts->gpus[facts->gpu_count];
+    *gpu = (struct doctor_gpu){.vendor = vendor};
+    if (!string_copy(gpu->address, sizeof gpu->address, address))
+        return;
+    snprintf(path, sizeof path, PCI "/%s/driver", gpu->address);
+    ssize_t length = host->ops->read_link(host, path, target, sizeof target);
+    const char *slash = length > 0 ? strrchr(target, '/') : NULL;
+    string_copy(gpu->driver, sizeof gpu->driver, slash ? slash + 1 : "");
+    gpu->is_inside = is_inside(host, facts, gpu);
+    facts->gpu_count++;
+}
 
 static bool is_board_node(const char *name)
 {
     return string_starts(name, "nvidia") && name[6] >= '0' && name[6] <= '9';
 }
 
-/* A display or 3D controller of NVIDIA's; its audio function and bridges do not count. */
-static bool is_nvidia_board(struct joule_host *host, const char *device)
-{
-    char path[256], vendor[16], kind[16];
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/vendor", device);
-    if (!read_text(host, path, vendor, sizeof vendor) || strcmp(vendor, "0x10de") != 0)
-        return false;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/class", device);
-    return read_text(host, path, kind, sizeof kind) && string_starts(kind, "0x03");
-}
-
-static void look_at_board(struct joule_host *host, const char *device, struct doctor_facts *facts)
-{
-    char path[256], target[256];
-    facts->nvidia_boards++;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%.100s/driver", device);
-    ssize_t length = host->ops->read_link(host, path, target, sizeof target);
-    const char *slash = length > 0 ? strrchr(target, '/') : NULL;
-    if (slash && !facts->nvidia_bound[0])
-        string_copy(facts->nvidia_bound, sizeof facts->nvidia_bound, slash + 1);
-}
-
-static void look_for_nvidia(struct joule_host *host, struct doctor_facts *facts)
+static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
 {
     struct arena arena = {0};
     char **names;
     ssize_t count = host->ops->list(host, "/dev", &arena, &names);
     for (ssize_t i = 0; i < count; i++)
         facts->nvidia_nodes += is_board_node(names[i]);
-    count = host->ops->list(host, "/sys/bus/pci/devices", &arena, &names);
+    count = host->ops->list(host, PCI, &arena, &names);
     for (ssize_t i = 0; i < count; i++)
-        if (is_nvidia_board(host, names[i]))
-            look_at_board(host, names[i], facts);
+        look_at_gpu(host, names[i], facts);
     arena_free(&arena);
+    facts->has_gpu_module[GPU_AMD] = exists(host, "/sys/module/amdgpu");
+    facts->has_gpu_module[GPU_INTEL] = exists(host, "/sys/module/i915") || exists(host, "/sys/module/xe");
     facts->has_nvidia_driver = exists(host, "/proc/driver/nvidia/version");
     facts->has_nvml = host->ops->open_library(host, "libnvidia-ml.so.1") != NULL;
 }
@@ -244,7 +283,7 @@ void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
     look_at_events(host, out_facts);
     look_at_zones(host, out_facts);
     look_at_registers(host, out_facts);
-    look_for_nvidia(host, out_facts);
+    look_for_gpus(host, out_facts);
     snprintf(path, sizeof path, "%scurrent_clocksource", clock);
     read_text(host, path, out_facts->clocksource, sizeof out_facts->clocksource);
     snprintf(path, sizeof path, "%savailable_clocksource", clock);

@@ -11,6 +11,9 @@
 
 enum known { UNKNOWN = -1, NO = 0, YES = 1 };
 
+enum gpu_vendor { GPU_AMD, GPU_INTEL, GPU_NVIDIA, GPU_VENDORS };
+#define DOCTOR_MOST_GPUS 32
+
 struct doctor_facts {
     struct cpu_info cpu;
     /* Where this runs. */
@@ -30,10 +33,17 @@ struct doctor_facts {
     enum known is_filtered; /* bit 0 of register 0xBC */
     /* Clock. */
     char clocksource[32], clocksources[160];
-    /* NVIDIA. */
-    unsigned nvidia_nodes, nvidia_boards; /* device nodes; boards on the PCI bus */
+    /* GPUs on the PCI bus. */
+    struct doctor_gpu {
+        enum gpu_vendor vendor;
+        char address[16]; /* "0000:03:00.0" */
+        char driver[24];  /* the kernel driver that holds it; empty: none */
+        bool is_inside;   /* the processor, whose package meter covers it */
+    } gpus[DOCTOR_MOST_GPUS];
+    size_t gpu_count;
+    bool has_gpu_module[GPU_VENDORS]; /* a kernel driver of AMD's or Intel's is loaded */
+    unsigned nvidia_nodes;            /* device nodes */
     bool has_nvidia_driver, has_nvml;
-    char nvidia_bound[24]; /* the kernel driver of the first board; empty: none */
 };
 
 void doctor_look(struct joule_host *host, struct doctor_facts *out_facts);
