@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "base/string.h"
 #include "joule/doctor_exam.h"
 
@@ -265,11 +267,11 @@ static const char *better_source(struct exam *exam)
 static void check_clock(struct exam *exam)
 {
     const char *source = exam->facts.clocksource;
-    bool is_timed = !isnan(exam->clock_read_ns);
-    bool is_slow = is_timed ? exam->clock_read_ns > SLOW_CLOCK_NS : *source && !is_fast_source(source);
+    bool is_timed = !isnan(exam->trials.clock_read_ns);
+    bool is_slow = is_timed ? exam->trials.clock_read_ns > SLOW_CLOCK_NS : *source && !is_fast_source(source);
     if (!is_timed && !*source)
         return;
-    const char *cost = is_timed ? exam_format(exam, ", %.0f ns", exam->clock_read_ns) : "";
+    const char *cost = is_timed ? exam_format(exam, ", %.0f ns", exam->trials.clock_read_ns) : "";
     if (!is_slow) {
         exam_find(exam, FINDING_FACT, "clock", "The clock is read without a system call (%s%s).",
                   *source ? source : "unknown source", cost);
@@ -318,7 +320,7 @@ static void look_at_meter(struct exam *exam)
     }
 }
 
-void doctor_examine(struct joule_host *host, joule_meter *meter, double clock_read_ns,
+void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_trials trials,
                     struct diagnosis *out_diagnosis)
 {
     static void (*const checks[])(struct exam *) = {
@@ -329,12 +331,12 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, double clock_re
         check_still_counters,   check_virtual_machine,
         check_container,        check_no_sensor,
         check_nvidia_driver,    check_nvml,
-        check_other_gpus,
+        check_other_gpus,       check_counting,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,
                         .meter = meter,
-                        .clock_read_ns = clock_read_ns,
+                        .trials = trials,
                         .is_recorded = strcmp(host->ops->name, "tree") == 0,
                         .out = out_diagnosis};
     doctor_look(host, &exam.facts);
@@ -348,7 +350,7 @@ void diagnosis_free(struct diagnosis *diagnosis)
     arena_free(&diagnosis->arena);
 }
 
-double doctor_time_clock(void)
+static double time_clock(void)
 {
     enum { BATCHES = 20, READINGS = 1000 };
     double best_ns = INFINITY; /* of many: the others were interrupted */
@@ -361,4 +363,30 @@ double doctor_time_clock(void)
         best_ns = fmin(best_ns, ns / READINGS);
     }
     return best_ns;
+}
+
+/* What joule run does before its command, with a process that ends at once. */
+static enum attribute_method try_counting(void)
+{
+    struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_CGROUP);
+    if (!group)
+        return ATTRIBUTE_NONE;
+    pid_t pid = attribute_fork(group);
+    if (pid == 0)
+        _exit(0);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    enum attribute_method method = pid > 0 ? attribute_group_method(group) : ATTRIBUTE_NONE;
+    attribute_free(group);
+    return method;
+}
+
+struct doctor_trials doctor_try(void)
+{
+    return (struct doctor_trials){.clock_read_ns = time_clock(), .run_method = try_counting()};
+}
+
+struct doctor_trials doctor_try_nothing(void)
+{
+    return (struct doctor_trials){.clock_read_ns = NAN, .run_method = ATTRIBUTE_NONE};
 }

@@ -1,13 +1,14 @@
 /* joule/doctor.h - what would make the figures of this machine better.
  *
  * Owns the diagnosis: facts gathered through the host and from an open meter, and what follows from them as findings
- * with a command to type where there is one. It prints nothing and changes nothing.
+ * with a command to type where there is one. It prints nothing and leaves nothing changed.
  * Newcomers: a finding needs evidence. What could not be looked at gives no finding, least of all a good one.
  */
 #ifndef JOULE_DOCTOR_H
 #define JOULE_DOCTOR_H
 
 #include "base/arena.h"
+#include "joule/attribute.h"
 #include "joule/engine.h"
 
 enum finding_severity {
@@ -33,13 +34,20 @@ struct diagnosis {
     joule_class cpu_class; /* of the best CPU energy that can be had now; NONE: none at all */
 };
 
-/* Examines a machine. `meter` is open on the same host and has been read at least twice; clock_read_ns is what one
- * reading of the clock costs, NaN where it cannot be tried (a recorded machine). */
-void doctor_examine(struct joule_host *host, joule_meter *meter, double clock_read_ns,
+/* What only a living machine can show. */
+struct doctor_trials {
+    double clock_read_ns; /* what one reading of the clock costs; NaN: not tried */
+    enum attribute_method
+        run_method; /* by which `joule run` will count a command's CPU time; NONE: not tried */
+};
+/* Tries it on this machine, in some milliseconds: reads the clock, makes a process in a cgroup and removes both. */
+struct doctor_trials doctor_try(void);
+/* For a recorded machine. */
+struct doctor_trials doctor_try_nothing(void);
+
+/* Examines a machine. `meter` is open on the same host and has been read at least twice. */
+void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_trials trials,
                     struct diagnosis *out_diagnosis);
 void diagnosis_free(struct diagnosis *diagnosis);
-
-/* Nanoseconds that one clock_gettime takes on this machine. Takes about a millisecond. */
-double doctor_time_clock(void);
 
 #endif

@@ -13,7 +13,7 @@
 struct exam {
     struct joule_host *host;
     joule_meter *meter;
-    double clock_read_ns;
+    struct doctor_trials trials;
     struct doctor_facts facts;
     bool is_recorded;              /* values stand still because nobody changes the files */
     const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
@@ -27,6 +27,9 @@ struct finding *exam_find(struct exam *exam, enum finding_severity severity, con
                           ...) __attribute__((format(printf, 4, 5)));
 /* A text that lives as long as the diagnosis. */
 const char *exam_format(struct exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* doctor_counting.c */
+void check_counting(struct exam *exam);
 
 /* doctor_gpu.c */
 void check_nvidia_driver(struct exam *exam);

@@ -138,6 +138,53 @@ static void look_at_events(struct joule_host *host, struct doctor_facts *facts)
     facts->bound_perfmon = has_capability(text, "CapBnd:");
 }
 
+/* --- groups of processes ------------------------------------------------------------------------------------ */
+
+static enum known is_root(const char *status)
+{
+    unsigned real, effective;
+    const char *line = strstr(status, "Uid:");
+    if (!line || sscanf(line, "Uid: %u %u", &real, &effective) != 2)
+        return UNKNOWN;
+    return effective == 0;
+}
+
+/* Whether the line of mountinfo that ends in " - cgroup2 ..." has the option ro: in its sixth field, of this mount, or
+ * in the last one, of the whole file system. */
+static bool is_read_only(const char *mounts, const char *type)
+{
+    const char *line = type, *end = type + strcspn(type, "\n");
+    char options[128] = "", all[128] = "";
+    while (line > mounts && line[-1] != '\n')
+        line--;
+    sscanf(line, "%*s %*s %*s %*s %*s %127s", options);
+    const char *last = memrchr(line, ' ', (size_t)(end - line));
+    snprintf(all, sizeof all, "%.*s", (int)(end - last - 1), last + 1);
+    return strcmp(options, "ro") == 0 || string_starts(options, "ro,") || strcmp(all, "ro") == 0 ||
+           string_starts(all, "ro,");
+}
+
+static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
+{
+    enum { SIZE = 65536 };
+    struct arena arena = {0};
+    char *text = arena_alloc(&arena, SIZE), path[256];
+    facts->is_root = facts->has_cgroup2 = facts->knows_cgroup2 = UNKNOWN;
+    if (text && read_text(host, "/proc/self/status", text, SIZE))
+        facts->is_root = is_root(text);
+    if (text && read_text(host, "/proc/filesystems", text, SIZE))
+        facts->knows_cgroup2 = strstr(text, "cgroup2") != NULL;
+    if (text && read_text(host, "/proc/self/mountinfo", text, SIZE)) {
+        const char *type = strstr(text, " - cgroup2 ");
+        facts->has_cgroup2 = type != NULL;
+        facts->is_cgroup2_read_only = type && is_read_only(text, type);
+    }
+    arena_free(&arena);
+    const char *runtime = host->ops->env(host, "XDG_RUNTIME_DIR");
+    snprintf(path, sizeof path, "%s/systemd", runtime ? runtime : "");
+    facts->has_own_systemd = runtime && *runtime && exists(host, path);
+}
+
 /* --- zones and registers ------------------------------------------------------------------------------------ */
 
 static void look_at_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
@@ -281,6 +328,7 @@ void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
     look_at_machine(host, out_facts);
     look_for_container(host, out_facts);
     look_at_events(host, out_facts);
+    look_at_cgroups(host, out_facts);
     look_at_zones(host, out_facts);
     look_at_registers(host, out_facts);
     look_for_gpus(host, out_facts);

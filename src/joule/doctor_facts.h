@@ -33,6 +33,12 @@ struct doctor_facts {
     enum known is_filtered; /* bit 0 of register 0xBC */
     /* Clock. */
     char clocksource[32], clocksources[160];
+    /* Groups of processes. */
+    enum known is_root;
+    enum known has_cgroup2;    /* mounted where this process sees it */
+    enum known knows_cgroup2;  /* the kernel */
+    bool is_cgroup2_read_only; /* as it is mounted */
+    bool has_own_systemd;      /* the user's own, which gives out cgroups */
     /* GPUs on the PCI bus. */
     struct doctor_gpu {
         enum gpu_vendor vendor;

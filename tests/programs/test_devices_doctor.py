@@ -95,6 +95,55 @@ def test_fine_machine(root, doctor):
     check(joule("doctor", "--root", root).stdout.startswith("Everything is fine."))
 
 
+def pci(root, address, vendor, kind, driver=None):
+    folder = f"sys/bus/pci/devices/{address}"
+    machine(root, {folder + "/vendor": vendor + "\n", folder + "/class": kind + "\n"})
+    if driver:
+        os.symlink(f"../../../../bus/pci/drivers/{driver}", os.path.join(root, folder, "driver"))
+
+
+def test_gpus_of_a_recorded_machine(root, doctor):
+    hwmon = "sys/class/hwmon/hwmon0/"
+    machine(root, {**LAPTOP, hwmon + "name": "xe\n", hwmon + "energy1_input": "16000000\n", "sys/module/xe/refcnt": "2\n"})
+    os.symlink("../../../devices/pci0000:00/0000:00:01.0/0000:83:00.0", os.path.join(root, hwmon, "device"))
+    pci(root, "0000:00:02.0", "0x8086", "0x030000")  # inside the processor
+    pci(root, "0000:03:00.0", "0x1002", "0x030000")
+    pci(root, "0000:43:00.0", "0x1002", "0x038000")
+    pci(root, "0000:63:00.0", "0x1002", "0x120000", "amdgpu")
+    pci(root, "0000:73:00.0", "0x8086", "0x030000")
+    pci(root, "0000:83:00.0", "0x8086", "0x030000", "xe")
+    found = json.loads(joule("doctor", "--json", "--root", root).stdout)
+    doctor.validate(found)
+    ids = {f["id"]: f for f in found["findings"] if "_gpu_" in f["id"]}
+    check(sorted(ids) == ["amd_gpu_no_driver", "amd_gpu_no_meter", "intel_gpu_energy", "intel_gpu_not_taken"], ids)
+    check("GPUs (0000:03:00.0, 0000:43:00.0)" in ids["amd_gpu_no_driver"]["what"], ids)
+    check("0000:73:00.0" in ids["intel_gpu_not_taken"]["what"], ids)
+    check("0000:00:02.0" not in str(ids), "graphics inside the processor are in its energy", ids)
+
+
+def test_doctor_knows_how_run_counts(root, doctor):
+    """As whoever runs the tests and, where that is root, as nobody: cgroups are named exactly where run has none."""
+    users = [None] + ([65534] if os.getuid() == 0 else [])
+    for user in users:
+        with tempfile.TemporaryDirectory(dir=root) as folder:
+            os.chmod(root, 0o755)
+            os.chmod(folder, 0o777)
+            report = os.path.join(folder, "report.json")
+            arguments = dict(user=user, group=user, extra_groups=[]) if user else {}
+            try:
+                subprocess.run([JOULE, "run", "--json", report, "--", "true"], capture_output=True, check=True, **arguments)
+            except PermissionError:
+                print("not tried as nobody, who may not run", JOULE)
+                continue
+            done = subprocess.run([JOULE, "doctor", "--json"], capture_output=True, check=True, **arguments)
+            with open(report, encoding="utf-8") as file:
+                method = json.load(file)["command"]["method"]
+            found = json.loads(done.stdout)
+            doctor.validate(found)
+            said = [f["what"] for f in found["findings"] if f["id"].startswith("cgroup_")]
+            check(len(said) == (method != "cgroup") and all(f"({method})" in what for what in said), user, method, said)
+
+
 def test_names_cannot_drive_the_terminal(root):
     machine(root, {**LAPTOP, "proc/cpuinfo": CPU.replace("w9-3595X", "w9\033[2J")})
     check("\033" not in joule("devices", "--root", root).stdout)
@@ -189,6 +238,8 @@ def main():
     test_driver_that_hangs(devices)
     test_page_fits_the_terminal()
     for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
+                 lambda root: test_gpus_of_a_recorded_machine(root, doctor),
+                 lambda root: test_doctor_knows_how_run_counts(root, doctor),
                  test_names_cannot_drive_the_terminal):
         with tempfile.TemporaryDirectory() as root:
             test(root)

@@ -3,7 +3,6 @@
  * Owns the words around the findings of joule/doctor.h and their JSON. Newcomers: it changes nothing, and its exit
  * code is 0 whatever it finds; --json tells a program whether all is fine.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -126,7 +125,7 @@ static int examine(const joule_options *options, bool as_json)
     }
     struct visit visit = {.colour = page_has_colour(), .width = page_width()};
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
-    doctor_examine(meter->host, meter, options->root ? NAN : doctor_time_clock(), &visit.diagnosis);
+    doctor_examine(meter->host, meter, options->root ? doctor_try_nothing() : doctor_try(), &visit.diagnosis);
     int status = page_print("doctor", as_json ? print_json : print_words, &visit);
     diagnosis_free(&visit.diagnosis);
     joule_close(meter);

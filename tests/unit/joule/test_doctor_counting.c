@@ -1,0 +1,159 @@
+/* What the doctor says where `joule run` cannot give a command a cgroup: why, by what it counts instead, and the way
+ * out for whoever asks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include "support/patient.h"
+
+#define WRITABLE  "35 24 0:30 / /sys/fs/cgroup rw,nosuid,nodev - cgroup2 cgroup2 rw,nsdelegate\n"
+#define READ_ONLY "35 24 0:30 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n"
+#define OLDER     "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
+
+/* A machine that is fine but for the trial and what it mounts. */
+static struct patient *mounted(void **state, const char *mounts)
+{
+    struct patient *patient = *state;
+    patient->run_method = ATTRIBUTE_SUBREAPER;
+    patient_add_zone(patient->host, true);
+    host_script_text(patient->host, "/proc/filesystems",
+                     "nodev\tsysfs\nnodev\tcgroup\nnodev\tcgroup2\n\text4\n");
+    host_script_text(patient->host, "/proc/self/mountinfo", mounts);
+    return patient;
+}
+
+static void be_root(struct patient *patient)
+{
+    host_script_text(patient->host, "/proc/self/status", "Name:\tjoule\nUid:\t1000\t0\t0\t0\n");
+}
+
+static void assert_why(const struct patient *patient, const char *id, const char *words)
+{
+    const char *why = patient_find(patient, id)->why;
+    if (!strstr(why, words))
+        fail_msg("no \"%s\" in \"%s\"", words, why);
+}
+
+static void test_cgroups_work(void **state)
+{
+    struct patient *patient = mounted(state, WRITABLE);
+    patient->run_method = ATTRIBUTE_CGROUP;
+    patient_examine(patient, 25);
+    patient_assert_nothing_to_do(patient);
+    patient_assert_absent(patient, "cgroup_denied");
+}
+
+static void test_shell_of_a_user_with_a_systemd(void **state)
+{
+    struct patient *patient = mounted(state, WRITABLE);
+    host_script_env(patient->host, "XDG_RUNTIME_DIR", "/run/user/1000");
+    host_script_text(patient->host, "/run/user/1000/systemd/notify", "");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "cgroup_denied", FINDING_ADVICE, "systemd-run --user --scope");
+    assert_non_null(strstr(patient_find(patient, "cgroup_denied")->what, "by process (subreaper)"));
+}
+
+static void test_shell_of_a_user_without_a_systemd(void **state)
+{
+    struct patient *patient = mounted(state, WRITABLE);
+    host_script_env(patient->host, "XDG_RUNTIME_DIR", "/run/user/1000");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "cgroup_denied", FINDING_LIMIT, NULL);
+    assert_why(patient, "cgroup_denied", "login session");
+}
+
+static void test_method_is_named(void **state)
+{
+    struct patient *patient = mounted(state, WRITABLE);
+    patient->run_method = ATTRIBUTE_WAIT4;
+    patient_examine(patient, 25);
+    assert_non_null(strstr(patient_find(patient, "cgroup_denied")->what, "(wait4)"));
+}
+
+static void test_containers(void **state)
+{
+    static const struct {
+        const char *cgroup, *mounts, *command;
+    } cases[] = {
+        {"0::/system.slice/docker-0123.scope\n", READ_ONLY,
+         "docker run --security-opt writable-cgroups=true"},
+        {"0::/user.slice/libpod-0123.scope\n", READ_ONLY, "podman run --security-opt unmask=/sys/fs/cgroup"},
+        {"0::/kubepods/pod0123\n", READ_ONLY, NULL},
+        {"0::/system.slice/docker-0123.scope\n", WRITABLE, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i > 0) {
+            patient_tear_down(state);
+            patient_set_up(state);
+        }
+        struct patient *patient = mounted(state, cases[i].mounts);
+        host_script_text(patient->host, "/proc/self/cgroup", cases[i].cgroup);
+        patient_examine(patient, 25);
+        patient_assert_finding(patient, "cgroup_denied", cases[i].command ? FINDING_ADVICE : FINDING_LIMIT,
+                               cases[i].command);
+    }
+}
+
+static void test_root_may_mount(void **state)
+{
+    struct patient *patient = mounted(state, OLDER);
+    be_root(patient);
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "cgroup_missing", FINDING_ADVICE, "mount -t cgroup2");
+    patient_assert_absent(patient, "cgroup_denied");
+}
+
+static void test_a_user_may_not_mount(void **state)
+{
+    struct patient *patient = mounted(state, OLDER);
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+}
+
+static void test_kernel_without_cgroups(void **state)
+{
+    struct patient *patient = mounted(state, "");
+    be_root(patient);
+    host_script_text(patient->host, "/proc/filesystems", "nodev\tsysfs\n\text4\n");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+}
+
+/* On a recorded machine nothing is tried: what is mounted can be seen, and whether it works cannot. */
+static void test_recorded_machine(void **state)
+{
+    struct patient *patient = mounted(state, WRITABLE);
+    patient->run_method = ATTRIBUTE_NONE;
+    patient_examine(patient, NAN);
+    patient_assert_nothing_to_do(patient);
+}
+
+static void test_recorded_machine_without_cgroups(void **state)
+{
+    struct patient *patient = mounted(state, OLDER);
+    patient->run_method = ATTRIBUTE_NONE;
+    patient_examine(patient, NAN);
+    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+}
+
+#define machine(test) cmocka_unit_test_setup_teardown(test, patient_set_up, patient_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        machine(test_cgroups_work),
+        machine(test_shell_of_a_user_with_a_systemd),
+        machine(test_shell_of_a_user_without_a_systemd),
+        machine(test_method_is_named),
+        machine(test_containers),
+        machine(test_root_may_mount),
+        machine(test_a_user_may_not_mount),
+        machine(test_kernel_without_cgroups),
+        machine(test_recorded_machine),
+        machine(test_recorded_machine_without_cgroups),
+    };
+    return cmocka_run_group_tests_name("doctor_counting", tests, NULL, NULL);
+}
