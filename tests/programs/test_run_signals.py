@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -87,6 +88,16 @@ class Signals(Listening):
         os.kill(process.pid, signal.SIGTERM)
         self.assertEqual(process.wait(20), -signal.SIGTERM)
 
+    def test_ignored_signals_end_no_repeats(self):
+        script = f"echo x >> {self.note}; sleep 0.3"
+        process = subprocess.Popen(["nohup", *joule_run("-r", "2", "--", "sh", "-c", script)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        wait_until(lambda: self.heard() == ["x"], "the first run")
+        os.kill(process.pid, signal.SIGHUP)
+        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(self.heard(), ["x", "x"])
+
     def test_stop_and_continue_by_kill(self):
         process = self.listen(*joule_run("--"), start_new_session=False)
         child = children_of(process.pid)[0]
@@ -164,6 +175,40 @@ class Terminal(Listening):
         os.write(master, b"\x03")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), -signal.SIGINT)
         os.close(master)
+
+    def test_interrupt_key_before_the_command_is_there(self):
+        """While sensors are read for the first time, here by a library that does not answer."""
+        library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
+        words = [shutil.which("env"), f"JOULE_NVML_LIB={library}", "JOULE_FAKE_NVML=boards=1; block_at_ms=0; block_s=30",
+                 *joule_run("--sources", "nvml,estimated", "--", "sleep", "1000")]
+        for _ in range(4):
+            pid, master = self.on_terminal(*words)
+            wait_until(lambda p=pid: "SigBlk:\tffff" in read_file(f"/proc/{p}/status"), "joule")
+            os.write(master, b"\x03")
+            self.assertEqual(self.end_of(pid), -signal.SIGINT)
+            os.close(master)
+
+    def test_interrupt_key_ends_repeats(self):
+        """Also of a command that makes the best of it; an exit status of 0 would say that all runs are done."""
+        script = f"trap 'exit 0' INT; echo up >> {self.note}; while :; do sleep 0.05; done"
+        pid, master = self.on_terminal(*joule_run("-r", "1000", "--", "sh", "-c", script))
+        wait_until(lambda: self.heard() == ["up"], "the first run")
+        os.write(master, b"\x03")
+        self.assertEqual(self.end_of(pid), -signal.SIGINT)
+        self.assertEqual(self.heard(), ["up"])
+        os.close(master)
+
+    def end_of(self, pid):
+        """How it ended; one that goes on is killed."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return "it went on"
 
     def test_hang_up_reaches_the_command(self):
         words = [*joule_run("--"), PYTHON, "-c", LISTENER, self.note, *[str(int(s)) for s in ALL]]

@@ -60,6 +60,27 @@ static _Noreturn void be_command(const struct signals *signals, int channel, cha
     _exit(127);
 }
 
+static void deliver(pid_t pid, const siginfo_t *info)
+{
+    if (info->si_code == SI_QUEUE)
+        sigqueue(pid, info->si_signo, info->si_value);
+    else
+        kill(pid, info->si_signo);
+}
+
+/* What came while there was no command yet, Ctrl-C during the first readings for one. The command still blocks all of
+ * it, so that a signal which did reach both stays one. */
+static void pass_on_early(const struct child *child)
+{
+    const struct timespec no_time = {0};
+    sigset_t early = child->signals->taken;
+    siginfo_t info;
+    sigdelset(&early, SIGCHLD);
+    sigdelset(&early, SIGCONT);
+    while (sigtimedwait(&early, &info, &no_time) > 0)
+        deliver(child->pid, &info);
+}
+
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv)
 {
@@ -77,6 +98,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
     *child = (struct child){.signals = signals, .group = group, .pid = pid, .channel = ends[0]};
     child->begin_ns = now_ns();
     if (pid > 0) {
+        pass_on_early(child);
         send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
         return true;
     }
@@ -173,12 +195,8 @@ static bool went_to_group(struct child *child, const siginfo_t *info)
 static void pass_on(struct child *child, const siginfo_t *info)
 {
     bool is_needless = info->si_signo == SIGCONT && !child->is_stopped; /* `fg` continues the whole group */
-    if (child->has_ended || is_needless || went_to_group(child, info))
-        return;
-    if (info->si_code == SI_QUEUE)
-        sigqueue(child->pid, info->si_signo, info->si_value);
-    else
-        kill(child->pid, info->si_signo);
+    if (!child->has_ended && !is_needless && !went_to_group(child, info))
+        deliver(child->pid, info);
 }
 
 int child_wait(struct child *child, int64_t until_ns)
@@ -196,6 +214,13 @@ int child_wait(struct child *child, int64_t until_ns)
         pass_on(child, &info);
     stop_likewise(stop_signal);
     return taken;
+}
+
+bool signal_asks_to_end(int signal)
+{
+    struct sigaction how;
+    bool asks = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+    return asks && sigaction(signal, NULL, &how) == 0 && how.sa_handler != SIG_IGN;
 }
 
 size_t child_signal_all(struct child *child, int signal)

@@ -44,6 +44,8 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
 /* Takes one signal and does what it asks for: passes it on, notes how the child fares, stops when the child was
  * stopped from the terminal. Waits for one until the time `until_ns` (INT64_MAX: for ever). The signal; 0: none came. */
 int child_wait(struct child *child, int64_t until_ns);
+/* Whether this signal asks programs to end, and this one does not ignore it as under nohup. */
+bool signal_asks_to_end(int signal);
 /* Sends to the command and every process that comes from it, as far as they are known. How many there were. */
 size_t child_signal_all(struct child *child, int signal);
 /* The exit code that a shell shows for a status of wait4. */

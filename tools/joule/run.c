@@ -45,6 +45,8 @@ struct job {
     struct recorder *recorder; /* NULL: no -o */
     struct child child;        /* of the last run */
     int64_t stopped_ns;        /* of all runs */
+    int interrupted_by;        /* Ctrl-C or its like, whatever the command made of it; 0: nothing */
+    bool lacks_runs;           /* for that alone */
 };
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
@@ -197,7 +199,7 @@ static void wait_for_the_rest(struct job *job)
     while (has_rest(job)) {
         int taken = child_wait(&job->child, now_ns() + LEFT_BEHIND_CHECK_NS);
         watch_when_due(job);
-        if (taken == SIGINT || taken == SIGTERM || taken == SIGHUP || taken == SIGQUIT)
+        if (signal_asks_to_end(taken))
             break;
         guard_look(&job->guard, &job->measuring, &job->child);
     }
@@ -216,7 +218,9 @@ static int complain_exec(const char *command, int why)
 static void wait_once(struct job *job)
 {
     int64_t watch_ns = measuring_watch_ns(&job->measuring);
-    child_wait(&job->child, watch_ns < job->guard.next_ns ? watch_ns : job->guard.next_ns);
+    int taken = child_wait(&job->child, watch_ns < job->guard.next_ns ? watch_ns : job->guard.next_ns);
+    if (signal_asks_to_end(taken))
+        job->interrupted_by = taken;
     if (!job->child.has_ended)
         watch_when_due(job);
     guard_look(&job->guard, &job->measuring, &job->child);
@@ -250,7 +254,7 @@ static int run_once(struct job *job)
     return code;
 }
 
-/* As often as asked, or until a run fails. */
+/* As often as asked, or until a run fails or is interrupted. */
 static int run_all(struct job *job)
 {
     unsigned runs = job->settings.runs;
@@ -260,10 +264,12 @@ static int run_all(struct job *job)
             return code;
         job->stopped_ns += job->child.stopped_ns;
         bool has_failed = job->child.status != 0 || guard_has_acted(&job->guard);
-        if (!has_failed)
+        if (!has_failed && !job->interrupted_by)
             continue;
+        job->lacks_runs = !has_failed && i + 1 < runs;
         if (i + 1 < runs && !job->settings.quiet)
-            complain("run", "run %u of %u failed; the report covers what has run", i + 1, runs);
+            complain("run", "run %u of %u %s; the report covers what has run", i + 1, runs,
+                     job->interrupted_by ? "was interrupted" : "failed");
         break;
     }
     return 0;
@@ -418,7 +424,7 @@ static int run_job(struct job *job)
         _exit(code);
     if (guard_has_acted(&job->guard) || (is_over && job->child.status == 0))
         _exit(EXIT_OVER_BUDGET);
-    exit_like(job->child.status);
+    exit_like(job->lacks_runs ? job->interrupted_by : job->child.status);
 }
 
 static int main_of(const char *subject, const struct command_text *subject_text, int argc, char **argv)
@@ -432,7 +438,8 @@ static int main_of(const char *subject, const struct command_text *subject_text,
         complain(subject, "-o FILE is needed: where to keep the record");
         return EXIT_USAGE;
     }
-    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
+    if (!can_write_outputs(&job.settings) ||
+        (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
     return run_job(&job);
 }
