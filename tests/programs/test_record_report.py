@@ -66,7 +66,9 @@ class Record(unittest.TestCase):
     def test_wrong_usage(self):
         self.assertEqual(run("record", "--", "true").returncode, 2)
         self.assertEqual(run("report").returncode, 2)
-        self.assertEqual(run("record", "-o", "/nowhere/x", "--", "true").returncode, 125)
+        unwritable = run("record", "-o", "/nowhere/x", "--", "true")
+        self.assertEqual(unwritable.returncode, 125)
+        self.assertIn("joule record: cannot write /nowhere/x", unwritable.stderr)
 
 
 if __name__ == "__main__":

@@ -395,6 +395,7 @@ class Idle(unittest.TestCase):
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         good = read_file(self.path)
         for bad in (good.replace('"machine":"', '"machine":"x'), good.replace('"cover":"', '"cover":"x'),
+                    good.replace('"class":"modelled"', '"class":"measured"'),
                     re.sub(r'"unix_seconds":\d+', f'"unix_seconds":{int(time.time()) - 31 * 86400}', good),
                     re.sub(r'"unix_seconds":\d+', f'"unix_seconds":{int(time.time()) + 86400}', good),
                     re.sub(r'"total_watts":[^,]*', '"total_watts":null', good), good[:40], "", "\0" * 100):
@@ -402,6 +403,14 @@ class Idle(unittest.TestCase):
                 file.write(bad)
             report = self.report("--sources", "estimated", "--", "true")
             self.assertIsNone(report["net"]["energy_joules"], bad)
+
+    def test_of_a_recorded_machine(self):
+        """Its parts have the same names, and what was kept is not of them."""
+        self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
+        with Machine(30) as machine:
+            report = self.report("--root", machine.root, "--", "sleep", "0.2")
+        self.assertEqual(report["gross"]["class"], "measured")
+        self.assertIsNone(report["net"]["energy_joules"])
 
     def test_bad_words(self):
         for word in ("sometimes", "-3s", "0", ""):

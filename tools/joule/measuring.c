@@ -182,6 +182,8 @@ static void find_idle(struct measuring *m, const struct cover *cover)
         m->idle = idle_load(name);
     else if (strcmp(m->idle.cover, name) != 0)
         m->idle = idle_unknown(); /* it speaks of other parts of the machine */
+    if (m->idle.total_watts.cls != cover->cls)
+        m->idle = idle_unknown(); /* a guess less a measurement, or the reverse, tells nothing */
     m->seeks_idle = false;
 }
 

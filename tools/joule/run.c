@@ -78,7 +78,8 @@ static bool check_settings(struct settings *s)
         complain("run", "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
         return false;
     }
-    s->measuring.uses_idle = !s->idle || strcmp(s->idle, "none") != 0;
+    /* What was kept is of this machine. */
+    s->measuring.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measuring.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
         return true;
     if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
@@ -135,14 +136,14 @@ static int read_settings(const char *subject, const struct command_text *text, i
     return check_settings(out) ? first : OPTIONS_WRONG;
 }
 
-static bool can_write_outputs(const struct settings *settings)
+static bool can_write_outputs(const char *subject, const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (!paths[i] || output_check(paths[i], &error) == JOULE_OK)
             continue;
-        complain("run", "%s", error.message);
+        complain(subject, "%s", error.message);
         return false;
     }
     return true;
@@ -438,7 +439,7 @@ static int main_of(const char *subject, const struct command_text *subject_text,
         complain(subject, "-o FILE is needed: where to keep the record");
         return EXIT_USAGE;
     }
-    if (!can_write_outputs(&job.settings) ||
+    if (!can_write_outputs(subject, &job.settings) ||
         (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
     return run_job(&job);
