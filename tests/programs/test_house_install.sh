@@ -9,11 +9,23 @@ fail() { echo "FAILED: $*"; exit 1; }
 
 cmake --install "$JOULE_BUILD" --prefix "$prefix" >/dev/null
 library=$(dirname "$(find "$prefix" -name libjoule.a)")
-for file in bin/joule include/joule/joule.h share/doc/joule/LICENSE share/joule/report.schema.json share/man/man1/joule.1 \
+cd "$JOULE_SOURCE"
+pages=(docs/man/*.[1-9]) schemas=(docs/*.schema.json)
+for file in bin/joule include/joule/*.h share/doc/joule/LICENSE "${schemas[@]/#docs/share/joule}" \
     share/bash-completion/completions/joule share/zsh/site-functions/_joule \
     share/fish/vendor_completions.d/joule.fish; do
     [[ -s $prefix/$file ]] || fail "$file was not installed"
 done
+for page in "${pages[@]}"; do
+    [[ -s $prefix/share/man/man${page##*.}/${page##*/} ]] || fail "$page was not installed"
+done
+
+# What others may call is what has a version, in the static library too: nothing of the inside can collide with a user's.
+versioned=$(nm -D --defined-only "$library/libjoule.so" | sed -n 's/.* T \(.*\)@@JOULE_[0-9.]*$/\1/p' | sort)
+global=$(nm -g --defined-only "$library/libjoule.a" | awk 'NF == 3 { print $3 }' | sort)
+[[ -n $versioned ]] || fail "libjoule.so has no versioned symbols"
+difference=$(diff <(echo "$versioned") <(echo "$global")) || fail "libjoule.so and libjoule.a show other names:
+$difference"
 
 cat >"$work/use.c" <<'END'
 #include <joule/joule.h>

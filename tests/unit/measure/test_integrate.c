@@ -133,6 +133,25 @@ static void test_gaps_are_not_bridged(void **state)
     assert_true(in.gaps == 1);
 }
 
+/* Three periods are bridged, more are not: by each reading's own time, by polls, and by energies of samples. */
+static void test_a_gap_is_more_than_three_periods(void **state)
+{
+    (void)state;
+    for (int exact = 0; exact <= 1; exact++)
+        for (int ms = 290; ms <= 310; ms += 20) {
+            struct integrator power = {.period_s = 0.1, .seen = 1}, sum = {.period_s = 0.1};
+            const int64_t times_ns[] = {0, 100 * MS, (100 + ms) * MS};
+            for (int i = 0; i < 3; i++) {
+                integrate_power(&power, times_ns[i], exact, 50 + i);
+                integrate_energy(&sum, times_ns[i], exact, 5);
+            }
+            assert_true(power.gaps == (ms > 300) && sum.gaps == (ms > 300));
+            near(power.covered_s, ms > 300 ? 0.1 : 0.1 + ms * 1e-3, 1e-9);
+            near(sum.covered_s, ms > 300 ? 0.3 : 0.2 + ms * 1e-3, 1e-9);
+            near(sum.joules, 15, 1e-9);
+        }
+}
+
 static void test_nonsense_is_rejected(void **state)
 {
     (void)state;
@@ -176,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_a_steady_reading_is_no_duplicate_for_ever),
         cmocka_unit_test(test_levels_that_stay_are_not_shortened),
         cmocka_unit_test(test_gaps_are_not_bridged),
+        cmocka_unit_test(test_a_gap_is_more_than_three_periods),
         cmocka_unit_test(test_nonsense_is_rejected),
         cmocka_unit_test(test_plain_sum),
         cmocka_unit_test(test_a_trailing_average_speaks_for_the_past),

@@ -105,36 +105,31 @@ static void test_mlperf_tiny_windows(void **state)
         free(results);
     }
     print_message("%d windows of %zu traces within 94 ppm\n", windows, traces.gl_pathc);
-    assert_true(windows >= 5);
+    assert_true((size_t)windows >= 5 * traces.gl_pathc);
     globfree(&traces);
 }
 
 /* --- MLPerf inference: 1 Hz watts of a certified analyzer ----------------------------------------------------- */
 
 struct analyzer {
-    double mean, first;
+    double mean;
     int samples;
 };
 
+/* Each reading speaks for its second; a negative one is the analyzer's mark for an error. */
 static struct analyzer mean_of_log(const char *path)
 {
-    struct analyzer a = {0};
-    double sum = 0;
+    struct integrator in = {.period_s = 1};
+    int64_t second = 0;
     char *text = test_read_file(path, NULL);
     assert_non_null(text);
     for (char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         char *watts = strstr(line, ",Watts,");
-        if (strncmp(line, "Time,", 5) != 0 || !watts)
-            continue;
-        double value = atof(watts + 7);
-        if (value < 0) /* the analyzer's mark for an error */
-            continue;
-        sum += value;
-        a.samples++;
+        if (strncmp(line, "Time,", 5) == 0 && watts)
+            integrate_energy(&in, ++second * 1000000000, true, atof(watts + 7) * in.period_s);
     }
-    a.mean = sum / a.samples;
     free(text);
-    return a;
+    return (struct analyzer){in.joules / (double)in.samples, (int)in.samples};
 }
 
 static void test_mlperf_inference_means(void **state)

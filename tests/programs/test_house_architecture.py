@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""ARCHITECTURE.md is true: each file of src/ has its room in the drawing and in the table, and includes nothing above it.
+
+Owns the reading of that page's drawing of floors. Newcomers: a file belongs to the longest room that begins its name, so
+record_write.c is of `record`; a folder is one room; whoever includes engine.h looks into the meter.
+"""
+import os
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(os.environ["JOULE_SOURCE"])
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+# After each round of readings the meter hands on to whoever waits for it. The page says so below the drawing.
+UPWARD = {("meter", "collector"), ("meter", "budget"), ("meter", "record")}
+
+
+def floors():
+    """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/."""
+    drawing = PAGE[PAGE.index("    src/joule/"):PAGE.index("    include/joule/")].splitlines()
+    rooms = {"base": 0}
+    lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base"))]
+    for height, line in enumerate(reversed(lines), start=1):
+        for room in re.split(r"\s{3,}", line.replace("src/joule/", "").strip())[0].split():
+            rooms[room.rstrip("/")] = height
+    return rooms
+
+
+def room_of(path, rooms):
+    """The room of src/joule/sweep.c is sweep; None for a file that has none."""
+    parts = pathlib.PurePath(path).with_suffix("").parts
+    name = parts[0] if parts[0] == "base" or len(parts) == 1 else parts[1]
+    fitting = [room for room in rooms if name == room or name.startswith(room + "_")]
+    return max(fitting, key=len, default=None)
+
+
+class Architecture(unittest.TestCase):
+    def setUp(self):
+        self.rooms = floors()
+        self.files = [p.relative_to(ROOT / "src") for p in (ROOT / "src").rglob("*.[ch]")]
+        self.assertGreater(len(self.files), 50)
+
+    def test_each_file_has_a_room(self):
+        self.assertEqual([str(f) for f in self.files if not room_of(f, self.rooms)], [])
+
+    def test_each_room_of_the_drawing_has_files(self):
+        self.assertEqual(set(self.rooms) - {room_of(f, self.rooms) for f in self.files}, set())
+
+    def test_each_file_is_in_the_table(self):
+        table = re.findall(r"^\| (`.*?) \|", PAGE[:PAGE.index("## How a reading")], re.M)
+        owners = [name for row in table for name in re.findall(r"`([^`]+)`", row)]
+        self.assertIn("cost/", owners)
+        names = {o.removeprefix("src/").rstrip("*/") for o in owners}
+        self.assertEqual([str(f) for f in self.files if not room_of(f, names)], [])
+
+    def test_nothing_includes_what_is_above_it(self):
+        wrong = []
+        for file in self.files:
+            room = room_of(file, self.rooms)
+            for included in re.findall(r'#include "([^"]+)"', (ROOT / "src" / file).read_text(encoding="utf-8")):
+                other = room_of(included, self.rooms)
+                if self.rooms[other] > self.rooms[room] and (room, other) not in UPWARD:
+                    wrong.append(f"{file} ({room}) includes {included} ({other})")
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
