@@ -16,6 +16,7 @@
 #define RECORD_BLOCK_SIZE                                                                                    \
     16 /* u32 type, u32 payload bytes, u32 CRC-32 of the payload, u32 CRC-32 of these 12 */
 #define RECORD_MAX_PAYLOAD (1u << 20)
+#define RECORD_TAG_SIZE    182 /* of a row of RECORD_TAGS, beside the bytes of its name */
 
 enum record_block {
     RECORD_META = 1,    /* i64 begin monotonic, i64 begin realtime, f64 period s, text program */

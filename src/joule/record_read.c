@@ -11,6 +11,7 @@
 #include "joule/record.h"
 #include "joule/record_format.h"
 #include "joule/record_still.h"
+#include "joule/session_layout.h"
 
 #define MAX_REGIONS (1u << 24)
 
@@ -42,9 +43,15 @@ static uint32_t get_u32(struct reader *in)
     return (uint32_t)get_number(in, 4);
 }
 
-static int64_t get_i64(struct reader *in)
+/* A clock's nanoseconds, not so many that a sum or difference of two could overflow, or the block is bad. */
+static int64_t get_time(struct reader *in)
 {
-    return (int64_t)get_number(in, 8);
+    uint64_t time_ns = get_number(in, 8);
+    if (time_ns > INT64_MAX / 2) {
+        in->bad = true;
+        return 0;
+    }
+    return (int64_t)time_ns;
 }
 
 static double get_double(struct reader *in)
@@ -85,9 +92,9 @@ static void get_text(struct reader *in, char *out, size_t size)
 
 static void read_meta(struct reader *in, struct record *record)
 {
-    record->meter->begin_ns = record->begin_ns = get_i64(in);
+    record->meter->begin_ns = record->begin_ns = get_time(in);
     record->end_ns = record->begin_ns;
-    record->meter->begin_realtime_ns = get_i64(in);
+    record->meter->begin_realtime_ns = get_time(in);
     record->meter->period_s = get_amount(in);
     get_text(in, record->program, sizeof record->program);
 }
@@ -172,7 +179,7 @@ static void read_points(struct reader *in, struct record *record)
         return;
     }
     for (uint32_t i = 0; i < count && !in->bad; i++) {
-        struct curve_point p = {.time_ns = get_i64(in),
+        struct curve_point p = {.time_ns = get_time(in),
                                 .joules = get_amount(in),
                                 .covered_s = get_amount(in),
                                 .variance = get_amount(in),
@@ -194,7 +201,7 @@ static void read_gauges(struct reader *in, struct record *record)
 {
     while (in->at < in->length && !in->bad) {
         struct channel *ch = channel_of(record, get_u32(in));
-        int64_t time_ns = get_i64(in);
+        int64_t time_ns = get_time(in);
         double value = get_double(in);
         if (!ch || ch->mode != CHANNEL_GAUGE || in->bad || time_ns <= 0) {
             in->bad = true;
@@ -206,18 +213,19 @@ static void read_gauges(struct reader *in, struct record *record)
     }
 }
 
-/* The index of a region's name, added if new; records hold few names. */
-static uint32_t name_index(struct record *record, const char *name)
+/* The index of a region's name, added if new. False: more names than a session has, or no memory. */
+static bool find_name(struct record *record, const char *name, uint32_t *out_index)
 {
-    for (size_t i = 0; i < record->name_count; i++)
-        if (strcmp(record->names[i], name) == 0)
-            return (uint32_t)i;
-    void *names = realloc(record->names, (record->name_count + 1) * sizeof record->names[0]);
-    if (!names || record->name_count >= 4096)
-        return 0;
+    size_t count = record->name_count;
+    for (*out_index = 0; *out_index < count; ++*out_index)
+        if (strcmp(record->names[*out_index], name) == 0)
+            return true;
+    void *names = count < SESSION_TAGS ? realloc(record->names, (count + 1) * sizeof *record->names) : NULL;
+    if (!names)
+        return false;
     record->names = names;
-    string_copy(record->names[record->name_count], sizeof record->names[0], name);
-    return (uint32_t)record->name_count++;
+    string_copy(record->names[record->name_count++], sizeof *record->names, name);
+    return true;
 }
 
 static bool grow_regions(struct record *record)
@@ -237,16 +245,15 @@ static void read_regions(struct reader *in, struct record *record)
 {
     while (in->at < in->length && !in->bad) {
         char name[48];
-        struct record_region region = {.begin_ns = (uint64_t)get_i64(in), .end_ns = (uint64_t)get_i64(in)};
+        struct record_region region = {.begin_ns = (uint64_t)get_time(in), .end_ns = (uint64_t)get_time(in)};
         region.thread = get_u32(in);
         region.flags = get_u32(in);
         get_text(in, name, sizeof name);
-        if (in->bad || region.begin_ns > region.end_ns || region.end_ns > INT64_MAX ||
+        if (in->bad || region.begin_ns > region.end_ns || !find_name(record, name, &region.name) ||
             !grow_regions(record)) {
             in->bad = true;
             return;
         }
-        region.name = name_index(record, name);
         record->regions[record->region_count++] = region;
     }
 }
@@ -287,16 +294,14 @@ static void read_tag(struct reader *in, struct arena *arena, struct tag_row *row
     row->result.gpu = get_quantity(in);
 }
 
-#define MAX_TAGS 4096
-
 static void read_tags(struct reader *in, struct record *record)
 {
     struct report *found = &record->found;
-    struct tag_row *rows = arena_alloc(&found->arena, MAX_TAGS / 16 * sizeof *rows);
-    size_t size = MAX_TAGS / 16, count = 0;
     uint64_t folded = get_number(in, 8);
+    size_t most = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0; /* a last one may be cut */
+    struct tag_row *rows = arena_alloc(&found->arena, most * sizeof *rows);
     in->bad = in->bad || !rows;
-    while (in->at < in->length && !in->bad && count < size) {
+    while (in->at < in->length && !in->bad) {
         read_tag(in, &found->arena, &rows[count]);
         count += !in->bad;
     }
@@ -325,7 +330,7 @@ static void read_labels(struct reader *in, struct report *found)
 static void read_command(struct reader *in, struct record *record)
 {
     struct report *found = &record->found;
-    found->begin_realtime_ns = get_i64(in);
+    found->begin_realtime_ns = get_time(in);
     found->duration_s = get_double(in);
     found->share.method = get_choice(in, ATTRIBUTE_WAIT4);
     found->share.command_cpu_s = get_double(in);
@@ -355,9 +360,6 @@ static void read_command(struct reader *in, struct record *record)
 static void read_block(uint32_t type, struct reader *in, struct record *record)
 {
     switch (type) {
-    case RECORD_META:
-        read_meta(in, record);
-        break;
     case RECORD_CHANNEL:
         read_channel(in, record);
         break;
@@ -377,10 +379,10 @@ static void read_block(uint32_t type, struct reader *in, struct record *record)
         read_command(in, record);
         break;
     case RECORD_END:
-        note_time(record, get_i64(in));
+        note_time(record, get_time(in));
         record->is_whole = !in->bad;
         break;
-    default: /* of a later version; skipped */
+    default: /* of a later version; skipped, as a second meta is */
         break;
     }
 }
@@ -431,12 +433,16 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
     joule_status status = read_header(&file, out_error);
     if (status != JOULE_OK)
         return status;
-    uint32_t type;
-    if (!next_block(&file, &type, &payload) || type != RECORD_META)
-        return error_set(out_error, JOULE_FAILED, "the record ends before its first block: nothing was kept");
     out_record->meter = still_meter_create();
     if (!out_record->meter)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory to read the record");
+    uint32_t type;
+    bool has_meta = next_block(&file, &type, &payload) && type == RECORD_META;
+    if (has_meta)
+        read_meta(&payload, out_record);
+    if (!has_meta || payload.bad)
+        return error_set(out_error, JOULE_FAILED, "the record ends before its first block: nothing was kept");
+    file.at += RECORD_BLOCK_SIZE + payload.length;
     while (next_block(&file, &type, &payload)) {
         read_block(type, &payload, out_record);
         if (payload.bad)

@@ -12,9 +12,10 @@
 #include "base/error.h"
 #include "joule/record.h"
 #include "joule/record_format.h"
+#include "joule/session_layout.h"
 
 #define FLUSH_BYTES  (60 * 1024)
-#define BUFFER_BYTES (64 * 1024)
+#define BUFFER_BYTES (64 * 1024) /* enough for all blocks but those of a report */
 #define FLUSH_NS     1000000000LL
 #define POINT_BYTES  40
 #define BATCH_POINTS 256
@@ -24,8 +25,8 @@ struct recorder {
     int fd;
     int error; /* errno of the first write that failed; 0: none */
     pthread_mutex_t lock;
-    uint8_t buffer[BUFFER_BYTES]; /* whole blocks */
-    size_t length;
+    uint8_t *buffer; /* whole blocks */
+    size_t length, capacity;
     size_t block_start;
     bool in_regions; /* the last block is one of regions and still open */
     int64_t flushed_ns;
@@ -46,10 +47,25 @@ uint32_t record_crc32(const uint8_t *bytes, size_t length)
 
 /* --- bytes -------------------------------------------------------------------------------------------------- */
 
+static bool make_room(struct recorder *r, size_t length)
+{
+    size_t capacity = r->capacity;
+    while (length > capacity - r->length)
+        capacity *= 2;
+    if (capacity == r->capacity)
+        return true;
+    uint8_t *buffer = realloc(r->buffer, capacity);
+    if (buffer) {
+        r->buffer = buffer;
+        r->capacity = capacity;
+    }
+    return buffer != NULL;
+}
+
 static void put_bytes(struct recorder *r, const void *bytes, size_t length)
 {
-    if (length > BUFFER_BYTES - r->length) {
-        r->error = r->error ? r->error : EOVERFLOW;
+    if (!make_room(r, length)) {
+        r->error = r->error ? r->error : ENOMEM;
         return;
     }
     memcpy(r->buffer + r->length, bytes, length);
@@ -202,14 +218,14 @@ static void put_tag(struct recorder *r, const struct tag_row *row)
     put_quantity(r, row->result.gpu);
 }
 
-#define TAG_BYTES 400 /* more than one row takes */
-
+/* As many tags as a session can have fit into one block. */
 static void put_tags(struct recorder *r, const struct report *report)
 {
+    static_assert(SESSION_TAGS * (RECORD_TAG_SIZE + SESSION_NAME) < RECORD_MAX_PAYLOAD, "a block of tags");
     flush(r);
     begin_block(r, RECORD_TAGS);
     put_u64(r, report->folded_regions);
-    for (size_t i = 0; i < report->function_count && r->length + TAG_BYTES < BUFFER_BYTES; i++)
+    for (size_t i = 0; i < report->function_count; i++)
         put_tag(r, &report->functions[i]);
     end_block(r);
     flush(r);
@@ -373,11 +389,16 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
                            struct recorder **out_recorder, joule_error *out_error)
 {
     struct recorder *r = calloc(1, sizeof *r);
-    if (!r)
+    if (r)
+        r->buffer = malloc(r->capacity = BUFFER_BYTES);
+    if (!r || !r->buffer) {
+        free(r);
         return error_set(out_error, JOULE_NO_MEMORY, "no memory to record into %s", path);
+    }
     r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (r->fd < 0) {
         int reason = errno;
+        free(r->buffer);
         free(r);
         return error_set(out_error, status_of_errno(reason),
                          "cannot write %s: %s; choose another file with -o", path, strerror(reason));
@@ -413,6 +434,7 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
         r->error = errno;
     int error = r->error;
     pthread_mutex_destroy(&r->lock);
+    free(r->buffer);
     free(r);
     return error ? error_set(out_error, JOULE_FAILED,
                              "the record is not complete: %s; free some space and record again",

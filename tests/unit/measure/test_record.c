@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/record.h"
+#include "joule/record_format.h"
 #include "support/test_data.h"
 
 static char path[] = "/tmp/joule-test-record-XXXXXX";
@@ -199,6 +200,150 @@ static void test_noise_is_refused(void **state)
     free(bytes);
 }
 
+/* --- files that no writer makes ------------------------------------------------------------------------------ */
+
+struct forgery {
+    uint8_t bytes[1 << 19];
+    size_t length, block; /* where the block under construction begins */
+};
+
+static void forge_number(struct forgery *f, uint64_t value, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        f->bytes[f->length++] = (uint8_t)(value >> 8 * i);
+}
+
+static void forge_text(struct forgery *f, const char *text)
+{
+    forge_number(f, strlen(text), 2);
+    memcpy(f->bytes + f->length, text, strlen(text));
+    f->length += strlen(text);
+}
+
+static void forge_block(struct forgery *f, enum record_block type)
+{
+    f->block = f->length;
+    forge_number(f, type, 4);
+    f->length += RECORD_BLOCK_SIZE - 4;
+}
+
+static void forge_end_of_block(struct forgery *f)
+{
+    size_t end = f->length, length = end - f->block - RECORD_BLOCK_SIZE;
+    f->length = f->block + 4;
+    forge_number(f, length, 4);
+    forge_number(f, record_crc32(f->bytes + f->block + RECORD_BLOCK_SIZE, length), 4);
+    forge_number(f, record_crc32(f->bytes + f->block, 12), 4);
+    f->length = end;
+}
+
+static struct forgery *forge_begin(uint64_t begin_ns)
+{
+    struct forgery *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    memcpy(f->bytes, RECORD_MAGIC, 8);
+    f->length = 8;
+    forge_number(f, RECORD_VERSION, 4);
+    forge_number(f, RECORD_HEADER_SIZE, 4);
+    forge_block(f, RECORD_META);
+    forge_number(f, begin_ns, 8);
+    forge_number(f, begin_ns, 8);
+    forge_number(f, 0, 8); /* period */
+    forge_text(f, "forged");
+    forge_end_of_block(f);
+    return f;
+}
+
+static void test_more_names_than_a_session_has_are_refused(void **state)
+{
+    (void)state;
+    struct forgery *f = forge_begin(1);
+    for (int i = 0; i < 5000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name %d", i);
+        forge_block(f, RECORD_REGION);
+        forge_number(f, 1, 8);
+        forge_number(f, 2, 8);
+        forge_number(f, 0, 8); /* thread and flags */
+        forge_text(f, name);
+        forge_end_of_block(f);
+    }
+    struct record record;
+    assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
+    assert_int_equal(record.name_count, 4096);
+    assert_int_equal(record.region_count, 4096);
+    assert_string_equal(record.names[record.regions[4095].name], "name 4095");
+    assert_true(record.lost_bytes > 0);
+    record_free(&record);
+    free(f);
+}
+
+/* Differences of such times would overflow. */
+static void test_times_beyond_all_clocks_are_refused(void **state)
+{
+    (void)state;
+    static const uint64_t times[] = {UINT64_C(1) << 63, INT64_MAX, UINT64_MAX - 1000};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        struct forgery *f = forge_begin(times[i]);
+        struct record record;
+        joule_error error = {0};
+        assert_int_equal(record_parse(f->bytes, f->length, &record, &error), JOULE_FAILED);
+        assert_non_null(strstr(error.message, "first block"));
+        free(f);
+        f = forge_begin(1);
+        forge_block(f, RECORD_END);
+        forge_number(f, times[i], 8);
+        forge_end_of_block(f);
+        assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
+        assert_false(record.is_whole);
+        assert_int_equal(record.end_ns, 1);
+        record_free(&record);
+        free(f);
+    }
+}
+
+/* --- reports that are long ----------------------------------------------------------------------------------- */
+
+/* Every tag that a session can have, and as many labels as fit on a command line, each as long as a record keeps it. */
+static void test_a_long_report_comes_back_whole(void **state)
+{
+    (void)state;
+    enum { ROWS = 4096, LABELS = 32, LENGTH = 1000 };
+    static struct tag_row rows[ROWS];
+    static char names[ROWS][48], word[LENGTH + 1];
+    struct report_label labels[LABELS];
+    struct joule_host *host;
+    joule_meter *meter = make_meter(&host);
+    struct recorder *recorder;
+    struct report report;
+    assert_int_equal(recorder_open(meter, path, "long", &recorder, NULL), JOULE_OK);
+    report_init(&report, "long");
+    memset(word, 'w', LENGTH);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(names[i], sizeof names[i], "a name about as long as they may be: %d", i);
+        rows[i] = (struct tag_row){.name = names[i], .budget_joules = NAN, .result = {.count = 1}};
+    }
+    for (int i = 0; i < LABELS; i++)
+        labels[i] = (struct report_label){word, word};
+    report.functions = rows;
+    report.function_count = ROWS;
+    report.labels = labels;
+    report.label_count = LABELS;
+    recorder_report(recorder, &report);
+    report_free(&report);
+    assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
+    joule_close(meter);
+
+    struct record record;
+    assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+    assert_true(record.is_whole);
+    assert_int_equal(record.found.function_count, ROWS);
+    assert_string_equal(record.found.functions[ROWS - 1].name, names[ROWS - 1]);
+    assert_int_equal(record.found.label_count, LABELS);
+    assert_string_equal(record.found.labels[LABELS - 1].value, word);
+    record_free(&record);
+}
+
 static void test_a_full_disk_is_reported(void **state)
 {
     (void)state;
@@ -224,7 +369,10 @@ int main(void)
         cmocka_unit_test(test_cut_anywhere_keeps_what_came_before),
         cmocka_unit_test(test_a_flipped_bit_is_noticed),
         cmocka_unit_test(test_noise_is_refused),
+        cmocka_unit_test(test_more_names_than_a_session_has_are_refused),
+        cmocka_unit_test(test_times_beyond_all_clocks_are_refused),
         cmocka_unit_test(test_a_full_disk_is_reported),
+        cmocka_unit_test(test_a_long_report_comes_back_whole), /* last: it replaces the file */
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }
