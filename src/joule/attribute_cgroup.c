@@ -29,19 +29,29 @@
 
 /* --- where ------------------------------------------------------------------------------------------------- */
 
-/* The next field of a line of mountinfo, with \ooo undone, in place; NULL at the end. */
+/* The byte that "\ooo" stands for; 0: something else. */
+static unsigned char escaped_byte(const char *text)
+{
+    unsigned code = 0;
+    if (*text++ != '\\')
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        if (text[i] < '0' || text[i] > '7')
+            return 0;
+        code = 8 * code + (unsigned)(text[i] - '0');
+    }
+    return (unsigned char)(code < 256 ? code : 0);
+}
+
+/* The next field of a line of mountinfo, with its escapes undone, in place; NULL at the end. */
 static char *next_field(char **rest)
 {
     char *field = strsep(rest, " ");
     char *to = field;
     for (const char *from = field; from && *from; to++) {
-        unsigned code = 0;
-        if (*from == '\\' && sscanf(from + 1, "%3o", &code) == 1 && code < 256) {
-            *to = (char)code;
-            from += 4;
-        } else {
-            *to = *from++;
-        }
+        unsigned char byte = escaped_byte(from);
+        *to = byte ? (char)byte : *from;
+        from += byte ? 4 : 1;
     }
     if (field)
         *to = 0;

@@ -10,6 +10,10 @@
 #include <unistd.h>
 #include "base/string.h"
 
+/* In the place of a parent: such a process is handed on once, though process ids that were used again while they were
+ * read may make parents and children a circle. */
+#define IS_DONE (-1)
+
 bool tree_parse(const char *stat, struct tree_process *out_process)
 {
     const char *after = strrchr(stat, ')');
@@ -63,6 +67,7 @@ bool tree_below(struct joule_host *host, pid_t root,
                 continue;
             parents[tail++] = all[i].pid;
             each(&all[i], context);
+            all[i].parent = IS_DONE;
         }
     }
     arena_free(&arena);

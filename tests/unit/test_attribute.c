@@ -60,6 +60,10 @@ static void test_locate(void **state)
         {"out of sight", "29 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n", "0::/../other\n", NULL},
         {"space in the path", "29 23 0:26 / /mnt/a\\040b\\134c rw - cgroup2 cgroup2 rw\n", "0::/x\n",
          "/mnt/a b\\c/x"},
+        {"an escape that is cut", "29 23 0:26 / /mnt/a\\1 rw - cgroup2 cgroup2 rw\n", "0::/x\n",
+         "/mnt/a\\1/x"},
+        {"an escape beyond a byte", "29 23 0:26 / /mnt/a\\777 rw - cgroup2 cgroup2 rw\n", "0::/x\n",
+         "/mnt/a\\777/x"},
         {"a mount called cgroup2 that is none", "29 23 0:26 / /mnt rw - tmpfs cgroup2 rw\n", "0::/x\n", NULL},
         {"v1 alone", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "1:cpu:/b\n", NULL},
         {"v2 without a mount", "32 31 0:29 / / rw - ext4 /dev/vda rw\n", "0::/b\n", NULL},
@@ -99,6 +103,26 @@ static void test_parse_process(void **state)
     for (size_t i = 0; i < COUNT(bad); i++)
         if (tree_parse(bad[i], &p))
             fail_msg("taken: '%s'", bad[i]);
+}
+
+static void count_process(const struct tree_process *process, void *context)
+{
+    (void)process;
+    ++*(unsigned *)context;
+}
+
+/* Ids may be used again while /proc is read: 10 is the parent of 11, and that the parent of 10. */
+static void test_parents_in_a_circle(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_script_open();
+    host_script_text(host, "/proc/10/stat", "10 (a) R 11 1 1 0 -1 4 1 0 0 0 1 2 3 4 20 0 1 0 99 0 0\n");
+    host_script_text(host, "/proc/11/stat", "11 (b) R 10 1 1 0 -1 4 1 0 0 0 1 2 3 4 20 0 1 0 99 0 0\n");
+    host_script_text(host, "/proc/12/stat", "12 (c) R 11 1 1 0 -1 4 1 0 0 0 1 2 3 4 20 0 1 0 99 0 0\n");
+    unsigned count = 0;
+    assert_true(tree_below(host, 10, count_process, &count));
+    assert_int_equal(count, 3);
+    host->ops->close(host);
 }
 
 /* --- whose CPU time ------------------------------------------------------------------------------------------ */
@@ -433,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_locate),
         cmocka_unit_test(test_parse_process),
+        cmocka_unit_test(test_parents_in_a_circle),
         {"test_whole_family by cgroup", test_whole_family, NULL, NULL, &by_cgroup},
         {"test_whole_family by subreaper", test_whole_family, NULL, NULL, &by_subreaper},
         {"test_whole_family by wait4", test_whole_family, NULL, NULL, &by_wait4},
