@@ -250,16 +250,10 @@ static bool prepare(struct source *source, struct estimated *e)
     return true;
 }
 
-static joule_status estimated_open(struct source *source)
+/* With e->handle open. */
+static joule_status begin(struct source *source, struct estimated *e)
 {
     struct joule_host *host = source->host;
-    struct estimated *e = source->data = arena_alloc(&source->arena, sizeof *e);
-    if (!e)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
-    e->handle = host->ops->open_file(host, STAT_PATH);
-    if (e->handle < 0)
-        return source_say(source, status_of_errno(-e->handle),
-                          STAT_PATH " cannot be read: %s; is /proc mounted?", strerror(-e->handle));
     if (!prepare(source, e))
         return source_say(source, JOULE_NO_MEMORY, "no memory for the state of %u CPUs", e->map.count);
     joule_status status = read_ticks(host, e, true);
@@ -274,14 +268,29 @@ static joule_status estimated_open(struct source *source)
             return source_say(source, JOULE_NO_MEMORY, "no memory for %u packages", e->map.unit_count);
         describe(e, &e->map.units[i], e->packages[i].channel);
     }
-    return source->state = JOULE_OK;
+    return JOULE_OK;
 }
 
 static void estimated_close(struct source *source)
 {
-    struct estimated *e = source->data;
-    if (e && e->handle >= 0)
-        source->host->ops->close_handle(source->host, e->handle);
+    const struct estimated *e = source->data;
+    source->host->ops->close_handle(source->host, e->handle);
+}
+
+static joule_status estimated_open(struct source *source)
+{
+    struct joule_host *host = source->host;
+    struct estimated *e = source->data = arena_alloc(&source->arena, sizeof *e);
+    if (!e)
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    e->handle = host->ops->open_file(host, STAT_PATH);
+    if (e->handle < 0)
+        return source_say(source, status_of_errno(-e->handle),
+                          STAT_PATH " cannot be read: %s; is /proc mounted?", strerror(-e->handle));
+    joule_status status = begin(source, e);
+    if (status != JOULE_OK)
+        estimated_close(source);
+    return status;
 }
 
 const struct cost_cpu *estimated_cpu(const struct source *source)

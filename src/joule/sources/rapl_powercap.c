@@ -128,11 +128,19 @@ static void attach(struct rapl_reading *reading, int handle)
         rapl_attach(reading, handle, handle < 0 ? strerror(-handle) : "");
 }
 
+static void close_zone(struct source *source, const struct zone *zone)
+{
+    if (zone->handle >= 0)
+        source->host->ops->close_handle(source->host, zone->handle);
+}
+
 static void add_zone(struct source *source, const struct zone *zone)
 {
     struct rapl_reading *reading = rapl_add(source, zone->domain, &zone->place, zone->name);
-    if (!reading)
+    if (!reading) {
+        close_zone(source, zone);
         return;
+    }
     struct channel *channel = reading->channel;
     channel->rank = zone->is_mmio ? RANK_POWERCAP_MMIO : RANK_POWERCAP;
     channel->counter.unit_joules = 1e-6;
@@ -209,10 +217,10 @@ static joule_status open_rapl_powercap(struct source *source)
     if (found == 0)
         return say_why_none(source, names, (size_t)count);
     for (size_t i = 0; i < found; i++) {
-        if (!is_superfluous(zones, found, &zones[i]))
+        if (is_superfluous(zones, found, &zones[i]))
+            close_zone(source, &zones[i]);
+        else
             add_zone(source, &zones[i]);
-        else if (zones[i].handle >= 0)
-            source->host->ops->close_handle(source->host, zones[i].handle);
     }
     return rapl_conclude(source);
 }

@@ -336,6 +336,40 @@ static void test_a_bare_container(void **state)
     stop(&m);
 }
 
+static const struct host_ops *plain_ops;
+static int open_handles;
+
+static int counted_open(struct joule_host *host, const char *path)
+{
+    int handle = plain_ops->open_file(host, path);
+    open_handles += handle >= 0;
+    return handle;
+}
+
+static void counted_close(struct joule_host *host, int handle)
+{
+    plain_ops->close_handle(host, handle);
+    open_handles--;
+}
+
+/* Opens the source and says how that ended. Who fails leaves no handle: nobody closes it. */
+static joule_status try_open(struct joule_host *host, bool *out_says_where)
+{
+    const struct cpu_info unknown = {0};
+    struct source source = {.ops = &source_estimated, .host = host, .cpu = &unknown};
+    struct host_ops counting = *host->ops;
+    plain_ops = host->ops;
+    counting.open_file = counted_open;
+    counting.close_handle = counted_close;
+    host->ops = &counting;
+    joule_status status = source_estimated.open(&source);
+    host->ops = plain_ops;
+    assert_int_equal(open_handles, 0);
+    *out_says_where = strstr(source.remedy, "/proc") != NULL;
+    arena_free(&source.arena);
+    return status;
+}
+
 static void test_without_proc_stat(void **state)
 {
     (void)state;
@@ -348,26 +382,17 @@ static void test_without_proc_stat(void **state)
                                           "cpu99999999999999999999 1 2 3 4 5 6 7\n",
                                           "\xff\xff\n",
                                           "cpu1a 1 2 3 4 5 6 7\n"};
-    struct joule_host *empty = host_script_open();
-    const struct cpu_info unknown = {0};
-    struct source source = {.ops = &source_estimated, .host = empty, .cpu = &unknown};
-    assert_int_equal(source_estimated.open(&source), JOULE_ABSENT);
-    assert_non_null(strstr(source.remedy, "/proc"));
-    source_estimated.close(&source);
-    arena_free(&source.arena);
-    assert_true(host_script_error(empty, "/proc/stat", EACCES));
-    source = (struct source){.ops = &source_estimated, .host = empty, .cpu = &unknown};
-    assert_int_equal(source_estimated.open(&source), JOULE_DENIED);
-    source_estimated.close(&source);
-    arena_free(&source.arena);
+    struct joule_host *host = host_script_open();
+    bool says_where;
+    assert_int_equal(try_open(host, &says_where), JOULE_ABSENT);
+    assert_true(says_where);
+    assert_true(host_script_error(host, "/proc/stat", EACCES));
+    assert_int_equal(try_open(host, &says_where), JOULE_DENIED);
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
-        assert_true(host_script_text(empty, "/proc/stat", garbage[i]));
-        source = (struct source){.ops = &source_estimated, .host = empty, .cpu = &unknown};
-        assert_int_equal(source_estimated.open(&source), JOULE_FAILED);
-        source_estimated.close(&source);
-        arena_free(&source.arena);
+        assert_true(host_script_text(host, "/proc/stat", garbage[i]));
+        assert_int_equal(try_open(host, &says_where), JOULE_FAILED);
     }
-    empty->ops->close(empty);
+    host->ops->close(host);
 }
 
 static void test_a_failing_read_is_said_and_ends(void **state)
