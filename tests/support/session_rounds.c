@@ -1,0 +1,49 @@
+/* support/session_rounds.c - see session_rounds.h. */
+#include "support/session_rounds.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct reader reader;
+
+static void look(void *context, const struct slot_news *news)
+{
+    struct seen *seen = context;
+    seen->slots++;
+    seen->open += news->open_count;
+    seen->spans += news->span_count;
+    seen->over += news->is_over;
+    for (size_t i = 0; i < news->fold_count; i++) {
+        seen->folded += news->folds[i].count;
+        seen->folded_s += news->folds[i].duration_s;
+    }
+    if (news->span_count)
+        seen->last = news->spans[news->span_count - 1];
+}
+
+
+struct seen session_read_all(bool ask_owners)
+{
+    struct seen seen = {0};
+    if (reader.map != session_map(session_current()))
+        reader_start(&reader, session_map(session_current()));
+    reader_round(&reader, 0, ask_owners, look, &seen);
+    return seen;
+}
+
+
+int session_forget(void **state)
+{
+    (void)state;
+    session_read_all(true);
+    return 0;
+}
+
+bool session_in_child(bool (*body)(void *), void *argument)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(body(argument) ? 0 : 1);
+    int status;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}

@@ -1,0 +1,415 @@
+/* Regions across threads, forks, signals and processes: whose slot is whose, and what a shared session outlives. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "support/session_rounds.h"
+
+/* --- threads and processes ---------------------------------------------------------------------------------- */
+
+static void *leave_one_open(void *unused)
+{
+    (void)unused;
+    joule_region kept = joule_begin(1), done = joule_begin(1);
+    (void)kept;
+    joule_end(&done);
+    return NULL;
+}
+
+static void a_thread_that_exits_inside_a_region_gives_its_slot_back(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3 * SESSION_SLOTS; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, leave_one_open, NULL), 0);
+        pthread_join(thread, NULL);
+        /* The kernel wakes the joiner a moment before the thread's number is free. */
+        size_t spans = 0, over = 0;
+        for (int tries = 0; tries < 10000 && !over; tries++) {
+            struct seen seen = session_read_all(true);
+            spans += seen.spans;
+            over += seen.over;
+        }
+        assert_int_equal(spans, 1);
+        assert_int_equal(over, 1);
+    }
+    assert_int_equal(session_read_all(true).open, 0);
+}
+
+static void *begin_and_leave(void *region)
+{
+    *(joule_region *)region = joule_begin(5);
+    return NULL;
+}
+
+static void a_region_outlives_its_thread(void **state)
+{
+    (void)state;
+    joule_region region, copy;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, begin_and_leave, &region), 0);
+    pthread_join(thread, NULL);
+    for (int tries = 0; tries < 10000 && !session_read_all(true).over; tries++)
+        ;
+    copy = region;
+    assert_int_equal(joule_end(&region), JOULE_OK);
+    struct seen seen = session_read_all(false);
+    assert_int_equal(seen.spans, 1);
+    assert_int_equal(seen.last.begin_ns, (int64_t)copy.begin_ns);
+    assert_int_equal(seen.last.tag, 5);
+}
+
+static bool end_of_parent(void *region)
+{
+    joule_region own = joule_begin(1);
+    return joule_end(region) == JOULE_STALE && joule_end(&own) == JOULE_OK;
+}
+
+static void a_child_starts_afresh(void **state)
+{
+    (void)state;
+    joule_region region = joule_begin(1);
+    assert_true(session_in_child(end_of_parent, &region));
+    assert_int_equal(joule_end(&region), JOULE_OK);
+    assert_int_equal(session_read_all(false).spans, 1);
+}
+
+static bool child_sees_nothing_of_the_parent(void *tag)
+{
+    struct seen seen = session_read_all(false);
+    return seen.slots == 0 && joule_tag("before fork") == *(uint32_t *)tag;
+}
+
+static void a_child_has_the_tags_and_no_regions(void **state)
+{
+    (void)state;
+    uint32_t tag = joule_tag("before fork");
+    joule_region region = joule_begin(tag);
+    assert_true(session_in_child(child_sees_nothing_of_the_parent, &tag));
+    joule_end(&region);
+}
+
+static pthread_barrier_t all_inside;
+
+static void *be_one_of_many(void *good)
+{
+    joule_region region = joule_begin(1);
+    pthread_barrier_wait(&all_inside);
+    *(bool *)good = joule_end(&region) == JOULE_OK && region.end_ns >= region.begin_ns;
+    return NULL;
+}
+
+static bool more_threads_than_slots(void *unused)
+{
+    (void)unused;
+    enum { THREADS = SESSION_SLOTS + 20 };
+    static pthread_t threads[THREADS];
+    static bool good[THREADS];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&all_inside, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], &small, be_one_of_many, &good[i]) != 0)
+            _exit(77);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        if (!good[i])
+            return false;
+    return session_read_all(false).spans == SESSION_SLOTS;
+}
+
+static void threads_without_a_slot_are_still_timed(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(more_threads_than_slots, NULL));
+}
+
+static _Atomic bool stop;
+
+static void *storm(void *unused)
+{
+    (void)unused;
+    while (!stop) {
+        joule_region region = joule_begin(1);
+        joule_end(&region);
+    }
+    return NULL;
+}
+
+static bool use_regions(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 100; i++) {
+        joule_region region = joule_begin(2);
+        if (joule_end(&region) != JOULE_OK)
+            return false;
+    }
+    struct seen seen = session_read_all(false);
+    return seen.slots == 1 && seen.spans == 100;
+}
+
+static void fork_while_other_threads_are_inside_begin(void **state)
+{
+    (void)state;
+    stop = false;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, storm, NULL), 0);
+    for (int i = 0; i < 50; i++)
+        assert_true(session_in_child(use_regions, NULL));
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void spawn_while_other_threads_are_inside_begin(void **state)
+{
+    (void)state;
+    extern char **environ;
+    static char name[] = "true";
+    char *const arguments[] = {name, NULL};
+    stop = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, storm, NULL), 0);
+    for (int i = 0; i < 50; i++) {
+        pid_t pid;
+        int status;
+        joule_region region = joule_begin(2);
+        assert_int_equal(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ), 0);
+        assert_int_equal(joule_end(&region), JOULE_OK);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    stop = true;
+    pthread_join(thread, NULL);
+}
+
+static volatile sig_atomic_t handled, handler_failed;
+
+static void on_timer(int signal)
+{
+    (void)signal;
+    joule_region region = joule_begin(3), inner = joule_begin(3);
+    if (joule_end(&inner) != JOULE_OK || joule_end(&region) != JOULE_OK)
+        handler_failed = 1;
+    handled++;
+}
+
+/* Signals every 50 us for as long as 500 of them take, at most 5 s. */
+static void begin_and_end_in_a_signal_handler(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval every = {{0, 50}, {0, 50}}, never = {0};
+    uint64_t ended = 0, spans = 0, folded = 0;
+    handled = handler_failed = 0;
+    time_t start = time(NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+    while (handled < 500 && time(NULL) - start < 5) {
+        for (int i = 0; i < 1000; i++, ended++) {
+            joule_region region = joule_begin(4);
+            if (joule_end(&region) != JOULE_OK)
+                handler_failed = 2;
+        }
+        struct seen seen = session_read_all(false);
+        spans += seen.spans;
+        folded += seen.folded;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    struct seen seen = session_read_all(false);
+    assert_int_equal(handler_failed, 0);
+    assert_true(handled > 0);
+    assert_int_equal(seen.open, 0);
+    assert_int_equal(spans + seen.spans + folded + seen.folded, ended + 2 * (uint64_t)handled);
+}
+
+/* --- shared sessions ---------------------------------------------------------------------------------------- */
+
+static void push_some(int count)
+{
+    for (int i = 0; i < count; i++) {
+        joule_region region = joule_begin(1);
+        joule_end(&region);
+    }
+}
+
+static bool be_a_client(void *unused)
+{
+    (void)unused;
+    if (!session_is_client(session_current()))
+        return false;
+    push_some(100);
+    joule_region open = joule_begin(2);
+    (void)open;
+    raise(SIGKILL);
+    return false;
+}
+
+static bool share_and_lose_a_child(void *unused)
+{
+    (void)unused;
+    char path[256];
+    joule_error error;
+    struct stat st;
+    if (session_create_shared(path, sizeof path, &error) != JOULE_OK || stat(path, &st) != 0 ||
+        (st.st_mode & 0777) != 0600 || session_is_client(session_current()))
+        return false;
+    push_some(10);
+    session_in_child(be_a_client, NULL);
+    struct seen seen = session_read_all(false);
+    if (seen.spans != 110 || seen.open != 1)
+        return false;
+    seen = session_read_all(true);
+    if (seen.over != 1)
+        return false;
+    seen = session_read_all(true);
+    session_remove_shared();
+    return seen.slots == 1 && seen.open == 0 && stat(path, &st) != 0;
+}
+
+static void a_killed_child_loses_no_finished_region(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(share_and_lose_a_child, NULL));
+}
+
+static bool end_of_parent_in_shared(void *region)
+{
+    return joule_end(region) == JOULE_STALE;
+}
+
+static bool share_and_fork_inside_a_region(void *unused)
+{
+    (void)unused;
+    char path[256];
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return false;
+    joule_region region = joule_begin(1);
+    bool good = session_in_child(end_of_parent_in_shared, &region) && joule_end(&region) == JOULE_OK;
+    session_remove_shared();
+    return good;
+}
+
+static void a_child_cannot_end_the_parents_region(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(share_and_fork_inside_a_region, NULL));
+}
+
+/* A file that its owner could not remove goes with the next session; one that is in use, or new, stays. */
+static bool leave_files(void *unused)
+{
+    (void)unused;
+    char mine[256], dead[300], fresh[300];
+    struct stat st;
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    if (session_create_shared(mine, sizeof mine, NULL) != JOULE_OK)
+        return false;
+    snprintf(dead, sizeof dead, "%s-dead", mine);
+    snprintf(fresh, sizeof fresh, "%s-fresh", mine);
+    int a = open(dead, O_CREAT | O_RDWR, 0600), b = open(fresh, O_CREAT | O_RDWR, 0600);
+    close(a);
+    close(b);
+    utimensat(AT_FDCWD, dead, long_ago, 0);
+    utimensat(AT_FDCWD, mine, long_ago, 0);
+    char other[256];
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool made = session_create_shared(other, sizeof other, NULL) == JOULE_OK;
+        session_remove_shared();
+        _exit(made ? 0 : 1);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    bool good = status == 0 && stat(dead, &st) != 0 && stat(fresh, &st) == 0 && stat(mine, &st) == 0;
+    unlink(fresh);
+    unlink(dead);
+    session_remove_shared();
+    return good;
+}
+
+static void files_of_dead_owners_are_removed(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(leave_files, NULL));
+}
+
+#define CANNOT_MOUNT 2
+
+/* With room for the session's header and a few names, and neither for the board nor for a slot: regions are timed, names
+ * become "(other)", and nobody is killed by SIGBUS. */
+static int use_a_full_file_system(void)
+{
+    char path[256];
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWNS | CLONE_NEWUSER) != 0)
+        return CANNOT_MOUNT;
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, "size=48k") != 0)
+        return CANNOT_MOUNT;
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK || strncmp(path, "/dev/shm/", 9) != 0)
+        return 1;
+    for (int i = 0; i < 10000; i++) {
+        joule_region region = joule_begin(1);
+        if (joule_end(&region) != JOULE_OK)
+            return 1;
+    }
+    uint32_t tag = 1;
+    for (int i = 0; i < 1000 && tag != TAG_OTHER; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "name %d", i);
+        tag = session_tag(session_current(), name);
+    }
+    joule_quantity none = quantity_unknown();
+    session_publish(session_current(), 1, &none, &none, &none);
+    bool nothing_is_published = atomic_load(&session_map(session_current())->board_count) == 0;
+    return session_read_all(true).slots == 0 && tag == TAG_OTHER && nothing_is_published ? 0 : 1;
+}
+
+static void a_full_file_system_kills_nobody(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(use_a_full_file_system());
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_MOUNT) {
+        print_message("skipped: no small file system can be mounted here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_thread_that_exits_inside_a_region_gives_its_slot_back, session_forget),
+        cmocka_unit_test_setup(a_region_outlives_its_thread, session_forget),
+        cmocka_unit_test_setup(a_child_starts_afresh, session_forget),
+        cmocka_unit_test_setup(a_child_has_the_tags_and_no_regions, session_forget),
+        cmocka_unit_test_setup(fork_while_other_threads_are_inside_begin, session_forget),
+        cmocka_unit_test_setup(spawn_while_other_threads_are_inside_begin, session_forget),
+        cmocka_unit_test_setup(threads_without_a_slot_are_still_timed, session_forget),
+        cmocka_unit_test_setup(begin_and_end_in_a_signal_handler, session_forget),
+        cmocka_unit_test_setup(a_killed_child_loses_no_finished_region, session_forget),
+        cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, session_forget),
+        cmocka_unit_test_setup(files_of_dead_owners_are_removed, session_forget),
+        cmocka_unit_test_setup(a_full_file_system_kills_nobody, session_forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
