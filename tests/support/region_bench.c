@@ -122,8 +122,8 @@ int bench_tear_down(void **state)
 
 /* --- regions ------------------------------------------------------------------------------------------------- */
 
-joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint32_t flags,
-                               double begin_s, double end_s)
+joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint32_t flags, double begin_s,
+                       double end_s)
 {
     struct span span = {.begin_ns = bench_at(begin_s),
                         .end_ns = bench_at(end_s),
@@ -146,7 +146,7 @@ unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double b
 }
 
 void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
-                         double end_s, unsigned ender)
+                 double end_s, unsigned ender)
 {
     assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), thread == ender));
     struct span span = {.begin_ns = bench_at(begin_s),

@@ -12,7 +12,7 @@
 #include "joule/session.h"
 
 #define BENCH_START_S   1000.0 /* of the machine, when the meter opens */
-#define BENCH_TICK_S    0.1 /* between two readings */
+#define BENCH_TICK_S    0.1    /* between two readings */
 #define BENCH_THREADS   8
 #define BENCH_WATTS     50.0  /* of the package, in the mean */
 #define BENCH_GPU_WATTS 200.0 /* of the board, where there is one */

@@ -21,7 +21,6 @@ static void look(void *context, const struct slot_news *news)
         seen->last = news->spans[news->span_count - 1];
 }
 
-
 struct seen session_read_all(bool ask_owners)
 {
     struct seen seen = {0};
@@ -30,7 +29,6 @@ struct seen session_read_all(bool ask_owners)
     reader_round(&reader, 0, ask_owners, look, &seen);
     return seen;
 }
-
 
 int session_forget(void **state)
 {

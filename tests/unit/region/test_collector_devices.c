@@ -155,7 +155,7 @@ static void two_meters_share_what_is_read(void **state)
     joule_close(second);
 }
 
-#define BOARD(test)     cmocka_unit_test_setup_teardown(test, bench_set_up_with_board, bench_tear_down)
+#define BOARD(test) cmocka_unit_test_setup_teardown(test, bench_set_up_with_board, bench_tear_down)
 
 int main(void)
 {

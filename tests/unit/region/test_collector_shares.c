@@ -36,7 +36,8 @@ static void all_shares_add_up_to_the_window(void **state)
         bench_run(bench, BENCH_TICK_S);
         double begin_s = 0.5 + tick * BENCH_TICK_S;
         for (int i = 0; i < 200; i++) {
-            double a = begin_s + draw() * BENCH_TICK_S, b = a + draw() * draw() * (begin_s + BENCH_TICK_S - a);
+            double a = begin_s + draw() * BENCH_TICK_S,
+                   b = a + draw() * draw() * (begin_s + BENCH_TICK_S - a);
             bench_put(bench, 1 + (unsigned)(draw() * 7), tags[(int)(draw() * TAGS)], 0, a, b);
         }
     }
@@ -88,7 +89,7 @@ static void unseen_slices_widen_the_interval(void **state)
         bench_run(bench, BENCH_TICK_S);
         for (int i = 0; i < 20; i++)
             bench_put(bench, 1, slices, 0, 1 + tick * BENCH_TICK_S + i * 0.005,
-                       1 + tick * BENCH_TICK_S + i * 0.005 + 0.0025);
+                      1 + tick * BENCH_TICK_S + i * 0.005 + 0.0025);
     }
     bench_close(bench, 0, index, always, 1, 6, 0);
     bench_run(bench, 0.3);
@@ -115,8 +116,7 @@ static double rough_at(double s)
 static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size)
 {
     (void)unused;
-    return snprintf(buffer, size, "%lld\n",
-                    (long long)(1e9 + rough_at(bench_seconds(time_ns)) * 1e6));
+    return snprintf(buffer, size, "%lld\n", (long long)(1e9 + rough_at(bench_seconds(time_ns)) * 1e6));
 }
 
 /* Of single regions of 1 to 500 ms. The rule for slices is a bound, so more may be covered than asked. */
