@@ -36,7 +36,7 @@ struct record_region {
 /* What a file holds beside the meter. */
 struct record {
     joule_meter *meter; /* stands still at end_ns */
-    char program[256];
+    char program[1001];
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC of the recorded machine */
     bool is_whole;            /* the writer closed it; else it was cut off */
     uint64_t lost_bytes;      /* after the last whole block */
@@ -44,6 +44,9 @@ struct record {
     size_t region_count;
     char (*names)[48];
     size_t name_count;
+    struct report_run *runs; /* of a command that ran more than once */
+    size_t run_count;
+    bool has_findings;   /* the writer got as far as recorder_report */
     struct report found; /* what recorder_report kept; report_init where the writer did not get that far */
 };
 

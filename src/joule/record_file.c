@@ -83,7 +83,11 @@ joule_status record_report(struct record *record, struct report *out_report)
     out_report->total_joules = fresh.total_joules;
     memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
     out_report->cover = fresh.cover;
-    out_report->is_partial = fresh.is_partial;
+    out_report->is_partial = record->has_findings ? found->is_partial : fresh.is_partial;
+    if (record->run_count > 1) {
+        out_report->runs = (unsigned)record->run_count;
+        out_report->each_run = record->runs;
+    }
     out_report->coverage = fresh.coverage;
     out_report->mean_watts = fresh.mean_watts;
     out_report->devices = fresh.devices;
@@ -100,6 +104,7 @@ void record_free(struct record *record)
     joule_close(record->meter);
     report_free(&record->found);
     free(record->regions);
+    free(record->runs);
     free(record->names);
     *record = (struct record){0};
 }

@@ -28,6 +28,7 @@ enum record_block {
     RECORD_END = 6,     /* i64 end monotonic */
     RECORD_TAGS = 7,    /* the table of regions by name; the last one counts */
     RECORD_COMMAND = 8, /* what is known of the command beside its energy */
+    RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
 };
 
 /* CRC-32 as in IEEE 802.3 (reflected 0xEDB88320). */

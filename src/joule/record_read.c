@@ -13,7 +13,7 @@
 #include "joule/record_still.h"
 #include "joule/session_layout.h"
 
-#define MAX_REGIONS (1u << 24)
+#define MAX_ITEMS (1u << 24)
 
 /* --- bytes -------------------------------------------------------------------------------------------------- */
 
@@ -179,11 +179,12 @@ static void read_points(struct reader *in, struct record *record)
         return;
     }
     for (uint32_t i = 0; i < count && !in->bad; i++) {
-        struct curve_point p = {.time_ns = get_time(in),
-                                .joules = get_amount(in),
-                                .covered_s = get_amount(in),
-                                .variance = get_amount(in),
-                                .time_sd_s = get_amount(in)};
+        struct curve_point p;
+        p.time_ns = get_time(in);
+        p.joules = get_amount(in);
+        p.covered_s = get_amount(in);
+        p.variance = get_amount(in);
+        p.time_sd_s = get_amount(in);
         const struct curve_point *last = ch->curve.count ? &ch->curve.points[ch->curve.count - 1] : NULL;
         /* a curve grows and never falls */
         in->bad =
@@ -228,14 +229,18 @@ static bool find_name(struct record *record, const char *name, uint32_t *out_ind
     return true;
 }
 
+/* Makes room for one more of `count` items; NULL: there is none, and the old memory stays. */
+static void *grow(void *items, size_t count, size_t size)
+{
+    if (count >= MAX_ITEMS)
+        return NULL;
+    bool is_full = (count & (count - 1)) == 0; /* room is a power of two */
+    return is_full ? realloc(items, (count ? 2 * count : 1) * size) : items;
+}
+
 static bool grow_regions(struct record *record)
 {
-    size_t n = record->region_count;
-    if (n >= MAX_REGIONS)
-        return false;
-    if (n & (n - 1)) /* room is a power of two */
-        return true;
-    void *regions = realloc(record->regions, (n ? 2 * n : 1) * sizeof *record->regions);
+    void *regions = grow(record->regions, record->region_count, sizeof *record->regions);
     if (regions)
         record->regions = regions;
     return regions != NULL;
@@ -245,7 +250,9 @@ static void read_regions(struct reader *in, struct record *record)
 {
     while (in->at < in->length && !in->bad) {
         char name[48];
-        struct record_region region = {.begin_ns = (uint64_t)get_time(in), .end_ns = (uint64_t)get_time(in)};
+        struct record_region region;
+        region.begin_ns = (uint64_t)get_time(in);
+        region.end_ns = (uint64_t)get_time(in);
         region.thread = get_u32(in);
         region.flags = get_u32(in);
         get_text(in, name, sizeof name);
@@ -261,7 +268,10 @@ static void read_regions(struct reader *in, struct record *record)
 /* Three numbers in order, or all unknown. */
 static joule_quantity get_quantity(struct reader *in)
 {
-    joule_quantity q = {.value = get_double(in), .low = get_double(in), .high = get_double(in)};
+    joule_quantity q = quantity_unknown();
+    q.value = get_double(in);
+    q.low = get_double(in);
+    q.high = get_double(in);
     q.cls = get_choice(in, JOULE_CLASS_ASSUMED);
     return q.low <= q.value && q.value <= q.high && isfinite(q.low) && isfinite(q.high) ? q
                                                                                         : quantity_unknown();
@@ -354,7 +364,25 @@ static void read_command(struct reader *in, struct record *record)
     found->ticks = get_number(in, 8);
     found->overruns = get_number(in, 8);
     read_labels(in, found);
-    found->stopped_s = in->at < in->length ? get_double(in) : NAN; /* early writers did not tell */
+    found->stopped_s = in->at < in->length ? get_double(in) : NAN; /* early writers told neither */
+    found->is_partial = in->at < in->length && get_u32(in) != 0;
+    record->has_findings = !in->bad;
+}
+
+static void read_runs(struct reader *in, struct record *record)
+{
+    while (in->at < in->length && !in->bad) {
+        struct report_run run;
+        run.joules = get_quantity(in);
+        run.command_joules = get_quantity(in);
+        run.seconds = get_amount(in);
+        void *runs = grow(record->runs, record->run_count, sizeof *record->runs);
+        in->bad = in->bad || !runs;
+        if (in->bad)
+            return;
+        record->runs = runs;
+        record->runs[record->run_count++] = run;
+    }
 }
 
 static void read_block(uint32_t type, struct reader *in, struct record *record)
@@ -377,6 +405,9 @@ static void read_block(uint32_t type, struct reader *in, struct record *record)
         break;
     case RECORD_COMMAND:
         read_command(in, record);
+        break;
+    case RECORD_RUNS:
+        read_runs(in, record);
         break;
     case RECORD_END:
         note_time(record, get_time(in));

@@ -19,6 +19,7 @@
 #define FLUSH_NS     1000000000LL
 #define POINT_BYTES  40
 #define BATCH_POINTS 256
+#define BATCH_RUNS   128 /* of 64 bytes */
 
 struct recorder {
     joule_meter *meter;
@@ -262,7 +263,25 @@ static void put_command(struct recorder *r, const struct report *report)
         put_text(r, report->labels[i].value);
     }
     put_double(r, report->stopped_s);
+    put_u32(r, report->is_partial);
     end_block(r);
+}
+
+/* A single run is the report itself. */
+static void put_runs(struct recorder *r, const struct report *report)
+{
+    size_t count = report_run_count(report);
+    for (size_t i = 0; count > 1 && i < count;) {
+        flush_if_full(r);
+        begin_block(r, RECORD_RUNS);
+        for (size_t end = i + BATCH_RUNS; i < end && i < count; i++) {
+            struct report_run run = report_run(report, i);
+            put_quantity(r, run.joules);
+            put_quantity(r, run.command_joules);
+            put_double(r, run.seconds);
+        }
+        end_block(r);
+    }
 }
 
 static void describe_new_channels(struct recorder *r)
@@ -380,6 +399,7 @@ void recorder_report(struct recorder *r, const struct report *report)
     pthread_mutex_lock(&r->lock);
     put_tags(r, report);
     put_command(r, report);
+    put_runs(r, report);
     pthread_mutex_unlock(&r->lock);
 }
 

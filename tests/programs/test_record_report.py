@@ -38,6 +38,33 @@ class Record(unittest.TestCase):
         self.assertAlmostEqual(first["total_energy_joules"] / second["total_energy_joules"], 1, places=2)
         self.assertIn("joule", run("report", self.file).stdout)
 
+    def test_whole_report_comes_back(self):
+        """Every figure and every word, beside the advice, which is for the machine that recorded."""
+        live, again = (os.path.join(self.folder.name, name) for name in ("live.json", "again.json"))
+        command = "x" * 300 + "=1; " + BUSY  # also a long one
+        ran = run("record", "-o", self.file, "--json", live, "-r", "3", "--budget", "1MJ", "--label", "a=b", "--", "sh", "-c",
+                  command)
+        self.assertEqual(ran.returncode, 0)
+        self.assertEqual(run("report", "--json", again, self.file).returncode, 0)
+        first, second = ({**json.load(open(path)), "advice": None} for path in (live, again))
+        self.assertEqual(len(first["runs"]), 3)
+        self.same(first, second, "report")
+
+    def same(self, one, other, where):
+        """Curves are thinned while they are kept, so energies may differ a little."""
+        if isinstance(one, dict):
+            self.assertEqual(one.keys(), other.keys(), where)
+            for key in one:
+                self.same(one[key], other[key], f"{where}.{key}")
+        elif isinstance(one, list):
+            self.assertEqual(len(one), len(other), where)
+            for i, pair in enumerate(zip(one, other)):
+                self.same(*pair, f"{where}[{i}]")
+        elif isinstance(one, (int, float)) and isinstance(other, (int, float)):
+            self.assertAlmostEqual(one, other, delta=0.02 * abs(one), msg=where)
+        else:
+            self.assertEqual(one, other, where)
+
     def test_a_killed_writer_leaves_a_readable_record(self):
         process = subprocess.Popen([JOULE, "record", "-o", self.file, "--", "sleep", "30"],
                                    stderr=subprocess.DEVNULL, start_new_session=True)

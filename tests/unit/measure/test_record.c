@@ -13,6 +13,8 @@
 #include "joule/record_format.h"
 #include "support/test_data.h"
 
+#define RUNS 140 /* more than one block of them */
+
 static char path[] = "/tmp/joule-test-record-XXXXXX";
 
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -60,6 +62,13 @@ static void write_findings(struct recorder *recorder)
     report.share.share = 0.5;
     report.has_exit_status = true;
     report.exit_status = 3;
+    report.is_partial = true;
+    struct report_run runs[RUNS];
+    for (unsigned i = 0; i < RUNS; i++)
+        runs[i] = (struct report_run){
+            {i, i, i + 1, JOULE_CLASS_MEASURED, 0}, {0, 0, 1, JOULE_CLASS_DERIVED, 0}, 0.5 * i};
+    report.runs = RUNS;
+    report.each_run = runs;
     recorder_report(recorder, &report);
     report.functions = NULL;
     report_free(&report);
@@ -135,6 +144,10 @@ static void test_the_report_comes_back(void **state)
     assert_string_equal(report.labels[0].value, "main");
     assert_int_equal(report.share.method, ATTRIBUTE_CGROUP);
     assert_int_equal(report.exit_status, 3);
+    assert_true(report.is_partial);
+    assert_int_equal(report_run_count(&report), RUNS);
+    assert_true(report_run(&report, RUNS - 1).joules.value == RUNS - 1);
+    assert_true(report_run(&report, RUNS - 1).seconds == 0.5 * (RUNS - 1));
     arena_free(&report.arena);
     record_free(&record);
 }
