@@ -1,7 +1,7 @@
 /* tests/fakes/nvml/fake_board.h - boards that exist only in a script.
  *
  * Owns what a fake board is made of and its physics: power as a square wave in time, energy as its integral, both
- * seen through sensors that update every so often. fake_nvml.c dresses them in the vendor's interface.
+ * seen through sensors that update every so often. The files beside dress them in the vendor's interface.
  * Newcomers: the script is text, "boards=2; watts=90; 1.denied=1": a number and a dot speak of one board. It comes
  * from JOULE_FAKE_NVML, or from the file that is named there after an @. All keys stand in script_keys.
  */

@@ -1,0 +1,170 @@
+/* tests/fakes/nvml/fake_power.c - the fake library's energy and power: calls, fields, the ring of samples, limits.
+ *
+ * Newcomers: each way may be there or not, by the board's script; which of them a real board has depends on its age.
+ */
+#include "fake_driver.h"
+
+static uint64_t counter_millijoules(const struct fake_board *board)
+{
+    if (board->energy < 0)
+        return 600000;
+    double joules = fake_counter_joules(board, fake_now_s());
+    if (fake_has_come(board->reset_at_ms))
+        joules -= fake_joules(board, fake_time_of(board->reset_at_ms));
+    return joules > 0 ? (uint64_t)(joules * 1e3) : 0;
+}
+
+nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned long long *millijoules)
+{
+    ENTER(device);
+    if (board->energy == 0 || board->part >= 0)
+        return NVML_NOT_SUPPORTED;
+    *millijoules = counter_millijoules(board);
+    return NVML_SUCCESS;
+}
+
+/* 1 s means from Ampere on, except GA100, whose compute capability is 8.0. */
+static bool usage_is_average(const struct fake_board *board)
+{
+    return board->architecture >= NVML_ARCH_AMPERE && !(board->major == 8 && board->minor == 0);
+}
+
+nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
+{
+    ENTER(device);
+    if (board->power == 0 || board->part >= 0)
+        return NVML_NOT_SUPPORTED;
+    double watts = usage_is_average(board) ? fake_average_watts(board, fake_now_s())
+                                           : fake_instant_watts(board, fake_now_s());
+    *milliwatts = (unsigned)(watts * 1e3);
+    return NVML_SUCCESS;
+}
+
+/* Adds what a scope has beside or instead of the board; negative: not supported. */
+static double in_scope(const struct fake_board *board, uint32_t scope, double watts)
+{
+    if (scope == NVML_SCOPE_GPU)
+        return watts;
+    if (scope == NVML_SCOPE_MEMORY)
+        return board->memory_watts > 0 ? board->memory_watts : -1;
+    return scope == NVML_SCOPE_MODULE && board->module_watts >= 0 ? watts + board->module_watts : -1;
+}
+
+static void put_milliwatts(struct nvml_field *field, double watts)
+{
+    field->status = watts < 0 ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+    field->value_type = NVML_VALUE_UINT;
+    field->value.u32 = watts < 0 ? 0 : (uint32_t)(watts * 1e3);
+}
+
+static void put_energy(const struct fake_board *board, struct nvml_field *field, bool works)
+{
+    field->status = works && board->energy != 0 && field->scope == 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    field->value_type = NVML_VALUE_ULONGLONG;
+    field->value.u64 = field->status == NVML_SUCCESS ? counter_millijoules(board) : 0;
+}
+
+static void put_field(const struct fake_board *board, struct nvml_field *field)
+{
+    field->status = field->id >= 185 ? NVML_INVALID_ARGUMENT : NVML_NOT_SUPPORTED;
+    field->time_us = fake_clock_ns(CLOCK_REALTIME) / 1000;
+    field->latency_us = 3;
+    if (board->part >= 0 || (field->id >= 185 && board->fields == 0))
+        return;
+    switch (field->id) {
+    case NVML_FIELD_TOTAL_ENERGY:
+        put_energy(board, field, true);
+        break;
+    case NVML_FIELD_ENERGY:
+        put_energy(board, field, board->scoped_energy_field != 0);
+        break;
+    case NVML_FIELD_POWER_AVERAGE:
+        put_milliwatts(field, board->average_field != 0
+                                  ? in_scope(board, field->scope, fake_average_watts(board, fake_now_s()))
+                                  : -1);
+        break;
+    case NVML_FIELD_POWER_INSTANT: /* no board is known whose memory answers this one */
+        put_milliwatts(field, board->instant_field != 0 && field->scope != NVML_SCOPE_MEMORY
+                                  ? in_scope(board, field->scope, fake_instant_watts(board, fake_now_s()))
+                                  : -1);
+        break;
+    case NVML_FIELD_POWER_MAX_LIMIT:
+    case NVML_FIELD_POWER_DEFAULT_LIMIT:
+    case NVML_FIELD_POWER_CURRENT_LIMIT:
+        put_milliwatts(field, board->limit_watts);
+        break;
+    case NVML_FIELD_MEMORY_TEMPERATURE:
+        put_milliwatts(field, board->memory_celsius / 1e3);
+        break;
+    default:
+        break;
+    }
+}
+
+nvml_return nvmlDeviceGetFieldValues(nvml_device device, int count, struct nvml_field *fields)
+{
+    ENTER(device);
+    if (count <= 0 || fields == NULL)
+        return NVML_INVALID_ARGUMENT;
+    for (int i = 0; i < count; i++)
+        put_field(board, &fields[i]);
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetSamples(nvml_device device, int type, unsigned long long last_seen_us,
+                                 int *value_type, unsigned *count, struct nvml_sample *samples)
+{
+    ENTER(device);
+    if (type != NVML_SAMPLES_TOTAL_POWER || board->ring_ms <= 0 || board->part >= 0)
+        return NVML_NOT_SUPPORTED;
+    if (count == NULL || (samples != NULL && *count == 0))
+        return NVML_INVALID_ARGUMENT;
+    *value_type = NVML_VALUE_UINT;
+    if (samples == NULL) {
+        *count = FAKE_RING;
+        return NVML_SUCCESS;
+    }
+    double spacing_s = board->ring_ms / 1e3, newest = (double)(int64_t)(fake_now_s() / spacing_s);
+    int64_t shift_ns =
+        fake_script.ring_monotonic != 0 ? 0 : fake_clock_ns(CLOCK_REALTIME) - fake_clock_ns(CLOCK_MONOTONIC);
+    unsigned filled = 0;
+    for (int back = FAKE_RING - 1; back >= 0 && filled < *count; back--) {
+        double time_s = (newest - back) * spacing_s;
+        uint64_t stamp_us = (uint64_t)((int64_t)(time_s * 1e9) + shift_ns) / 1000;
+        if (time_s <= 1 || stamp_us <= last_seen_us)
+            continue;
+        double joules = fake_joules(board, time_s) - fake_joules(board, time_s - spacing_s);
+        samples[filled].time_us = stamp_us;
+        samples[filled++].value.u32 = (uint32_t)(joules / spacing_s * 1e3);
+    }
+    *count = filled;
+    return filled > 0 ? NVML_SUCCESS : NVML_NOT_FOUND;
+}
+
+static nvml_return put_limit(nvml_device device, unsigned *milliwatts)
+{
+    ENTER(device);
+    *milliwatts = (unsigned)(board->limit_watts * 1e3);
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetPowerManagementLimit(nvml_device device, unsigned *milliwatts)
+{
+    return put_limit(device, milliwatts);
+}
+
+nvml_return nvmlDeviceGetPowerManagementDefaultLimit(nvml_device device, unsigned *milliwatts)
+{
+    return put_limit(device, milliwatts);
+}
+
+nvml_return nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *milliwatts)
+{
+    return put_limit(device, milliwatts);
+}
+
+nvml_return nvmlDeviceGetPowerManagementLimitConstraints(nvml_device device, unsigned *least, unsigned *most)
+{
+    *least = 200000;
+    return put_limit(device, most);
+}

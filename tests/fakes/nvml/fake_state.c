@@ -1,0 +1,216 @@
+/* tests/fakes/nvml/fake_state.c - what the fake library tells beside energy: memory, clocks, processes, MIG, GPM. */
+#include <stdlib.h>
+#include <string.h>
+#include "fake_driver.h"
+
+nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utilization *utilization)
+{
+    ENTER(device);
+    if (board->mig > 0 || board->part >= 0)
+        return NVML_NOT_SUPPORTED;
+    utilization->gpu_percent = (uint32_t)(board->duty * 100);
+    utilization->memory_percent = utilization->gpu_percent / 4;
+    return NVML_SUCCESS;
+}
+
+static const uint64_t memory_bytes = 143771ull << 20, reserved_bytes = 600ull << 20,
+                      used_bytes = 1024ull << 20;
+
+nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
+{
+    ENTER(device);
+    (void)board;
+    *memory = (struct nvml_memory){memory_bytes, memory_bytes - reserved_bytes - used_bytes,
+                                   reserved_bytes + used_bytes};
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory)
+{
+    ENTER(device);
+    (void)board;
+    if (memory->version != NVML_MEMORY_V2)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    *memory = (struct nvml_memory_v2){NVML_MEMORY_V2, memory_bytes, reserved_bytes,
+                                      memory_bytes - reserved_bytes - used_bytes, used_bytes};
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned *celsius)
+{
+    ENTER(device);
+    *celsius = (unsigned)board->celsius;
+    return sensor == 0 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+}
+
+nvml_return nvmlDeviceGetClockInfo(nvml_device device, int clock, unsigned *megahertz)
+{
+    ENTER(device);
+    *megahertz = clock == NVML_CLOCK_MEMORY                       ? 3201
+                 : fake_power(board, fake_now_s()) > board->watts ? 1980
+                                                                  : 345;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device device, unsigned long long *reasons)
+{
+    ENTER(device);
+    *reasons = fake_power(board, fake_now_s()) > board->watts ? NVML_REASON_SW_POWER_CAP : NVML_REASON_IDLE;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *unused)
+{
+    ENTER(device);
+    (void)board;
+    (void)unused;
+    return NVML_NOT_SUPPORTED;
+}
+
+#ifdef FAKE_535
+typedef struct nvml_process_32 process_record;
+#define PROCESS(record) (&(record)->process)
+#else
+typedef struct nvml_process process_record;
+#define PROCESS(record) (record)
+
+nvml_return nvmlDeviceGetTemperatureV(nvml_device device, struct nvml_temperature *temperature)
+{
+    unsigned celsius = 0;
+    if (temperature->version != NVML_TEMPERATURE_V1)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    nvml_return got = nvmlDeviceGetTemperature(device, temperature->sensor, &celsius);
+    temperature->celsius = (int32_t)celsius;
+    return got;
+}
+
+nvml_return nvmlDeviceGetCurrentClocksEventReasons(nvml_device device, unsigned long long *reasons)
+{
+    return nvmlDeviceGetCurrentClocksThrottleReasons(device, reasons);
+}
+
+nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unused)
+{
+    ENTER(device);
+    (void)board;
+    (void)unused;
+    return NVML_NOT_SUPPORTED;
+}
+#endif
+
+nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *processes)
+{
+    ENTER(device);
+    unsigned found = (unsigned)board->processes;
+    if (*count < found) {
+        *count = found;
+        return NVML_INSUFFICIENT_SIZE;
+    }
+    *count = found;
+    process_record *records = processes;
+    for (unsigned i = 0; i < found; i++) {
+        memset(&records[i], 0, sizeof records[i]);
+        *PROCESS(&records[i]) = (struct nvml_process){1000 + i, used_bytes, 0xFFFFFFFF, 0xFFFFFFFF};
+    }
+    return NVML_SUCCESS;
+}
+
+/* --- MIG ---------------------------------------------------------------------------------------------------- */
+
+nvml_return nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
+{
+    ENTER(device);
+    *current = *pending = board->mig > 0;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count)
+{
+    ENTER(device);
+    *count = board->mig > 0 ? FAKE_MOST_PARTS : 0;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *instance)
+{
+    ENTER(device);
+    if (index >= board->mig || index >= FAKE_MOST_PARTS)
+        return NVML_NOT_FOUND;
+    *instance = (nvml_device)&fake_script.parts[board->index][index];
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceGetGpuInstanceId(nvml_device instance, unsigned *id)
+{
+    ENTER(instance);
+    *id = (unsigned)(board->part + 7);
+    return board->part >= 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+nvml_return nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *id)
+{
+    ENTER(instance);
+    *id = 0;
+    return board->part >= 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+/* --- GPM: a sample is a moment, and activity follows the square wave ---------------------------------------- */
+
+struct nvml_gpm_buffer {
+    const struct fake_board *board;
+    double time_s;
+};
+
+nvml_return nvmlGpmQueryDeviceSupport(nvml_device device, struct nvml_gpm_support *support)
+{
+    ENTER(device);
+    if (support->version != 1)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    support->is_supported = board->gpm != 0;
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlGpmSampleAlloc(nvml_gpm_sample *sample)
+{
+    *sample = calloc(1, sizeof **sample);
+    return *sample != NULL ? NVML_SUCCESS : NVML_MEMORY;
+}
+
+nvml_return nvmlGpmSampleFree(nvml_gpm_sample sample)
+{
+    free(sample);
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlGpmSampleGet(nvml_device device, nvml_gpm_sample sample)
+{
+    ENTER(device);
+    if (board->gpm == 0)
+        return NVML_NOT_SUPPORTED;
+    *sample = (struct nvml_gpm_buffer){board, fake_now_s()};
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
+{
+    if (metrics->version != 1 || metrics->count > NVML_GPM_CAPACITY)
+        return NVML_INVALID_ARGUMENT;
+    const struct fake_board *board = metrics->before->board;
+    double length_s = metrics->after->time_s - metrics->before->time_s;
+    if (board == NULL || board != metrics->after->board || length_s <= 0)
+        return NVML_INVALID_ARGUMENT;
+    double joules = fake_joules(board, metrics->after->time_s) - fake_joules(board, metrics->before->time_s);
+    double active = (joules / length_s - board->watts) / (board->peak_watts - board->watts) * 100;
+    for (unsigned i = 0; i < metrics->count; i++) {
+        struct nvml_gpm_metric *metric = &metrics->metrics[i];
+        metric->status = metric->id == NVML_GPM_SM || metric->id == NVML_GPM_GRAPHICS ||
+                                 metric->id == NVML_GPM_TENSOR || metric->id == NVML_GPM_DRAM ||
+                                 metric->id == NVML_GPM_FP32
+                             ? NVML_SUCCESS
+                             : NVML_NOT_SUPPORTED;
+        metric->value = metric->id == NVML_GPM_TENSOR ? active / 2
+                        : metric->id == NVML_GPM_DRAM ? active / 4
+                                                      : active;
+    }
+    return NVML_SUCCESS;
+}
