@@ -16,33 +16,39 @@
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
 
+static bool read_pci(struct source *source, const char *address, const char *file, char *out_word,
+                     size_t size)
+{
+    char path[128];
+    struct text text;
+    text_init(&text, path, sizeof path);
+    text_printf(&text, "/sys/bus/pci/devices/%s/%s", address, file);
+    return source_read_text(source, path, out_word, size);
+}
+
+static bool is_gpu(struct source *source, const char *address)
+{
+    char vendor[16], class[16];
+    return read_pci(source, address, "vendor", vendor, sizeof vendor) && strcmp(vendor, "0x10de") == 0 &&
+           read_pci(source, address, "class", class, sizeof class) && string_starts(class, "0x03");
+}
+
 /* True when there are NVIDIA GPUs and all of them are powered down: starting the library would wake them. */
 static bool all_asleep(struct source *source)
 {
     struct arena arena = {0};
-    char **names;
-    ssize_t count = source->host->ops->list(source->host, "/sys/bus/pci/devices", &arena, &names);
-    size_t awake = 0, asleep = 0;
+    char **addresses, status[32];
+    ssize_t count = source->host->ops->list(source->host, "/sys/bus/pci/devices", &arena, &addresses);
+    size_t gpus = 0, asleep = 0;
     for (ssize_t i = 0; i < count; i++) {
-        char path[128], word[32];
-        struct text text;
-        text_init(&text, path, sizeof path);
-        text_printf(&text, "/sys/bus/pci/devices/%s/vendor", names[i]);
-        if (!source_read_text(source, path, word, sizeof word) || strcmp(word, "0x10de") != 0)
+        if (!is_gpu(source, addresses[i]))
             continue;
-        text_init(&text, path, sizeof path);
-        text_printf(&text, "/sys/bus/pci/devices/%s/class", names[i]);
-        if (!source_read_text(source, path, word, sizeof word) || !string_starts(word, "0x03"))
-            continue;
-        text_init(&text, path, sizeof path);
-        text_printf(&text, "/sys/bus/pci/devices/%s/power/runtime_status", names[i]);
-        if (source_read_text(source, path, word, sizeof word) && strcmp(word, "suspended") == 0)
-            asleep++;
-        else
-            awake++;
+        gpus++;
+        asleep += read_pci(source, addresses[i], "power/runtime_status", status, sizeof status) &&
+                  strcmp(status, "suspended") == 0;
     }
     arena_free(&arena);
-    return asleep > 0 && awake == 0;
+    return gpus > 0 && asleep == gpus;
 }
 
 static void nvml_close(struct source *source)

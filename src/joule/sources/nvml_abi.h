@@ -8,6 +8,7 @@
 #ifndef JOULE_NVML_ABI_H
 #define JOULE_NVML_ABI_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -271,7 +272,7 @@ _Static_assert(NVML_TEMPERATURE_V1 == 0x0100000C, "version of nvml_temperature")
 #undef NVML_LAYOUT
 #undef NVML_SIZE
 
-/* The number in a value as a double, by its type; -1 for a type that does not exist. */
+/* The number in a value as a double, by its type; NaN for a type that does not exist. */
 static inline double nvml_value_double(uint32_t type, union nvml_value value)
 {
     switch (type) {
@@ -289,7 +290,7 @@ static inline double nvml_value_double(uint32_t type, union nvml_value value)
     case NVML_VALUE_USHORT:
         return value.u16;
     default:
-        return -1;
+        return NAN;
     }
 }
 

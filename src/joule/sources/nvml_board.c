@@ -118,21 +118,28 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
 
 /* --- energy and power ----------------------------------------------------------------------------------------- */
 
+/* A field that holds a count. */
+static nvml_return energy_field(const struct nvml_api *api, nvml_device device, uint32_t id,
+                                uint64_t *out_millijoules)
+{
+    double value = 0;
+    nvml_return code = nvml_read_field(api, device, id, NVML_SCOPE_GPU, &value);
+    if (code == NVML_SUCCESS && !(value >= 0 && value < 0x1p64))
+        code = NVML_NOT_SUPPORTED;
+    *out_millijoules = code == NVML_SUCCESS ? (uint64_t)value : 0;
+    return code;
+}
+
 nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_board *board,
                               uint64_t *out_millijoules)
 {
-    double value = 0;
     unsigned long long millijoules = 0;
     nvml_return code = NVML_NOT_SUPPORTED;
     switch (board->energy_view) {
     case NVML_ENERGY_SCOPED:
-        code = nvml_read_field(api, board->device, NVML_FIELD_ENERGY, NVML_SCOPE_GPU, &value);
-        millijoules = (unsigned long long)value;
-        break;
+        return energy_field(api, board->device, NVML_FIELD_ENERGY, out_millijoules);
     case NVML_ENERGY_FIELD:
-        code = nvml_read_field(api, board->device, NVML_FIELD_TOTAL_ENERGY, 0, &value);
-        millijoules = (unsigned long long)value;
-        break;
+        return energy_field(api, board->device, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
     case NVML_ENERGY_CALL:
         if (api->DeviceGetTotalEnergyConsumption != NULL)
             code = api->DeviceGetTotalEnergyConsumption(board->device, &millijoules);

@@ -108,7 +108,11 @@ nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint
     nvml_return code = api->DeviceGetFieldValues(device, 1, &field);
     if (code == NVML_SUCCESS)
         code = field.status;
-    if (code == NVML_SUCCESS)
-        *out_value = nvml_value_double(field.value_type, field.value);
-    return code;
+    if (code != NVML_SUCCESS)
+        return code;
+    double value = nvml_value_double(field.value_type, field.value);
+    if (!isfinite(value))
+        return NVML_NOT_SUPPORTED; /* a type of a driver to come, or no number */
+    *out_value = value;
+    return NVML_SUCCESS;
 }

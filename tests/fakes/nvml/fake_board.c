@@ -29,6 +29,7 @@ static const struct {
     KEY(average_field, 1),
     KEY(instant_field, 1),
     KEY(scoped_energy_field, 1),
+    KEY(energy_field_type, 3),
     KEY(gpm, 1),
     KEY(architecture, 9),
     KEY(major, 9),

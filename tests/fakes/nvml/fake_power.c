@@ -60,7 +60,7 @@ static void put_milliwatts(struct nvml_field *field, double watts)
 static void put_energy(const struct fake_board *board, struct nvml_field *field, bool works)
 {
     field->status = works && board->energy != 0 && field->scope == 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
-    field->value_type = NVML_VALUE_ULONGLONG;
+    field->value_type = (uint32_t)board->energy_field_type;
     field->value.u64 = field->status == NVML_SUCCESS ? counter_millijoules(board) : 0;
 }
 

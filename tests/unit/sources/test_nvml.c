@@ -125,6 +125,17 @@ static void usage_is_instant_on_older_boards(void **state)
     }
 }
 
+static void fields_of_an_unknown_type_are_passed_over(void **state)
+{
+    (void)state;
+    open_with(LOAD "energy_field_type=9");
+    fake_nvml_run(&fake, 10);
+    joule_quantity joules = gpu_joules();
+    assert_int_equal(joules.cls, JOULE_CLASS_MEASURED); /* by the call */
+    assert_near(joules.value, 10 * MEAN, 0.11 * 400);
+    fake_nvml_close(&fake);
+}
+
 static void frozen_counter_is_not_zero_joules(void **state)
 {
     (void)state;
@@ -486,6 +497,7 @@ int main(void)
         cmocka_unit_test(instant_field_stands_in_for_ring),
         cmocka_unit_test(usage_stands_in_for_fields),
         cmocka_unit_test(usage_is_instant_on_older_boards),
+        cmocka_unit_test(fields_of_an_unknown_type_are_passed_over),
         cmocka_unit_test(frozen_counter_is_not_zero_joules),
         cmocka_unit_test(fields_fail_one_by_one),
         cmocka_unit_test(memory_is_a_part_of_the_board),
