@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/error.h"
 
 struct loop {
@@ -72,24 +72,17 @@ static void relax(void)
 #endif
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Looks at `variable` until it is no longer `value`, without the lock and for spin_ns at most. */
 static void spin_while(struct pool *pool, const _Atomic unsigned *variable, unsigned value)
 {
     if (pool->spin_ns <= 0)
         return;
     pthread_mutex_unlock(&pool->lock);
-    int64_t end_ns = now_ns() + pool->spin_ns;
+    int64_t end_ns = clock_now_ns() + pool->spin_ns;
     do {
         for (int i = 0; i < 32 && atomic_load_explicit(variable, memory_order_relaxed) == value; i++)
             relax();
-    } while (atomic_load_explicit(variable, memory_order_relaxed) == value && now_ns() < end_ns);
+    } while (atomic_load_explicit(variable, memory_order_relaxed) == value && clock_now_ns() < end_ns);
     pthread_mutex_lock(&pool->lock);
 }
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "joule/abi.h"
 #include "joule/engine.h"
@@ -70,11 +71,6 @@ static joule_budget_status worse(joule_budget_status a, joule_budget_status b)
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------ */
-
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
 
 /* A tag's joules since the budget began. What the tag had before is known as well as the rest: the interval keeps
  * its width, which overstates it. */
@@ -142,10 +138,10 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         bool is_counter = mc->channel->mode == CHANNEL_COUNTER;
         double max_watts = is_counter ? mc->channel->counter.max_watts : mc->channel->integrator.max_watts;
         double tick_s = is_counter ? mc->channel->counter.tick_s : mc->channel->integrator.period_s;
-        double late_s = seconds(mc->lane->period_ns) + tick_s;
+        double late_s = clock_seconds(mc->lane->period_ns) + tick_s;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            late_s +=
-                seconds(meter->lanes[0]->period_ns); /* budgets are looked at, and regions joined, there */
+            late_s += clock_seconds(
+                meter->lanes[0]->period_ns); /* budgets are looked at, and regions joined, there */
         bound += max_watts > 0 ? max_watts * late_s : NAN;
     }
     return cover.count ? bound : NAN;

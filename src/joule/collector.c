@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "joule/collector_state.h"
 
 #define MAX_LAG_NS   (10 * NS_PER_S) /* a sensor that stands still holds nobody up longer */
@@ -34,13 +33,6 @@ static void give_to_all(void *context, const struct slot_news *news)
     }
 }
 
-static int64_t real_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static void drain(struct collector *c, bool look)
 {
     pthread_mutex_lock(&hub.lock);
@@ -48,8 +40,8 @@ static void drain(struct collector *c, bool look)
     if (hub.reader.map != map)
         reader_start(&hub.reader, map);
     /* Known regions may have left the open table without a trace in any ring. */
-    if (look || c->knows_regions || reader_has_news(&hub.reader, real_now_ns()))
-        reader_round(&hub.reader, real_now_ns(), look, give_to_all, NULL);
+    if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
+        reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
     pthread_mutex_unlock(&hub.lock);
 }
 

@@ -7,12 +7,12 @@
 #ifndef JOULE_COLLECTOR_STATE_H
 #define JOULE_COLLECTOR_STATE_H
 
+#include "base/clock.h"
 #include "joule/collector.h"
 #include "joule/ledger.h"
 #include "joule/reader.h"
 #include "joule/session.h"
 
-#define NS_PER_S  1000000000LL
 #define MAX_LOST  256  /* regions that left the open table and whose end did not come yet */
 #define MAX_STEPS 1024 /* stretches of constant power in one sweep */
 #define NONE_OPEN 0

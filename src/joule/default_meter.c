@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "joule/engine.h"
 
 #define PATIENCE_NS 800000000LL /* with vendors' libraries, at exit */
@@ -58,8 +59,7 @@ __attribute__((constructor)) static void at_load(void)
 /* After any other: handlers that the library gave to atexit run among the destructors, and the report at exit is one. */
 __attribute__((destructor(101))) static void at_unload(void)
 {
-    struct joule_host *host = host_real();
-    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + PATIENCE_NS;
+    int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
     pthread_mutex_lock(&lock);
     is_over = true;
     bool is_ours = meter && meter->pid == getpid();

@@ -6,10 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/string.h"
+#include "base/clock.h"
 #include "joule/engine.h"
 
-#define NS_PER_S         1000000000LL
 #define CATCH_UP_PERIODS 8 /* rounds that came late are made up one after the other, up to so many */
 #define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
 /* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
@@ -324,23 +323,11 @@ void lane_open_sources(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-static struct timespec timespec_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 /* True when it is time to stop. On a semaphore, as a condition would cost a second system call each time: what waits
  * for one comes back with a mutex that must be taken for contended. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
-    struct timespec deadline = timespec_of(deadline_ns);
+    struct timespec deadline = clock_timespec(deadline_ns);
     int result;
     do
         result = sem_clockwait(&lane->ended, CLOCK_MONOTONIC, &deadline);
@@ -386,7 +373,7 @@ static void *lane_main(void *argument)
         meter_after_read(lane->meter, lane);
         leave_meter(lane);
         deadline_ns += lane->period_ns;
-        int64_t now_ns = monotonic_ns();
+        int64_t now_ns = clock_now_ns();
         if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) { /* too late to be made up: skip */
             int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
             atomic_fetch_add(&lane->overruns, (uint64_t)lost);
@@ -422,7 +409,7 @@ bool lane_start(struct lane *lane)
 /* Waits for *flag, guarded by the lane's lock, until deadline_ns; longer only for what the thread does in the meter. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
-    struct timespec deadline = timespec_of(deadline_ns);
+    struct timespec deadline = clock_timespec(deadline_ns);
     pthread_mutex_lock(&lane->lock);
     while (!*flag && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
         ;

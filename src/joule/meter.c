@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/abi.h"
@@ -17,13 +18,12 @@
 #include "joule/record.h"
 #include "joule/session.h"
 
-#define NS_PER_S         1000000000LL
-#define DEFAULT_PERIOD_S 0.1
-#define DEFAULT_WAIT_S   0.25
-#define CLOSE_PATIENCE_S 0.8
-#define CURVE_POINTS     4096
-#define PUBLISH_EVERY_NS 50000000LL
-#define NO_SOURCES       "none" /* a list that selects nothing */
+#define DEFAULT_PERIOD_S  0.1
+#define DEFAULT_WAIT_S    0.25
+#define CLOSE_PATIENCE_NS (800 * NS_PER_S / 1000)
+#define CURVE_POINTS      4096
+#define PUBLISH_EVERY_NS  50000000LL
+#define NO_SOURCES        "none" /* a list that selects nothing */
 
 int64_t meter_now_ns(joule_meter *meter)
 {
@@ -233,8 +233,7 @@ void joule_close(joule_meter *meter)
     /* After fork the threads are the parent's: nothing to stop, nothing safe to free. */
     if (!meter || meter->pid != getpid())
         return;
-    int64_t deadline_ns =
-        host_real()->ops->clock_ns(host_real(), CLOCK_MONOTONIC) + (int64_t)(CLOSE_PATIENCE_S * NS_PER_S);
+    int64_t deadline_ns = clock_now_ns() + CLOSE_PATIENCE_NS;
     bool joined = true;
     for (size_t i = 0; i < meter->lane_count; i++)
         if (meter->lanes[i])

@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "joule/abi.h"
 #include "joule/collector.h"
 #include "joule/ledger.h"
 #include "joule/session.h"
 
-#define NS_PER_S     1000000000LL
 #define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
 #define NO_SLOT      0xffffu
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
@@ -37,18 +37,11 @@ static struct {
     void *context;
 } synchronise;
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 /* --- begin and end ------------------------------------------------------------------------------------------ */
 
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     if (self.generation == generation && now - self.tried_ns < RETRY_NS)
         return NULL;
     struct session *session = session_current();
@@ -100,7 +93,7 @@ joule_region joule_begin_with(uint32_t tag, uint32_t flags)
     flags &= PUBLIC_FLAGS;
     if (flags & JOULE_REGION_GPU && call_hook())
         flags |= SPAN_SYNCHRONISED;
-    int64_t begin_ns = now_ns();
+    int64_t begin_ns = clock_now_ns();
     uint32_t place = NO_SLOT | SPAN_NOT_LISTED << 16;
     if (slot)
         place = self.number | slot_open(slot, begin_ns, open_what(tag, flags)) << 16;
@@ -174,7 +167,7 @@ joule_status joule_end(joule_region *region)
         return status;
     if (region->flags & JOULE_REGION_GPU && !call_hook())
         region->flags &= ~(uint32_t)SPAN_SYNCHRONISED;
-    int64_t end_ns = now_ns();
+    int64_t end_ns = clock_now_ns();
     if (!close_region(region))
         return JOULE_INVALID;
     region->end_ns = (uint64_t)end_ns;
@@ -208,7 +201,7 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
     span = &known;
     double begin_ns = span->offset_ns + span->scale_ns * span->begin;
     double end_ns = span->offset_ns + span->scale_ns * span->end;
-    int64_t now = meter ? meter_now_ns(meter) : now_ns();
+    int64_t now = meter ? meter_now_ns(meter) : clock_now_ns();
     if (!is_span_valid(span, begin_ns, end_ns) || end_ns > (double)now + 3 * span->error_ns + 1e6)
         return JOULE_INVALID;
     struct slot *slot = own_slot(generation_now());
@@ -305,10 +298,10 @@ joule_status joule_region_wait(joule_meter *meter, const joule_region *region, d
     joule_status status = check_asking(&meter, out_result);
     if (status != JOULE_OK)
         return status;
-    int64_t deadline_ns = now_ns() + (int64_t)(fmin(fmax(timeout_s, 0), 1e6) * 1e9);
+    int64_t deadline_ns = clock_now_ns() + (int64_t)(fmin(fmax(timeout_s, 0), 1e6) * 1e9);
     struct timespec pause = {.tv_nsec = 500000};
     while ((status = joule_region_result(meter, region, out_result)) == JOULE_PENDING) {
-        if (now_ns() >= deadline_ns)
+        if (clock_now_ns() >= deadline_ns)
             break;
         joule_sample_now(meter);
         nanosleep(&pause, NULL);

@@ -12,18 +12,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 
-#define NS_PER_S      1000000000LL
 #define SIGNALLED_MAX 4096
-
-int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 void signals_take(struct signals *signals)
 {
@@ -96,7 +88,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
     int why = errno;
     close(ends[1]);
     *child = (struct child){.signals = signals, .group = group, .pid = pid, .channel = ends[0]};
-    child->begin_ns = now_ns();
+    child->begin_ns = clock_now_ns();
     if (pid > 0) {
         pass_on_early(child);
         send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
@@ -111,7 +103,7 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
 
 static void note_end(struct child *child, int status)
 {
-    child->end_ns = now_ns();
+    child->end_ns = clock_now_ns();
     child->has_ended = true;
     child->status = status;
     int why;
@@ -124,7 +116,7 @@ static void note_end(struct child *child, int status)
 static void note_running(struct child *child)
 {
     if (child->is_stopped)
-        child->stopped_ns += now_ns() - child->stop_ns;
+        child->stopped_ns += clock_now_ns() - child->stop_ns;
     child->is_stopped = false;
 }
 
@@ -147,7 +139,7 @@ static int take_news(struct child *child)
             note_end(child, status);
         } else if (WIFSTOPPED(status)) {
             child->is_stopped = true;
-            child->stop_ns = now_ns();
+            child->stop_ns = clock_now_ns();
             stop_signal = WSTOPSIG(status);
         }
     }
@@ -202,10 +194,10 @@ static void pass_on(struct child *child, const siginfo_t *info)
 int child_wait(struct child *child, int64_t until_ns)
 {
     siginfo_t info;
-    int64_t left_ns = until_ns == INT64_MAX ? 0 : until_ns - now_ns();
+    int64_t left_ns = until_ns == INT64_MAX ? 0 : until_ns - clock_now_ns();
     if (left_ns < 0)
         left_ns = 0;
-    struct timespec left = {.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
+    struct timespec left = clock_timespec(left_ns);
     int taken = sigtimedwait(&child->signals->taken, &info, until_ns == INT64_MAX ? NULL : &left);
     if (taken < 0)
         return 0;

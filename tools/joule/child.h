@@ -53,6 +53,4 @@ int exit_code_of(int status);
 /* Ends this process in the same way as the command: by the same signal, without a core file, or with its code. */
 _Noreturn void exit_like(int status);
 
-int64_t now_ns(void);
-
 #endif

@@ -1,6 +1,7 @@
 /* tools/joule/guard.c - see guard.h. */
 #include "guard.h"
 
+#include "base/clock.h"
 #include "options.h"
 
 #define NEAR         0.8
@@ -52,7 +53,7 @@ static void look_at_budget(struct guard *guard, struct measuring *measuring, str
 
 void guard_look(struct guard *guard, struct measuring *measuring, struct child *child)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     if (now < guard->next_ns)
         return;
     if (!guard_has_acted(guard)) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/report/json.h"
@@ -26,7 +27,6 @@
 #define PIECES       10 /* of a measurement, to see how steady the machine was */
 #define SETTLE_NS    (300 * 1000000LL)
 #define SETTLE_NAP_S 0.01
-#define NS_PER_S     1000000000LL
 
 struct idle_baseline idle_unknown(void)
 {

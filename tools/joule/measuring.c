@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/error.h"
 #include "joule/session.h"
 #include "joule/sources/cpu_map.h"
@@ -21,14 +22,9 @@
 #define SETTLE_NAP_NS    (1 * 1000000LL)
 #define SESSION_VARIABLE "JOULE_SESSION"
 
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
-
 static double run_seconds(const struct measured_run *run)
 {
-    return seconds(run->end_ns - run->begin_ns);
+    return clock_seconds(run->end_ns - run->begin_ns);
 }
 
 /* NULL: all. Gauges are in no report, and without a device file NVIDIA's library finds nothing: either would cost a

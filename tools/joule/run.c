@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/string.h"
 #include "child.h"
 #include "commands.h"
@@ -190,7 +191,7 @@ static bool has_rest(struct job *job)
 
 static void watch_when_due(struct job *job)
 {
-    if (now_ns() >= measuring_watch_ns(&job->measuring))
+    if (clock_now_ns() >= measuring_watch_ns(&job->measuring))
         measuring_watch(&job->measuring);
 }
 
@@ -198,13 +199,13 @@ static void watch_when_due(struct job *job)
 static void wait_for_the_rest(struct job *job)
 {
     while (has_rest(job)) {
-        int taken = child_wait(&job->child, now_ns() + LEFT_BEHIND_CHECK_NS);
+        int taken = child_wait(&job->child, clock_now_ns() + LEFT_BEHIND_CHECK_NS);
         watch_when_due(job);
         if (signal_asks_to_end(taken))
             break;
         guard_look(&job->guard, &job->measuring, &job->child);
     }
-    job->child.end_ns = now_ns();
+    job->child.end_ns = clock_now_ns();
 }
 
 static int complain_exec(const char *command, int why)

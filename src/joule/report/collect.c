@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/clock.h"
 #include "joule/budget_list.h"
 #include "joule/report/report.h"
 
@@ -16,11 +17,6 @@ struct collection {
     joule_meter *meter;
     int64_t begin_ns, end_ns;
 };
-
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
 
 void report_init(struct report *report, const char *program)
 {
@@ -100,7 +96,7 @@ static const char *cover_name(const struct collection *c, const struct cover *co
 
 static double coverage_of(const struct collection *c, double covered_s)
 {
-    double length_s = seconds(c->end_ns - c->begin_ns);
+    double length_s = clock_seconds(c->end_ns - c->begin_ns);
     return length_s > 0 ? fmin(1, fmax(0, covered_s / length_s)) : 0;
 }
 
@@ -225,7 +221,7 @@ static void collect_from_parent(const struct collection *c)
 static void collect_overhead(const struct collection *c)
 {
     struct report *report = c->report;
-    double life_s = seconds(meter_now_ns(c->meter) - c->meter->begin_ns);
+    double life_s = clock_seconds(meter_now_ns(c->meter) - c->meter->begin_ns);
     report->overhead_share = life_s > 0 ? meter_overhead_cpu_s(c->meter) / life_s : NAN;
     report->overhead_cpu_s = report->overhead_share * report->duration_s;
     for (size_t i = 0; i < c->meter->lane_count; i++) {
@@ -327,7 +323,7 @@ joule_status report_collect(struct report *report, joule_meter *meter, const cha
         return JOULE_NO_MEMORY;
     struct collection c = {report, meter, begin_ns, end_ns};
     report->begin_realtime_ns = meter->begin_realtime_ns + (begin_ns - meter->begin_ns);
-    report->duration_s = seconds(end_ns - begin_ns);
+    report->duration_s = clock_seconds(end_ns - begin_ns);
     if (meter->is_client) {
         collect_from_parent(&c);
     } else {

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define NS_PER_S 1000000000LL
+#include "base/clock.h"
 
 void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
 {
