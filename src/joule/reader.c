@@ -129,11 +129,7 @@ static void take_folds(struct reader *reader, struct slot *slot, struct slot_new
 
 static void free_slot(struct session_map *map, uint32_t number, uint64_t owner)
 {
-    struct slot *slot = &map->slots[number];
-    for (unsigned i = 0; i < SESSION_OPEN; i++) {
-        atomic_store_explicit(&slot->open[i].what, 0, memory_order_relaxed);
-        atomic_store_explicit(&slot->open[i].begin_ns, 0, memory_order_release);
-    }
+    slot_clear_open(&map->slots[number]);
     atomic_compare_exchange_strong(&map->owners[number], &owner, 0);
 }
 

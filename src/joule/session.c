@@ -277,14 +277,6 @@ void session_remove_shared(void)
 
 /* --- slots -------------------------------------------------------------------------------------------------- */
 
-static void clear_open(struct slot *slot)
-{
-    for (unsigned i = 0; i < SESSION_OPEN; i++) {
-        atomic_store_explicit(&slot->open[i].what, 0, memory_order_relaxed);
-        atomic_store_explicit(&slot->open[i].begin_ns, 0, memory_order_release);
-    }
-}
-
 static void raise_used(struct session_map *map, uint32_t number)
 {
     uint32_t used = atomic_load(&map->slots_used);
@@ -298,7 +290,7 @@ static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++)
         if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) == owner) {
-            clear_open(&map->slots[i]);
+            slot_clear_open(&map->slots[i]);
             *out_number = i;
             return &map->slots[i];
         }
@@ -352,7 +344,7 @@ static void after_fork(void)
     }
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
-        clear_open(&map->slots[i]);
+        slot_clear_open(&map->slots[i]);
         memset(map->slots[i].folds, 0, sizeof map->slots[i].folds);
         atomic_store(&map->slots[i].tail, atomic_load(&map->slots[i].head));
         atomic_store(&map->owners[i], 0);

@@ -192,6 +192,15 @@ static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_n
     return true;
 }
 
+/* Forgets what is listed as open: its thread is gone, or was the parent's. */
+static inline void slot_clear_open(struct slot *slot)
+{
+    for (unsigned i = 0; i < SESSION_OPEN; i++) {
+        atomic_store_explicit(&slot->open[i].what, 0, memory_order_relaxed);
+        atomic_store_explicit(&slot->open[i].begin_ns, 0, memory_order_release);
+    }
+}
+
 /* Puts a finished span into the ring. False when there is no room for it. */
 static inline bool slot_push(struct slot *slot, const struct span *span)
 {
