@@ -106,22 +106,27 @@ static bool is_gauge(joule_meter *meter, int32_t domain)
     return meter->channels[domain].channel->mode == CHANNEL_GAUGE;
 }
 
-static bool has_energy(joule_meter *meter, int32_t domain)
+bool meter_has_energy(joule_meter *meter, int32_t domain)
 {
     return domain < 0 ? domain >= JOULE_GPU
                       : (size_t)domain < meter_channel_count(meter) && !is_gauge(meter, domain);
 }
 
+/* How every question about a domain's energy or power begins: without an answer. */
+static joule_status take_question(joule_meter **meter, int32_t domain, joule_quantity *out_answer)
+{
+    if (!out_answer)
+        return JOULE_INVALID;
+    *out_answer = quantity_unknown();
+    joule_status status = take_handle(meter);
+    return status == JOULE_OK && !meter_has_energy(*meter, domain) ? JOULE_INVALID : status;
+}
+
 joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
-    if (!out_joules)
-        return JOULE_INVALID;
-    *out_joules = quantity_unknown();
-    joule_status status = take_handle(&meter);
+    joule_status status = take_question(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
-    if (!has_energy(meter, domain))
-        return JOULE_INVALID;
     struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
     *out_joules = estimate_quantity(&w.joules);
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
@@ -129,13 +134,10 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
 
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
-    if (!out_joules)
-        return JOULE_INVALID;
-    *out_joules = quantity_unknown();
-    joule_status status = take_handle(&meter);
+    joule_status status = take_question(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
-    if (domain < 0 || !has_energy(meter, domain))
+    if (domain < 0) /* sums have no parts */
         return JOULE_INVALID;
     size_t parts;
     struct window w = meter_rest_window(meter, domain, meter->begin_ns, meter_now_ns(meter), &parts);
@@ -145,7 +147,8 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_stale)
+/* *is_old becomes true where the reading is too old to speak for now. */
+static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_old)
 {
     const struct meter_channel *mc = &meter->channels[id];
     pthread_mutex_lock(&mc->lane->lock);
@@ -154,7 +157,7 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *out_s
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    *out_stale = *out_stale || is_frozen || is_stale(meter, mc->lane, read_ns);
+    *is_old = *is_old || is_frozen || is_stale(meter, mc->lane, read_ns);
     return watts;
 }
 
@@ -173,27 +176,22 @@ static joule_status client_power(joule_meter *meter, int32_t domain, joule_quant
 
 joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
-    if (!out_watts)
-        return JOULE_INVALID;
-    *out_watts = quantity_unknown();
-    joule_status status = take_handle(&meter);
+    joule_status status = take_question(&meter, domain, out_watts);
     if (status != JOULE_OK)
         return status;
-    if (!has_energy(meter, domain))
-        return JOULE_INVALID;
     if (meter->is_client)
         return client_power(meter, domain, out_watts);
     struct cover cover;
     meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
     struct estimate sum = cover.count ? estimate_zero() : estimate_unknown();
-    bool stale = false;
+    bool is_old = false;
     for (size_t i = 0; i < cover.count; i++) {
-        struct estimate watts = channel_power(meter, cover.ids[i], &stale);
+        struct estimate watts = channel_power(meter, cover.ids[i], &is_old);
         sum = estimate_add(sum, 1, &watts);
     }
     if (isnan(sum.value))
         return meter_why_unknown(meter, domain);
-    if (stale)
+    if (is_old)
         return JOULE_STALE;
     *out_watts = estimate_quantity(&sum);
     return JOULE_OK;

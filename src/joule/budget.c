@@ -125,8 +125,19 @@ static double temperature_rise(struct joule_budget *budget)
     return fmax(budget->result.temperature_rise_kelvin, celsius - budget->begin_celsius);
 }
 
-/* Most joules that the watched part can use between two looks: its physical limit times the time until the slowest
- * of its sensors has been read again. */
+/* Most joules that one domain can use until it has been read again: its physical limit times that time. */
+static double most_unseen_joules(const struct meter_channel *mc, double wait_s)
+{
+    const struct channel *ch = mc->channel;
+    pthread_mutex_lock(&mc->lane->lock); /* an integrator learns its period */
+    bool is_counter = ch->mode == CHANNEL_COUNTER;
+    double max_watts = is_counter ? ch->counter.max_watts : ch->integrator.max_watts;
+    double tick_s = is_counter ? ch->counter.tick_s : ch->integrator.period_s;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return max_watts > 0 ? max_watts * (tick_s + wait_s) : NAN;
+}
+
+/* Most joules that the watched part can use between two looks. */
 static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
 {
     joule_meter *meter = budget->meter;
@@ -135,14 +146,10 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
     meter_cover(meter, power_domain(budget), budget->begin_ns, now_ns, &cover);
     for (size_t i = 0; i < cover.count; i++) {
         const struct meter_channel *mc = &meter->channels[cover.ids[i]];
-        bool is_counter = mc->channel->mode == CHANNEL_COUNTER;
-        double max_watts = is_counter ? mc->channel->counter.max_watts : mc->channel->integrator.max_watts;
-        double tick_s = is_counter ? mc->channel->counter.tick_s : mc->channel->integrator.period_s;
-        double late_s = clock_seconds(mc->lane->period_ns) + tick_s;
+        int64_t wait_ns = mc->lane->period_ns;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            late_s += clock_seconds(
-                meter->lanes[0]->period_ns); /* budgets are looked at, and regions joined, there */
-        bound += max_watts > 0 ? max_watts * late_s : NAN;
+            wait_ns += meter->lanes[0]->period_ns; /* budgets are looked at, and regions joined, there */
+        bound += most_unseen_joules(mc, clock_seconds(wait_ns));
     }
     return cover.count ? bound : NAN;
 }
@@ -319,8 +326,7 @@ static joule_status check_options(joule_meter *meter, const joule_budget_options
                          "a budget without a limit; set max_joules, max_watts or "
                          "max_temperature_rise_kelvin");
     int32_t domain = options->tag ? JOULE_TOTAL : options->domain;
-    bool exists = domain >= JOULE_GPU && (domain < 0 || (size_t)domain < atomic_load(&meter->channel_count));
-    if (!exists || (domain >= 0 && meter->channels[domain].channel->mode == CHANNEL_GAUGE))
+    if (!meter_has_energy(meter, domain))
         return error_set(error, JOULE_INVALID, "domain %d has no energy to bound; `joule devices` lists them",
                          (int)domain);
     return JOULE_OK;

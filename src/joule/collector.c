@@ -226,9 +226,9 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     drain(c, false);
     pthread_mutex_lock(&c->lock);
     payout_choose_covers(c, end_ns);
-    const struct recent *recent = payout_recent(c, begin_ns, region->slot & 0xffffff);
-    if (recent->begin_ns != begin_ns || recent->end_ns != end_ns ||
-        recent->place != (region->slot & 0xffffff))
+    uint32_t place = region->slot & 0xffffff; /* as in struct recent: slot, and index in its open table */
+    const struct recent *recent = payout_recent(c, begin_ns, place);
+    if (recent->begin_ns != begin_ns || recent->end_ns != end_ns || recent->place != place)
         recent = NULL;
     out_result->count = 1;
     out_result->duration_s = (double)(end_ns - begin_ns) * 1e-9;

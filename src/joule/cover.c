@@ -46,7 +46,7 @@ static bool can_count(const struct channel *ch)
 
 static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct views *out)
 {
-    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    size_t count = meter_channel_count(meter);
     out->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct channel *ch = meter->channels[i].channel;
@@ -180,6 +180,15 @@ static bool is_unreadable(const struct views *views, const char *zone)
     return false;
 }
 
+/* A board inside a package that counts (or the other way round) is not counted again. */
+static bool is_inside_counted(const struct views *views, const struct channel *ch, int32_t group)
+{
+    if (!ch->parent_zone[0] || !is_wanted(JOULE_SCOPE_PACKAGE, group))
+        return false;
+    const struct view *outer = best_view(views, ch->parent_zone);
+    return outer && is_wanted(outer->channel->info.scope, group);
+}
+
 static void choose(const struct views *views, int32_t group, struct cover *cover)
 {
     if (group == JOULE_TOTAL && take_whole_machine(views, cover))
@@ -188,10 +197,7 @@ static void choose(const struct views *views, int32_t group, struct cover *cover
         const struct channel *ch = views->list[i].channel;
         if (!is_wanted(ch->info.scope, group) || !is_first_of_zone(views, i))
             continue;
-        /* A board inside a package that is already counted (or the other way round) is not counted again. */
-        if (ch->parent_zone[0] && is_wanted(JOULE_SCOPE_PACKAGE, group) &&
-            best_view(views, ch->parent_zone) &&
-            is_wanted(best_view(views, ch->parent_zone)->channel->info.scope, group))
+        if (is_inside_counted(views, ch, group))
             continue;
         const struct view *best = best_view(views, views->list[i].zone);
         if (best)
@@ -224,7 +230,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
                  struct cover *out_cover)
 {
     *out_cover = (struct cover){0};
-    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    size_t count = meter_channel_count(meter);
     if (domain >= 0) {
         if ((size_t)domain < count && meter->channels[domain].channel->mode != CHANNEL_GAUGE) {
             out_cover->ids[out_cover->count++] = domain;
@@ -232,7 +238,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
         }
         return;
     }
-    struct views views; /* 32 KiB that need no clearing: look() sets what it counts */
+    struct views views; /* 40 KiB that need no clearing: look() sets what it counts */
     look(meter, begin_ns, end_ns, &views);
     join_mirrored_zones(&views);
     choose(&views, domain, out_cover);
@@ -262,7 +268,7 @@ joule_status meter_why_unknown(joule_meter *meter, int32_t domain)
     if (meter->is_client || !all_opened(meter))
         return JOULE_PENDING;
     joule_status why = JOULE_ABSENT;
-    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    size_t count = meter_channel_count(meter);
     for (size_t i = 0; i < count && why != JOULE_PENDING; i++) {
         const struct channel *ch = meter->channels[i].channel;
         if (can_count(ch) && (domain == JOULE_TOTAL || is_wanted(ch->info.scope, domain)))
@@ -337,7 +343,7 @@ struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begi
 {
     struct window rest = meter_channel_window(meter, domain, begin_ns, end_ns);
     const char *zone = meter->channels[domain].channel->zone;
-    size_t count = atomic_load_explicit(&meter->channel_count, memory_order_acquire);
+    size_t count = meter_channel_count(meter);
     *out_parts = 0;
     for (size_t i = 0; i < count && zone[0]; i++) {
         if (strcmp(meter->channels[i].channel->parent_zone, zone) != 0 || !is_best_part(meter, i, count))

@@ -201,7 +201,7 @@ static void check_still_counters(struct exam *exam)
 {
     if (exam->is_recorded)
         return;
-    for (size_t i = 0; i < atomic_load(&exam->meter->channel_count); i++) {
+    for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
         const struct meter_channel *mc = &exam->meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         bool is_still = mc->channel->mode == CHANNEL_COUNTER && mc->channel->info.state == JOULE_OK &&
@@ -226,13 +226,12 @@ static void check_filter(struct exam *exam)
     const char *why =
         "The filter adds noise against spying by power. It matters in short stretches: let regions "
         "last 0.5 s or repeat them. Switching SGX off in the firmware ends it.";
-    struct finding *finding;
     if (facts->is_filtered == YES) {
         exam_find(exam, FINDING_LIMIT, "energy_filter", "The processor filters its energy readings.")->why =
             why;
         return;
     }
-    finding = exam_find(
+    struct finding *finding = exam_find(
         exam, FINDING_ADVICE, "energy_filter",
         "The processor may filter its energy readings: it has SGX, and whether it does cannot be seen.");
     finding->why = exam_format(exam, "%s This shows it: 1 is filtered.", why);
@@ -311,8 +310,7 @@ static void look_at_channel(struct exam *exam, const struct channel *ch)
 
 static void look_at_meter(struct exam *exam)
 {
-    exam->out->cpu_class = JOULE_CLASS_NONE;
-    for (size_t i = 0; i < atomic_load(&exam->meter->channel_count); i++) {
+    for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
         const struct meter_channel *mc = &exam->meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         look_at_channel(exam, mc->channel);

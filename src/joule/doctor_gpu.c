@@ -86,7 +86,7 @@ enum outcome { IS_READ, SLEEPS, IS_DENIED, TELLS_NOTHING, IS_LENT, IS_NOT_TAKEN,
 static joule_status look_for_meter(struct exam *exam, const struct doctor_gpu *gpu, joule_class *out_class)
 {
     joule_status best = JOULE_ABSENT;
-    for (size_t i = 0; i < atomic_load(&exam->meter->channel_count) && best != JOULE_OK; i++) {
+    for (size_t i = 0; i < meter_channel_count(exam->meter) && best != JOULE_OK; i++) {
         const struct meter_channel *mc = &exam->meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
         const joule_domain *info = &mc->channel->info;

@@ -86,6 +86,8 @@ static inline size_t meter_channel_count(joule_meter *meter)
 }
 /* What curves need to know of a channel's sensor. The lane's lock is held. */
 struct curve_traits meter_channel_traits(const struct channel *channel);
+/* True for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
+bool meter_has_energy(joule_meter *meter, int32_t domain);
 /* Energy of one domain over a window, whether trusted or not. */
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,

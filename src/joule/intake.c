@@ -144,7 +144,7 @@ static void abandon(struct collector *c, uint32_t region)
 
 static void lose(struct collector *c, uint32_t region, int64_t now_ns)
 {
-    if (c->lost_count == MAX_LOST) { /* give the oldest up */
+    if (c->lost_count == MAX_LOST) { /* one has to be given up */
         abandon(c, c->lost[0].region);
         c->lost[0] = c->lost[--c->lost_count];
     }

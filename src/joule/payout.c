@@ -14,7 +14,7 @@
 
 void payout_choose_covers(struct collector *c, int64_t now_ns)
 {
-    size_t channels = atomic_load_explicit(&c->meter->channel_count, memory_order_acquire);
+    size_t channels = meter_channel_count(c->meter);
     int64_t age_ns = now_ns - c->covers_ns;
     if (c->covers.known && channels == c->covers_channels && age_ns < COVERS_EVERY_NS &&
         age_ns > -COVERS_EVERY_NS)

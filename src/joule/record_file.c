@@ -98,7 +98,7 @@ joule_status record_report(struct record *record, struct report *out_report)
 
 void record_free(struct record *record)
 {
-    size_t count = record->meter ? atomic_load(&record->meter->channel_count) : 0;
+    size_t count = record->meter ? meter_channel_count(record->meter) : 0;
     for (size_t i = 0; i < count; i++) /* no source frees the channels of a record */
         curve_free(&record->meter->channels[i].channel->curve);
     joule_close(record->meter);

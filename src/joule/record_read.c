@@ -101,7 +101,7 @@ static void read_meta(struct reader *in, struct record *record)
 
 static struct channel *channel_of(struct record *record, uint32_t id)
 {
-    return id < atomic_load(&record->meter->channel_count) ? record->meter->channels[id].channel : NULL;
+    return id < meter_channel_count(record->meter) ? record->meter->channels[id].channel : NULL;
 }
 
 static void read_channel_texts(struct reader *in, struct channel *ch)
@@ -132,7 +132,7 @@ static void read_channel(struct reader *in, struct record *record)
 {
     joule_meter *meter = record->meter;
     struct source *source = meter->lanes[0]->sources[0];
-    size_t count = atomic_load(&meter->channel_count);
+    size_t count = meter_channel_count(meter);
     if (get_u32(in) != count || count == METER_MAX_CHANNELS) {
         in->bad = true;
         return;

@@ -286,7 +286,7 @@ static void put_runs(struct recorder *r, const struct report *report)
 
 static void describe_new_channels(struct recorder *r)
 {
-    size_t count = atomic_load_explicit(&r->meter->channel_count, memory_order_acquire);
+    size_t count = meter_channel_count(r->meter);
     for (; r->described < count; r->described++) {
         struct meter_channel *mc = &r->meter->channels[r->described];
         flush_if_full(r);

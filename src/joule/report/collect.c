@@ -134,7 +134,7 @@ static bool is_unreadable(const struct collection *c, size_t i)
 static void collect_devices(const struct collection *c, const struct cover *cover)
 {
     struct device_sum sums[COVER_MAX];
-    size_t count = 0, channels = atomic_load(&c->meter->channel_count);
+    size_t count = 0, channels = meter_channel_count(c->meter);
     for (size_t i = 0; i < cover->count; i++)
         add_term(c, sum_of(sums, &count, c->meter->channels[cover->ids[i]].channel), cover->ids[i]);
     size_t measured = count;
@@ -156,10 +156,7 @@ static void collect_devices(const struct collection *c, const struct cover *cove
 /* Before that its sources' states and remedies are still being written. */
 static bool is_opened(struct lane *lane)
 {
-    pthread_mutex_lock(&lane->lock);
-    bool opened = lane->opened;
-    pthread_mutex_unlock(&lane->lock);
-    return opened;
+    return lane_wait_opened(lane, 0);
 }
 
 /* The name of a source that has not answered at all so far: nobody knows what it would measure. NULL: none. */
@@ -262,7 +259,7 @@ static void collect_functions(const struct collection *c)
 static const char *remedy_of_refused(const struct collection *c)
 {
     const char *found = NULL;
-    for (size_t i = 0; i < atomic_load(&c->meter->channel_count); i++) {
+    for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
         const struct channel *ch = c->meter->channels[i].channel;
         if (!is_unreadable(c, i) || !ch->info.remedy[0])
             continue;
