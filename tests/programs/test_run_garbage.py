@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Files of a machine turned into nonsense: joule says what it can, the command runs as ever, nothing crashes.
+
+Owns copies of the recorded machines below tests/fixtures. Newcomers: what is read of each file is the business of the unit
+tests and fuzz targets; here the whole programs must stay on their feet and make nothing up.
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from run_support import JOULE, main
+
+MACHINES = pathlib.Path(os.environ["JOULE_SOURCE"]) / "tests" / "fixtures" / "machines"
+NONSENSE = [b"", b"\n", b"garbage\n", b"-1\n", b"nan\n", b"inf\n", b"0x\n", b"1e999\n", b"99999999999999999999\n",
+            b"18446744073709551615\n", b"\xff\xfe\x00\x01", b"%s%n\n", b"9" * 5000]
+
+
+def joule(*words):
+    return subprocess.run([JOULE, *words], capture_output=True, timeout=60, check=False)
+
+
+def figures(value):
+    """All numbers in a report."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for part in value for number in figures(part)]
+    return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else []
+
+
+def spoil(root, seed):
+    """Every second file: what still makes sense leads on to what does not."""
+    chance = random.Random(seed)
+    for path in sorted(pathlib.Path(root).rglob("*")):
+        if path.is_file() and not path.is_symlink() and chance.random() < 0.5:
+            path.chmod(0o644)
+            path.write_bytes(chance.choice(NONSENSE + [chance.randbytes(40)]))
+
+
+class Garbage(unittest.TestCase):
+    def check_machine(self, root, report):
+        ran = joule("run", "--idle", "none", "--root", root, "--json", report, "--", "sh", "-c", "echo out; exit 3")
+        self.assertEqual((ran.returncode, ran.stdout), (3, b"out\n"), ran.stderr)
+        self.assertIn(b"joule", ran.stderr)
+        with open(report, encoding="utf-8") as file:
+            found = json.load(file)
+        self.assertEqual([n for n in figures(found) if not math.isfinite(n) or n < 0], [], found)
+        if found["total_energy_joules"] is not None:  # 0.1 s of something cannot be more
+            self.assertLess(found["total_energy_joules"], 1000)
+        for command in ("devices", "doctor"):
+            told = joule(command, "--json", "--root", root)
+            self.assertIn(told.returncode, (0, 1), told.stderr)
+            json.loads(told.stdout)
+
+    def test_each_recorded_machine(self):
+        machines = sorted(MACHINES.iterdir())
+        self.assertGreater(len(machines), 4)
+        for seed, machine in enumerate(machines):
+            with self.subTest(machine.name), tempfile.TemporaryDirectory() as folder:
+                root = os.path.join(folder, "root")
+                shutil.copytree(machine, root, symlinks=True)
+                spoil(root, seed)
+                self.check_machine(root, os.path.join(folder, "report.json"))
+
+
+if __name__ == "__main__":
+    main()
