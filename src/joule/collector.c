@@ -146,6 +146,13 @@ void collector_advance(struct collector *c, int64_t read_ns)
     pthread_mutex_unlock(&c->lock);
 }
 
+void collector_give(struct collector *c, const struct span *span)
+{
+    pthread_mutex_lock(&c->lock);
+    intake_span(c, span);
+    pthread_mutex_unlock(&c->lock);
+}
+
 void collector_finish(struct collector *c)
 {
     drain(c, true);

@@ -10,6 +10,7 @@
 #define JOULE_COLLECTOR_H
 
 #include "joule/engine.h"
+#include "joule/session_layout.h"
 
 /* NULL: no memory, or another process reads this session. */
 struct collector *collector_create(joule_meter *meter, struct session *session);
@@ -18,6 +19,9 @@ void collector_free(struct collector *collector);
  * of this one), or up to the last reading of the slowest sensor where that is earlier, or up to a while ago where spans
  * come in late. Costs next to nothing while there are no regions. */
 void collector_advance(struct collector *collector, int64_t read_ns);
+/* Takes a finished span that comes from elsewhere than the session's rings, from a record for one. In time for sharing
+ * are those that begin after the last round. */
+void collector_give(struct collector *collector, const struct span *span);
 /* Everything, also from threads that are gone, up to now: before a final report. */
 void collector_finish(struct collector *collector);
 /* As joule_region_result and joule_tag_result. */

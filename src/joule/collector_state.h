@@ -79,6 +79,8 @@ struct collector {
 
 /* intake.c */
 void intake_slot(struct collector *c, const struct slot_news *news);
+/* A span that has ended. */
+void intake_span(struct collector *c, const struct span *span);
 /* Gives up regions whose end should have come by now. */
 void intake_give_up_lost(struct collector *c, int64_t now_ns);
 struct tag_state *intake_tag(struct collector *c, uint32_t tag);

@@ -113,7 +113,7 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
-static void take_span(struct collector *c, const struct span *span)
+void intake_span(struct collector *c, const struct span *span)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
     if (is_foreign)
@@ -204,7 +204,7 @@ void intake_slot(struct collector *c, const struct slot_news *news)
             take_open(c, news->slot, &news->open[i], now_ns);
     for (size_t i = 0; i < news->span_count; i++)
         if (news->spans[i].end_ns <= now_ns + NS_PER_S)
-            take_span(c, &news->spans[i]);
+            intake_span(c, &news->spans[i]);
     for (size_t i = 0; i < news->fold_count; i++)
         take_fold(c, &news->folds[i]);
     miss_closed(c, news, now_ns);

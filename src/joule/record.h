@@ -58,6 +58,9 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
                           joule_error *out_error);
 /* The report of the whole record, as it was at its end or, where it was cut off, as far as it goes. */
 joule_status record_report(struct record *record, struct report *out_report);
+/* For record_report, where the writer did not get as far as its table of regions: leads a collector through the record's
+ * time, which then is its meter's. Sorts the regions by their begins. */
+void record_share_out(struct record *record);
 void record_free(struct record *record);
 
 #endif

@@ -71,6 +71,8 @@ joule_status record_report(struct record *record, struct report *out_report)
     struct report *found = &record->found;
     int64_t begin_ns, end_ns;
     reported_window(record, &begin_ns, &end_ns);
+    if (!record->has_findings)
+        record_share_out(record);
     joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
     if (status != JOULE_OK)
         return status;
@@ -83,7 +85,11 @@ joule_status record_report(struct record *record, struct report *out_report)
     out_report->total_joules = fresh.total_joules;
     memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
     out_report->cover = fresh.cover;
-    out_report->is_partial = record->has_findings ? found->is_partial : fresh.is_partial;
+    if (!record->has_findings) {
+        out_report->is_partial = fresh.is_partial;
+        out_report->functions = fresh.functions;
+        out_report->function_count = fresh.function_count;
+    }
     if (record->run_count > 1) {
         out_report->runs = (unsigned)record->run_count;
         out_report->each_run = record->runs;

@@ -43,6 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < record.region_count; i++)
             if (record.regions[i].name >= record.name_count)
                 abort();
+        struct report report;
+        if (record_report(&record, &report) == JOULE_OK)
+            arena_free(&report.arena);
     }
     record_free(&record);
     free(copy);

@@ -52,8 +52,7 @@ static int print_record(struct record *record, const char *path, const char *jso
 {
     struct report report;
     if (!record->is_whole)
-        complain("report", "%s was cut off: %llu bytes after its last whole block are left out", path,
-                 (unsigned long long)record->lost_bytes);
+        complain("report", "%s was cut off: this is what it tells up to its last whole block", path);
     if (record_report(record, &report) != JOULE_OK) {
         complain("report", "no memory for the report of %s", path);
         return 1;

@@ -74,7 +74,8 @@ static void write_findings(struct recorder *recorder)
     report_free(&report);
 }
 
-static void write_record(void)
+/* Without findings: what is left by a writer that was killed just before it would have told them. */
+static void write_record(bool has_findings)
 {
     struct joule_host *host;
     joule_meter *meter = make_meter(&host);
@@ -87,7 +88,10 @@ static void write_record(void)
             recorder_region(recorder, 1000000000u + (uint64_t)(i - 5) * 100000000u,
                             1000000000u + (uint64_t)i * 100000000u, i % 20 ? "odd" : "even", 7, 0);
     }
-    write_findings(recorder);
+    if (has_findings)
+        write_findings(recorder);
+    else /* another thread, beside the first of the regions above */
+        recorder_region(recorder, 1500000000, 2000000000, "beside", 8, 0);
     assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
     joule_close(meter);
 }
@@ -97,7 +101,7 @@ static int make_file(void **state)
     (void)state;
     int fd = mkstemp(path);
     close(fd);
-    write_record();
+    write_record(true);
     return 0;
 }
 
@@ -150,6 +154,39 @@ static void test_the_report_comes_back(void **state)
     assert_true(report_run(&report, RUNS - 1).seconds == 0.5 * (RUNS - 1));
     arena_free(&report.arena);
     record_free(&record);
+}
+
+static void expect_function(const struct report *report, const char *name, uint64_t count, double joules)
+{
+    for (size_t i = 0; i < report->function_count; i++) {
+        const struct tag_row *row = &report->functions[i];
+        if (strcmp(row->name, name) != 0)
+            continue;
+        assert_int_equal(row->result.count, count);
+        if (!(fabs(row->result.attributed.value - joules) < 0.5))
+            fail_msg("%s: %g J instead of %g J", name, row->result.attributed.value, joules);
+        return;
+    }
+    fail_msg("no function %s", name);
+}
+
+/* Five regions of half a second at 50 W, one of which shares its time with a sixth. */
+static void test_regions_are_shared_out_where_the_writer_could_not(void **state)
+{
+    (void)state;
+    struct record record;
+    struct report report;
+    write_record(false);
+    assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+    assert_int_equal(record_report(&record, &report), JOULE_OK);
+    assert_int_equal(report.function_count, 3);
+    expect_function(&report, "odd", 3, 25 + 25 + 12.5);
+    expect_function(&report, "even", 2, 50);
+    expect_function(&report, "beside", 1, 12.5);
+    assert_false(report.is_partial);
+    arena_free(&report.arena);
+    record_free(&record);
+    write_record(true);
 }
 
 static void test_cut_anywhere_keeps_what_came_before(void **state)
@@ -379,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_the_report_comes_back),
+        cmocka_unit_test(test_regions_are_shared_out_where_the_writer_could_not),
         cmocka_unit_test(test_cut_anywhere_keeps_what_came_before),
         cmocka_unit_test(test_a_flipped_bit_is_noticed),
         cmocka_unit_test(test_noise_is_refused),
