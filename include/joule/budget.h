@@ -3,7 +3,7 @@
  * A budget bounds the joules, watts or temperature rise of the machine from its begin to its end. It is checked
  * at every reading; budgets nest, and each is judged for itself.
  * Newcomers: a budget is an observation of the meter's cover, so other programs' energy counts too unless the
- * budget is tied to a tag.
+ * budget is tied to a tag. Below `joule run` a tag's budget is judged in the parent's report, and NOT_MEASURED here.
  */
 #ifndef JOULE_BUDGET_H
 #define JOULE_BUDGET_H

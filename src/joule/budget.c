@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "joule/abi.h"
 #include "joule/engine.h"
+#include "joule/session.h"
 
 #define NEAR_SHARE      0.8
 #define SURE            0.95
@@ -34,17 +35,10 @@ struct joule_budget {
     joule_budget_result result;
 };
 
-struct tag_limit {
-    uint32_t tag;
-    double joules;
-};
-
 struct budget_list {
     joule_meter *meter;
     pthread_mutex_t checking, lock;
     struct joule_budget *first;
-    struct tag_limit *tag_limits; /* one for each tag that ever had a budget */
-    size_t tag_limit_count;
 };
 
 /* --- judging ------------------------------------------------------------------------------------------------ */
@@ -257,44 +251,7 @@ void budget_list_free(struct budget_list *list)
     }
     pthread_mutex_destroy(&list->checking);
     pthread_mutex_destroy(&list->lock);
-    free(list->tag_limits);
     free(list);
-}
-
-static struct tag_limit *find_tag(const struct budget_list *list, uint32_t tag)
-{
-    for (size_t i = 0; i < list->tag_limit_count; i++)
-        if (list->tag_limits[i].tag == tag)
-            return &list->tag_limits[i];
-    return NULL;
-}
-
-double budget_list_tag_joules(struct budget_list *list, uint32_t tag)
-{
-    if (!list)
-        return NAN;
-    pthread_mutex_lock(&list->lock);
-    const struct tag_limit *limit = find_tag(list, tag);
-    double joules = limit ? limit->joules : NAN;
-    pthread_mutex_unlock(&list->lock);
-    return joules;
-}
-
-/* The caller holds `lock`. False: no memory. */
-static bool allow_tag(struct budget_list *list, uint32_t tag, double joules)
-{
-    struct tag_limit *limit = find_tag(list, tag);
-    if (!limit) {
-        struct tag_limit *grown =
-            realloc(list->tag_limits, (list->tag_limit_count + 1) * sizeof *list->tag_limits);
-        if (!grown)
-            return false;
-        list->tag_limits = grown;
-        limit = &grown[list->tag_limit_count++];
-        *limit = (struct tag_limit){.tag = tag};
-    }
-    limit->joules += joules;
-    return true;
 }
 
 static bool is_limit(double limit)
@@ -332,19 +289,12 @@ static joule_status check_options(joule_meter *meter, const joule_budget_options
     return JOULE_OK;
 }
 
-/* Puts the budget in front of the list; false: no memory to remember its tag. */
-static bool add_to_list(struct budget_list *list, struct joule_budget *budget)
+static void add_to_list(struct budget_list *list, struct joule_budget *budget)
 {
-    const joule_budget_options *options = &budget->options;
     pthread_mutex_lock(&list->lock);
-    bool done =
-        !options->tag || options->max_joules <= 0 || allow_tag(list, options->tag, options->max_joules);
-    if (done) {
-        budget->next = list->first;
-        list->first = budget;
-    }
+    budget->next = list->first;
+    list->first = budget;
     pthread_mutex_unlock(&list->lock);
-    return done;
 }
 
 joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *options,
@@ -383,10 +333,11 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
         double before = tag_joules(budget).value;
         budget->begin_tag_joules = before > 0 ? before : 0;
     }
-    if (!add_to_list(meter->budgets, budget)) {
+    if (known.tag && known.max_joules > 0 && !session_allow(session_current(), known.tag, known.max_joules)) {
         free(budget);
-        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a budget");
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the budget of a tag");
     }
+    add_to_list(meter->budgets, budget);
     *out_budget = budget;
     return JOULE_OK;
 }

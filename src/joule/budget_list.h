@@ -18,7 +18,5 @@ void budget_list_free(struct budget_list *list);
 /* Looks at every budget and calls those who wait for it. Holds no lock that a callback could need, except that a
  * second thread's check returns at once. NULL is allowed. */
 void budget_list_check(struct budget_list *list);
-/* The joules that budgets have so far allowed a tag in all; NaN: none was set. */
-double budget_list_tag_joules(struct budget_list *list, uint32_t tag);
 
 #endif

@@ -283,7 +283,10 @@ static int by_attributed(const void *a, const void *b)
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
-    struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags, .budget_joules = NAN};
+    struct tag_row row = {.tag = tag,
+                          .name = state->name,
+                          .flags = state->flags,
+                          .budget_joules = session_allowed(c->session, tag)};
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;

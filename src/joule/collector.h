@@ -35,7 +35,7 @@ struct tag_row {
     joule_result result;
     uint32_t flags;       /* union of the regions' flags */
     bool unsynchronised;  /* a GPU region ran without a hook or spans: not judged */
-    double budget_joules; /* NaN: the collector knows of none */
+    double budget_joules; /* what budgets allow it in all processes of the session; NaN: none was set */
 };
 size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
 /* Regions whose ring was full and that were folded into counts and durations without energy of their own. */

@@ -38,6 +38,10 @@ bool session_populate(void *start, size_t size);
 uint32_t session_tag(struct session *session, const char *name);
 /* The name of a tag, always terminated; "(other)" for numbers that are no tags. */
 void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME]);
+/* A budget allows a tag so many joules more, in whichever process of the session. False: there is no mapping. Lock-free. */
+bool session_allow(struct session *session, uint32_t tag, double joules);
+/* The joules that budgets have so far allowed a tag in all; NaN: none was set. */
+double session_allowed(struct session *session, uint32_t tag);
 
 /* A slot for the thread `tid` of this process: the one that it already has, else a free one, with all its memory in
  * place. NULL: none is free. Async-signal-safe. */

@@ -1,9 +1,11 @@
 /* joule/session_tags.c - names made into numbers that all processes of a session share.
  *
- * Owns the insertion into the table: a name is first written into a place of its own, then published in a hash index
- * with one exchange, so that a process that is killed half-way leaves an unused place and nothing else.
+ * Owns the insertion into the table, and the sum of what budgets allow each. A name is first written into a place of its
+ * own, then published in a hash index with one exchange, so that a process that is killed half-way leaves an unused place
+ * and nothing else.
  * Newcomers: nothing is ever removed. What is read from the mapping may be anything and is checked.
  */
+#include <math.h>
 #include <string.h>
 #include "joule/session.h"
 
@@ -78,4 +80,24 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
         strncpy(out_name, map->tag_names[tag], SESSION_NAME - 1);
     if (!out_name[0])
         strcpy(out_name, "(other)");
+}
+
+bool session_allow(struct session *session, uint32_t tag, double joules)
+{
+    struct session_map *map = session_map(session);
+    if (!map || tag >= SESSION_TAGS || !session_populate(map->tag_budgets, sizeof map->tag_budgets))
+        return false;
+    atomic_store(&map->has_budgets, 1);
+    double sum = atomic_load(&map->tag_budgets[tag]);
+    while (!atomic_compare_exchange_weak(&map->tag_budgets[tag], &sum, sum + joules))
+        ;
+    return true;
+}
+
+double session_allowed(struct session *session, uint32_t tag)
+{
+    struct session_map *map = session_map(session);
+    bool is_known = map && tag < SESSION_TAGS && atomic_load(&map->has_budgets);
+    double joules = is_known ? atomic_load(&map->tag_budgets[tag]) : NAN;
+    return joules > 0 && isfinite(joules) ? joules : NAN;
 }

@@ -35,6 +35,22 @@ if sys.argv[1] == "dies":
     os.kill(os.getpid(), 9)
 """
 
+BUDGETED = CHILD[:CHILD.index("work, unfinished")] + """
+class Options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("domain", ctypes.c_int32),
+                ("tag", ctypes.c_uint32), ("max_joules", ctypes.c_double), ("max_watts", ctypes.c_double),
+                ("max_temperature_rise_kelvin", ctypes.c_double), ("notify", ctypes.c_void_p), ("context", ctypes.c_void_p)]
+for name, joules in ((b"tight", 1e-9), (b"loose", 1e9), (b"free", 0)):
+    tag, budget = joule.joule_tag(name), ctypes.c_void_p()
+    options = Options(struct_size=ctypes.sizeof(Options), tag=tag, max_joules=joules)
+    assert not joules or joule.joule_budget_begin(None, ctypes.byref(options), ctypes.byref(budget), None) == 0
+    region = joule.joule_begin(tag)
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        pass
+    joule.joule_end(ctypes.byref(region))
+"""
+
 PARENT = f"""
 import subprocess, sys
 children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
@@ -55,6 +71,19 @@ class Regions(unittest.TestCase):
         self.assertEqual(report["folded_regions"], 0)
         joules = report["functions"][0]["energy_joules"]
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
+
+    def test_budgets_of_tags_are_judged_by_the_parent(self):
+        """In the program itself nobody knows a tag's joules; both processes add to what the tag is allowed."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run([JOULE, "run", "-q", "-r", "2", "--json", path, "--", PYTHON, "-c", BUDGETED],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                functions = {f["name"]: f for f in json.load(file)["functions"]}
+        self.assertEqual([functions[name]["budget_joules"] for name in ("tight", "loose", "free")], [2e-9, 2e9, None])
+        self.assertEqual([functions[name]["status"] for name in ("tight", "loose", "free")],
+                         ["over_budget", "within_budget", None])
 
 
 if __name__ == "__main__":

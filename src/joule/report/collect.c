@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
-#include "joule/budget_list.h"
 #include "joule/report/report.h"
 
 struct collection {
@@ -245,12 +244,8 @@ static void collect_functions(const struct collection *c)
         if (report->function_count < size)
             break;
     }
-    for (size_t i = 0; i < report->function_count; i++) {
-        struct tag_row *row = &report->functions[i];
-        row->name = copy(report, row->name);
-        if (!(row->budget_joules > 0))
-            row->budget_joules = budget_list_tag_joules(c->meter->budgets, row->tag);
-    }
+    for (size_t i = 0; i < report->function_count; i++)
+        report->functions[i].name = copy(report, report->functions[i].name);
 }
 
 /* --- advice ------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -377,7 +378,10 @@ static int use_a_full_file_system(void)
     joule_quantity none = quantity_unknown();
     session_publish(session_current(), 1, &none, &none, &none);
     bool nothing_is_published = atomic_load(&session_map(session_current())->board_count) == 0;
-    return session_read_all(true).slots == 0 && tag == TAG_OTHER && nothing_is_published ? 0 : 1;
+    bool nothing_is_allowed =
+        !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1));
+    bool is_refused = nothing_is_published && nothing_is_allowed;
+    return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused ? 0 : 1;
 }
 
 static void a_full_file_system_kills_nobody(void **state)
