@@ -216,6 +216,16 @@ def test_page_fits_the_terminal():
         check(max(len(line) for line in lines if line not in commands) <= min(columns, 100), columns, lines)
 
 
+def test_colours(root):
+    """Every subcommand asks the same of its terminal."""
+    record = os.path.join(root, "record")
+    joule("record", "-q", "-o", record, "true")
+    for arguments in (("run", "true"), ("report", record), ("devices",), ("doctor",)):
+        for no_colour, term, expected in (("", "xterm", True), ("1", "xterm", False), ("", "dumb", False)):
+            text = on_terminal(100, *arguments, NO_COLOR=no_colour, TERM=term)
+            check(("\033[" in text) == expected, arguments, no_colour, term, text)
+
+
 def test_wrong_arguments():
     for program in ("devices", "doctor"):
         done = joule(program, "--jsn", expect=2)
@@ -240,7 +250,7 @@ def main():
     for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
                  lambda root: test_gpus_of_a_recorded_machine(root, doctor),
                  lambda root: test_doctor_knows_how_run_counts(root, doctor),
-                 test_names_cannot_drive_the_terminal):
+                 test_names_cannot_drive_the_terminal, test_colours):
         with tempfile.TemporaryDirectory() as root:
             test(root)
     test_wrong_arguments()

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <joule/joule.h>
 #include "boards.h"
 #include "commands.h"
@@ -450,7 +451,7 @@ static int list(const joule_options *options, bool as_json)
     }
     wait_for_readings(meter);
     struct listing listing = {
-        .colour = page_has_colour(), .width = page_width(), .total_watts = quantity_unknown()};
+        .colour = page_has_colour(STDOUT_FILENO), .width = page_width(), .total_watts = quantity_unknown()};
     gather_domains(&listing, meter);
     gather_sources(&listing, meter);
     sort_domains(&listing);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <joule/joule.h>
 #include "commands.h"
 #include "joule/doctor.h"
@@ -123,7 +124,7 @@ static int examine(const joule_options *options, bool as_json)
         complain("doctor", "%s", error.message);
         return EXIT_OWN_FAILURE;
     }
-    struct visit visit = {.colour = page_has_colour(), .width = page_width()};
+    struct visit visit = {.colour = page_has_colour(STDOUT_FILENO), .width = page_width()};
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
     doctor_examine(meter->host, meter, options->root ? doctor_try_nothing() : doctor_try(), &visit.diagnosis);
     int status = page_print("doctor", as_json ? print_json : print_words, &visit);

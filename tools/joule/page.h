@@ -1,20 +1,27 @@
-/* tools/joule/page.h - what a subcommand prints to standard output, in one piece.
+/* tools/joule/page.h - what a subcommand prints, in one piece.
  *
- * Owns making the text as long as it must be, and writing it. Newcomers: `print` is called twice, to measure and to
- * write, so it must say the same both times: gather first, then print.
+ * Owns making the text as long as it must be, and writing it; and what may be asked of a terminal. Newcomers: `print` is
+ * called twice, to measure and to write, so it must say the same both times: gather first, then print.
  */
 #ifndef JOULE_PAGE_H
 #define JOULE_PAGE_H
 
 #include <stdbool.h>
-#include "base/string.h"
+#include "joule/report/report.h"
 
-/* True when standard output is a terminal and NO_COLOR is unset. */
-bool page_has_colour(void);
+/* True when `fd` is a terminal that shows colours, and NO_COLOR is unset or empty. */
+bool page_has_colour(int fd);
 /* Characters in a line: of the terminal, and neither few nor many; a fixed number where nobody looks. */
 size_t page_width(void);
-/* The exit code: 0, or EXIT_OWN_FAILURE after a message where standard output cannot be written. */
+/* To standard output. The exit code: 0, or EXIT_OWN_FAILURE after a message where that cannot be written. */
 int page_print(const char *subcommand, void (*print)(const void *context, struct text *out),
                const void *context);
+
+typedef void (*page_report_fn)(const struct report *report, struct text *out);
+/* A report into the file `path` (as output_write), or where that is NULL to standard error. False, after a message
+ * except for standard error, where it could not be written. */
+bool page_report(const char *subcommand, const struct report *report, const char *path, page_report_fn print);
+/* A report as JSON with the newline that ends its line in a file. */
+void page_json_line(const struct report *report, struct text *out);
 
 #endif

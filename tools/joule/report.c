@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "joule/record.h"
 #include "options.h"
-#include "output.h"
+#include "page.h"
 
 static const struct command_text text = {
     .usage = "joule report [OPTIONS] FILE",
@@ -18,34 +18,9 @@ static const struct command_text text = {
     .notes = "Exit status: 0; 1 FILE cannot be read as a record; 2 wrong usage.\n",
 };
 
-typedef void (*printer_fn)(const struct report *report, struct text *out);
-
-/* Prints into memory of the needed size, then into the file. */
-static bool print_to(const char *path, const struct report *report, printer_fn print, const char *end)
+static void print_words(const struct report *report, struct text *out)
 {
-    struct text out;
-    text_init(&out, NULL, 0);
-    print(report, &out);
-    size_t size = out.length + strlen(end) + 1;
-    char *bytes = malloc(size);
-    joule_error error = {.message = "no memory"};
-    if (!bytes) {
-        complain("report", "%s", error.message);
-        return false;
-    }
-    text_init(&out, bytes, size);
-    print(report, &out);
-    text_add(&out, end);
-    joule_status status = output_write(path, bytes, out.length, &error);
-    free(bytes);
-    if (status != JOULE_OK)
-        complain("report", "%s", error.message);
-    return status == JOULE_OK;
-}
-
-static void print_text(const struct report *report, struct text *out)
-{
-    report_text(report, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), out);
+    report_text(report, page_has_colour(STDOUT_FILENO), out);
 }
 
 static int print_record(struct record *record, const char *path, const char *json, const char *csv)
@@ -55,16 +30,17 @@ static int print_record(struct record *record, const char *path, const char *jso
         complain("report", "%s was cut off: this is what it tells up to its last whole block", path);
     if (record_report(record, &report) != JOULE_OK) {
         complain("report", "no memory for the report of %s", path);
+        report_free(&report);
         return 1;
     }
     bool good = true;
     if (json)
-        good = print_to(json, &report, report_json, "\n") && good;
+        good = page_report("report", &report, json, page_json_line) && good;
     if (csv)
-        good = print_to(csv, &report, report_csv, "") && good;
+        good = page_report("report", &report, csv, report_csv) && good;
     if (!json && !csv)
-        good = print_to("-", &report, print_text, "");
-    arena_free(&report.arena);
+        good = page_report("report", &report, "-", print_words);
+    report_free(&report);
     return good ? 0 : 1;
 }
 

@@ -21,6 +21,7 @@
 #include "measuring.h"
 #include "options.h"
 #include "output.h"
+#include "page.h"
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
 #define GRACE_S              2
@@ -299,37 +300,9 @@ static void add_ending(const struct job *job, struct report *report)
     report->stopped_s = (double)job->stopped_ns * 1e-9;
 }
 
-static void print_json(const struct report *report, struct text *out)
-{
-    report_json(report, out);
-    text_add(out, "\n");
-}
-
 static void print_words(const struct report *report, struct text *out)
 {
-    const char *no_colour = getenv("NO_COLOR");
-    report_text(report, isatty(STDERR_FILENO) && !(no_colour && *no_colour), out);
-}
-
-/* To a file, or where `path` is NULL to standard error. False, after a message, when it could not be written. */
-static bool write_report(const struct report *report, const char *path,
-                         void (*print)(const struct report *, struct text *))
-{
-    struct text measure, out;
-    text_init(&measure, NULL, 0);
-    print(report, &measure);
-    size_t size = measure.length + 1;
-    char *page = malloc(size);
-    joule_error error = {.message = "no memory for the report"};
-    text_init(&out, page, page ? size : 0);
-    if (page)
-        print(report, &out);
-    bool done = page && (path ? output_write(path, page, out.length, &error) == JOULE_OK
-                              : output_write_all(STDERR_FILENO, page, out.length));
-    free(page);
-    if (!done && path)
-        complain("run", "%s", error.message);
-    return done;
+    report_text(report, page_has_colour(STDERR_FILENO), out);
 }
 
 static const char *program_name(struct arena *arena, char **command)
@@ -361,10 +334,10 @@ static bool report_all(struct job *job)
         add_labels(s, &report);
         if (job->recorder)
             recorder_report(job->recorder, &report);
-        done = (!s->json || write_report(&report, s->json, print_json)) && done;
-        done = (!s->csv || write_report(&report, s->csv, report_csv)) && done;
+        done = (!s->json || page_report("run", &report, s->json, page_json_line)) && done;
+        done = (!s->csv || page_report("run", &report, s->csv, report_csv)) && done;
         if (!s->quiet)
-            write_report(&report, NULL, print_words);
+            page_report("run", &report, NULL, print_words);
     } else {
         complain("run", "no report: %s", joule_status_name(status));
     }
