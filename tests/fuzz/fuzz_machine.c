@@ -5,25 +5,15 @@
  *     f PATH \n CONTENT         l PATH \n TARGET          e PATH \n ERRNO
  *     p TYPE CONFIG CPU STEP    r CPU ADDRESS STEP        (numbers decimal; the value grows by STEP a second) */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "joule/engine.h"
+#include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define SEPARATOR   0xFE
 #define ENTRIES_MAX 256
 #define ROUNDS      6
 
 static uint64_t steps[ENTRIES_MAX];
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static int growing(void *context, int64_t time_ns, uint64_t *out_value)
 {
@@ -43,11 +33,12 @@ static void put_values(struct joule_host *host, const char *text, uint64_t *step
         host_script_register(host, cpu, address, growing, step);
 }
 
-static void put_entry(struct joule_host *host, char *text, uint64_t *step)
+static void put_entry(void *context, size_t index, char *text)
 {
+    struct joule_host *host = context;
     char *content = strchr(text, '\n');
     if (!content) {
-        put_values(host, text, step);
+        put_values(host, text, &steps[index]);
         return;
     }
     *content++ = '\0';
@@ -61,49 +52,14 @@ static void put_entry(struct joule_host *host, char *text, uint64_t *step)
         host_script_error(host, text + 1, 1 + abs(atoi(content) % 133));
 }
 
-static void put_machine(struct joule_host *host, const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < ENTRIES_MAX && size; i++) {
-        const uint8_t *end = memchr(data, SEPARATOR, size);
-        size_t length = end ? (size_t)(end - data) : size;
-        char *text = calloc(1, length + 2); /* text[1] can always be looked at */
-        require(text != NULL);
-        memcpy(text, data, length);
-        put_entry(host, text, &steps[i]);
-        free(text);
-        length += end != NULL;
-        data += length;
-        size -= length;
-    }
-}
-
-static void check(joule_meter *meter)
-{
-    for (size_t i = 0; i < joule_domain_count(meter); i++) {
-        const struct channel *ch = meter->channels[i].channel;
-        double last = 0;
-        for (size_t k = 0; k < ch->curve.count; k++) {
-            require(isfinite(ch->curve.points[k].joules) && ch->curve.points[k].joules >= last);
-            last = ch->curve.points[k].joules;
-        }
-    }
-    struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
-    require(isnan(w.joules.value) || w.joules.value >= 0);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct joule_host *host = host_script_open();
-    put_machine(host, data, size);
-    joule_options options = {.struct_size = sizeof options};
-    joule_meter *meter;
-    require(meter_open_on(host, false, &options, &meter, NULL) == JOULE_OK);
-    for (int round = 1; round <= ROUNDS; round++) {
-        host_script_set_time(host, meter_now_ns(meter) + INT64_C(600000000));
-        meter_tick(meter);
-    }
-    check(meter);
-    joule_close(meter);
-    host->ops->close(host);
+    each_piece(data, size, ENTRIES_MAX, put_entry, host);
+    joule_meter *meter = open_machine(host, NULL);
+    for (int round = 0; round < ROUNDS; round++)
+        read_round(host, meter);
+    require_sound_energy(meter);
+    close_machine(host, meter);
     return 0;
 }

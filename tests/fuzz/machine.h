@@ -1,0 +1,77 @@
+/* tests/fuzz/machine.h - what the fuzz targets that make up a whole machine share.
+ *
+ * Owns taking the input apart, the rounds of readings, and what must hold for any meter afterwards.
+ * Newcomers: a piece may hold any byte but the separator, also zeros, which end its text early.
+ */
+#ifndef FUZZ_MACHINE_H
+#define FUZZ_MACHINE_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/engine.h"
+
+#define FUZZ_SEPARATOR 0xFE
+#define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds */
+
+static inline void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* Calls take() for at most `most` pieces of the input, each ended by a separator. `text` is a terminated copy that may be
+ * written into; the byte after its end can be looked at. */
+static inline void each_piece(const uint8_t *data, size_t size, size_t most,
+                              void (*take)(void *context, size_t index, char *text), void *context)
+{
+    for (size_t i = 0; i < most && size; i++) {
+        const uint8_t *end = memchr(data, FUZZ_SEPARATOR, size);
+        size_t length = end ? (size_t)(end - data) : size;
+        char *text = calloc(1, length + 2);
+        require(text != NULL);
+        memcpy(text, data, length);
+        take(context, i, text);
+        free(text);
+        length += end != NULL;
+        data += length;
+        size -= length;
+    }
+}
+
+static inline joule_meter *open_machine(struct joule_host *host, const char *sources)
+{
+    joule_options options = {.struct_size = sizeof options, .sources = sources};
+    joule_meter *meter;
+    require(meter_open_on(host, false, &options, &meter, NULL) == JOULE_OK);
+    return meter;
+}
+
+static inline void read_round(struct joule_host *host, joule_meter *meter)
+{
+    host_script_set_time(host, meter_now_ns(meter) + FUZZ_STEP_NS);
+    meter_tick(meter);
+}
+
+/* No energy falls or is not finite, and the total is not negative. */
+static inline void require_sound_energy(joule_meter *meter)
+{
+    for (size_t i = 0; i < joule_domain_count(meter); i++) {
+        const struct curve *curve = &meter->channels[i].channel->curve;
+        double last = 0;
+        for (size_t k = 0; k < curve->count; k++) {
+            require(isfinite(curve->points[k].joules) && curve->points[k].joules >= last);
+            last = curve->points[k].joules;
+        }
+    }
+    struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
+    require(isnan(w.joules.value) || w.joules.value >= 0);
+}
+
+static inline void close_machine(struct joule_host *host, joule_meter *meter)
+{
+    joule_close(meter);
+    host->ops->close(host);
+}
+
+#endif
