@@ -59,25 +59,13 @@ static void name_hypervisor(struct joule_host *host, struct doctor_facts *facts)
             string_copy(facts->hypervisor, sizeof facts->hypervisor, hypervisors[i].name);
 }
 
-/* CPUs without a hypervisor flag (Arm) are told by their firmware. */
-static bool is_virtual_product(const char *vendor, const char *product)
-{
-    static const char *const words[] = {"QEMU", "KVM", "VMware", "VirtualBox", "Bochs", "OpenStack", "Xen"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strstr(vendor, words[i]) || strstr(product, words[i]))
-            return true;
-    bool is_azure = strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
-    bool is_ec2 = strcmp(vendor, "Amazon EC2") == 0 && !strstr(product, ".metal");
-    return is_azure || is_ec2;
-}
-
 static void look_at_machine(struct joule_host *host, struct doctor_facts *facts)
 {
     char vendor[96];
     cpu_info_read(host, &facts->cpu);
     read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
     read_text(host, "/sys/class/dmi/id/product_name", facts->product, sizeof facts->product);
-    facts->is_virtual = facts->cpu.is_virtual || is_virtual_product(vendor, facts->product);
+    facts->is_virtual = facts->cpu.is_virtual || cpu_firmware_is_virtual(vendor, facts->product);
     if (facts->cpu.is_virtual)
         name_hypervisor(host, facts);
 }

@@ -104,18 +104,25 @@ static void clean_model(char *model)
     memmove(model, trimmed, strlen(trimmed) + 1);
 }
 
-static bool is_arm_guest(struct joule_host *host)
+bool cpu_firmware_is_virtual(const char *vendor, const char *product)
 {
-    static const char *const guests[] = {"QEMU", "KVM", "VMware", "Virtual Machine", "Google Compute", "Xen"};
+    static const char *const words[] = {"QEMU", "KVM", "VMware", "VirtualBox", "Bochs", "OpenStack", "Xen"};
+    if (strcmp(vendor, "Amazon EC2") == 0)
+        return !strstr(product, ".metal");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(vendor, words[i]) || strstr(product, words[i]))
+            return true;
+    return strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
+}
+
+/* CPUs without a hypervisor flag (Arm) are told by their firmware. */
+static bool is_guest_by_firmware(struct joule_host *host)
+{
     char vendor[64] = "", product[64] = "";
     host->ops->read_file(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
     host->ops->read_file(host, "/sys/class/dmi/id/product_name", product, sizeof product);
-    if (string_starts(vendor, "Amazon EC2"))
-        return !strstr(product, "metal");
-    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++)
-        if (strstr(vendor, guests[i]) || strstr(product, guests[i]))
-            return true;
-    return false;
+    return cpu_firmware_is_virtual(string_trim(vendor), string_trim(product)) ||
+           strstr(product, "Google Compute"); /* on x86 bare machines say so too, and flags tell */
 }
 
 static void count_cpu(unsigned cpu, void *context)
@@ -155,7 +162,7 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
         out_info->number = number_field(block, "CPU part", 0);
     out_info->stepping = number_field(block, "stepping", 10);
     out_info->is_virtual = field(block, "flags", flags, sizeof flags) ? strstr(flags, " hypervisor") != NULL
-                                                                      : is_arm_guest(host);
+                                                                      : is_guest_by_firmware(host);
     count_parts(host, block, out_info);
 }
 
@@ -179,4 +186,15 @@ bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsig
         return false;
     *out_value = (unsigned)value;
     return true;
+}
+
+bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
+                 struct cpu_unit *out_unit)
+{
+    unsigned die;
+    *out_unit = (struct cpu_unit){.die = -1};
+    bool is_known = cpu_topology(host, cpu, "physical_package_id", &out_unit->package);
+    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die)) /* AMD's dies share a meter */
+        out_unit->die = (int)die;
+    return is_known;
 }

@@ -23,6 +23,18 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info);
 bool cpu_is_intel(const struct cpu_info *info, unsigned number); /* family 6 */
 bool cpu_is_amd(const struct cpu_info *info);                    /* or Hygon */
 
+/* Whether firmware with these names is a hypervisor's, for CPUs that do not tell. */
+bool cpu_firmware_is_virtual(const char *vendor, const char *product);
+
+/* What has an energy of its own: a package, or one die of a package with several, as RAPL sees it. */
+struct cpu_unit {
+    unsigned package; /* as the kernel numbers it */
+    int die;          /* -1: the package has one, or its dies have one meter */
+};
+/* The unit of a CPU. False where the kernel tells no package, which is then 0. */
+bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
+                 struct cpu_unit *out_unit);
+
 /* One number of /sys/devices/system/cpu/cpuN/topology, such as "physical_package_id"; false where unknown. */
 bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value);
 

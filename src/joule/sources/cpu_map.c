@@ -96,13 +96,8 @@ static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
 static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu)
 {
     struct cpu_unit unit = {.die = -1};
-    unsigned die;
-    if (info->is_virtual) /* a guest's sockets are fiction */
-        return unit;
-    if (!cpu_topology(host, cpu, "physical_package_id", &unit.package))
-        unit.package = 0;
-    if (!cpu_is_amd(info) && cpu_topology(host, cpu, "die_id", &die))
-        unit.die = (int)die;
+    if (!info->is_virtual) /* a guest's sockets are fiction */
+        cpu_unit_of(host, info, cpu, &unit);
     return unit;
 }
 

@@ -12,12 +12,6 @@
 #include "joule/cost/cost.h"
 #include "joule/sources/cpu_info.h"
 
-/* What has an energy of its own: a package, or one die of a package with several, as RAPL sees it. */
-struct cpu_unit {
-    unsigned package;
-    int die; /* -1: the package has one */
-};
-
 struct cpu_place {
     bool is_online, knows_core, knows_unit;
     unsigned unit; /* index into units; in a virtual machine 0 */

@@ -10,7 +10,7 @@
 
 #define MAX_CPUS 8192
 
-static bool read_topology(struct source *source, unsigned cpu, const char *file, char *out_text, size_t size)
+static bool read_list(struct source *source, unsigned cpu, const char *file, char *out_text, size_t size)
 {
     char path[96];
     sysfs_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
@@ -41,16 +41,13 @@ static void read_sockets(struct source *source, struct hwmon_sockets *sockets)
     bool seen[MAX_CPUS] = {false};
     ssize_t count = source->host->ops->list(source->host, "/sys/devices/system/cpu", &source->arena, &names);
     for (ssize_t i = 0; i < count; i++) {
-        unsigned cpu;
-        uint64_t id;
-        if (!sysfs_numbered(names[i], "cpu", &cpu) || cpu >= MAX_CPUS || seen[cpu])
+        unsigned cpu, id;
+        if (!sysfs_numbered(names[i], "cpu", &cpu) || cpu >= MAX_CPUS || seen[cpu] ||
+            !cpu_topology(source->host, cpu, "physical_package_id", &id))
             continue;
-        if (!read_topology(source, cpu, "physical_package_id", text, sizeof text) ||
-            !string_to_u64(text, 10, &id) || id > UINT32_MAX)
-            continue;
-        add_id(sockets, (unsigned)id);
-        if (read_topology(source, cpu, "package_cpus_list", text, sizeof text) ||
-            read_topology(source, cpu, "core_siblings_list", text, sizeof text))
+        add_id(sockets, id);
+        if (read_list(source, cpu, "package_cpus_list", text, sizeof text) ||
+            read_list(source, cpu, "core_siblings_list", text, sizeof text))
             string_each_cpu(text, mark, seen);
     }
     sockets->is_read = true;

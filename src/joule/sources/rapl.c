@@ -165,13 +165,11 @@ static void gather(unsigned cpu, void *context)
     if (g->count == PLACES_MAX || g->examined++ >= EXAMINE_MAX)
         return;
     const struct rapl *rapl = g->source->data;
-    struct rapl_place place = {.cpu = cpu, .die = -1};
-    unsigned die;
-    if (!cpu_topology(host, cpu, "physical_package_id", &place.package))
-        place.package =
-            g->span == RAPL_EVERY ? (unsigned)g->count : 0; /* each stands for a package of its own */
-    if (!cpu_is_amd(rapl->cpu) && g->span != RAPL_PER_CORE && cpu_topology(host, cpu, "die_id", &die))
-        place.die = (int)die;
+    struct cpu_unit unit;
+    if (!cpu_unit_of(host, rapl->cpu, cpu, &unit) && g->span == RAPL_EVERY)
+        unit.package = (unsigned)g->count; /* each stands for a package of its own */
+    struct rapl_place place = {
+        .cpu = cpu, .package = unit.package, .die = g->span == RAPL_PER_CORE ? -1 : unit.die};
     if (g->span != RAPL_PER_PACKAGE && !cpu_topology(host, cpu, "core_id", &place.core))
         place.core = cpu;
     for (size_t i = 0; g->span != RAPL_EVERY && i < g->count; i++)

@@ -34,18 +34,15 @@ static size_t channel_of_package(struct source *source, struct clocks *clocks, u
 static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
 {
     char path[96];
-    uint64_t package = 0;
+    unsigned package = 0; /* also where firmware knows no packages and says -1 */
     if (clocks->cpu_count == CLOCK_MAX_CPUS)
         return;
     sysfs_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
     int handle = source->host->ops->open_file(source->host, path);
     if (handle < 0)
         return;
-    sysfs_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
-    /* Some firmware knows no packages and says -1. */
-    if (!source_read_u64(source, path, &package) || package > 65535)
-        package = 0;
-    size_t index = channel_of_package(source, clocks, (unsigned)package);
+    cpu_topology(source->host, cpu, "physical_package_id", &package);
+    size_t index = channel_of_package(source, clocks, package);
     if (index == CLOCK_MAX_PACKAGES) {
         source->host->ops->close_handle(source->host, handle);
         return;

@@ -474,6 +474,8 @@ static void test_arm_guests(void **state)
     } cases[] = {{"Amazon EC2\n", "c7g.large\n", true},
                  {"Amazon EC2\n", "c7g.metal\n", false},
                  {"QEMU\n", "KVM Virtual Machine\n", true},
+                 {"OpenStack Foundation\n", "OpenStack Nova\n", true},
+                 {"Google\n", "Google Compute Engine\n", true},
                  {"NVIDIA\n", "Grace CPU\n", false},
                  {"Microsoft Corporation\n", "Virtual Machine\n", true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
