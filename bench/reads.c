@@ -5,17 +5,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include "base/clock.h"
 #include "joule/engine.h"
 
 #define BATCHES 31
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -27,10 +20,10 @@ static double median_round_ns(struct lane *lane, int rounds)
 {
     double batches[BATCHES];
     for (int b = 0; b < BATCHES; b++) {
-        int64_t begin_ns = now_ns();
+        int64_t begin_ns = clock_now_ns();
         for (int i = 0; i < rounds; i++)
             lane_read(lane);
-        batches[b] = (double)(now_ns() - begin_ns) / rounds;
+        batches[b] = (double)(clock_now_ns() - begin_ns) / rounds;
     }
     qsort(batches, BATCHES, sizeof batches[0], compare);
     return batches[BATCHES / 2];
