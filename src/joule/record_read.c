@@ -376,10 +376,11 @@ static void read_runs(struct reader *in, struct record *record)
         run.joules = get_quantity(in);
         run.command_joules = get_quantity(in);
         run.seconds = get_amount(in);
-        void *runs = grow(record->runs, record->run_count, sizeof *record->runs);
-        in->bad = in->bad || !runs;
-        if (in->bad)
+        void *runs = in->bad ? NULL : grow(record->runs, record->run_count, sizeof *record->runs);
+        if (!runs) {
+            in->bad = true;
             return;
+        }
         record->runs = runs;
         record->runs[record->run_count++] = run;
     }
