@@ -149,6 +149,19 @@ class Boards(unittest.TestCase):
         self.assertIn("nvml has not answered", report["advice"])
 
 
+    def test_library_that_answers_late(self):
+        """The command runs after 250 ms all the same, and the coverage says what part of it the board was seen."""
+        library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
+        environment = dict(os.environ, JOULE_NVML_LIB=library, JOULE_FAKE_NVML="boards=1; duty=1; block_at_ms=0; block_s=1")
+        report = report_of("--sources", "nvml,estimated", "--", "sleep", "3", env=environment)
+        cpu, gpu = report["devices"]
+        self.assertEqual(gpu["type"], "gpu")
+        self.assertLess(gpu["coverage"], 0.85)
+        self.assertGreater(gpu["coverage"], 0.2)
+        self.assertAlmostEqual(report["gross"]["coverage"], min(gpu["coverage"], cpu["coverage"]))
+        self.assertFalse(report["gross"]["partial"])
+
+
 class Family(unittest.TestCase):
     """Children and daemons count, whichever way is open."""
 

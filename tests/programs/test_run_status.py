@@ -75,7 +75,9 @@ class ExitStatus(unittest.TestCase):
         for words, said in ((["run"], "no command"), (["run", "--"], "no command"), (["run", "--jsno", "x"], "--json"),
                             (["run", "--json"], "needs a value"), (["run", "-r", "0", "true"], "whole number"),
                             (["run", "--quiet=yes", "true"], "takes no value"), (["run", "-Z", "true"], "-Z"),
-                            (["run", "--label", "nokey", "true"], "KEY=VALUE"), (["rnu", "true"], "'run'"),
+                            (["run", "--label", "nokey", "true"], "KEY=VALUE"),
+                            (["run", "--json", "x", "--csv", "x", "true"], "two outputs"),
+                            (["record", "-o", "x", "--csv", "x", "true"], "joule record: x is named"), (["rnu", "true"], "'run'"),
                             (["--verison"], "unknown option"), ([], "usage")):
             result = run(JOULE, *words)
             self.assertEqual(result.returncode, 2, words)
@@ -83,7 +85,7 @@ class ExitStatus(unittest.TestCase):
             self.assertEqual(result.stdout, "")
 
     def test_help_and_version(self):
-        for words in (["--help"], ["-h"], ["help"], ["run", "--help"], ["help", "run"], ["--version"]):
+        for words in (["--help"], ["-h"], ["help"], ["run", "--help"], ["help", "run"], ["--version"], ["version"]):
             result = run(JOULE, *words)
             self.assertEqual((result.returncode, result.stderr), (0, ""), words)
             self.assertTrue(result.stdout)
