@@ -2,8 +2,8 @@
  *
  * A region lives in a collector from the moment it is first seen (open in a slot, or finished in a ring) until a sweep
  * has passed its end; then only its tag's sums and, for a while, its own figures remain.
- * Newcomers: all collectors of a process share one reader, because what is read from a ring is gone from it. Locks are
- * taken in this order: hub, collector, lane.
+ * Newcomers: all collectors of a process share one reader, because what is read from a ring is gone from it. The hub
+ * is locked before a collector; engine.h has the whole order.
  */
 #include "joule/collector.h"
 

@@ -3,7 +3,8 @@
  * Owns the list of channels that all lanes found, the choice of a cover (which domains make up a total), and the
  * energy of any window. Lanes do the reading (lane.h), the collector joins regions (collector.h).
  * Newcomers: channels are only ever added; a channel's index is its domain id. The lane's lock guards what the
- * lane keeps in a channel.
+ * lane keeps in a channel. Locks are taken in this order, each in its own file: a budget list's `checking`, a lane's
+ * `reading`, the collectors' hub, a collector, a meter, a recorder, a lane.
  */
 #ifndef JOULE_ENGINE_H
 #define JOULE_ENGINE_H

@@ -43,6 +43,13 @@ struct lane {
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */
 };
 
+/* One round of readings of a source, as source.h hands it to the source. */
+struct sink {
+    struct lane *lane;
+    struct joule_host *host;
+    int64_t before_ns; /* of the source's whole read */
+};
+
 /* An empty lane with one reference, or NULL. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
 bool lane_add(struct lane *lane, const struct source_ops *ops);
