@@ -61,9 +61,9 @@ __attribute__((destructor(101))) static void at_unload(void)
 {
     int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
     pthread_mutex_lock(&lock);
-    is_over = true;
-    bool is_ours = meter && meter->pid == getpid();
-    for (size_t i = 0; is_ours && i < meter->lane_count; i++)
-        lane_halt(meter->lanes[i], deadline_ns);
-    pthread_mutex_unlock(&lock);
+    is_over = true; /* so that the meter stays this one */
+    joule_meter *last = meter && meter->pid == getpid() ? meter : NULL;
+    pthread_mutex_unlock(&lock); /* a lane may be in a callback that asks the default meter */
+    for (size_t i = 0; last && i < last->lane_count; i++)
+        lane_halt(last->lanes[i], deadline_ns);
 }

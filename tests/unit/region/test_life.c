@@ -83,8 +83,37 @@ static int make_marked_regions(void)
     return write(-1, "regions end", 11) != -1;
 }
 
+static void ask_slowly(joule_budget *budget, joule_budget_status status, void *is_inside)
+{
+    (void)budget;
+    (void)status;
+    *(_Atomic bool *)is_inside = true;
+    pause_ms(300); /* meanwhile the program ends */
+    joule_current_power_watts();
+}
+
+/* Leaves main() while a budget's callback is about to ask the default meter. */
+static int end_inside_a_callback(void)
+{
+    static _Atomic bool is_inside;
+    joule_budget *budget;
+    joule_budget_options options = {.struct_size = sizeof options,
+                                    .domain = JOULE_TOTAL,
+                                    .max_joules = 1e-6,
+                                    .notify = ask_slowly,
+                                    .context = (void *)&is_inside};
+    alarm(20);
+    if (joule_budget_begin(NULL, &options, &budget, NULL) != JOULE_OK)
+        return 1;
+    for (int i = 0; i < 500 && !is_inside; i++)
+        pause_ms(10);
+    return is_inside ? 0 : 1;
+}
+
 static int be_client(const char *what)
 {
+    if (strcmp(what, "end inside") == 0)
+        return end_inside_a_callback();
     if (strcmp(what, "marked") == 0)
         return make_marked_regions();
     if (!session_is_client(session_current()))
@@ -412,6 +441,12 @@ static void the_library_comes_and_goes(void **state)
     assert_true(in_child(load_a_hundred_times, NULL));
 }
 
+static void a_program_may_end_while_a_callback_asks(void **state)
+{
+    (void)state;
+    assert_true(exited_well(start_client("end inside")));
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -424,6 +459,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fork_while_sampling_and_inside_a_region),
         cmocka_unit_test(threads_and_the_collector_at_once),
         cmocka_unit_test(a_call_is_measured),
+        cmocka_unit_test(a_program_may_end_while_a_callback_asks),
         cmocka_unit_test(the_library_comes_and_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
