@@ -249,6 +249,8 @@ static void close_tags(struct collector *c)
 
 static bool reserve_shares(struct collector *c, size_t needed)
 {
+    if (needed == 0)
+        return true;
     if (needed > c->share_capacity) {
         struct share *shares = realloc(c->shares, needed * sizeof *shares);
         if (!shares)
