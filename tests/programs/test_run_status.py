@@ -76,7 +76,7 @@ class ExitStatus(unittest.TestCase):
                             (["run", "--json"], "needs a value"), (["run", "-r", "0", "true"], "whole number"),
                             (["run", "--quiet=yes", "true"], "takes no value"), (["run", "-Z", "true"], "-Z"),
                             (["run", "--label", "nokey", "true"], "KEY=VALUE"),
-                            (["run", "--json", "x", "--csv", "x", "true"], "two outputs"),
+                            (["run", "--json", "x", "--csv", "x", "true"], "named twice"),
                             (["record", "-o", "x", "--csv", "x", "true"], "joule record: x is named"), (["rnu", "true"], "'run'"),
                             (["--verison"], "unknown option"), ([], "usage")):
             result = run(JOULE, *words)

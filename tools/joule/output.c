@@ -109,39 +109,49 @@ joule_status output_check(const char *path, joule_error *out_error)
     return JOULE_OK;
 }
 
-static joule_status replace(const char *path, const char *bytes, size_t count, joule_error *error)
+joule_status output_open(const char *path, struct output *out, joule_error *out_error)
 {
-    char real[PATH_MAX], beside[PATH_MAX];
-    joule_status status = resolve(path, real, error);
+    *out = (struct output){.path = path, .fd = STDOUT_FILENO};
+    if (strcmp(path, "-") == 0)
+        return JOULE_OK;
+    out->is_file = !is_stream(path);
+    joule_status status = out->is_file ? resolve(path, out->real, out_error) : JOULE_OK;
     if (status != JOULE_OK)
         return status;
-    int fd = create_beside(real, beside, sizeof beside);
-    if (fd < 0)
-        return cannot_write(error, path, errno);
-    bool written = output_write_all(fd, bytes, count);
-    int why = errno;
-    if (close(fd) != 0 && written) {
-        written = false;
+    out->fd = out->is_file ? create_beside(out->real, out->beside, sizeof out->beside)
+                           : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return out->fd >= 0 ? JOULE_OK : cannot_write(out_error, path, errno);
+}
+
+joule_status output_close(struct output *out, int why, joule_error *out_error)
+{
+    if (strcmp(out->path, "-") != 0 && close(out->fd) != 0 && !why)
         why = errno;
-    }
-    if (written && rename(beside, real) == 0)
-        return JOULE_OK;
-    why = written ? errno : why;
-    unlink(beside);
-    return cannot_write(error, path, why);
+    if (out->is_file && !why && rename(out->beside, out->real) != 0)
+        why = errno;
+    if (out->is_file && why)
+        unlink(out->beside);
+    return why ? cannot_write(out_error, out->path, why) : JOULE_OK;
 }
 
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error)
 {
-    bool is_stdout = strcmp(path, "-") == 0;
-    if (!is_stdout && !is_stream(path))
-        return replace(path, bytes, count, out_error);
-    int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (fd < 0)
-        return cannot_write(out_error, path, errno);
-    bool written = output_write_all(fd, bytes, count);
-    int why = errno;
-    if (!is_stdout)
-        close(fd);
-    return written ? JOULE_OK : cannot_write(out_error, path, why);
+    struct output out;
+    joule_status status = output_open(path, &out, out_error);
+    if (status != JOULE_OK)
+        return status;
+    return output_close(&out, output_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
+}
+
+joule_status output_check_apart(const char *const *paths, size_t count, joule_error *out_error)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++) {
+            bool is_same = paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
+            if (is_same && strcmp(paths[i], "-") != 0 && !string_starts(paths[i], "/dev/"))
+                return error_set(out_error, JOULE_INVALID,
+                                 "%s is named twice: each input and output needs a file of its own",
+                                 paths[i]);
+        }
+    return JOULE_OK;
 }

@@ -8,6 +8,7 @@
 #define JOULE_OUTPUT_H
 
 #include <joule/base.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,21 @@ joule_status output_check(const char *path, joule_error *out_error);
 /* False, with errno, when not all of it could be written. */
 bool output_write_all(int fd, const char *bytes, size_t count);
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error);
+
+/* The same for what is too long to be held as a whole. */
+struct output {
+    const char *path; /* as it was given */
+    int fd;           /* to write to */
+    bool is_file;
+    char real[PATH_MAX], beside[PATH_MAX]; /* of a file: what is replaced, and by what */
+};
+joule_status output_open(const char *path, struct output *out, joule_error *out_error);
+/* After output_open. why: 0, or the errno of the write that failed; a file is then as it was before. */
+joule_status output_close(struct output *out, int why, joule_error *out_error);
+
+/* INVALID, with a message, where two of the paths (NULL: none) are the same, so that only the last output would be left.
+ * Streams may take several, one after the other. */
+joule_status output_check_apart(const char *const *paths, size_t count, joule_error *out_error);
 
 /* Standard streams that the caller closed are kept from becoming somebody's file: they are closed for the command and
  * lead nowhere for joule. Before anything is opened. */

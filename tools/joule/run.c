@@ -138,19 +138,14 @@ static int read_settings(const char *subject, const struct command_text *text, i
     return check_settings(out) ? first : OPTIONS_WRONG;
 }
 
-/* Streams may take several outputs one after the other; in a file only the last would be left. */
 static bool have_files_of_their_own(const char *subject, const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
-    for (size_t i = 0; i < 3; i++)
-        for (size_t k = 0; k < i; k++) {
-            bool is_same = paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
-            if (!is_same || strcmp(paths[i], "-") == 0 || string_starts(paths[i], "/dev/"))
-                continue;
-            complain(subject, "%s is named for two outputs; each needs a file of its own", paths[i]);
-            return false;
-        }
-    return true;
+    joule_error error;
+    if (output_check_apart(paths, sizeof paths / sizeof paths[0], &error) == JOULE_OK)
+        return true;
+    complain(subject, "%s", error.message);
+    return false;
 }
 
 static bool can_write_outputs(const char *subject, const struct settings *settings)
