@@ -33,13 +33,24 @@ struct record_region {
     uint32_t thread, flags;
 };
 
+struct record_reading {
+    int64_t time_ns;
+    double value; /* in the unit of <joule/domain.h> */
+};
+
+struct record_gauge {
+    struct record_reading *readings; /* oldest first */
+    size_t count;
+};
+
 /* What a file holds beside the meter. */
 struct record {
     joule_meter *meter; /* stands still at end_ns */
     char program[1001];
-    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC of the recorded machine */
-    bool is_whole;            /* the writer closed it; else it was cut off */
-    uint64_t lost_bytes;      /* after the last whole block */
+    int64_t begin_ns, end_ns;    /* CLOCK_MONOTONIC of the recorded machine */
+    bool is_whole;               /* the writer closed it; else it was cut off */
+    uint64_t lost_bytes;         /* after the last whole block */
+    struct record_gauge *gauges; /* one for each domain; empty for those that have a curve */
     struct record_region *regions;
     size_t region_count;
     char (*names)[48];
@@ -53,6 +64,8 @@ struct record {
 /* Reads a file. FAILED with a message: not a record, a later version, or damaged before the first block ends. Anything
  * that came in whole blocks is kept. record_free when done; on failure the record is empty. */
 joule_status record_read(const char *path, struct record *out_record, joule_error *out_error);
+/* The same from what a file or pipe still holds; `name` is for the messages. */
+joule_status record_read_fd(int fd, const char *name, struct record *out_record, joule_error *out_error);
 /* The same from memory, for tests and fuzzing. */
 joule_status record_parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error);
@@ -61,6 +74,10 @@ joule_status record_report(struct record *record, struct report *out_report);
 /* For record_report, where the writer did not get as far as its table of regions: leads a collector through the record's
  * time, which then is its meter's. Sorts the regions by their begins. */
 void record_share_out(struct record *record);
+/* Shows every sample and every reading of a gauge that the file held, ordered by time and, where times are equal, by
+ * domain. False as soon as `visit` returns it. */
+typedef bool (*record_visit_fn)(const struct report_sample *sample, void *context);
+bool record_each_sample(const struct record *record, record_visit_fn visit, void *context);
 void record_free(struct record *record);
 
 #endif

@@ -11,29 +11,56 @@
 #include "base/error.h"
 #include "joule/record.h"
 
-#define MAX_FILE_BYTES (1LL << 32)
+#define FIRST_BYTES    (1u << 16)
+#define MAX_FILE_BYTES (1ULL << 32)
 
-static joule_status read_whole(int fd, const char *path, uint8_t **out_bytes, size_t *out_length,
+/* Makes room for more than `*size` bytes. */
+static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
+{
+    size_t larger = *size ? 2 * *size : FIRST_BYTES;
+    if (*size >= MAX_FILE_BYTES)
+        return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
+    uint8_t *moved = realloc(*bytes, larger);
+    if (!moved)
+        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", larger, name);
+    *bytes = moved;
+    *size = larger;
+    return JOULE_OK;
+}
+
+/* An error while reading ends the file: what came before it may hold whole blocks. */
+static joule_status read_whole(int fd, const char *name, uint8_t **bytes, size_t *out_length,
                                joule_error *error)
 {
-    struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MAX_FILE_BYTES)
-        return error_set(error, JOULE_FAILED, "%s is not a file of at most 4 GiB", path);
-    size_t size = (size_t)info.st_size, done = 0;
-    uint8_t *bytes = malloc(size ? size : 1);
-    if (!bytes)
-        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", size, path);
-    while (done < size) {
-        ssize_t n = read(fd, bytes + done, size - done);
+    size_t size = 0;
+    for (*out_length = 0;;) {
+        joule_status status = *out_length < size ? JOULE_OK : grow(bytes, &size, name, error);
+        if (status != JOULE_OK)
+            return status;
+        ssize_t n = read(fd, *bytes + *out_length, size - *out_length);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break;
-        done += (size_t)n;
+            return JOULE_OK;
+        *out_length += (size_t)n;
     }
-    *out_bytes = bytes;
-    *out_length = done;
-    return JOULE_OK;
+}
+
+joule_status record_read_fd(int fd, const char *name, struct record *out_record, joule_error *out_error)
+{
+    *out_record = (struct record){0};
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", name, strerror(errno));
+    if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))
+        return error_set(out_error, JOULE_FAILED, "%s is neither a file nor a pipe", name);
+    uint8_t *bytes = NULL;
+    size_t length;
+    joule_status status = read_whole(fd, name, &bytes, &length, out_error);
+    if (status == JOULE_OK)
+        status = record_parse(bytes, length, out_record, out_error);
+    free(bytes);
+    return status;
 }
 
 joule_status record_read(const char *path, struct record *out_record, joule_error *out_error)
@@ -42,13 +69,8 @@ joule_status record_read(const char *path, struct record *out_record, joule_erro
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
-    uint8_t *bytes = NULL;
-    size_t length = 0;
-    joule_status status = read_whole(fd, path, &bytes, &length, out_error);
+    joule_status status = record_read_fd(fd, path, out_record, out_error);
     close(fd);
-    if (status == JOULE_OK)
-        status = record_parse(bytes, length, out_record, out_error);
-    free(bytes);
     return status;
 }
 
@@ -105,10 +127,13 @@ joule_status record_report(struct record *record, struct report *out_report)
 void record_free(struct record *record)
 {
     size_t count = record->meter ? meter_channel_count(record->meter) : 0;
-    for (size_t i = 0; i < count; i++) /* no source frees the channels of a record */
+    for (size_t i = 0; i < count; i++) { /* no source frees the channels of a record */
         curve_free(&record->meter->channels[i].channel->curve);
+        free(record->gauges[i].readings);
+    }
     joule_close(record->meter);
     report_free(&record->found);
+    free(record->gauges);
     free(record->regions);
     free(record->runs);
     free(record->names);

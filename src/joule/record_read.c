@@ -13,7 +13,7 @@
 #include "joule/record_still.h"
 #include "joule/session_layout.h"
 
-#define MAX_ITEMS (1u << 24)
+#define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB holds of anything */
 
 /* --- bytes -------------------------------------------------------------------------------------------------- */
 
@@ -99,6 +99,15 @@ static void read_meta(struct reader *in, struct record *record)
     get_text(in, record->program, sizeof record->program);
 }
 
+/* Makes room for one more of `count` items; NULL: there is none, and the old memory stays. */
+static void *grow(void *items, size_t count, size_t size)
+{
+    if (count >= MAX_ITEMS)
+        return NULL;
+    bool is_full = (count & (count - 1)) == 0; /* room is a power of two */
+    return is_full ? realloc(items, (count ? 2 * count : 1) * size) : items;
+}
+
 static struct channel *channel_of(struct record *record, uint32_t id)
 {
     return id < meter_channel_count(record->meter) ? record->meter->channels[id].channel : NULL;
@@ -156,10 +165,15 @@ static void read_channel(struct reader *in, struct record *record)
     ch->counter.tick_s = ch->integrator.period_s = get_amount(in);
     ch->counter.unit_joules = get_amount(in);
     read_channel_texts(in, ch);
-    if (in->bad)
+    struct record_gauge *gauges = in->bad ? NULL : grow(record->gauges, count, sizeof *gauges);
+    if (!gauges) {
+        in->bad = true;
         return;
+    }
+    record->gauges = gauges;
+    record->gauges[count] = (struct record_gauge){0};
     ch->info.id = (int32_t)count;
-    curve_init(&ch->curve, 1u << 22);
+    curve_init(&ch->curve, MAX_ITEMS); /* nothing that was kept is thinned out */
     meter->channels[count] = (struct meter_channel){ch, meter->lanes[0], source};
     atomic_store(&meter->channel_count, count + 1);
 }
@@ -198,13 +212,25 @@ static void read_points(struct reader *in, struct record *record)
     }
 }
 
+static bool keep_gauge(struct record_gauge *gauge, struct record_reading reading)
+{
+    void *readings = grow(gauge->readings, gauge->count, sizeof *gauge->readings);
+    if (!readings)
+        return false;
+    gauge->readings = readings;
+    gauge->readings[gauge->count++] = reading;
+    return true;
+}
+
 static void read_gauges(struct reader *in, struct record *record)
 {
     while (in->at < in->length && !in->bad) {
-        struct channel *ch = channel_of(record, get_u32(in));
+        uint32_t id = get_u32(in);
+        struct channel *ch = channel_of(record, id);
         int64_t time_ns = get_time(in);
         double value = get_double(in);
-        if (!ch || ch->mode != CHANNEL_GAUGE || in->bad || time_ns <= 0) {
+        if (!ch || ch->mode != CHANNEL_GAUGE || in->bad || time_ns <= 0 || time_ns < ch->read_ns ||
+            !keep_gauge(&record->gauges[id], (struct record_reading){time_ns, value})) {
             in->bad = true;
             return;
         }
@@ -227,15 +253,6 @@ static bool find_name(struct record *record, const char *name, uint32_t *out_ind
     record->names = names;
     string_copy(record->names[record->name_count++], sizeof *record->names, name);
     return true;
-}
-
-/* Makes room for one more of `count` items; NULL: there is none, and the old memory stays. */
-static void *grow(void *items, size_t count, size_t size)
-{
-    if (count >= MAX_ITEMS)
-        return NULL;
-    bool is_full = (count & (count - 1)) == 0; /* room is a power of two */
-    return is_full ? realloc(items, (count ? 2 * count : 1) * size) : items;
 }
 
 static bool grow_regions(struct record *record)

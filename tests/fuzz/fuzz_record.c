@@ -1,4 +1,5 @@
-/* Any bytes as a record: no crash, no leak, and whatever is kept obeys the laws of a curve. */
+/* Any bytes as a record: no crash, no leak, whatever is kept obeys the laws of a curve, and samples come in order, each in
+ * one short line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,35 @@ static void mend(uint8_t *bytes, size_t size)
     }
 }
 
+struct seen {
+    double seconds;
+    size_t count;
+};
+
+static bool check_sample(const struct report_sample *sample, void *context)
+{
+    struct seen *seen = context;
+    struct text line;
+    char bytes[REPORT_SAMPLE_SIZE + 1];
+    text_init(&line, bytes, sizeof bytes);
+    report_sample_csv(sample, &line);
+    if ((seen->count++ && sample->seconds < seen->seconds) || line.length > REPORT_SAMPLE_SIZE ||
+        strcspn(bytes, "\r\n") != line.length - 2)
+        abort();
+    seen->seconds = sample->seconds;
+    return true;
+}
+
+static void check_samples(const struct record *record)
+{
+    struct seen seen = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < meter_channel_count(record->meter); i++)
+        kept += record->meter->channels[i].channel->curve.count + record->gauges[i].count;
+    if (!record_each_sample(record, check_sample, &seen) || seen.count != kept)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -43,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < record.region_count; i++)
             if (record.regions[i].name >= record.name_count)
                 abort();
+        check_samples(&record);
         struct report report;
         if (record_report(&record, &report) == JOULE_OK)
             arena_free(&report.arena);

@@ -15,7 +15,7 @@ expect() { # SHELL TYPED WORD
 }
 
 in_bash() { # TYPED
-    bash --norc -c 'source "$0"; COMP_WORDS=(joule); IFS=" "; COMP_WORDS+=($1)
+    bash --norc -c 'source "$0"; COMP_WORDS=(joule); IFS=" "; COMP_WORDS+=($1); unset IFS
         [[ $1 != *" " && -n $1 ]] || COMP_WORDS+=("")
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         _joule joule "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
@@ -72,5 +72,6 @@ for shell in bash fish zsh; do
     expect "$shell" "run --js" --json
     expect "$shell" "run --" --label
     expect "$shell" "run -- fals" false
+    expect "$shell" "report --" --samples
 done
 exit $status

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """`joule record` and `joule report` as a person uses them: the same figures again, also after a kill."""
+import csv
+import io
 import json
 import os
 import signal
@@ -8,6 +10,9 @@ import sys
 import tempfile
 import time
 import unittest
+from datetime import datetime
+
+from run_support import Machine
 
 JOULE = os.environ.get("JOULE", "build/release/tools/joule/joule")
 BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
@@ -15,6 +20,10 @@ BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 
 def run(*argv, **more):
     return subprocess.run([JOULE, *argv], capture_output=True, text=True, timeout=60, **more)
+
+
+def rows(table):
+    return list(csv.DictReader(io.StringIO(table)))
 
 
 class Record(unittest.TestCase):
@@ -65,6 +74,73 @@ class Record(unittest.TestCase):
         else:
             self.assertEqual(one, other, where)
 
+    def test_samples_add_up_to_the_report(self):
+        """What the report says lies between the samples inside its window and those around it."""
+        table = os.path.join(self.folder.name, "samples.csv")
+        with Machine(50) as machine:
+            ran = run("record", "-q", "-o", self.file, "--root", machine.root, "--sources", "rapl_powercap", "--interval", "20ms",
+                      "--", "sleep", "1.5")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        report = json.loads(run("report", "--json", "-", self.file).stdout)
+        answer = run("report", "--samples", table, self.file)
+        self.assertEqual((answer.returncode, answer.stdout, answer.stderr), (0, "", ""))
+        with open(table, newline="") as file:
+            samples = rows(file.read())
+        self.assertGreater(len(samples), 3)
+        self.assertEqual({tuple(row[key] for key in ("domain", "unit", "class")) for row in samples},
+                         {("package-0", "J", "measured")})
+        seconds, joules = ([float(row[key]) for row in samples] for key in ("seconds", "value"))
+        self.assertEqual(joules, sorted(joules))
+        for row in samples:
+            for key in ("seconds", "value"):
+                self.assertEqual(float(f"{float(row[key]):.17g}"), float(row[key]))
+        walls = [datetime.fromisoformat(row["timestamp"].replace("Z", "+00:00")).timestamp() for row in samples]
+        begin = datetime.fromisoformat(report["timestamp"].replace("Z", "+00:00")).timestamp()
+        end = begin + report["duration_seconds"]
+        inside = [energy for energy, wall in zip(joules, walls) if begin + 0.002 <= wall <= end - 0.002]
+        beyond = max(0, end - walls[-1]) * max((b - a) / max(t - s, 1e-9) for a, b, s, t in
+                                               zip(joules, joules[1:], seconds, seconds[1:]))
+        self.assertGreaterEqual(report["total_energy_joules"], inside[-1] - inside[0] - 1e-6)
+        self.assertLessEqual(report["total_energy_joules"], joules[-1] - joules[0] + beyond + 1e-6)
+
+    def test_a_record_comes_through_a_pipe(self):
+        run("record", "-q", "-o", self.file, "--", "sh", "-c", BUSY)
+        for options in ((), ("--samples", "-"), ("--csv", "-", "--samples", "-")):
+            named = run("report", *options, self.file)
+            self.assertEqual(named.returncode, 0, named.stderr)
+            self.assertTrue(named.stdout)
+            with open(self.file, "rb") as file:
+                content = file.read()
+                file.seek(0)
+                self.assertEqual(run("report", *options, "-", stdin=file).stdout, named.stdout)
+            piped = subprocess.run([JOULE, "report", *options, "-"], input=content, capture_output=True, timeout=60)
+            self.assertEqual(piped.stdout.decode().replace("\r\n", "\n"), named.stdout)
+        piped = subprocess.run([JOULE, "report", "-"], input=b"x" * 1000000, capture_output=True, timeout=60)
+        self.assertEqual((piped.returncode, piped.stdout), (1, b""))
+        self.assertIn(b"standard input: this is not a joule record", piped.stderr)
+        empty = run("report", "-", stdin=subprocess.DEVNULL)
+        self.assertEqual(empty.returncode, 1)
+        self.assertIn("standard input is neither a file nor a pipe", empty.stderr)
+
+    def test_samples_of_damaged_records(self):
+        """Whatever is cut off the end, the rows that are left are rows of the whole."""
+        run("record", "-q", "-o", self.file, "--interval", "20ms", "--", "sh", "-c", BUSY)
+        with open(self.file, "rb") as file:
+            content = file.read()
+        whole = run("report", "--samples", "-", self.file).stdout.splitlines()
+        self.assertGreater(len(whole), 3)
+        broken = bytearray(content)
+        broken[len(broken) // 2] ^= 1
+        for bytes_left in (content[:-1], content[:len(content) // 2], bytes(broken)):
+            answer = subprocess.run([JOULE, "report", "--samples", "-", "-"], input=bytes_left, capture_output=True,
+                                    timeout=60)
+            self.assertEqual(answer.returncode, 0)
+            self.assertIn(b"standard input was cut off", answer.stderr)
+            left = answer.stdout.decode().splitlines()
+            self.assertEqual(left[0], whole[0])
+            self.assertLessEqual(set(left), set(whole))
+        self.assertEqual(len(run("report", "--samples", "-", self.file).stdout.splitlines()), len(whole))
+
     def test_a_killed_writer_leaves_a_readable_record(self):
         process = subprocess.Popen([JOULE, "record", "-o", self.file, "--", "sleep", "30"],
                                    stderr=subprocess.DEVNULL, start_new_session=True)
@@ -79,6 +155,9 @@ class Record(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("cut off", again.stderr)
         self.assertEqual(json.loads(again.stdout)["program"], "sleep 30")
+        samples = run("report", "--samples", "-", self.file)
+        self.assertIn("cut off", samples.stderr)
+        self.assertTrue(samples.stdout.startswith("seconds,timestamp,domain,unit,value,class\n"))
 
     def test_what_is_no_record(self):
         noise = os.path.join(self.folder.name, "noise")
@@ -93,6 +172,20 @@ class Record(unittest.TestCase):
     def test_wrong_usage(self):
         self.assertEqual(run("record", "--", "true").returncode, 2)
         self.assertEqual(run("report").returncode, 2)
+        for words, message in ((["--sample", "-", "x"], "did you mean --samples?"),
+                               (["--samples"], "--samples needs a value"),
+                               (["--samples", "x", "x"], "x is named twice"),
+                               (["--samples", "x", "--csv", "x", "y"], "x is named twice"),
+                               (["-", "-"], "one FILE is needed")):
+            answer = run("report", *words)
+            self.assertEqual((answer.returncode, answer.stdout), (2, ""), words)
+            self.assertIn(message, answer.stderr)
+        run("record", "-q", "-o", self.file, "--", "true")
+        for path in ("/nowhere/x", self.folder.name):
+            unwritable = run("report", "--samples", path, self.file)
+            self.assertEqual((unwritable.returncode, unwritable.stdout), (1, ""))
+            self.assertIn(f"joule report: cannot write {path}", unwritable.stderr)
+        self.assertEqual(os.listdir(self.folder.name), ["a.rec"])
         unwritable = run("record", "-o", "/nowhere/x", "--", "true")
         self.assertEqual(unwritable.returncode, 125)
         self.assertIn("joule record: cannot write /nowhere/x", unwritable.stderr)

@@ -10,12 +10,17 @@
 #include "commands.h"
 #include "joule/record.h"
 #include "options.h"
+#include "output.h"
 #include "page.h"
+#include "samples.h"
 
 static const struct command_text text = {
     .usage = "joule report [OPTIONS] FILE",
-    .summary = "Prints what `joule record` kept in FILE.",
-    .notes = "Exit status: 0; 1 FILE cannot be read as a record; 2 wrong usage.\n",
+    .summary = "Prints what `joule record` kept in FILE ('-': standard input).",
+    .notes = "A row of samples has the seconds since measuring began, the wall's clock, domain, unit (J "
+             "since the\n"
+             "domain's first sample, degC, Hz, or 1 for a share of 1), value and class.\n\n"
+             "Exit status: 0; 1 FILE cannot be read as a record; 2 wrong usage.\n",
 };
 
 static void print_words(const struct report *report, struct text *out)
@@ -23,34 +28,74 @@ static void print_words(const struct report *report, struct text *out)
     report_text(report, page_has_colour(STDOUT_FILENO), out);
 }
 
-static int print_record(struct record *record, const char *path, const char *json, const char *csv)
+/* What is asked for; NULL: is not. */
+struct wishes {
+    const char *json, *csv, *samples;
+};
+
+static bool print_report(struct record *record, const char *name, const struct wishes *wishes)
 {
     struct report report;
-    if (!record->is_whole)
-        complain("report", "%s was cut off: this is what it tells up to its last whole block", path);
-    if (record_report(record, &report) != JOULE_OK) {
-        complain("report", "no memory for the report of %s", path);
-        report_free(&report);
-        return 1;
-    }
     bool good = true;
-    if (json)
-        good = page_report("report", &report, json, page_json_line) && good;
-    if (csv)
-        good = page_report("report", &report, csv, report_csv) && good;
-    if (!json && !csv)
+    if (record_report(record, &report) != JOULE_OK) {
+        complain("report", "no memory for the report of %s", name);
+        report_free(&report);
+        return false;
+    }
+    if (wishes->json)
+        good = page_report("report", &report, wishes->json, page_json_line);
+    if (wishes->csv)
+        good = page_report("report", &report, wishes->csv, report_csv) && good;
+    if (!wishes->json && !wishes->csv)
         good = page_report("report", &report, "-", print_words);
     report_free(&report);
+    return good;
+}
+
+static bool print_samples(const struct record *record, const char *path)
+{
+    joule_error error;
+    if (samples_write(record, path, &error) == JOULE_OK)
+        return true;
+    complain("report", "%s", error.message);
+    return false;
+}
+
+static bool print_record(struct record *record, const char *name, const struct wishes *wishes)
+{
+    if (!record->is_whole)
+        complain("report", "%s was cut off: this is what it tells up to its last whole block", name);
+    bool good = !wishes->samples || print_samples(record, wishes->samples);
+    if (wishes->json || wishes->csv || !wishes->samples)
+        good = print_report(record, name, wishes) && good;
+    return good;
+}
+
+static int report_file(const char *path, const struct wishes *wishes)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "standard input" : path;
+    struct record record;
+    joule_error error = {0};
+    joule_status status =
+        is_stdin ? record_read_fd(STDIN_FILENO, name, &record, &error) : record_read(path, &record, &error);
+    bool says_name = strstr(error.message, name) != NULL;
+    if (status != JOULE_OK)
+        complain("report", "%s%s%s", says_name ? "" : name, says_name ? "" : ": ", error.message);
+    bool good = status == JOULE_OK && print_record(&record, name, wishes);
+    record_free(&record);
     return good ? 0 : 1;
 }
 
 int report_main(int argc, char **argv)
 {
-    const char *json = NULL, *csv = NULL;
+    struct wishes wishes = {0};
     const struct option table[] = {
-        {"json", 0, OPTION_TEXT, &json, "FILE",
+        {"json", 0, OPTION_TEXT, &wishes.json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
-        {"csv", 0, OPTION_TEXT, &csv, "FILE", "write it as a table ('-': standard output)"},
+        {"csv", 0, OPTION_TEXT, &wishes.csv, "FILE", "write it as a table ('-': standard output)"},
+        {"samples", 0, OPTION_TEXT, &wishes.samples, "FILE",
+         "write every sample as a table in the order of time"},
         {0},
     };
     int first = options_read(table, &text, argc, argv);
@@ -60,15 +105,11 @@ int report_main(int argc, char **argv)
         complain("report", "one FILE is needed; usage: %s", text.usage);
         return EXIT_USAGE;
     }
-    struct record record;
-    joule_error error = {0};
-    if (record_read(argv[first], &record, &error) != JOULE_OK) {
-        complain("report", "%s%s%s", strstr(error.message, argv[first]) ? "" : argv[first],
-                 strstr(error.message, argv[first]) ? "" : ": ", error.message);
-        record_free(&record);
-        return 1;
+    const char *const paths[] = {argv[first], wishes.json, wishes.csv, wishes.samples};
+    joule_error error;
+    if (output_check_apart(paths, sizeof paths / sizeof paths[0], &error) != JOULE_OK) {
+        complain("report", "%s", error.message);
+        return EXIT_USAGE;
     }
-    int code = print_record(&record, argv[first], json, csv);
-    record_free(&record);
-    return code;
+    return report_file(argv[first], &wishes);
 }

@@ -80,6 +80,14 @@ struct report {
     const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };
 
+/* One of the samples that a report was made of. */
+struct report_sample {
+    double seconds;      /* since measuring began; a sensor's first tick may lie a little before that */
+    int64_t realtime_ns; /* the same moment on the wall's clock, as far as nobody set it since */
+    const joule_domain *domain;
+    double value; /* joules since the domain's first sample; of a gauge what <joule/domain.h> says */
+};
+
 /* A report in which nothing is known. `program` is copied; NULL: the name of this process. */
 void report_init(struct report *report, const char *program);
 /* Fills everything that the meter itself knows about [begin_ns, end_ns]. */
@@ -121,5 +129,9 @@ void report_json(const struct report *report, struct text *out);
 void report_text(const struct report *report, bool colour, struct text *out);
 /* A header line and one row for each run, RFC 4180. */
 void report_csv(const struct report *report, struct text *out);
+/* The same for samples: the header line, and the row of one. */
+void report_samples_header(struct text *out);
+#define REPORT_SAMPLE_SIZE 256 /* bytes that are enough for either */
+void report_sample_csv(const struct report_sample *sample, struct text *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* joule/report/report_csv.c - a report as rows for a table program (RFC 4180).
+/* joule/report/report_csv.c - a report, or the samples it was made of, as rows for a table program (RFC 4180).
  *
- * Owns the columns: their order never changes, new ones are added at the end. One row for each run.
+ * Owns the columns: their order never changes, new ones are added at the end. One row for each run or sample.
  * Newcomers: what is unknown is an empty field. With several runs, the columns from command_share to
  * net_high_joules speak of all runs together and are therefore empty.
  */
@@ -117,4 +117,39 @@ void report_csv(const struct report *report, struct text *out)
     text_add(out, header);
     for (size_t i = 0; i < report_run_count(report); i++)
         add_row(out, report, i);
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------ */
+
+void report_samples_header(struct text *out)
+{
+    text_add(out, "seconds,timestamp,domain,unit,value,class\r\n");
+}
+
+static const char *unit_name(joule_reading_kind reading)
+{
+    switch (reading) {
+    case JOULE_READING_TEMPERATURE:
+        return "degC";
+    case JOULE_READING_CLOCK:
+        return "Hz";
+    case JOULE_READING_UTILISATION:
+        return "1";
+    default:
+        return "J"; /* sampled power too was integrated before it was kept */
+    }
+}
+
+void report_sample_csv(const struct report_sample *sample, struct text *out)
+{
+    const joule_domain *domain = sample->domain;
+    char timestamp[REPORT_TIME_SIZE];
+    report_time(sample->realtime_ns, timestamp);
+    text_add_double(out, sample->seconds);
+    add_string(out, timestamp);
+    add_string(out, domain->name);
+    add_string(out, unit_name(domain->reading));
+    add_number(out, domain->reading == JOULE_READING_CLOCK ? sample->value * 1e6 : sample->value);
+    add_string(out, domain->cls == JOULE_CLASS_NONE ? "" : joule_class_name(domain->cls));
+    text_add(out, "\r\n");
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/record.h"
-#include "joule/record_format.h"
+#include "support/forgery.h"
 #include "support/test_data.h"
 
 #define RUNS 140 /* more than one block of them */
@@ -252,58 +252,6 @@ static void test_noise_is_refused(void **state)
 
 /* --- files that no writer makes ------------------------------------------------------------------------------ */
 
-struct forgery {
-    uint8_t bytes[1 << 19];
-    size_t length, block; /* where the block under construction begins */
-};
-
-static void forge_number(struct forgery *f, uint64_t value, size_t width)
-{
-    for (size_t i = 0; i < width; i++)
-        f->bytes[f->length++] = (uint8_t)(value >> 8 * i);
-}
-
-static void forge_text(struct forgery *f, const char *text)
-{
-    forge_number(f, strlen(text), 2);
-    memcpy(f->bytes + f->length, text, strlen(text));
-    f->length += strlen(text);
-}
-
-static void forge_block(struct forgery *f, enum record_block type)
-{
-    f->block = f->length;
-    forge_number(f, type, 4);
-    f->length += RECORD_BLOCK_SIZE - 4;
-}
-
-static void forge_end_of_block(struct forgery *f)
-{
-    size_t end = f->length, length = end - f->block - RECORD_BLOCK_SIZE;
-    f->length = f->block + 4;
-    forge_number(f, length, 4);
-    forge_number(f, record_crc32(f->bytes + f->block + RECORD_BLOCK_SIZE, length), 4);
-    forge_number(f, record_crc32(f->bytes + f->block, 12), 4);
-    f->length = end;
-}
-
-static struct forgery *forge_begin(uint64_t begin_ns)
-{
-    struct forgery *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    memcpy(f->bytes, RECORD_MAGIC, 8);
-    f->length = 8;
-    forge_number(f, RECORD_VERSION, 4);
-    forge_number(f, RECORD_HEADER_SIZE, 4);
-    forge_block(f, RECORD_META);
-    forge_number(f, begin_ns, 8);
-    forge_number(f, begin_ns, 8);
-    forge_number(f, 0, 8); /* period */
-    forge_text(f, "forged");
-    forge_end_of_block(f);
-    return f;
-}
-
 static void test_more_names_than_a_session_has_are_refused(void **state)
 {
     (void)state;
@@ -350,6 +298,31 @@ static void test_times_beyond_all_clocks_are_refused(void **state)
         record_free(&record);
         free(f);
     }
+}
+
+/* A sweep over regions then has nothing to share out. */
+static void test_a_region_needs_no_domain(void **state)
+{
+    (void)state;
+    struct forgery *f = forge_begin(1);
+    forge_block(f, RECORD_REGION);
+    forge_number(f, 1, 8);
+    forge_number(f, 1000, 8);
+    forge_number(f, 0, 8); /* thread and flags */
+    forge_text(f, "alone");
+    forge_end_of_block(f);
+    forge_block(f, RECORD_END);
+    forge_number(f, 2000, 8);
+    forge_end_of_block(f);
+    struct record record;
+    struct report report;
+    assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
+    assert_int_equal(record_report(&record, &report), JOULE_OK);
+    assert_int_equal(report.function_count, 1);
+    assert_true(isnan(report.functions[0].result.attributed.value));
+    arena_free(&report.arena);
+    record_free(&record);
+    free(f);
 }
 
 /* --- reports that are long ----------------------------------------------------------------------------------- */
@@ -422,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_noise_is_refused),
         cmocka_unit_test(test_more_names_than_a_session_has_are_refused),
         cmocka_unit_test(test_times_beyond_all_clocks_are_refused),
+        cmocka_unit_test(test_a_region_needs_no_domain),
         cmocka_unit_test(test_a_full_disk_is_reported),
         cmocka_unit_test(test_a_long_report_comes_back_whole), /* last: it replaces the file */
     };
