@@ -17,8 +17,8 @@ void forge_number(struct forgery *f, uint64_t value, size_t width)
 void forge_text(struct forgery *f, const char *text)
 {
     forge_number(f, strlen(text), 2);
-    memcpy(f->bytes + f->length, text, strlen(text));
-    f->length += strlen(text);
+    for (; *text; text++)
+        forge_number(f, (unsigned char)*text, 1);
 }
 
 void forge_block(struct forgery *f, enum record_block type)
