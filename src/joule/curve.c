@@ -60,6 +60,7 @@ bool curve_append(struct curve *curve, struct curve_point point)
         return false;
     if (curve->count && point.time_ns < curve->points[curve->count - 1].time_ns)
         point.time_ns = curve->points[curve->count - 1].time_ns;
+    point.serial = ++curve->added;
     curve->points[curve->count++] = point;
     return true;
 }

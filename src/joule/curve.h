@@ -20,12 +20,14 @@ struct curve_point {
     double covered_s;
     double variance;  /* J^2, independent, of joules */
     double time_sd_s; /* standard error of time_ns */
+    uint64_t serial;  /* 1 for the first that was ever added, and so on; given by curve_append */
 };
 
 struct curve {
     struct curve_point *points; /* oldest first */
     size_t count, capacity;     /* capacity grows to the limit, then the curve thins */
     size_t limit;
+    uint64_t added;  /* points so far, those thinned out since included */
     int64_t read_ns; /* last reading that answered, also when the sensor had not ticked: see curve_window */
 };
 
@@ -48,7 +50,7 @@ struct window {
 /* limit: most points kept (>= 16). */
 void curve_init(struct curve *curve, size_t limit);
 void curve_free(struct curve *curve);
-/* Adds a point not earlier than the last one. False when memory is used up; the curve is then unchanged. */
+/* Adds a point not earlier than the last one; several may have one time. False when memory is used up; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
 /* Energy between two times. Edges between points are interpolated, at a cost in variance. An end after the last point
  * is reached at the last power, but no further than the last reading and one tick past it, and not beyond the time in

@@ -31,8 +31,10 @@ struct recorder {
     size_t block_start;
     bool in_regions; /* the last block is one of regions and still open */
     int64_t flushed_ns;
-    size_t described;                       /* channels whose description was written */
-    int64_t written_ns[METER_MAX_CHANNELS]; /* time of the last point (or gauge) written, by channel */
+    size_t described; /* channels whose description was written */
+    /* By channel: the serial of the last point, or the time of the last gauge, that was written. */
+    uint64_t written[METER_MAX_CHANNELS];
+    int64_t gauge_ns[METER_MAX_CHANNELS];
 };
 
 uint32_t record_crc32(const uint8_t *bytes, size_t length)
@@ -304,7 +306,7 @@ static size_t copy_new_points(struct recorder *r, size_t id, struct curve_point 
     pthread_mutex_lock(&mc->lane->lock);
     const struct curve *curve = &mc->channel->curve;
     size_t first = curve->count;
-    while (first > 0 && curve->points[first - 1].time_ns > r->written_ns[id])
+    while (first > 0 && curve->points[first - 1].serial > r->written[id])
         first--;
     for (; first < curve->count && n < size; first++)
         out[n++] = curve->points[first];
@@ -331,7 +333,7 @@ static void put_points(struct recorder *r, size_t id)
             put_double(r, points[i].time_sd_s);
         }
         end_block(r);
-        r->written_ns[id] = points[n - 1].time_ns;
+        r->written[id] = points[n - 1].serial;
     }
 }
 
@@ -347,9 +349,9 @@ static void put_gauges(struct recorder *r, size_t count)
         int64_t time_ns = mc->channel->read_ns;
         double value = mc->channel->gauge;
         pthread_mutex_unlock(&mc->lane->lock);
-        if (time_ns <= r->written_ns[id])
+        if (time_ns <= r->gauge_ns[id])
             continue;
-        r->written_ns[id] = time_ns;
+        r->gauge_ns[id] = time_ns;
         put_u32(r, (uint32_t)id);
         put_u64(r, (uint64_t)time_ns);
         put_double(r, value);

@@ -131,6 +131,31 @@ static void test_round_trip(void **state)
     record_free(&record);
 }
 
+/* A counter that starts anew, or a sensor's clock that falls back, puts a point at the time of the one before. */
+static void test_points_of_one_time_are_all_written(void **state)
+{
+    (void)state;
+    char file[] = "/tmp/joule-test-record-XXXXXX";
+    close(mkstemp(file));
+    struct joule_host *host;
+    joule_meter *meter = make_meter(&host);
+    struct recorder *recorder;
+    assert_int_equal(recorder_open(meter, file, "sleep 5", &recorder, NULL), JOULE_OK);
+    struct curve *curve = &meter->channels[0].channel->curve;
+    curve_append(curve, (struct curve_point){.time_ns = 2000000000, .joules = 10, .covered_s = 1});
+    recorder_take(recorder);
+    curve_append(curve, (struct curve_point){.time_ns = 1900000000, .joules = 11, .covered_s = 1.1});
+    assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
+    struct record record;
+    assert_int_equal(record_read(file, &record, NULL), JOULE_OK);
+    const struct curve *copy = &record.meter->channels[0].channel->curve;
+    assert_int_equal(copy->count, curve->count);
+    assert_true(copy->points[copy->count - 1].joules == 11);
+    record_free(&record);
+    joule_close(meter);
+    unlink(file);
+}
+
 static void test_the_report_comes_back(void **state)
 {
     (void)state;
@@ -388,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_points_of_one_time_are_all_written),
         cmocka_unit_test(test_the_report_comes_back),
         cmocka_unit_test(test_regions_are_shared_out_where_the_writer_could_not),
         cmocka_unit_test(test_cut_anywhere_keeps_what_came_before),
