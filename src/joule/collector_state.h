@@ -58,7 +58,7 @@ struct collector {
     struct lost {
         uint32_t region;
         int64_t since_ns;
-    } lost[MAX_LOST];
+    } lost[MAX_LOST]; /* the oldest first */
     size_t lost_count;
     struct share *shares;
     size_t share_capacity;

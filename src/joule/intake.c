@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "joule/collector_state.h"
 
 #define MAX_REGIONS      (1u << 20) /* waiting at one time; more are counted as folded */
@@ -87,13 +88,18 @@ static void learn_hold(struct collector *c, int64_t end_ns)
         c->hold_ns = hold_ns < SPAN_HOLD_MAX_NS ? hold_ns : SPAN_HOLD_MAX_NS;
 }
 
+static void remove_lost(struct collector *c, size_t i)
+{
+    memmove(&c->lost[i], &c->lost[i + 1], (--c->lost_count - i) * sizeof c->lost[0]);
+}
+
 static uint32_t find_lost(struct collector *c, const struct span *span)
 {
     for (size_t i = 0; i < c->lost_count; i++) {
         const struct region *r = &c->regions[c->lost[i].region];
         if (r->track == span->slot && r->index == span->index && r->begin_ns == span->begin_ns) {
             uint32_t found = c->lost[i].region;
-            c->lost[i] = c->lost[--c->lost_count];
+            remove_lost(c, i);
             return found;
         }
     }
@@ -136,18 +142,18 @@ void intake_span(struct collector *c, const struct span *span)
     count_finished(c, &c->regions[i]);
 }
 
-static void abandon(struct collector *c, uint32_t region)
+static void give_up_oldest(struct collector *c)
 {
-    c->regions[region].end_ns = c->swept_ns;
-    c->regions[region].flags |= REGION_ABANDONED;
+    struct region *oldest = &c->regions[c->lost[0].region];
+    oldest->end_ns = c->swept_ns;
+    oldest->flags |= REGION_ABANDONED;
+    remove_lost(c, 0);
 }
 
 static void lose(struct collector *c, uint32_t region, int64_t now_ns)
 {
-    if (c->lost_count == MAX_LOST) { /* one has to be given up */
-        abandon(c, c->lost[0].region);
-        c->lost[0] = c->lost[--c->lost_count];
-    }
+    if (c->lost_count == MAX_LOST)
+        give_up_oldest(c);
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
@@ -212,12 +218,6 @@ void intake_slot(struct collector *c, const struct slot_news *news)
 
 void intake_give_up_lost(struct collector *c, int64_t now_ns)
 {
-    for (size_t i = 0; i < c->lost_count;) {
-        if (now_ns - c->lost[i].since_ns < LOST_AFTER_NS) {
-            i++;
-            continue;
-        }
-        abandon(c, c->lost[i].region);
-        c->lost[i] = c->lost[--c->lost_count];
-    }
+    while (c->lost_count && now_ns - c->lost[0].since_ns >= LOST_AFTER_NS)
+        give_up_oldest(c);
 }

@@ -145,16 +145,27 @@ unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double b
     return slot_open(bench->slots[thread], bench_at(begin_s), open_what(tag, 0));
 }
 
-void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
-                 double end_s, unsigned ender)
+void bench_lose(struct bench *bench, unsigned thread, unsigned index, double begin_s)
 {
-    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), thread == ender));
+    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), true));
+}
+
+void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
+               double end_s, unsigned ender)
+{
     struct span span = {.begin_ns = bench_at(begin_s),
                         .end_ns = bench_at(end_s),
                         .tag = (uint16_t)tag,
                         .slot = (uint16_t)(FIRST_SLOT + thread),
                         .index = (uint8_t)index};
     assert_true(slot_push(bench->slots[ender], &span));
+}
+
+void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
+                 double end_s, unsigned ender)
+{
+    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), thread == ender));
+    bench_end(bench, thread, index, tag, begin_s, end_s, ender);
 }
 
 joule_result bench_result(struct bench *bench, const joule_region *region, joule_status expected)

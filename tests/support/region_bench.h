@@ -43,6 +43,10 @@ unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double b
 /* Ends it from the thread `ender`. */
 void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
                  double end_s, unsigned ender);
+/* The two halves of an end that come apart: it is open no longer, and the end that tells its times. */
+void bench_lose(struct bench *bench, unsigned thread, unsigned index, double begin_s);
+void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
+               double end_s, unsigned ender);
 
 /* The answers of the bench's meter; the test fails where the status is another one. */
 joule_result bench_result(struct bench *bench, const joule_region *region, joule_status expected);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "joule/collector_state.h"
 #include "joule/record.h"
 #include "support/region_bench.h"
 
@@ -117,13 +118,46 @@ static void a_region_whose_end_never_comes_stops_taking(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 0, lost, 0.45);
     bench_run(bench, 0.2);
-    assert_true(slot_close(bench->slots[0], index, bench_at(0.45), true)); /* and no span: folded, or gone */
+    bench_lose(bench, 0, index, 0.45); /* and no span: folded, or gone */
     bench_run(bench, 3);
     bench_put(bench, 1, kept, 0, 3, 3.5);
     bench_run(bench, 0.3);
     bench_tag(bench, lost, JOULE_ABSENT);
     joule_result k = bench_tag(bench, kept, JOULE_OK);
     bench_near(k.attributed.value, k.window.value, 1e-9);
+}
+
+/* More ends are awaited than there is room for: only the region that has waited longest is given up. */
+static void too_many_lost_regions_give_up_the_oldest(void **state)
+{
+    struct bench *bench = *state;
+    enum { FULL = MAX_LOST - 2 };
+    uint32_t first = joule_tag("first"), oldest = joule_tag("oldest"), last = joule_tag("last"),
+             rest = joule_tag("rest");
+    unsigned places[FULL + 2];
+    bench_run(bench, 0.5);
+    unsigned first_place = bench_open(bench, 0, first, 0.45),
+             oldest_place = bench_open(bench, 0, oldest, 0.45);
+    for (unsigned i = 0; i < FULL + 2; i++)
+        places[i] = bench_open(bench, 1 + i / SESSION_OPEN, i == FULL - 1 ? last : rest, 0.45);
+    bench_run(bench, BENCH_TICK_S);
+    bench_lose(bench, 0, first_place, 0.45);
+    bench_lose(bench, 0, oldest_place, 0.45);
+    bench_run(bench, BENCH_TICK_S);
+    for (unsigned i = 0; i < FULL; i++)
+        bench_lose(bench, 1 + i / SESSION_OPEN, places[i], 0.45);
+    bench_run(bench, BENCH_TICK_S);
+    bench_end(bench, 0, first_place, first, 0.45, 0.8, 7);
+    bench_run(bench, BENCH_TICK_S);
+    for (unsigned i = FULL; i < FULL + 2; i++)
+        bench_lose(bench, 1 + i / SESSION_OPEN, places[i], 0.45);
+    bench_run(bench, BENCH_TICK_S);
+    bench_end(bench, 0, oldest_place, oldest, 0.45, 0.95, 7);
+    bench_end(bench, 1 + (FULL - 1) / SESSION_OPEN, places[FULL - 1], last, 0.45, 0.95, 7);
+    bench_run(bench, 0.3);
+    bench_near(bench_tag(bench, first, JOULE_OK).coverage, 1, 1e-9);
+    bench_near(bench_tag(bench, last, JOULE_OK).coverage, 1, 1e-9);
+    assert_true(bench_tag(bench, oldest, JOULE_OK).coverage < 0.5);
 }
 
 static void folded_regions_count_without_energy(void **state)
@@ -264,6 +298,7 @@ int main(void)
         STEADY(a_region_may_stay_open_for_many_readings),
         STEADY(another_thread_may_end_it),
         STEADY(a_region_whose_end_never_comes_stops_taking),
+        STEADY(too_many_lost_regions_give_up_the_oldest),
         STEADY(folded_regions_count_without_energy),
         STEADY(finish_does_not_wait_for_the_next_reading),
         STEADY(a_region_that_costs_nothing_takes_no_place),
