@@ -198,3 +198,28 @@ bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned 
         out_unit->die = (int)die;
     return is_known;
 }
+
+bool cpu_is_same_unit(struct cpu_unit a, struct cpu_unit b)
+{
+    return a.package == b.package && a.die == b.die;
+}
+
+static struct cpu_unit *nth(struct cpu_unit *units, size_t i, size_t stride)
+{
+    return (struct cpu_unit *)((char *)units + i * stride);
+}
+
+void cpu_forget_single_dies(struct cpu_unit *units, size_t count, size_t stride)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cpu_unit *unit = nth(units, i, stride);
+        bool is_single = true;
+        for (size_t k = 0; k < count; k++) {
+            const struct cpu_unit *other = nth(units, k, stride);
+            is_single =
+                is_single && (other->package != unit->package || other->die == -1 || other->die == unit->die);
+        }
+        if (is_single)
+            unit->die = -1;
+    }
+}

@@ -34,6 +34,10 @@ struct cpu_unit {
 /* The unit of a CPU. False where the kernel tells no package, which is then 0. */
 bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
                  struct cpu_unit *out_unit);
+bool cpu_is_same_unit(struct cpu_unit a, struct cpu_unit b);
+/* Only packages with several units are told apart by die. `units` is the first of `count`, which lie `stride` bytes
+ * apart; one unit may be there many times. */
+void cpu_forget_single_dies(struct cpu_unit *units, size_t count, size_t stride);
 
 /* One number of /sys/devices/system/cpu/cpuN/topology, such as "physical_package_id"; false where unknown. */
 bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value);

@@ -87,7 +87,7 @@ static void list_from_stat(struct joule_host *host, char *list, size_t size)
 static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
 {
     for (unsigned i = 0; i < map->unit_count; i++)
-        if (map->units[i].package == unit.package && map->units[i].die == unit.die)
+        if (cpu_is_same_unit(map->units[i], unit))
             return i;
     map->units[map->unit_count] = unit;
     return map->unit_count++;
@@ -99,17 +99,6 @@ static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *i
     if (!info->is_virtual) /* a guest's sockets are fiction */
         cpu_unit_of(host, info, cpu, &unit);
     return unit;
-}
-
-static void forget_single_dies(struct cpu_map *map)
-{
-    for (unsigned i = 0; i < map->unit_count; i++) {
-        bool is_single = true;
-        for (unsigned k = 0; k < map->unit_count; k++)
-            is_single = is_single && (k == i || map->units[k].package != map->units[i].package);
-        if (is_single)
-            map->units[i].die = -1;
-    }
 }
 
 /* Each file is of the CPUs that share something, so that one of them tells where all of them are: large machines have
@@ -187,7 +176,7 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
         map->cpu.threads++;
         map->cpu.cores += place->core == i;
     }
-    forget_single_dies(map);
+    cpu_forget_single_dies(map->units, map->unit_count, sizeof *map->units);
     if (map->unit_count == 0)
         map->units[map->unit_count++].die = -1;
     map->cpu.packages = map->unit_count;

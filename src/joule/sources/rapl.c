@@ -44,9 +44,9 @@ static void write_zone(char *zone, size_t size, const struct rapl_place *place, 
 {
     struct text text;
     text_init(&text, zone, size);
-    text_printf(&text, "cpu%u", place->package);
-    if (place->die >= 0)
-        text_printf(&text, ".%d", place->die);
+    text_printf(&text, "cpu%u", place->unit.package);
+    if (place->unit.die >= 0)
+        text_printf(&text, ".%d", place->unit.die);
     text_printf(&text, "/%s", part);
 }
 
@@ -56,17 +56,17 @@ static void write_names(struct channel *channel, enum rapl_domain domain, const 
     struct text name;
     text_init(&name, channel->info.name, sizeof channel->info.name);
     if (domain == RAPL_PSYS) {
-        text_printf(&name, place->package ? "psys-%u" : "psys", place->package);
+        text_printf(&name, place->unit.package ? "psys-%u" : "psys", place->unit.package);
         string_copy(channel->zone, sizeof channel->zone, channel->info.name);
         return;
     }
     write_zone(channel->zone, sizeof channel->zone, place, part);
-    text_printf(&name, "%s-%u", domain == RAPL_ONE_CORE ? "package" : part, place->package);
-    if (place->die >= 0)
-        text_printf(&name, "-die-%d", place->die);
+    text_printf(&name, "%s-%u", domain == RAPL_ONE_CORE ? "package" : part, place->unit.package);
+    if (place->unit.die >= 0)
+        text_printf(&name, "-die-%d", place->unit.die);
     if (domain == RAPL_ONE_CORE) {
         text_printf(&name, "-core-%u", place->core);
-        snprintf(channel->zone, sizeof channel->zone, "cpu%u/core%u", place->package, place->core);
+        snprintf(channel->zone, sizeof channel->zone, "cpu%u/core%u", place->unit.package, place->core);
     }
 }
 
@@ -78,8 +78,8 @@ static void write_device(joule_domain *info, enum rapl_domain domain, const stru
         string_copy(info->device, sizeof info->device, device);
         return;
     }
-    info->device_index = (int32_t)place->package;
-    snprintf(info->device, sizeof info->device, "%s:%u", device, place->package);
+    info->device_index = (int32_t)place->unit.package;
+    snprintf(info->device, sizeof info->device, "%s:%u", device, place->unit.package);
     if (domain == RAPL_DRAM)
         return;
     string_copy(info->vendor, sizeof info->vendor, cpu->vendor);
@@ -155,7 +155,7 @@ struct gathering {
 
 static bool is_same_part(const struct rapl_place *a, const struct rapl_place *b)
 {
-    return a->package == b->package && a->die == b->die && a->core == b->core;
+    return cpu_is_same_unit(a->unit, b->unit) && a->core == b->core;
 }
 
 static void gather(unsigned cpu, void *context)
@@ -165,30 +165,17 @@ static void gather(unsigned cpu, void *context)
     if (g->count == PLACES_MAX || g->examined++ >= EXAMINE_MAX)
         return;
     const struct rapl *rapl = g->source->data;
-    struct cpu_unit unit;
-    if (!cpu_unit_of(host, rapl->cpu, cpu, &unit) && g->span == RAPL_EVERY)
-        unit.package = (unsigned)g->count; /* each stands for a package of its own */
-    struct rapl_place place = {
-        .cpu = cpu, .package = unit.package, .die = g->span == RAPL_PER_CORE ? -1 : unit.die};
+    struct rapl_place place = {.cpu = cpu};
+    if (!cpu_unit_of(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
+        place.unit.package = (unsigned)g->count; /* each stands for a package of its own */
+    if (g->span == RAPL_PER_CORE)
+        place.unit.die = -1;
     if (g->span != RAPL_PER_PACKAGE && !cpu_topology(host, cpu, "core_id", &place.core))
         place.core = cpu;
     for (size_t i = 0; g->span != RAPL_EVERY && i < g->count; i++)
         if (is_same_part(&g->places[i], &place))
             return;
     g->places[g->count++] = place;
-}
-
-/* Only packages with several meters are told apart by die. */
-static void forget_single_dies(struct rapl_place *places, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        bool is_single = true;
-        for (size_t k = 0; k < count; k++)
-            is_single = is_single && (places[k].package != places[i].package || places[k].die == -1 ||
-                                      places[k].die == places[i].die);
-        if (is_single)
-            places[i].die = -1;
-    }
 }
 
 size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span span,
@@ -199,7 +186,7 @@ size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span s
     if (!g.places)
         return 0;
     string_each_cpu(cpu_list, gather, &g);
-    forget_single_dies(g.places, g.count);
+    cpu_forget_single_dies(&g.places->unit, g.count, sizeof *g.places);
     return g.count;
 }
 

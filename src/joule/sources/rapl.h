@@ -14,10 +14,9 @@ enum rapl_domain { RAPL_PACKAGE, RAPL_CORES, RAPL_UNCORE, RAPL_DRAM, RAPL_PSYS, 
 
 /* Where a register is. */
 struct rapl_place {
-    unsigned cpu;     /* the one to ask */
-    unsigned package; /* as the kernel numbers it */
-    int die;          /* -1: the package has one */
-    unsigned core;    /* of the package; for RAPL_ONE_CORE */
+    unsigned cpu; /* the one to ask */
+    struct cpu_unit unit;
+    unsigned core; /* of the package; for RAPL_ONE_CORE */
 };
 
 struct rapl_reading {

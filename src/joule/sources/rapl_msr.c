@@ -111,8 +111,8 @@ static joule_status say_no_access(struct source *source, unsigned cpu, int error
 {
     if (error != EACCES && error != EPERM)
         return source_say(source, JOULE_ABSENT, "%s", error == ENOENT ? REMEDY_LOAD : strerror(error));
-    struct rapl_place place = {.cpu = cpu, .die = -1};
-    cpu_topology(source->host, cpu, "physical_package_id", &place.package);
+    struct rapl_place place = {.cpu = cpu, .unit.die = -1};
+    cpu_topology(source->host, cpu, "physical_package_id", &place.unit.package);
     struct rapl_reading *reading = rapl_add(source, RAPL_PACKAGE, &place, "energy registers");
     if (reading) {
         reading->channel->rank = RANK_MSR;

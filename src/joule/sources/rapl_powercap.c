@@ -35,7 +35,7 @@ static bool read_zone_file(struct source *source, const char *id, const char *fi
 }
 
 /* "package-1", "package-0-die-1" */
-static bool parse_package(const char *name, struct rapl_place *out_place)
+static bool parse_package(const char *name, struct cpu_unit *out_unit)
 {
     unsigned package;
     int die = -1, end = 0;
@@ -43,7 +43,7 @@ static bool parse_package(const char *name, struct rapl_place *out_place)
         return false;
     if (name[end] != '\0' && (sscanf(name + end, "-die-%5d%n", &die, &end) != 1 || die < 0))
         return false;
-    *out_place = (struct rapl_place){.package = package, .die = die};
+    *out_unit = (struct cpu_unit){package, die};
     return true;
 }
 
@@ -66,8 +66,8 @@ static bool parse_part(const char *name, enum rapl_domain *out_domain)
 static bool parse_psys(const char *name, struct zone *out_zone)
 {
     out_zone->domain = RAPL_PSYS;
-    out_zone->place = (struct rapl_place){.die = -1};
-    return strcmp(name, "psys") == 0 || sscanf(name, "psys-%5u", &out_zone->place.package) == 1;
+    out_zone->place = (struct rapl_place){.unit.die = -1};
+    return strcmp(name, "psys") == 0 || sscanf(name, "psys-%5u", &out_zone->place.unit.package) == 1;
 }
 
 /* What the zone `id` covers; false: nothing that is known here. */
@@ -78,7 +78,7 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
     if (parse_psys(out_zone->name, out_zone))
         return true;
     out_zone->domain = RAPL_PACKAGE;
-    if (parse_package(out_zone->name, &out_zone->place))
+    if (parse_package(out_zone->name, &out_zone->place.unit))
         return true;
     char parent[64], parent_name[64];
     string_copy(parent, sizeof parent, id);
@@ -90,7 +90,7 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
     return parse_part(out_zone->name, &out_zone->domain) &&
            !(out_zone->domain == RAPL_CORES && cpu_is_amd(rapl->cpu)) &&
            read_zone_file(source, parent, "name", parent_name, sizeof parent_name) &&
-           parse_package(parent_name, &out_zone->place);
+           parse_package(parent_name, &out_zone->place.unit);
 }
 
 /* The register's 2^32 units in microjoules. The file gives 2^32 - 1 of them; 0 and nonsense: unknown. */
@@ -106,7 +106,7 @@ static uint64_t read_modulus(struct source *source, const char *id)
 
 static bool is_same_part(const struct zone *a, const struct zone *b)
 {
-    return a->domain == b->domain && a->place.package == b->place.package && a->place.die == b->place.die;
+    return a->domain == b->domain && cpu_is_same_unit(a->place.unit, b->place.unit);
 }
 
 /* An mmio zone shows the registers of another zone again: worth something only where it answers and that does not. */
@@ -189,7 +189,7 @@ static joule_status say_why_none(struct source *source, char **names, size_t cou
     const struct rapl *rapl = source->data;
     if (is_masked(source, names, count)) {
         struct rapl_reading *reading =
-            rapl_add(source, RAPL_PACKAGE, &(struct rapl_place){.die = -1}, "intel-rapl");
+            rapl_add(source, RAPL_PACKAGE, &(struct rapl_place){.unit.die = -1}, "intel-rapl");
         if (reading) {
             reading->channel->rank = RANK_POWERCAP;
             rapl_attach(reading, -EACCES, REMEDY_MASKED);
