@@ -108,13 +108,13 @@ static void add_gibibytes(struct line *line, uint64_t bytes, const char *after)
 
 static void add_identity(const struct nvml_description *board, struct line *line)
 {
-    if (*board->uuid)
-        text_add_printable(next_fact(line), board->uuid);
-    if (*board->bus_id)
-        text_add_printable(next_fact(line), board->bus_id);
+    if (*board->id.uuid)
+        text_add_printable(next_fact(line), board->id.uuid);
+    if (*board->id.bus_id)
+        text_add_printable(next_fact(line), board->id.bus_id);
     end_line(line);
-    if (board->major > 0)
-        text_printf(next_fact(line), "compute capability %d.%d", board->major, board->minor);
+    if (board->id.major > 0)
+        text_printf(next_fact(line), "compute capability %d.%d", board->id.major, board->id.minor);
     if (*board->driver) {
         text_add(next_fact(line), "driver ");
         text_add_printable(line->out, board->driver);
@@ -206,12 +206,12 @@ static void json_bytes(struct json *json, const char *key, uint64_t bytes)
 static void json_identity(const struct nvml_description *board, struct json *json)
 {
     char capability[32];
-    snprintf(capability, sizeof capability, "%d.%d", board->major, board->minor);
-    json_text(json, "name", board->name);
-    json_text(json, "uuid", board->uuid);
-    json_text(json, "pci_address", board->bus_id);
+    snprintf(capability, sizeof capability, "%d.%d", board->id.major, board->id.minor);
+    json_text(json, "name", board->id.name);
+    json_text(json, "uuid", board->id.uuid);
+    json_text(json, "pci_address", board->id.bus_id);
     json_text(json, "driver_version", board->driver);
-    json_string(json, "compute_capability", board->major > 0 ? capability : NULL);
+    json_string(json, "compute_capability", board->id.major > 0 ? capability : NULL);
 }
 
 static void json_reasons(const struct nvml_description *board, struct json *json)

@@ -134,7 +134,7 @@ static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
         return false;
     if (nvml->api.DeviceGetUUID != NULL)
         nvml->api.DeviceGetUUID(board->device, uuid, sizeof uuid);
-    return strcmp(uuid, board->uuid) == 0;
+    return strcmp(uuid, board->id.uuid) == 0;
 }
 
 static bool is_passing(struct nvml_board *board, int64_t now_ns, nvml_return code)

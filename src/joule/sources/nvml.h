@@ -25,6 +25,14 @@ bool nvml_is_transient(nvml_return code);
 nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
                             double *out_value);
 
+/* What a board is. Unknown texts are empty; compute capability 0.0: unknown. */
+struct nvml_identity {
+    char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE];
+    char bus_id[16];  /* "0000:65:00.0", as sysfs names the device */
+    int major, minor; /* compute capability */
+};
+void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity);
+
 /* --- boards as the source sees them --------------------------------------------------------------------------- */
 
 enum nvml_energy_view { NVML_ENERGY_NONE, NVML_ENERGY_SCOPED, NVML_ENERGY_FIELD, NVML_ENERGY_CALL };
@@ -33,9 +41,8 @@ enum nvml_power_view { NVML_POWER_NONE, NVML_POWER_RING, NVML_POWER_INSTANT, NVM
 struct nvml_board {
     unsigned index;
     nvml_device device;
-    char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE], bus_id[16];
+    struct nvml_identity id;
     unsigned architecture; /* 0: unknown */
-    int major, minor;      /* compute capability */
     double limit_watts;    /* NaN: unknown */
     joule_scope scope;     /* of what its energy covers: the GPU, or on superchips perhaps the module */
     char zone[48];
@@ -78,8 +85,6 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
                               uint64_t *out_millijoules);
 nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
                                double *out_celsius);
-/* "0000:65:00.0", as sysfs names the device. */
-void nvml_bus_id(const struct nvml_pci *pci, char *out_text, size_t size);
 
 /* --- boards as people see them -------------------------------------------------------------------------------- */
 
@@ -92,8 +97,8 @@ void nvml_bus_id(const struct nvml_pci *pci, char *out_text, size_t size);
 struct nvml_description {
     unsigned index;
     joule_status state; /* DENIED: nothing else is known */
-    char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE], bus_id[16], driver[80];
-    int major, minor; /* compute capability; 0.0: unknown */
+    struct nvml_identity id;
+    char driver[80];
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
     double limit_watts, default_limit_watts, least_limit_watts, most_limit_watts, enforced_limit_watts;
     uint64_t clock_reasons; /* bits NVML_REASON_, or NVML_REASONS_UNKNOWN */

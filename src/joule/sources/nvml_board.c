@@ -29,7 +29,7 @@ struct making {
 /* GA100 (A100, A30) measures power in the manner of the generation before it. */
 static bool averages_usage(const struct nvml_board *board)
 {
-    bool is_ga100 = board->major == 8 && board->minor == 0;
+    bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
     return board->architecture >= NVML_ARCH_AMPERE && !is_ga100;
 }
 
@@ -64,8 +64,8 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
     text_printf(&name, "gpu:%u", board->index);
     string_copy(info->label, sizeof info->label, label);
     string_copy(info->vendor, sizeof info->vendor, "nvidia");
-    string_copy(info->model, sizeof info->model, board->name);
-    string_copy(info->uuid, sizeof info->uuid, board->uuid);
+    string_copy(info->model, sizeof info->model, board->id.name);
+    string_copy(info->uuid, sizeof info->uuid, board->id.uuid);
     info->device_index = (int32_t)board->index;
     info->scope = JOULE_SCOPE_GPU;
     info->reading = reading;
@@ -271,8 +271,9 @@ static bool is_superchip(const char *name)
 static bool covers_module(const struct making *m)
 {
     double gpu = 0, module = 0;
-    if (!is_superchip(m->board->name) || nvml_read_field(m->api, m->board->device, NVML_FIELD_POWER_INSTANT,
-                                                         NVML_SCOPE_MODULE, &module) != NVML_SUCCESS)
+    if (!is_superchip(m->board->id.name) ||
+        nvml_read_field(m->api, m->board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
+            NVML_SUCCESS)
         return false;
     nvml_return code =
         nvml_read_field(m->api, m->board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
@@ -362,28 +363,29 @@ void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
 
 /* --- a board -------------------------------------------------------------------------------------------------- */
 
-void nvml_bus_id(const struct nvml_pci *pci, char *out_text, size_t size)
-{
-    struct text text;
-    text_init(&text, out_text, size);
-    text_printf(&text, "%04x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
-}
-
-/* What does not answer stays empty or unknown. */
-static void identify(const struct nvml_api *api, struct nvml_board *board)
+void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity)
 {
     struct nvml_pci pci;
-    unsigned milliwatts;
+    struct text bus_id;
+    *out_identity = (struct nvml_identity){0};
     if (api->DeviceGetName != NULL)
-        api->DeviceGetName(board->device, board->name, sizeof board->name);
+        api->DeviceGetName(device, out_identity->name, sizeof out_identity->name);
     if (api->DeviceGetUUID != NULL)
-        api->DeviceGetUUID(board->device, board->uuid, sizeof board->uuid);
-    if (api->DeviceGetPciInfo_v3 != NULL && api->DeviceGetPciInfo_v3(board->device, &pci) == NVML_SUCCESS)
-        nvml_bus_id(&pci, board->bus_id, sizeof board->bus_id);
+        api->DeviceGetUUID(device, out_identity->uuid, sizeof out_identity->uuid);
+    if (api->DeviceGetPciInfo_v3 != NULL && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS) {
+        text_init(&bus_id, out_identity->bus_id, sizeof out_identity->bus_id);
+        text_printf(&bus_id, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+    }
+    if (api->DeviceGetCudaComputeCapability != NULL)
+        api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
+}
+
+/* What decides how its readings are to be understood. What does not answer stays unknown. */
+static void find_traits(const struct nvml_api *api, struct nvml_board *board)
+{
+    unsigned milliwatts;
     if (api->DeviceGetArchitecture != NULL)
         api->DeviceGetArchitecture(board->device, &board->architecture);
-    if (api->DeviceGetCudaComputeCapability != NULL)
-        api->DeviceGetCudaComputeCapability(board->device, &board->major, &board->minor);
     if (api->DeviceGetEnforcedPowerLimit != NULL &&
         api->DeviceGetEnforcedPowerLimit(board->device, &milliwatts) == NVML_SUCCESS && milliwatts > 0)
         board->limit_watts = milliwatts * 1e-3;
@@ -428,7 +430,8 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
                 : "the driver gives no access to this board: `nvidia-smi` and `dmesg` say more");
         return !m.out_of_memory;
     }
-    identify(m.api, board);
+    nvml_identify(m.api, board->device, &board->id);
+    find_traits(m.api, board);
     place(&m);
     find_counter(&m);
     find_power(&m);

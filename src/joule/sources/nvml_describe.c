@@ -1,8 +1,9 @@
 /* joule/sources/nvml_describe.c - everything that a board says of itself, for people. See nvml.h.
  *
- * Owns the static facts: identity, memory, limits, reasons for low clocks, processes, MIG instances. It keeps nothing
- * and shares nothing with the running source but the way of loading. Newcomers: one driver line writes process records
- * of 32 bytes where all others write 24; which it is can only be told from the symbols that it has.
+ * Owns the static facts beside what a board is: memory, limits, reasons for low clocks, processes, MIG instances. It
+ * keeps nothing, and knows nothing of the running source.
+ * Newcomers: one driver line writes process records of 32 bytes where all others write 24; which it is can only be told
+ * from the symbols that it has.
  */
 #include <math.h>
 #include <string.h>
@@ -11,15 +12,7 @@
 
 static void describe_identity(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
 {
-    struct nvml_pci pci;
-    if (api->DeviceGetName != NULL)
-        api->DeviceGetName(device, d->name, sizeof d->name);
-    if (api->DeviceGetUUID != NULL)
-        api->DeviceGetUUID(device, d->uuid, sizeof d->uuid);
-    if (api->DeviceGetPciInfo_v3 != NULL && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS)
-        nvml_bus_id(&pci, d->bus_id, sizeof d->bus_id);
-    if (api->DeviceGetCudaComputeCapability != NULL)
-        api->DeviceGetCudaComputeCapability(device, &d->major, &d->minor);
+    nvml_identify(api, device, &d->id);
     if (api->SystemGetDriverVersion != NULL)
         api->SystemGetDriverVersion(d->driver, sizeof d->driver);
 }

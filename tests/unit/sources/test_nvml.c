@@ -418,9 +418,9 @@ static void boards_describe_themselves(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(boards[1].state, JOULE_DENIED);
     const struct nvml_description *board = &boards[0];
-    assert_string_equal(board->name, "NVIDIA Fake H200");
-    assert_string_equal(board->bus_id, "0000:65:00.0");
-    assert_int_equal(board->major, 9);
+    assert_string_equal(board->id.name, "NVIDIA Fake H200");
+    assert_string_equal(board->id.bus_id, "0000:65:00.0");
+    assert_int_equal(board->id.major, 9);
     assert_int_equal(board->memory_total_bytes, 143771ull << 20);
     assert_int_equal(board->memory_used_bytes, 1024ull << 20);
     assert_near(board->limit_watts, 700, 0);
