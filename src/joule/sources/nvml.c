@@ -56,7 +56,7 @@ static void nvml_close(struct source *source)
     struct nvml_source *nvml = source->data;
     for (size_t i = 0; i < nvml->board_count; i++)
         nvml_board_release(&nvml->api, &nvml->boards[i]);
-    if (nvml->api.Shutdown != NULL)
+    if (nvml->api.Shutdown)
         nvml->api.Shutdown();
 }
 
@@ -79,7 +79,7 @@ static joule_status nvml_open(struct source *source)
         return source_say(source, JOULE_ABSENT,
                           "the NVIDIA GPU sleeps and is not woken to be measured: run something on it first");
     struct nvml_source *nvml = arena_alloc(&source->arena, sizeof *nvml);
-    if (nvml == NULL)
+    if (!nvml)
         return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
     source->data = nvml;
     char remedy[sizeof source->remedy];
@@ -110,7 +110,7 @@ static size_t board_channels(const struct nvml_board *board, struct channel *out
                                    board->dram_activity};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (all[i] != NULL)
+        if (all[i])
             out_channels[count++] = all[i];
     }
     return count;
@@ -132,7 +132,7 @@ static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
     if (nvml->api.Init_v2() != NVML_SUCCESS ||
         nvml->api.DeviceGetHandleByIndex_v2(board->index, &board->device) != NVML_SUCCESS)
         return false;
-    if (nvml->api.DeviceGetUUID != NULL)
+    if (nvml->api.DeviceGetUUID)
         nvml->api.DeviceGetUUID(board->device, uuid, sizeof uuid);
     return strcmp(uuid, board->id.uuid) == 0;
 }
@@ -241,7 +241,7 @@ static void read_power(struct nvml_source *nvml, struct nvml_board *board, struc
         code = read_power_once(nvml, board, sink, host);
         if (code != NVML_SUCCESS)
             cope(nvml, board, sink, board->power, code, false);
-    } else if (code == NVML_SUCCESS && board->energy == NULL) {
+    } else if (code == NVML_SUCCESS && !board->energy) {
         board->trouble_ns = 0;
     }
 }
@@ -261,7 +261,7 @@ static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board
 
 static void put_gauge(struct sink *sink, struct channel *channel, nvml_return code, double value)
 {
-    if (channel == NULL)
+    if (!channel)
         return;
     if (code == NVML_SUCCESS)
         sink_gauge(sink, channel, value);
@@ -297,27 +297,27 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
     unsigned megahertz = 0;
     struct nvml_utilization busy = {0};
     nvml_return code;
-    if (board->temperature != NULL) {
+    if (board->temperature) {
         code = nvml_board_celsius(api, board, &value);
         put_gauge(sink, board->temperature, code, value);
     }
-    if (board->memory_temperature != NULL) {
+    if (board->memory_temperature) {
         code = nvml_read_field(api, board->device, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value);
         put_gauge(sink, board->memory_temperature, code, value);
     }
-    if (board->sm_clock != NULL) {
+    if (board->sm_clock) {
         code = api->DeviceGetClockInfo(board->device, NVML_CLOCK_SM, &megahertz);
         put_gauge(sink, board->sm_clock, code, megahertz);
     }
-    if (board->memory_clock != NULL) {
+    if (board->memory_clock) {
         code = api->DeviceGetClockInfo(board->device, NVML_CLOCK_MEMORY, &megahertz);
         put_gauge(sink, board->memory_clock, code, megahertz);
     }
-    if (board->busy != NULL) {
+    if (board->busy) {
         code = api->DeviceGetUtilizationRates(board->device, &busy);
         put_gauge(sink, board->busy, code, busy.gpu_percent * 0.01);
     }
-    if (board->sm_activity != NULL)
+    if (board->sm_activity)
         read_activity(nvml, board, sink);
 }
 
@@ -330,11 +330,11 @@ static void nvml_read(struct source *source, struct sink *sink)
     bool gauges_are_due = nvml->gauges_ns == 0 || now_ns - nvml->gauges_ns >= GAUGE_PERIOD_NS;
     for (size_t i = 0; i < nvml->board_count; i++) {
         struct nvml_board *board = &nvml->boards[i];
-        if (board->energy != NULL && !board->is_lost)
+        if (board->energy && !board->is_lost)
             read_energy(nvml, board, sink);
-        if (board->power != NULL && !board->is_lost)
+        if (board->power && !board->is_lost)
             read_power(nvml, board, sink, source->host);
-        if (board->memory != NULL && !board->is_lost)
+        if (board->memory && !board->is_lost)
             read_memory_power(nvml, board, sink);
         if (gauges_are_due && !board->is_lost)
             read_gauges(nvml, board, sink);

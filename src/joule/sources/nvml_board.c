@@ -52,14 +52,14 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
 {
     const struct nvml_board *board = m->board;
     struct channel *channel = source_add_channel(m->source);
-    if (channel == NULL) {
+    if (!channel) {
         m->out_of_memory = true;
         return NULL;
     }
     joule_domain *info = &channel->info;
     struct text name;
     text_init(&name, info->name, sizeof info->name);
-    text_printf(&name, "gpu-%u%s%s", board->index, what[0] != '\0' ? "-" : "", what);
+    text_printf(&name, "gpu-%u%s%s", board->index, *what ? "-" : "", what);
     text_init(&name, info->device, sizeof info->device);
     text_printf(&name, "gpu:%u", board->index);
     string_copy(info->label, sizeof info->label, label);
@@ -80,7 +80,7 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
 static struct channel *add_counter(struct making *m)
 {
     struct channel *channel = add_channel(m, "", "energy counter", CHANNEL_COUNTER, JOULE_READING_ENERGY);
-    if (channel == NULL)
+    if (!channel)
         return NULL;
     channel->info.scope = m->board->scope;
     string_copy(channel->zone, sizeof channel->zone, m->board->zone);
@@ -95,7 +95,7 @@ static struct channel *add_power(struct making *m, const char *what, const char 
                                  double seen, double lag_s)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_POWER, JOULE_READING_POWER);
-    if (channel == NULL)
+    if (!channel)
         return NULL;
     channel->info.scope = m->board->scope;
     string_copy(channel->zone, sizeof channel->zone, m->board->zone);
@@ -111,7 +111,7 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
                                  joule_reading_kind reading)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_GAUGE, reading);
-    if (channel != NULL)
+    if (channel)
         string_copy(channel->parent_zone, sizeof channel->parent_zone, m->board->zone);
     return channel;
 }
@@ -141,7 +141,7 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
     case NVML_ENERGY_FIELD:
         return energy_field(api, board->device, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
     case NVML_ENERGY_CALL:
-        if (api->DeviceGetTotalEnergyConsumption != NULL)
+        if (api->DeviceGetTotalEnergyConsumption)
             code = api->DeviceGetTotalEnergyConsumption(board->device, &millijoules);
         break;
     case NVML_ENERGY_NONE:
@@ -187,7 +187,7 @@ static bool find_ring(struct making *m)
     struct nvml_sample *samples = ((struct nvml_source *)m->source->data)->ring;
     unsigned count = NVML_RING_SIZE;
     int type = NVML_VALUE_UINT;
-    if (m->api->DeviceGetSamples == NULL ||
+    if (!m->api->DeviceGetSamples ||
         m->api->DeviceGetSamples(m->board->device, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples) !=
             NVML_SUCCESS ||
         count < 2 || count > NVML_RING_SIZE)
@@ -227,7 +227,7 @@ static void find_power(struct making *m)
         NVML_SUCCESS) {
         board->power_view = NVML_POWER_INSTANT;
         board->power = add_instant(m, "instant power");
-    } else if (m->api->DeviceGetPowerUsage != NULL &&
+    } else if (m->api->DeviceGetPowerUsage &&
                m->api->DeviceGetPowerUsage(board->device, &usage) == NVML_SUCCESS) {
         board->power_view = NVML_POWER_USAGE;
         board->power =
@@ -245,7 +245,7 @@ static void find_memory_power(struct making *m)
         milliwatts <= 0)
         return;
     board->memory = add_average(m, "memory", "memory power, mean of 1 s");
-    if (board->memory == NULL)
+    if (!board->memory)
         return;
     struct channel *memory = board->memory;
     memory->info.scope = JOULE_SCOPE_GPU_MEMORY;
@@ -258,7 +258,7 @@ static void find_memory_power(struct making *m)
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
 static bool is_superchip(const char *name)
 {
-    for (const char *word = name; word != NULL; word = strchr(word, ' ')) {
+    for (const char *word = name; word; word = strchr(word, ' ')) {
         word += *word == ' ';
         if (word[0] == 'G' && (word[1] == 'H' || word[1] == 'B') && isdigit((unsigned char)word[2]))
             return true;
@@ -288,13 +288,13 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
     struct nvml_temperature temperature = {.version = NVML_TEMPERATURE_V1};
     unsigned celsius = 0;
     nvml_return code = NVML_FUNCTION_NOT_FOUND;
-    if (api->DeviceGetTemperatureV != NULL)
+    if (api->DeviceGetTemperatureV)
         code = api->DeviceGetTemperatureV(board->device, &temperature);
     if (code == NVML_SUCCESS) {
         *out_celsius = temperature.celsius;
         return code;
     }
-    if (api->DeviceGetTemperature == NULL)
+    if (!api->DeviceGetTemperature)
         return code;
     code = api->DeviceGetTemperature(board->device, 0, &celsius);
     *out_celsius = celsius;
@@ -318,14 +318,14 @@ static void find_clocks(struct making *m)
     struct nvml_board *board = m->board;
     unsigned megahertz;
     struct nvml_utilization busy;
-    if (api->DeviceGetClockInfo != NULL) {
+    if (api->DeviceGetClockInfo) {
         if (api->DeviceGetClockInfo(board->device, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
             board->sm_clock = add_gauge(m, "sm-clock", "SM clock", JOULE_READING_CLOCK);
         if (api->DeviceGetClockInfo(board->device, NVML_CLOCK_MEMORY, &megahertz) == NVML_SUCCESS)
             board->memory_clock = add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK);
     }
     /* The share of time in which any kernel ran, be it on one multiprocessor. */
-    if (api->DeviceGetUtilizationRates != NULL &&
+    if (api->DeviceGetUtilizationRates &&
         api->DeviceGetUtilizationRates(board->device, &busy) == NVML_SUCCESS)
         board->busy = add_gauge(m, "busy", "busy time", JOULE_READING_UTILISATION);
 }
@@ -336,10 +336,9 @@ static void find_activity(struct making *m)
     const struct nvml_api *api = m->api;
     struct nvml_board *board = m->board;
     struct nvml_gpm_support support = {.version = 1};
-    if (api->GpmQueryDeviceSupport == NULL || api->GpmSampleAlloc == NULL || api->GpmSampleFree == NULL ||
-        api->GpmSampleGet == NULL || api->GpmMetricsGet == NULL ||
-        api->GpmQueryDeviceSupport(board->device, &support) != NVML_SUCCESS || support.is_supported == 0 ||
-        api->GpmSampleAlloc(&board->gpm_samples[0]) != NVML_SUCCESS)
+    if (!api->GpmQueryDeviceSupport || !api->GpmSampleAlloc || !api->GpmSampleFree || !api->GpmSampleGet ||
+        !api->GpmMetricsGet || api->GpmQueryDeviceSupport(board->device, &support) != NVML_SUCCESS ||
+        support.is_supported == 0 || api->GpmSampleAlloc(&board->gpm_samples[0]) != NVML_SUCCESS)
         return;
     if (api->GpmSampleAlloc(&board->gpm_samples[1]) != NVML_SUCCESS ||
         api->GpmSampleGet(board->device, board->gpm_samples[0]) != NVML_SUCCESS) {
@@ -355,7 +354,7 @@ static void find_activity(struct making *m)
 void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
 {
     for (int i = 0; i < 2; i++) {
-        if (board->gpm_samples[i] != NULL && api->GpmSampleFree != NULL)
+        if (board->gpm_samples[i] && api->GpmSampleFree)
             api->GpmSampleFree(board->gpm_samples[i]);
         board->gpm_samples[i] = NULL;
     }
@@ -368,15 +367,15 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
     struct nvml_pci pci;
     struct text bus_id;
     *out_identity = (struct nvml_identity){0};
-    if (api->DeviceGetName != NULL)
+    if (api->DeviceGetName)
         api->DeviceGetName(device, out_identity->name, sizeof out_identity->name);
-    if (api->DeviceGetUUID != NULL)
+    if (api->DeviceGetUUID)
         api->DeviceGetUUID(device, out_identity->uuid, sizeof out_identity->uuid);
-    if (api->DeviceGetPciInfo_v3 != NULL && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS) {
+    if (api->DeviceGetPciInfo_v3 && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS) {
         text_init(&bus_id, out_identity->bus_id, sizeof out_identity->bus_id);
         text_printf(&bus_id, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
     }
-    if (api->DeviceGetCudaComputeCapability != NULL)
+    if (api->DeviceGetCudaComputeCapability)
         api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
 }
 
@@ -384,9 +383,9 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 {
     unsigned milliwatts;
-    if (api->DeviceGetArchitecture != NULL)
+    if (api->DeviceGetArchitecture)
         api->DeviceGetArchitecture(board->device, &board->architecture);
-    if (api->DeviceGetEnforcedPowerLimit != NULL &&
+    if (api->DeviceGetEnforcedPowerLimit &&
         api->DeviceGetEnforcedPowerLimit(board->device, &milliwatts) == NVML_SUCCESS && milliwatts > 0)
         board->limit_watts = milliwatts * 1e-3;
 }
@@ -395,7 +394,7 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 static void place(struct making *m)
 {
     struct nvml_board *board = m->board;
-    bool is_module = board->device != NULL && covers_module(m);
+    bool is_module = board->device && covers_module(m);
     struct text zone;
     text_init(&zone, board->zone, sizeof board->zone);
     text_printf(&zone, is_module ? "module%u" : "gpu%u/board", board->index);
@@ -406,7 +405,7 @@ static void place(struct making *m)
 static void add_silent(struct making *m, joule_status state, const char *remedy)
 {
     struct channel *channel = add_counter(m);
-    if (channel == NULL)
+    if (!channel)
         return;
     channel->info.state = state;
     string_copy(channel->info.remedy, sizeof channel->info.remedy, remedy);
@@ -435,7 +434,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     place(&m);
     find_counter(&m);
     find_power(&m);
-    if (board->energy == NULL && board->power == NULL)
+    if (!board->energy && !board->power)
         add_silent(&m, JOULE_UNSUPPORTED,
                    "the driver tells neither energy nor power of this board (virtual GPU "
                    "or laptop part): measure the machine by other means");

@@ -13,7 +13,7 @@
 static void describe_identity(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
 {
     nvml_identify(api, device, &d->id);
-    if (api->SystemGetDriverVersion != NULL)
+    if (api->SystemGetDriverVersion)
         api->SystemGetDriverVersion(d->driver, sizeof d->driver);
 }
 
@@ -22,11 +22,11 @@ static void describe_memory(const struct nvml_api *api, nvml_device device, stru
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older;
-    if (api->DeviceGetMemoryInfo_v2 != NULL && api->DeviceGetMemoryInfo_v2(device, &memory) == NVML_SUCCESS) {
+    if (api->DeviceGetMemoryInfo_v2 && api->DeviceGetMemoryInfo_v2(device, &memory) == NVML_SUCCESS) {
         d->memory_total_bytes = memory.total;
         d->memory_used_bytes = memory.used;
         d->memory_free_bytes = memory.free;
-    } else if (api->DeviceGetMemoryInfo != NULL && api->DeviceGetMemoryInfo(device, &older) == NVML_SUCCESS) {
+    } else if (api->DeviceGetMemoryInfo && api->DeviceGetMemoryInfo(device, &older) == NVML_SUCCESS) {
         d->memory_total_bytes = older.total;
         d->memory_used_bytes = older.used;
         d->memory_free_bytes = older.free;
@@ -36,7 +36,7 @@ static void describe_memory(const struct nvml_api *api, nvml_device device, stru
 static double watts_of(nvml_return (*call)(nvml_device device, unsigned *milliwatts), nvml_device device)
 {
     unsigned milliwatts;
-    return call != NULL && call(device, &milliwatts) == NVML_SUCCESS ? milliwatts * 1e-3 : NAN;
+    return call && call(device, &milliwatts) == NVML_SUCCESS ? milliwatts * 1e-3 : NAN;
 }
 
 static void describe_limits(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
@@ -46,23 +46,22 @@ static void describe_limits(const struct nvml_api *api, nvml_device device, stru
     d->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, device);
     d->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, device);
     d->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, device);
-    if (api->DeviceGetPowerManagementLimitConstraints != NULL &&
+    if (api->DeviceGetPowerManagementLimitConstraints &&
         api->DeviceGetPowerManagementLimitConstraints(device, &least, &most) == NVML_SUCCESS) {
         d->least_limit_watts = least * 1e-3;
         d->most_limit_watts = most * 1e-3;
     }
-    nvml_return (*call)(nvml_device, unsigned long long *) = api->DeviceGetCurrentClocksEventReasons != NULL
+    nvml_return (*call)(nvml_device, unsigned long long *) = api->DeviceGetCurrentClocksEventReasons
                                                                  ? api->DeviceGetCurrentClocksEventReasons
                                                                  : api->DeviceGetCurrentClocksThrottleReasons;
-    if (call != NULL && call(device, &reasons) == NVML_SUCCESS)
+    if (call && call(device, &reasons) == NVML_SUCCESS)
         d->clock_reasons = reasons;
 }
 
 /* Drivers 530 to early 535 have the first symbol and not yet the second. */
 static size_t process_record_size(const struct nvml_api *api)
 {
-    bool is_long =
-        api->DeviceGetConfComputeMemSizeInfo != NULL && api->DeviceGetRunningProcessDetailList == NULL;
+    bool is_long = api->DeviceGetConfComputeMemSizeInfo && !api->DeviceGetRunningProcessDetailList;
     return is_long ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process);
 }
 
@@ -71,7 +70,7 @@ static void describe_processes(const struct nvml_api *api, nvml_device device, s
     struct nvml_process_32 room[NVML_MOST_PROCESSES]; /* for records of either size */
     unsigned count = NVML_MOST_PROCESSES;
     size_t record_size = process_record_size(api);
-    if (api->DeviceGetComputeRunningProcesses_v3 == NULL ||
+    if (!api->DeviceGetComputeRunningProcesses_v3 ||
         api->DeviceGetComputeRunningProcesses_v3(device, &count, room) != NVML_SUCCESS)
         return;
     for (unsigned i = 0; i < count && i < NVML_MOST_PROCESSES; i++) {
@@ -83,22 +82,22 @@ static void describe_processes(const struct nvml_api *api, nvml_device device, s
 
 static void describe_instance(const struct nvml_api *api, nvml_device device, struct nvml_instance *instance)
 {
-    if (api->DeviceGetUUID != NULL)
+    if (api->DeviceGetUUID)
         api->DeviceGetUUID(device, instance->uuid, sizeof instance->uuid);
-    if (api->DeviceGetGpuInstanceId != NULL)
+    if (api->DeviceGetGpuInstanceId)
         api->DeviceGetGpuInstanceId(device, &instance->gpu_instance);
-    if (api->DeviceGetComputeInstanceId != NULL)
+    if (api->DeviceGetComputeInstanceId)
         api->DeviceGetComputeInstanceId(device, &instance->compute_instance);
 }
 
 static void describe_instances(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
 {
     unsigned current = 0, pending = 0, most = 0;
-    if (api->DeviceGetMigMode == NULL || api->DeviceGetMigMode(device, &current, &pending) != NVML_SUCCESS ||
+    if (!api->DeviceGetMigMode || api->DeviceGetMigMode(device, &current, &pending) != NVML_SUCCESS ||
         current == 0)
         return;
     d->is_mig = true;
-    if (api->DeviceGetMaxMigDeviceCount == NULL || api->DeviceGetMigDeviceHandleByIndex == NULL ||
+    if (!api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
         api->DeviceGetMaxMigDeviceCount(device, &most) != NVML_SUCCESS)
         return;
     for (unsigned i = 0; i < most && d->instance_count < NVML_MOST_INSTANCES; i++) {
@@ -143,7 +142,7 @@ joule_status nvml_describe(struct joule_host *host, struct nvml_description *out
     status = nvml_status(api.DeviceGetCount_v2(&count));
     for (; status == JOULE_OK && *out_count < count && *out_count < size; ++*out_count)
         describe_board(&api, (unsigned)*out_count, &out_boards[*out_count]);
-    if (api.Shutdown != NULL)
+    if (api.Shutdown)
         api.Shutdown();
     return status;
 }

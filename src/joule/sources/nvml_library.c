@@ -11,11 +11,11 @@
 static void *open_library(struct joule_host *host)
 {
     const char *own = host->ops->env(host, "JOULE_NVML_LIB");
-    if (own != NULL && own[0] != '\0')
+    if (own && *own)
         return host->ops->open_library(host, own);
     static const char *const names[] = {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !library; i++)
         library = host->ops->open_library(host, names[i]);
     return library;
 }
@@ -52,14 +52,13 @@ joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *
 {
     void *library = open_library(host);
     *out_api = (struct nvml_api){0};
-    if (library == NULL) {
+    if (!library) {
         string_copy(out_remedy, size,
                     "no libnvidia-ml.so.1: without an NVIDIA driver there is nothing to read");
         return JOULE_ABSENT;
     }
     resolve(host, library, out_api);
-    if (out_api->Init_v2 == NULL || out_api->DeviceGetCount_v2 == NULL ||
-        out_api->DeviceGetHandleByIndex_v2 == NULL) {
+    if (!out_api->Init_v2 || !out_api->DeviceGetCount_v2 || !out_api->DeviceGetHandleByIndex_v2) {
         string_copy(out_remedy, size,
                     "this libnvidia-ml.so.1 lacks its first functions: reinstall the driver");
         return JOULE_UNSUPPORTED;
@@ -102,7 +101,7 @@ bool nvml_is_transient(nvml_return code)
 nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
                             double *out_value)
 {
-    if (api->DeviceGetFieldValues == NULL)
+    if (!api->DeviceGetFieldValues)
         return NVML_FUNCTION_NOT_FOUND;
     struct nvml_field field = {.id = id, .scope = scope};
     nvml_return code = api->DeviceGetFieldValues(device, 1, &field);
