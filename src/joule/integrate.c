@@ -76,13 +76,6 @@ static bool repeat(struct integrator *in, int64_t time_ns)
     return true;
 }
 
-/* Follows the spacing of distinct readings, but never a single outlier. */
-static void learn(struct integrator *in, double elapsed_s)
-{
-    if (in->learn_period && elapsed_s < MAX_GAP_PERIODS * in->period_s)
-        in->period_s += 0.05 * (elapsed_s - in->period_s);
-}
-
 bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
 {
     if (!is_acceptable(in, watts, in->max_watts))
@@ -109,7 +102,6 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
     if (!exact_time && watts == in->last_watts)
         return repeat(in, time_ns);
     in->samples++;
-    learn(in, seconds(in->first_ns, time_ns));
     if (seconds(in->first_ns, time_ns) > LATE_CHANGE_PERIODS * in->period_s) {
         int64_t began_ns = time_ns - (int64_t)(in->period_s * 1e9);
         hold(in, began_ns < in->seen_ns ? began_ns : in->seen_ns);

@@ -13,8 +13,7 @@
 
 struct integrator {
     /* set by the owner */
-    double period_s;   /* the sensor's update period, > 0; learned when `learn_period` */
-    bool learn_period; /* follow the spacing of distinct readings */
+    double period_s; /* the sensor's update period, > 0 */
     double
         seen; /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
                           period is exact; 0: an instant; between: the rest of the period is unseen */

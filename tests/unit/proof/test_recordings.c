@@ -247,7 +247,7 @@ static struct curve column_curve(const char *path, const char *column, bool is_e
         if (strstr(name, column) && wanted < 0)
             wanted = index;
     assert_true(wanted > 0);
-    struct integrator in = {.period_s = 0.1, .learn_period = !is_exact};
+    struct integrator in = {.period_s = 0.1};
     struct curve curve;
     curve_init(&curve, 1 << 20);
     *out_seen = (struct stretch){0};
