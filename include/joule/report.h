@@ -17,7 +17,8 @@ extern "C" {
 /* Writes the report of `meter` (NULL: the default one), from its opening to now, as one line of JSON without a newline.
  * Like snprintf: *out_length is the length needed, at most `size` bytes with the terminator are written; time goes on
  * between two calls, so leave room for some digits more. `program` (NULL: the name of this process) and `out_length` may
- * be NULL, and `out_text` where size is 0. JOULE_STALE: a meter from before fork. Any thread. */
+ * be NULL, and `out_text` where size is 0. JOULE_STALE: a meter from before fork. JOULE_NO_MEMORY: nothing is written,
+ * as a part would be missing. Any thread. */
 JOULE_API joule_status joule_report_json(joule_meter *meter, const char *program, char *out_text, size_t size,
                                          size_t *out_length);
 

@@ -35,7 +35,7 @@ static void *cut(struct arena_block *block, size_t size)
     return memory;
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+static void *allocate(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - sizeof(struct arena_block) - ALIGNMENT)
         return NULL;
@@ -58,6 +58,13 @@ void *arena_alloc(struct arena *arena, size_t size)
         return NULL;
     arena->last = block;
     return cut(block, size);
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    void *memory = allocate(arena, size);
+    arena->is_short = arena->is_short || !memory;
+    return memory;
 }
 
 char *arena_copy(struct arena *arena, const char *string, size_t length)

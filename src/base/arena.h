@@ -6,12 +6,14 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
 struct arena {
     struct arena_block *last;
     size_t block_size; /* of new blocks; 0: 4096 */
+    bool is_short;     /* an allocation failed: what was built here is not complete */
 };
 
 /* `size` zeroed bytes, or NULL when memory is used up. Not thread-safe. */

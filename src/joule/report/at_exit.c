@@ -16,10 +16,10 @@
 
 #define VARIABLE "JOULE_ENERGY_JSON"
 
-static void collect_all(struct report *report, joule_meter *meter, const char *program)
+static joule_status collect_all(struct report *report, joule_meter *meter, const char *program)
 {
     joule_sample_now(meter);
-    report_collect(report, meter, program, meter->begin_ns, meter_now_ns(meter));
+    return report_collect(report, meter, program, meter->begin_ns, meter_now_ns(meter));
 }
 
 joule_status joule_report_json(joule_meter *meter, const char *program, char *out_text, size_t size,
@@ -32,13 +32,15 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
         return JOULE_INVALID;
     struct report report;
     struct text text;
-    collect_all(&report, meter, program);
-    text_init(&text, out_text, size);
-    report_json(&report, &text);
-    if (out_length)
-        *out_length = text.length;
+    joule_status status = collect_all(&report, meter, program);
+    if (status == JOULE_OK) {
+        text_init(&text, out_text, size);
+        report_json(&report, &text);
+        if (out_length)
+            *out_length = text.length;
+    }
     report_free(&report);
-    return JOULE_OK;
+    return status;
 }
 
 /* --- at exit ------------------------------------------------------------------------------------------------ */
@@ -111,11 +113,11 @@ static void at_exit(void)
         return;
     struct report report;
     struct text text;
-    collect_all(&report, meter, NULL);
     text_init(&text, NULL, 0);
+    bool is_whole = collect_all(&report, meter, NULL) == JOULE_OK;
     report_json(&report, &text);
     size_t size = text.length + 2;
-    char *line = malloc(size);
+    char *line = is_whole ? malloc(size) : NULL;
     if (line) {
         text_init(&text, line, size);
         report_json(&report, &text);

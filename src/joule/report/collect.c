@@ -237,10 +237,11 @@ static void collect_functions(const struct collection *c)
     collector_finish(collector);
     report->folded_regions = collector_folded(collector);
     for (size_t size = 64;; size *= 4) {
-        report->functions = arena_alloc(&report->arena, size * sizeof *report->functions);
-        if (!report->functions)
-            return;
-        report->function_count = collector_table(collector, report->functions, size);
+        struct tag_row *rows = arena_alloc(&report->arena, size * sizeof *rows);
+        if (!rows)
+            break;
+        report->functions = rows;
+        report->function_count = collector_table(collector, rows, size);
         if (report->function_count < size)
             break;
     }
@@ -324,5 +325,5 @@ joule_status report_collect(struct report *report, joule_meter *meter, const cha
         collect_advice(&c);
     }
     collect_overhead(&c);
-    return JOULE_OK;
+    return report->arena.is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }

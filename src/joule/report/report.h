@@ -90,7 +90,7 @@ struct report_sample {
 
 /* A report in which nothing is known. `program` is copied; NULL: the name of this process. */
 void report_init(struct report *report, const char *program);
-/* Fills everything that the meter itself knows about [begin_ns, end_ns]. */
+/* Fills everything that the meter itself knows about [begin_ns, end_ns]. NO_MEMORY: something is missing. */
 joule_status report_collect(struct report *report, joule_meter *meter, const char *program, int64_t begin_ns,
                             int64_t end_ns);
 void report_free(struct report *report);
