@@ -267,6 +267,7 @@ NVML_SIZE(struct nvml_gpm_metric, 40);
 NVML_LAYOUT(struct nvml_gpm_metric, value, 8);
 NVML_LAYOUT(struct nvml_gpm_metrics, before, 8);
 NVML_LAYOUT(struct nvml_gpm_metrics, metrics, 24);
+NVML_SIZE(struct nvml_gpm_metrics, 13344);
 _Static_assert(NVML_MEMORY_V2 == 0x02000028, "version of nvml_memory_v2");
 _Static_assert(NVML_TEMPERATURE_V1 == 0x0100000C, "version of nvml_temperature");
 #undef NVML_LAYOUT
