@@ -190,11 +190,6 @@ void board_add_lines(const struct nvml_description *board, const char *indent, s
 
 /* --- for programs ------------------------------------------------------------------------------------------- */
 
-static void json_text(struct json *json, const char *key, const char *value)
-{
-    json_string(json, key, *value ? value : NULL);
-}
-
 static void json_bytes(struct json *json, const char *key, uint64_t bytes)
 {
     if (bytes <= INT64_MAX)

@@ -1,7 +1,7 @@
 /* tools/joule/devices.c - `joule devices`: every domain that can be measured here, and every source that cannot.
  *
- * Owns the table and the JSON of domains and sources; what a GPU's driver says of it is boards.c's. It opens a meter,
- * waits for a few readings, and asks.
+ * Owns the gathering and the table; the JSON is devices_json.c's, what a GPU's driver says of it boards.c's. It opens a
+ * meter, waits for a few readings, and asks.
  * Newcomers: a source without hardware is no error and stands below the table with its reason; a domain that exists
  * and refuses stands in the table with its remedy.
  */
@@ -12,15 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 #include <joule/joule.h>
-#include "boards.h"
 #include "commands.h"
+#include "devices.h"
 #include "joule/engine.h"
-#include "joule/report/json.h"
 #include "joule/report/table.h"
 #include "options.h"
 #include "page.h"
 
-#define SCHEMA       "joule-devices-1"
 #define WAIT_S       2.0 /* for slow sources */
 #define STEP_NS      50000000
 #define LEAST_STEPS  7  /* a few readings: power needs two */
@@ -28,33 +26,6 @@
 #define FULL_WIDTH   98 /* of a page with every column of the table */
 #define INDENT       "  "
 #define MODEL_INDENT "            " /* below the model of a device */
-
-struct row {
-    joule_domain domain;
-    joule_quantity watts; /* of energy and power domains */
-    double gauge;         /* of the others */
-    size_t rank;          /* of its source among all */
-};
-
-struct source_row {
-    const char *name, *measurement, *remedy;
-    uint32_t tier;
-    joule_status state;
-    size_t domain_count;
-};
-
-struct listing {
-    struct arena arena; /* rows, and what printing needs */
-    struct row *rows;
-    size_t row_count;
-    struct source_row *sources;
-    size_t source_count;
-    struct boards boards;
-    joule_quantity total_watts;
-    const char *total_cover;
-    bool is_partial, colour;
-    size_t width; /* of the page */
-};
 
 /* --- gathering ---------------------------------------------------------------------------------------------- */
 
@@ -168,6 +139,16 @@ static void gather_total(struct listing *listing, joule_meter *meter)
     joule_power_watts(meter, JOULE_TOTAL, &listing->total_watts);
 }
 
+const joule_domain *listing_domain_of(const struct listing *listing, const struct nvml_description *board)
+{
+    for (size_t i = 0; i < listing->row_count; i++) {
+        const joule_domain *domain = &listing->rows[i].domain;
+        if (strcmp(domain->source, "nvml") == 0 && domain->device_index == (int32_t)board->index)
+            return domain;
+    }
+    return NULL;
+}
+
 /* --- the table ---------------------------------------------------------------------------------------------- */
 
 static void format_now(const struct row *row, char *out, size_t size)
@@ -230,21 +211,10 @@ static bool is_first_of_device(const struct listing *listing, size_t i)
     return listing->rows[i].domain.device[0] && listing->rows[i].domain.model[0];
 }
 
-/* The first domain of a board; NULL: it has none. */
-static const joule_domain *domain_of(const struct listing *listing, const struct nvml_description *board)
-{
-    for (size_t i = 0; i < listing->row_count; i++) {
-        const joule_domain *domain = &listing->rows[i].domain;
-        if (strcmp(domain->source, "nvml") == 0 && domain->device_index == (int32_t)board->index)
-            return domain;
-    }
-    return NULL;
-}
-
 static void add_board(const struct listing *listing, const joule_domain *domain, struct text *out)
 {
     for (size_t i = 0; i < listing->boards.count; i++) {
-        const joule_domain *first = domain_of(listing, &listing->boards.list[i]);
+        const joule_domain *first = listing_domain_of(listing, &listing->boards.list[i]);
         if (first && strcmp(first->device, domain->device) == 0)
             board_add_lines(&listing->boards.list[i], MODEL_INDENT, out);
     }
@@ -335,110 +305,6 @@ static void print_table(const void *context, struct text *out)
     arena_free(&arena);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------------------- */
-
-static void add_power(struct json *json, joule_quantity watts)
-{
-    json_double(json, "power_watts", watts.value);
-    if (isnan(watts.value)) {
-        json_null(json, "interval_watts");
-        return;
-    }
-    json_open(json, "interval_watts", '[');
-    json_double(json, NULL, watts.low);
-    json_double(json, NULL, watts.high);
-    json_close(json, ']');
-}
-
-static void add_text(struct json *json, const char *key, const char *value)
-{
-    json_string(json, key, *value ? value : NULL);
-}
-
-static void add_domain(struct json *json, const struct row *row)
-{
-    const joule_domain *domain = &row->domain;
-    json_open(json, NULL, '{');
-    json_integer(json, "id", domain->id);
-    json_string(json, "name", domain->name);
-    add_text(json, "label", domain->label);
-    if (domain->parent >= 0)
-        json_integer(json, "parent", domain->parent);
-    else
-        json_null(json, "parent");
-    json_string(json, "scope", joule_scope_name(domain->scope));
-    json_string(json, "reading", joule_reading_kind_name(domain->reading));
-    add_text(json, "device", domain->device);
-    json_string(json, "source", domain->source);
-    json_string(json, "measurement", domain->measurement);
-    json_integer(json, "tier", domain->tier);
-    json_string(json, "state", joule_status_name(domain->state));
-    json_string(json, "class", joule_class_name(domain->cls));
-    json_bool(json, "in_total", domain->in_total);
-    json_double(json, "update_period_seconds", domain->update_period_s);
-    add_text(json, "vendor", domain->vendor);
-    add_text(json, "model", domain->model);
-    add_text(json, "uuid", domain->uuid);
-    add_text(json, "remedy", domain->remedy);
-    add_power(json, row->watts);
-    json_double(json, "temperature_celsius", domain->reading == JOULE_READING_TEMPERATURE ? row->gauge : NAN);
-    json_double(json, "clock_megahertz", domain->reading == JOULE_READING_CLOCK ? row->gauge : NAN);
-    json_double(json, "utilisation", domain->reading == JOULE_READING_UTILISATION ? row->gauge : NAN);
-    json_close(json, '}');
-}
-
-static void add_source(struct json *json, const struct source_row *source)
-{
-    json_open(json, NULL, '{');
-    json_string(json, "name", source->name);
-    json_string(json, "measurement", source->measurement);
-    json_integer(json, "tier", source->tier);
-    json_string(json, "state", joule_status_name(source->state));
-    json_integer(json, "domain_count", (int64_t)source->domain_count);
-    add_text(json, "remedy", source->state == JOULE_OK ? "" : source->remedy);
-    json_close(json, '}');
-}
-
-static void add_boards(const struct listing *listing, struct json *json)
-{
-    if (!listing->boards.is_known) {
-        json_null(json, "boards");
-        return;
-    }
-    json_open(json, "boards", '[');
-    for (size_t i = 0; i < listing->boards.count; i++) {
-        const joule_domain *domain = domain_of(listing, &listing->boards.list[i]);
-        board_add_json(&listing->boards.list[i], domain ? domain->device : NULL, json);
-    }
-    json_close(json, ']');
-}
-
-static void print_json(const void *context, struct text *out)
-{
-    const struct listing *listing = context;
-    struct json json = {.out = out};
-    json_open(&json, NULL, '{');
-    json_string(&json, "schema", SCHEMA);
-    json_string(&json, "joule_version", joule_version());
-    json_open(&json, "total", '{');
-    add_text(&json, "cover", listing->total_cover ? listing->total_cover : "");
-    json_bool(&json, "partial", listing->is_partial);
-    json_string(&json, "class", joule_class_name(listing->total_watts.cls));
-    add_power(&json, listing->total_watts);
-    json_close(&json, '}');
-    json_open(&json, "domains", '[');
-    for (size_t i = 0; i < listing->row_count; i++)
-        add_domain(&json, &listing->rows[i]);
-    json_close(&json, ']');
-    add_boards(listing, &json);
-    json_open(&json, "sources", '[');
-    for (size_t i = 0; i < listing->source_count; i++)
-        add_source(&json, &listing->sources[i]);
-    json_close(&json, ']');
-    json_close(&json, '}');
-    text_add(out, "\n");
-}
-
 /* --- the subcommand ----------------------------------------------------------------------------------------- */
 
 static int list(const joule_options *options, bool as_json)
@@ -457,7 +323,7 @@ static int list(const joule_options *options, bool as_json)
     sort_domains(&listing);
     gather_boards(&listing, meter);
     gather_total(&listing, meter);
-    int status = page_print("devices", as_json ? print_json : print_table, &listing);
+    int status = page_print("devices", as_json ? listing_json : print_table, &listing);
     boards_free(&listing.boards);
     arena_free(&listing.arena);
     joule_close(meter);

@@ -105,7 +105,7 @@ static void print_json(const void *context, struct text *out)
         json_string(&json, "id", finding->id);
         json_string(&json, "severity", finding_severity_name(finding->severity));
         json_string(&json, "what", finding->what);
-        json_string(&json, "why", *finding->why ? finding->why : NULL);
+        json_text(&json, "why", finding->why);
         json_string(&json, "command", finding->command);
         json_close(&json, '}');
     }

@@ -73,6 +73,11 @@ void json_string(struct json *json, const char *key, const char *value)
     json_quote(json->out, value, strlen(value));
 }
 
+void json_text(struct json *json, const char *key, const char *value)
+{
+    json_string(json, key, value && *value ? value : NULL);
+}
+
 void json_double(struct json *json, const char *key, double value)
 {
     if (!isfinite(value)) {

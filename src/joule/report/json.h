@@ -17,6 +17,7 @@ struct json {
 void json_open(struct json *json, const char *key, char bracket);        /* '{' or '[' */
 void json_close(struct json *json, char bracket);                        /* '}' or ']' */
 void json_string(struct json *json, const char *key, const char *value); /* NULL: null */
+void json_text(struct json *json, const char *key, const char *value);   /* the same, and empty: null */
 void json_double(struct json *json, const char *key, double value);
 void json_integer(struct json *json, const char *key, int64_t value);
 void json_bool(struct json *json, const char *key, bool value);

@@ -121,8 +121,8 @@ static void add_device(struct json *json, const struct report_device *device)
 {
     json_open(json, NULL, '{');
     json_string(json, "type", device->type);
-    json_string(json, "vendor", device->vendor && *device->vendor ? device->vendor : NULL);
-    json_string(json, "model", device->model && *device->model ? device->model : NULL);
+    json_text(json, "vendor", device->vendor);
+    json_text(json, "model", device->model);
     if (device->index >= 0)
         json_integer(json, "index", device->index);
     else
