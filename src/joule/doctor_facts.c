@@ -15,16 +15,6 @@
 #define PMU   "/sys/bus/event_source/devices/power"
 #define ZONES "/sys/class/powercap"
 
-static bool read_text(struct joule_host *host, const char *path, char *buffer, size_t size)
-{
-    *buffer = '\0';
-    if (host->ops->read_file(host, path, buffer, size) < 0)
-        return false;
-    const char *trimmed = string_trim(buffer);
-    memmove(buffer, trimmed, strlen(trimmed) + 1);
-    return true;
-}
-
 static bool exists(struct joule_host *host, const char *path)
 {
     char byte[2];
@@ -63,8 +53,8 @@ static void look_at_machine(struct joule_host *host, struct doctor_facts *facts)
 {
     char vendor[96];
     cpu_info_read(host, &facts->cpu);
-    read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
-    read_text(host, "/sys/class/dmi/id/product_name", facts->product, sizeof facts->product);
+    host_read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
+    host_read_text(host, "/sys/class/dmi/id/product_name", facts->product, sizeof facts->product);
     facts->is_virtual = facts->cpu.is_virtual || cpu_firmware_is_virtual(vendor, facts->product);
     if (facts->cpu.is_virtual)
         name_hypervisor(host, facts);
@@ -85,7 +75,7 @@ static void look_for_container(struct joule_host *host, struct doctor_facts *fac
     const char *name = exists(host, "/.dockerenv") ? "docker" : NULL;
     if (!name && exists(host, "/run/.containerenv"))
         name = "podman";
-    if (read_text(host, "/proc/self/cgroup", text, sizeof text))
+    if (host_read_text(host, "/proc/self/cgroup", text, sizeof text))
         for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
             if (!name && strstr(text, marks[i].word))
                 name = marks[i].name;
@@ -118,10 +108,10 @@ static void look_at_events(struct joule_host *host, struct doctor_facts *facts)
     facts->has_power_pmu = exists(host, PMU "/type");
     facts->has_package_event = exists(host, PMU "/events/energy-pkg");
     facts->perf_paranoid = INT_MAX;
-    if (read_text(host, "/proc/sys/kernel/perf_event_paranoid", text, sizeof text) &&
+    if (host_read_text(host, "/proc/sys/kernel/perf_event_paranoid", text, sizeof text) &&
         string_to_i64(text, 10, &level) && level > INT_MIN && level < INT_MAX)
         facts->perf_paranoid = (int)level;
-    read_text(host, "/proc/self/status", text, sizeof text);
+    host_read_text(host, "/proc/self/status", text, sizeof text);
     facts->has_perfmon = has_capability(text, "CapEff:");
     facts->bound_perfmon = has_capability(text, "CapBnd:");
 }
@@ -158,11 +148,11 @@ static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
     struct arena arena = {0};
     char *text = arena_alloc(&arena, SIZE), path[256];
     facts->is_root = facts->has_cgroup2 = facts->knows_cgroup2 = UNKNOWN;
-    if (text && read_text(host, "/proc/self/status", text, SIZE))
+    if (text && host_read_text(host, "/proc/self/status", text, SIZE))
         facts->is_root = is_root(text);
-    if (text && read_text(host, "/proc/filesystems", text, SIZE))
+    if (text && host_read_text(host, "/proc/filesystems", text, SIZE))
         facts->knows_cgroup2 = strstr(text, "cgroup2") != NULL;
-    if (text && read_text(host, "/proc/self/mountinfo", text, SIZE)) {
+    if (text && host_read_text(host, "/proc/self/mountinfo", text, SIZE)) {
         const char *type = strstr(text, " - cgroup2 ");
         facts->has_cgroup2 = type != NULL;
         facts->is_cgroup2_read_only = type && is_read_only(text, type);
@@ -214,7 +204,7 @@ static void look_at_registers(struct joule_host *host, struct doctor_facts *fact
     facts->is_filtered = UNKNOWN;
     if (strcmp(facts->cpu.vendor, "intel") != 0)
         return;
-    read_text(host, "/proc/cpuinfo", block, sizeof block);
+    host_read_text(host, "/proc/cpuinfo", block, sizeof block);
     facts->has_sgx = strstr(block, " sgx") != NULL;
     int handle = host->ops->open_register(host, 0);
     if (handle < 0)
@@ -232,7 +222,7 @@ static bool read_pci(struct joule_host *host, const char *address, const char *f
 {
     char path[128];
     snprintf(path, sizeof path, PCI "/%.40s/%s", address, file);
-    return read_text(host, path, out, size);
+    return host_read_text(host, path, out, size);
 }
 
 /* A display or 3D controller or an accelerator; sound functions and bridges do not count. */
@@ -321,7 +311,7 @@ void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
     look_at_registers(host, out_facts);
     look_for_gpus(host, out_facts);
     snprintf(path, sizeof path, "%scurrent_clocksource", clock);
-    read_text(host, path, out_facts->clocksource, sizeof out_facts->clocksource);
+    host_read_text(host, path, out_facts->clocksource, sizeof out_facts->clocksource);
     snprintf(path, sizeof path, "%savailable_clocksource", clock);
-    read_text(host, path, out_facts->clocksources, sizeof out_facts->clocksources);
+    host_read_text(host, path, out_facts->clocksources, sizeof out_facts->clocksources);
 }

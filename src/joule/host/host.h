@@ -52,6 +52,12 @@ struct joule_host {
     const struct host_ops *ops;
 };
 
+/* The text of a small file, as much of it as the buffer holds, without white space around it. False, and empty, where it
+ * cannot be read. */
+bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size);
+/* The number that is all a file holds; false, and *out_value left alone, for anything else. */
+bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
+
 /* The machine this runs on; one static object, never closed. */
 struct joule_host *host_real(void);
 

@@ -118,10 +118,10 @@ bool cpu_firmware_is_virtual(const char *vendor, const char *product)
 /* CPUs without a hypervisor flag (Arm) are told by their firmware. */
 static bool is_guest_by_firmware(struct joule_host *host)
 {
-    char vendor[64] = "", product[64] = "";
-    host->ops->read_file(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
-    host->ops->read_file(host, "/sys/class/dmi/id/product_name", product, sizeof product);
-    return cpu_firmware_is_virtual(string_trim(vendor), string_trim(product)) ||
+    char vendor[64], product[64];
+    host_read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
+    host_read_text(host, "/sys/class/dmi/id/product_name", product, sizeof product);
+    return cpu_firmware_is_virtual(vendor, product) ||
            strstr(product, "Google Compute"); /* on x86 bare machines say so too, and flags tell */
 }
 
@@ -135,8 +135,8 @@ static void count_cpu(unsigned cpu, void *context)
 static void count_parts(struct joule_host *host, const char *block, struct cpu_info *info)
 {
     char online[1024];
-    if (host->ops->read_file(host, "/sys/devices/system/cpu/online", online, sizeof online) > 0)
-        string_each_cpu(string_trim(online), count_cpu, &info->threads);
+    if (host_read_text(host, "/sys/devices/system/cpu/online", online, sizeof online))
+        string_each_cpu(online, count_cpu, &info->threads);
     if (info->threads == 0)
         return;
     unsigned siblings = number_field(block, "siblings", 10), cores = number_field(block, "cpu cores", 10);
@@ -178,11 +178,10 @@ bool cpu_is_amd(const struct cpu_info *info)
 
 bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsigned *out_value)
 {
-    char path[128], text[32];
+    char path[128];
     uint64_t value;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
-    if (host->ops->read_file(host, path, text, sizeof text) < 0 || !string_to_u64(text, 10, &value) ||
-        value > UINT16_MAX)
+    if (!host_read_u64(host, path, &value) || value > UINT16_MAX)
         return false;
     *out_value = (unsigned)value;
     return true;

@@ -19,7 +19,7 @@ static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *nam
 {
     char path[128];
     snprintf(path, sizeof path, CPU_FOLDER "cpu%u/%s", cpu, name);
-    return host->ops->read_file(host, path, buffer, size) > 0;
+    return host_read_text(host, path, buffer, size);
 }
 
 static double read_cpu_number(struct joule_host *host, unsigned cpu, const char *name)
@@ -200,11 +200,11 @@ static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
 bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
                   struct cpu_map *out_map)
 {
-    char online[1024] = "";
+    char online[1024];
     *out_map = (struct cpu_map){.info = *info};
     name_cpu(info, &out_map->cpu);
     out_map->reference_hz = reference_hz(host, info);
-    if (host->ops->read_file(host, CPU_FOLDER "online", online, sizeof online) <= 0)
+    if (!host_read_text(host, CPU_FOLDER "online", online, sizeof online) || !*online)
         list_from_stat(host, online, sizeof online);
     return place_cpus(host, arena, online, out_map);
 }

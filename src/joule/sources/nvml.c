@@ -23,7 +23,7 @@ static bool read_pci(struct source *source, const char *address, const char *fil
     struct text text;
     text_init(&text, path, sizeof path);
     text_printf(&text, "/sys/bus/pci/devices/%s/%s", address, file);
-    return source_read_text(source, path, out_word, size);
+    return host_read_text(source->host, path, out_word, size);
 }
 
 static bool is_gpu(struct source *source, const char *address)

@@ -150,7 +150,7 @@ static joule_status open_rapl_msr(struct source *source)
     if (!is_amd && strcmp(rapl->cpu->vendor, "intel") != 0)
         return source_say(source, JOULE_ABSENT,
                           "energy registers are known of Intel, AMD and Hygon CPUs only");
-    if (!source_read_text(source, "/sys/devices/system/cpu/online", online, sizeof online))
+    if (!host_read_text(source->host, "/sys/devices/system/cpu/online", online, sizeof online))
         string_copy(online, sizeof online, "0");
     string_each_cpu(online, keep_first, &cpu);
     int rc = read_once(source->host, cpu, is_amd ? AMD_UNIT : INTEL_UNIT, &unit_register);

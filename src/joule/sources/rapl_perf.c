@@ -35,7 +35,7 @@ static const struct {
 static bool read_event_code(struct source *source, const char *path, uint64_t *out_code)
 {
     char text[128];
-    if (!source_read_text(source, path, text, sizeof text) || !string_starts(text, "event="))
+    if (!host_read_text(source->host, path, text, sizeof text) || !string_starts(text, "event="))
         return false;
     text[strcspn(text, ",")] = '\0';
     return string_to_u64(text + strlen("event="), 0, out_code);
@@ -46,20 +46,21 @@ static bool read_unit(struct source *source, const char *event_path, double *out
 {
     char path[256], text[64];
     snprintf(path, sizeof path, "%s.unit", event_path);
-    if (source_read_text(source, path, text, sizeof text) && strcmp(text, "Joules") != 0)
+    if (host_read_text(source->host, path, text, sizeof text) && strcmp(text, "Joules") != 0)
         return false;
     snprintf(path, sizeof path, "%s.scale", event_path);
-    return source_read_text(source, path, text, sizeof text) && string_to_double(text, out_joules) &&
+    return host_read_text(source->host, path, text, sizeof text) && string_to_double(text, out_joules) &&
            *out_joules > 0;
 }
 
 /* What to type, from why the kernel said no. */
 static void write_remedy(struct source *source, int error, char *remedy, size_t size)
 {
-    char level[16] = "?";
+    char level[16];
     switch (error) {
     case EACCES:
-        source_read_text(source, "/proc/sys/kernel/perf_event_paranoid", level, sizeof level);
+        if (!host_read_text(source->host, "/proc/sys/kernel/perf_event_paranoid", level, sizeof level))
+            string_copy(level, sizeof level, "?");
         snprintf(remedy, size,
                  "perf_event_paranoid is %s: sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap "
                  "cap_perfmon+ep on the program",
@@ -107,10 +108,10 @@ static bool find_pmu(struct source *source, const char *path, struct pmu *out_pm
     char file[256], cpus[4096];
     uint64_t type;
     snprintf(file, sizeof file, "%s/type", path);
-    if (!source_read_u64(source, file, &type) || type > UINT32_MAX)
+    if (!host_read_u64(source->host, file, &type) || type > UINT32_MAX)
         return false;
     snprintf(file, sizeof file, "%s/cpumask", path);
-    if (!source_read_text(source, file, cpus, sizeof cpus))
+    if (!host_read_text(source->host, file, cpus, sizeof cpus))
         return false;
     *out_pmu = (struct pmu){.path = path, .type = (uint32_t)type};
     out_pmu->place_count = rapl_places(source, cpus, RAPL_EVERY, &out_pmu->places);

@@ -31,7 +31,7 @@ static bool read_zone_file(struct source *source, const char *id, const char *fi
 {
     char path[256];
     snprintf(path, sizeof path, CLASS "/%s/%s", id, file);
-    return source_read_text(source, path, text, size);
+    return host_read_text(source->host, path, text, size);
 }
 
 /* "package-1", "package-0-die-1" */
@@ -99,7 +99,7 @@ static uint64_t read_modulus(struct source *source, const char *id)
     char path[256];
     uint64_t range;
     snprintf(path, sizeof path, CLASS "/%s/max_energy_range_uj", id);
-    if (!source_read_u64(source, path, &range) || range == 0 || range > UINT64_MAX / 2)
+    if (!host_read_u64(source->host, path, &range) || range == 0 || range > UINT64_MAX / 2)
         return 0;
     return range + (range < UINT32_MAX ? 1 : range / UINT32_MAX);
 }

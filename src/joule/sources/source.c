@@ -56,18 +56,3 @@ joule_status source_say(struct source *source, joule_status status, const char *
     va_end(arguments);
     return source->state = status;
 }
-
-bool source_read_text(struct source *source, const char *path, char *buffer, size_t size)
-{
-    if (source->host->ops->read_file(source->host, path, buffer, size) < 0)
-        return false;
-    const char *text = string_trim(buffer);
-    memmove(buffer, text, strlen(text) + 1);
-    return true;
-}
-
-bool source_read_u64(struct source *source, const char *path, uint64_t *out_value)
-{
-    char text[64];
-    return source_read_text(source, path, text, sizeof text) && string_to_u64(text, 10, out_value);
-}

@@ -106,10 +106,6 @@ struct channel *source_add_channel(struct source *source);
 joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Helpers over the host that most sources need. */
-bool source_read_u64(struct source *source, const char *path, uint64_t *out_value);
-bool source_read_text(struct source *source, const char *path, char *buffer, size_t size); /* trimmed */
-
 /* All sources of this build, ended by NULL, in the order in which people should see them. */
 extern const struct source_ops *const source_table[];
 

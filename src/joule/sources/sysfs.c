@@ -28,8 +28,7 @@ joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_va
 
 bool sysfs_text(struct source *source, const char *path, char *out_text, size_t size)
 {
-    out_text[0] = '\0';
-    if (!source_read_text(source, path, out_text, size))
+    if (!host_read_text(source->host, path, out_text, size))
         return false;
     for (char *c = out_text; *c; c++)
         if (*c < ' ' || *c > '~')

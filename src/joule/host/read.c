@@ -1,0 +1,25 @@
+/* joule/host/read.c - small files as text and numbers, on any host. See host.h.
+ *
+ * Owns what every reader of /sys and /proc would do itself otherwise. Newcomers: a buffer is empty after a failure, so
+ * that whoever only searches it need not ask.
+ */
+#include <string.h>
+#include "base/string.h"
+#include "joule/host/host.h"
+
+bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size)
+{
+    if (host->ops->read_file(host, path, buffer, size) < 0) {
+        buffer[0] = '\0';
+        return false;
+    }
+    const char *text = string_trim(buffer);
+    memmove(buffer, text, strlen(text) + 1);
+    return true;
+}
+
+bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value)
+{
+    char text[64];
+    return host_read_text(host, path, text, sizeof text) && string_to_u64(text, 10, out_value);
+}
