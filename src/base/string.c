@@ -80,6 +80,14 @@ void text_add_double(struct text *text, double value)
     text_add(text, digits);
 }
 
+void string_print(char *destination, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(destination, size, format, arguments);
+    va_end(arguments);
+}
+
 bool string_copy(char *destination, size_t size, const char *source)
 {
     struct text text;

@@ -25,6 +25,9 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* Adds a finite double in the shortest form that reads back equal, with '.' whatever the locale. */
 void text_add_double(struct text *text, double value);
 
+/* snprintf for what may be cut: words for people, names, and paths, as a path that was cut does not exist. */
+void string_print(char *destination, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Copies with termination, cutting at size - 1 bytes; returns whether all of it fitted. */
 bool string_copy(char *destination, size_t size, const char *source);
 /* Removes white space at both ends, in place; returns the new start. */

@@ -41,7 +41,7 @@ static size_t read_all(struct joule_host *host, char **names, size_t count,
         char path[48], stat[1024];
         if (!string_to_u64(names[i], 10, &pid))
             continue;
-        snprintf(path, sizeof path, "/proc/%s/stat", names[i]);
+        string_print(path, sizeof path, "/proc/%s/stat", names[i]);
         if (host->ops->read_file(host, path, stat, sizeof stat) > 0 &&
             tree_parse(stat, &out_processes[found]))
             found++;

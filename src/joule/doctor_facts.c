@@ -14,6 +14,7 @@
 
 #define PMU   "/sys/bus/event_source/devices/power"
 #define ZONES "/sys/class/powercap"
+#define CLOCK "/sys/devices/system/clocksource/clocksource0"
 
 static bool exists(struct joule_host *host, const char *path)
 {
@@ -95,7 +96,7 @@ static enum known has_capability(const char *status, const char *set)
     uint64_t mask;
     if (!line)
         return UNKNOWN;
-    snprintf(hex, sizeof hex, "%.*s", (int)strcspn(line + strlen(set), "\n"), line + strlen(set));
+    string_print(hex, sizeof hex, "%.*s", (int)strcspn(line + strlen(set), "\n"), line + strlen(set));
     if (!string_to_u64(hex, 16, &mask))
         return UNKNOWN;
     return (mask >> CAP_PERFMON & 1) || (mask >> CAP_SYS_ADMIN & 1);
@@ -137,7 +138,7 @@ static bool is_read_only(const char *mounts, const char *type)
         line--;
     sscanf(line, "%*s %*s %*s %*s %*s %127s", options);
     const char *last = memrchr(line, ' ', (size_t)(end - line));
-    snprintf(all, sizeof all, "%.*s", (int)(end - last - 1), last + 1);
+    string_print(all, sizeof all, "%.*s", (int)(end - last - 1), last + 1);
     return strcmp(options, "ro") == 0 || string_starts(options, "ro,") || strcmp(all, "ro") == 0 ||
            string_starts(all, "ro,");
 }
@@ -159,7 +160,7 @@ static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
     }
     arena_free(&arena);
     const char *runtime = host->ops->env(host, "XDG_RUNTIME_DIR");
-    snprintf(path, sizeof path, "%s/systemd", runtime ? runtime : "");
+    string_print(path, sizeof path, "%s/systemd", runtime ? runtime : "");
     facts->has_own_systemd = runtime && *runtime && exists(host, path);
 }
 
@@ -168,13 +169,13 @@ static void look_at_cgroups(struct joule_host *host, struct doctor_facts *facts)
 static void look_at_zone(struct joule_host *host, const char *name, struct doctor_facts *facts)
 {
     char path[256], text[64];
-    snprintf(path, sizeof path, ZONES "/%.100s/name", name);
+    string_print(path, sizeof path, ZONES "/%s/name", name);
     if (host->ops->read_file(host, path, text, sizeof text) == -ENOENT) {
         facts->is_zone_masked = true; /* the class lists it, and its folder is covered by an empty one */
         return;
     }
     facts->has_zones = true;
-    snprintf(path, sizeof path, ZONES "/%.100s/energy_uj", name);
+    string_print(path, sizeof path, ZONES "/%s/energy_uj", name);
     ssize_t length = host->ops->read_file(host, path, text, sizeof text);
     if (length > 0)
         facts->can_read_zone = YES;
@@ -221,7 +222,7 @@ static void look_at_registers(struct joule_host *host, struct doctor_facts *fact
 static bool read_pci(struct joule_host *host, const char *address, const char *file, char *out, size_t size)
 {
     char path[128];
-    snprintf(path, sizeof path, PCI "/%.40s/%s", address, file);
+    string_print(path, sizeof path, PCI "/%s/%s", address, file);
     return host_read_text(host, path, out, size);
 }
 
@@ -268,7 +269,7 @@ static void look_at_gpu(struct joule_host *host, const char *address, struct doc
     *gpu = (struct doctor_gpu){.vendor = vendor};
     if (!string_copy(gpu->address, sizeof gpu->address, address))
         return;
-    snprintf(path, sizeof path, PCI "/%s/driver", gpu->address);
+    string_print(path, sizeof path, PCI "/%s/driver", gpu->address);
     ssize_t length = host->ops->read_link(host, path, target, sizeof target);
     const char *slash = length > 0 ? strrchr(target, '/') : NULL;
     string_copy(gpu->driver, sizeof gpu->driver, slash ? slash + 1 : "");
@@ -300,8 +301,6 @@ static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
 
 void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
 {
-    static const char clock[] = "/sys/devices/system/clocksource/clocksource0/";
-    char path[128];
     *out_facts = (struct doctor_facts){0};
     look_at_machine(host, out_facts);
     look_for_container(host, out_facts);
@@ -310,8 +309,7 @@ void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
     look_at_zones(host, out_facts);
     look_at_registers(host, out_facts);
     look_for_gpus(host, out_facts);
-    snprintf(path, sizeof path, "%scurrent_clocksource", clock);
-    host_read_text(host, path, out_facts->clocksource, sizeof out_facts->clocksource);
-    snprintf(path, sizeof path, "%savailable_clocksource", clock);
-    host_read_text(host, path, out_facts->clocksources, sizeof out_facts->clocksources);
+    host_read_text(host, CLOCK "/current_clocksource", out_facts->clocksource, sizeof out_facts->clocksource);
+    host_read_text(host, CLOCK "/available_clocksource", out_facts->clocksources,
+                   sizeof out_facts->clocksources);
 }

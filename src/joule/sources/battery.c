@@ -37,7 +37,7 @@ struct battery {
 static int open_attribute(struct source *source, const char *supply, const char *attribute)
 {
     char path[128];
-    sysfs_print(path, sizeof path, "/sys/class/power_supply/%s/%s", supply, attribute);
+    string_print(path, sizeof path, "/sys/class/power_supply/%s/%s", supply, attribute);
     return source->host->ops->open_file(source->host, path);
 }
 
@@ -45,7 +45,7 @@ static bool read_attribute(struct source *source, const char *supply, const char
                            size_t size)
 {
     char path[128];
-    sysfs_print(path, sizeof path, "/sys/class/power_supply/%s/%s", supply, attribute);
+    string_print(path, sizeof path, "/sys/class/power_supply/%s/%s", supply, attribute);
     return sysfs_text(source, path, out_text, size);
 }
 
@@ -94,7 +94,7 @@ static bool add_channel(struct source *source, const char *supply)
     string_copy(info->name, sizeof info->name, "battery");
     string_copy(info->device, sizeof info->device, "node");
     string_copy(info->remedy, sizeof info->remedy, ON_MAINS);
-    sysfs_print(info->label, sizeof info->label, "%zu batteries", battery->cell_count);
+    string_print(info->label, sizeof info->label, "%zu batteries", battery->cell_count);
     if (battery->cell_count == 1)
         string_copy(info->label, sizeof info->label, supply);
     read_attribute(source, supply, "manufacturer", info->vendor, sizeof info->vendor);

@@ -2,7 +2,6 @@
 #include "joule/sources/cpu_info.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "base/string.h"
 
@@ -18,7 +17,7 @@ static bool field(const char *block, const char *key, char *value, size_t size)
         if (strncmp(line, key, length) != 0 || after[strspn(after, " \t")] != ':')
             continue;
         after += strspn(after, " \t:");
-        snprintf(value, size, "%.*s", (int)strcspn(after, "\n"), after);
+        string_print(value, size, "%.*s", (int)strcspn(after, "\n"), after);
         return true;
     }
     return false;
@@ -180,7 +179,7 @@ bool cpu_topology(struct joule_host *host, unsigned cpu, const char *what, unsig
 {
     char path[128];
     uint64_t value;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
     if (!host_read_u64(host, path, &value) || value > UINT16_MAX)
         return false;
     *out_value = (unsigned)value;

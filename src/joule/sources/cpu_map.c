@@ -18,7 +18,7 @@
 static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
 {
     char path[128];
-    snprintf(path, sizeof path, CPU_FOLDER "cpu%u/%s", cpu, name);
+    string_print(path, sizeof path, CPU_FOLDER "cpu%u/%s", cpu, name);
     return host_read_text(host, path, buffer, size);
 }
 
@@ -81,7 +81,7 @@ static void list_from_stat(struct joule_host *host, char *list, size_t size)
     for (const char *line = stat; (line = strstr(line, "\ncpu")) != NULL; line++)
         if (sscanf(line, "\ncpu%5u ", &cpu) == 1 && cpu > highest && cpu < MAX_CPUS)
             highest = cpu;
-    snprintf(list, size, "0-%u", highest);
+    string_print(list, size, "0-%u", highest);
 }
 
 static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)

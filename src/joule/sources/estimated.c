@@ -10,7 +10,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -207,7 +206,7 @@ static void write_names(const struct cpu_unit *unit, struct channel *channel)
         text_printf(&zone, ".%d", unit->die);
     }
     text_add(&zone, "/package"); /* as the RAPL sources call it */
-    snprintf(info->device, sizeof info->device, "cpu:%u", unit->package);
+    string_print(info->device, sizeof info->device, "cpu:%u", unit->package);
     info->device_index = (int32_t)unit->package;
 }
 
@@ -219,7 +218,8 @@ static void describe(const struct estimated *e, const struct cpu_unit *unit, str
     info->scope = JOULE_SCOPE_PACKAGE;
     info->cls = JOULE_CLASS_MODELLED;
     info->update_period_s = 1.0 / TICKS_PER_S;
-    snprintf(info->label, sizeof info->label, "%s%s", cpu->is_virtual ? "guest's part of " : "", e->table.id);
+    string_print(info->label, sizeof info->label, "%s%s", cpu->is_virtual ? "guest's part of " : "",
+                 e->table.id);
     string_copy(info->vendor, sizeof info->vendor, e->map.info.vendor);
     string_copy(info->model, sizeof info->model, e->map.info.model);
     channel->mode = CHANNEL_COUNTER;

@@ -49,7 +49,7 @@ struct hwmon {
 static int open_attribute(const struct hwmon_chip *chip, const char *file)
 {
     char path[160];
-    sysfs_print(path, sizeof path, "%s/%s", chip->folder, file);
+    string_print(path, sizeof path, "%s/%s", chip->folder, file);
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
@@ -145,8 +145,8 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
     if (error)
         ch->info.state = status_of_errno(-error);
     if (ch->info.state == JOULE_DENIED)
-        sysfs_print(ch->info.remedy, sizeof ch->info.remedy, "run as root, or: sudo chmod a+r %s/%s",
-                    chip->folder, input->terms[0].first);
+        string_print(ch->info.remedy, sizeof ch->info.remedy, "run as root, or: sudo chmod a+r %s/%s",
+                     chip->folder, input->terms[0].first);
     else if (meter->power_state >= 0)
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
                     "the device sleeps or does not answer; it is read when a program has woken it");

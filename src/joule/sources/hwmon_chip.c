@@ -26,7 +26,7 @@ bool hwmon_text(const struct hwmon_chip *chip, const char *kind, unsigned number
                 char *out_text, size_t size)
 {
     char path[192];
-    sysfs_print(path, sizeof path, "%s/%s%u_%s", chip->folder, kind, number, suffix);
+    string_print(path, sizeof path, "%s/%s%u_%s", chip->folder, kind, number, suffix);
     out_text[0] = '\0';
     return hwmon_has(chip, path + strlen(chip->folder) + 1) && sysfs_text(chip->source, path, out_text, size);
 }
@@ -106,7 +106,7 @@ static void find_pci(struct hwmon_chip *chip, const char *link)
 static bool read_link(const struct hwmon_chip *chip, const char *suffix, char *out_link, size_t size)
 {
     char path[96];
-    sysfs_print(path, sizeof path, "/sys/class/hwmon/%s%s", chip->id, suffix);
+    string_print(path, sizeof path, "/sys/class/hwmon/%s%s", chip->id, suffix);
     return chip->source->host->ops->read_link(chip->source->host, path, out_link, size) > 0;
 }
 
@@ -132,7 +132,7 @@ static bool has_power_supply_type(struct source *source, const char *device)
 {
     static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless"};
     char path[128], type[16];
-    sysfs_print(path, sizeof path, "%s/type", device);
+    string_print(path, sizeof path, "%s/type", device);
     if (!sysfs_text(source, path, type, sizeof type))
         return false;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -147,13 +147,13 @@ bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *o
     if (!string_copy(out_chip->id, sizeof out_chip->id, id))
         return false;
     char own[64], device[72], path[96];
-    sysfs_print(own, sizeof own, "/sys/class/hwmon/%s", id);
-    sysfs_print(device, sizeof device, "%s/device", own);
+    string_print(own, sizeof own, "/sys/class/hwmon/%s", id);
+    string_print(device, sizeof device, "%s/device", own);
     if (!try_folder(out_chip, own) && !try_folder(out_chip, device))
         return false;
-    sysfs_print(path, sizeof path, "%s/name", own);
+    string_print(path, sizeof path, "%s/name", own);
     if (!sysfs_text(source, path, out_chip->name, sizeof out_chip->name)) {
-        sysfs_print(path, sizeof path, "%s/name", device);
+        string_print(path, sizeof path, "%s/name", device);
         sysfs_text(source, path, out_chip->name, sizeof out_chip->name);
     }
     follow_links(out_chip);
@@ -166,7 +166,7 @@ int hwmon_open_power_state(const struct hwmon_chip *chip)
     char path[96];
     if (!chip->pci[0])
         return -1;
-    sysfs_print(path, sizeof path, "/sys/class/hwmon/%s/device/power/runtime_status", chip->id);
+    string_print(path, sizeof path, "/sys/class/hwmon/%s/device/power/runtime_status", chip->id);
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
@@ -183,7 +183,7 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
                                      unsigned number, const char *suffix)
 {
     struct hwmon_input input = {.kind = kind, .number = number, .term_count = 1};
-    sysfs_print(input.terms[0].first, sizeof input.terms[0].first, "%s%u_%s", word, number, suffix);
+    string_print(input.terms[0].first, sizeof input.terms[0].first, "%s%u_%s", word, number, suffix);
     input.is_average = strcmp(suffix, "average") == 0;
     /* The ACPI power meter has no label; what it measures stands in the firmware's own words. */
     if (!hwmon_text(chip, word, number, "label", input.label, sizeof input.label))
@@ -202,7 +202,7 @@ static bool is_figure(const struct hwmon_chip *chip, const char *file, const cha
     if (strcmp(*suffix, "input") != 0)
         return false;
     char average[32];
-    sysfs_print(average, sizeof average, "%s%u_average", word, *number);
+    string_print(average, sizeof average, "%s%u_average", word, *number);
     return !hwmon_has(chip, average);
 }
 
@@ -234,7 +234,7 @@ static void add_term(const struct hwmon_chip *chip, const struct hwmon_input *in
     else if (sum->term_count < HWMON_TERMS) {
         sum->terms[sum->term_count++] = input->terms[0];
         size_t length = strlen(sum->label);
-        sysfs_print(sum->label + length, sizeof sum->label - length, " + %s", input->label);
+        string_print(sum->label + length, sizeof sum->label - length, " + %s", input->label);
     }
 }
 

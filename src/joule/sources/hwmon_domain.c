@@ -67,11 +67,11 @@ static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *in
     d->max_watts = MAX_DEVICE_WATTS;
     d->cause = CAUSE(CAUSE_HWMON_GAIN, chip->index);
     if (input->label[0])
-        sysfs_print(words, sizeof words, "%s %s", chip_name, input->label);
+        string_print(words, sizeof words, "%s %s", chip_name, input->label);
     else
-        sysfs_print(words, sizeof words, "%s %s%u", chip_name, kind_words[input->kind], input->number);
+        string_print(words, sizeof words, "%s %s%u", chip_name, kind_words[input->kind], input->number);
     sysfs_slug(d->name, sizeof d->name, words);
-    sysfs_print(d->zone, sizeof d->zone, "%s/%s%u", chip->id, kind_words[input->kind], input->number);
+    string_print(d->zone, sizeof d->zone, "%s/%s%u", chip->id, kind_words[input->kind], input->number);
     string_copy(d->device, sizeof d->device, "node");
     string_copy(d->label, sizeof d->label, input->label[0] ? input->label : chip_name);
 }
@@ -88,7 +88,7 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
                  hwmon_number(chip, "power", input->number, "average_interval", &interval_ms);
     if (!found && hwmon_has(chip, "update_interval")) {
         char path[128];
-        sysfs_print(path, sizeof path, "%s/update_interval", chip->folder);
+        string_print(path, sizeof path, "%s/update_interval", chip->folder);
         found = sysfs_text(chip->source, path, text, sizeof text) && string_to_u64(text, 10, &interval_ms);
     }
     if (found && interval_ms >= 1 && interval_ms <= 600000) {
@@ -102,9 +102,9 @@ static void set_package(struct hwmon_domain *d, unsigned socket, const char *ven
     d->scope = JOULE_SCOPE_PACKAGE;
     d->device_index = (int)socket;
     d->max_watts = MAX_PACKAGE_WATTS;
-    sysfs_print(d->name, sizeof d->name, "package-%u", socket);
-    sysfs_print(d->zone, sizeof d->zone, "cpu%u/package", socket);
-    sysfs_print(d->device, sizeof d->device, "cpu:%u", socket);
+    string_print(d->name, sizeof d->name, "package-%u", socket);
+    string_print(d->zone, sizeof d->zone, "cpu%u/package", socket);
+    string_print(d->device, sizeof d->device, "cpu:%u", socket);
     string_copy(d->vendor, sizeof d->vendor, vendor);
 }
 
@@ -114,9 +114,9 @@ static void set_package_part(struct hwmon_domain *d, joule_scope scope, unsigned
 {
     set_package(d, socket, vendor);
     d->scope = scope;
-    sysfs_print(d->name, sizeof d->name, "%s-%u", zone, socket);
-    sysfs_print(d->zone, sizeof d->zone, "cpu%u/%s", socket, zone);
-    sysfs_print(d->parent_zone, sizeof d->parent_zone, "cpu%u/package", socket);
+    string_print(d->name, sizeof d->name, "%s-%u", zone, socket);
+    string_print(d->zone, sizeof d->zone, "cpu%u/%s", socket, zone);
+    string_print(d->parent_zone, sizeof d->parent_zone, "cpu%u/package", socket);
 }
 
 static void set_node(struct hwmon_domain *d)
@@ -147,11 +147,11 @@ static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input
         set_package(d, package, "nvidia");
         d->scope = JOULE_SCOPE_MODULE;
         d->max_watts = MAX_DEVICE_WATTS;
-        sysfs_print(d->name, sizeof d->name, "module-%u", socket);
-        sysfs_print(d->zone, sizeof d->zone, "module%u", socket);
+        string_print(d->name, sizeof d->name, "module-%u", socket);
+        string_print(d->zone, sizeof d->zone, "module%u", socket);
     } else if (string_starts(input->label, "Grace ")) {
         set_package(d, package, "nvidia");
-        sysfs_print(d->parent_zone, sizeof d->parent_zone, "module%u", socket);
+        string_print(d->parent_zone, sizeof d->parent_zone, "module%u", socket);
     } else if (string_starts(input->label, "CPU ")) {
         set_package_part(d, JOULE_SCOPE_CORE, package, "core", "nvidia");
     } else if (string_starts(input->label, "SysIO ")) {
@@ -226,7 +226,7 @@ static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input
     } else if (sysfs_numbered(words, "Chip ", &socket) && is_memory) {
         set_package_part(d, JOULE_SCOPE_DRAM, socket, "dram", "ibm");
         d->parent_zone[0] = '\0'; /* memory is outside of the package */
-        sysfs_print(d->device, sizeof d->device, "memory:%u", socket);
+        string_print(d->device, sizeof d->device, "memory:%u", socket);
     } else if (sysfs_numbered(words, "Chip ", &socket)) {
         set_package(d, socket, "ibm");
     }
@@ -259,7 +259,7 @@ static const char *gpu_vendor(const struct hwmon_chip *chip)
 static bool device_id_is(const struct hwmon_chip *chip, const char *id)
 {
     char path[96], text[16];
-    sysfs_print(path, sizeof path, "/sys/class/hwmon/%s/device/device", chip->id);
+    string_print(path, sizeof path, "/sys/class/hwmon/%s/device/device", chip->id);
     return sysfs_text(chip->source, path, text, sizeof text) && strcmp(text, id) == 0;
 }
 
@@ -299,13 +299,13 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
         return true;
     }
     if (!board) {
-        sysfs_print(d->parent_zone, sizeof d->parent_zone, "gpu-%s/board", where);
+        string_print(d->parent_zone, sizeof d->parent_zone, "gpu-%s/board", where);
         return true;
     }
     bool has_cpu = device_id_is(chip, MI300A);
     d->scope = has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
-    sysfs_print(d->name, sizeof d->name, "%s-%s", has_cpu ? "module" : "gpu", where);
-    sysfs_print(d->zone, sizeof d->zone, "gpu-%s/%s", where, has_cpu ? "module" : "board");
+    string_print(d->name, sizeof d->name, "%s-%s", has_cpu ? "module" : "gpu", where);
+    string_print(d->zone, sizeof d->zone, "gpu-%s/%s", where, has_cpu ? "module" : "board");
     return true;
 }
 

@@ -56,7 +56,7 @@ static bool is_same_rail(const char *voltage, const char *current)
 static bool has_value(const struct hwmon_chip *chip, const char *kind, unsigned number, const char *suffix)
 {
     char file[32];
-    sysfs_print(file, sizeof file, "%s%u_%s", kind, number, suffix);
+    string_print(file, sizeof file, "%s%u_%s", kind, number, suffix);
     return hwmon_has(chip, file);
 }
 
@@ -70,8 +70,8 @@ static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned
     if (!has_value(chip, "in", voltage, suffix) || !has_value(chip, "curr", current, suffix) ||
         !hwmon_is_enabled(chip, "in", voltage) || !hwmon_is_enabled(chip, "curr", current))
         return;
-    sysfs_print(input.terms[0].first, sizeof input.terms[0].first, "in%u_%s", voltage, suffix);
-    sysfs_print(input.terms[0].second, sizeof input.terms[0].second, "curr%u_%s", current, suffix);
+    string_print(input.terms[0].first, sizeof input.terms[0].first, "in%u_%s", voltage, suffix);
+    string_print(input.terms[0].second, sizeof input.terms[0].second, "curr%u_%s", current, suffix);
     if (!hwmon_text(chip, "curr", current, "label", input.label, sizeof input.label))
         hwmon_text(chip, "in", voltage, "label", input.label, sizeof input.label);
     visit(chip, &input, context);

@@ -13,7 +13,7 @@
 static bool read_list(struct source *source, unsigned cpu, const char *file, char *out_text, size_t size)
 {
     char path[96];
-    sysfs_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
+    string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
     return sysfs_text(source, path, out_text, size);
 }
 

@@ -20,9 +20,7 @@ static bool read_pci(struct source *source, const char *address, const char *fil
                      size_t size)
 {
     char path[128];
-    struct text text;
-    text_init(&text, path, sizeof path);
-    text_printf(&text, "/sys/bus/pci/devices/%s/%s", address, file);
+    string_print(path, sizeof path, "/sys/bus/pci/devices/%s/%s", address, file);
     return host_read_text(source->host, path, out_word, size);
 }
 

@@ -57,11 +57,8 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
         return NULL;
     }
     joule_domain *info = &channel->info;
-    struct text name;
-    text_init(&name, info->name, sizeof info->name);
-    text_printf(&name, "gpu-%u%s%s", board->index, *what ? "-" : "", what);
-    text_init(&name, info->device, sizeof info->device);
-    text_printf(&name, "gpu:%u", board->index);
+    string_print(info->name, sizeof info->name, "gpu-%u%s%s", board->index, *what ? "-" : "", what);
+    string_print(info->device, sizeof info->device, "gpu:%u", board->index);
     string_copy(info->label, sizeof info->label, label);
     string_copy(info->vendor, sizeof info->vendor, "nvidia");
     string_copy(info->model, sizeof info->model, board->id.name);
@@ -250,9 +247,7 @@ static void find_memory_power(struct making *m)
     struct channel *memory = board->memory;
     memory->info.scope = JOULE_SCOPE_GPU_MEMORY;
     string_copy(memory->parent_zone, sizeof memory->parent_zone, board->zone);
-    struct text zone;
-    text_init(&zone, memory->zone, sizeof memory->zone);
-    text_printf(&zone, "gpu%u/memory", board->index);
+    string_print(memory->zone, sizeof memory->zone, "gpu%u/memory", board->index);
 }
 
 /* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
@@ -365,16 +360,14 @@ void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
 void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity)
 {
     struct nvml_pci pci;
-    struct text bus_id;
     *out_identity = (struct nvml_identity){0};
     if (api->DeviceGetName)
         api->DeviceGetName(device, out_identity->name, sizeof out_identity->name);
     if (api->DeviceGetUUID)
         api->DeviceGetUUID(device, out_identity->uuid, sizeof out_identity->uuid);
-    if (api->DeviceGetPciInfo_v3 && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS) {
-        text_init(&bus_id, out_identity->bus_id, sizeof out_identity->bus_id);
-        text_printf(&bus_id, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
-    }
+    if (api->DeviceGetPciInfo_v3 && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS)
+        string_print(out_identity->bus_id, sizeof out_identity->bus_id, "%04x:%02x:%02x.0", pci.domain,
+                     pci.bus, pci.device);
     if (api->DeviceGetCudaComputeCapability)
         api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
 }
@@ -395,9 +388,7 @@ static void place(struct making *m)
 {
     struct nvml_board *board = m->board;
     bool is_module = board->device && covers_module(m);
-    struct text zone;
-    text_init(&zone, board->zone, sizeof board->zone);
-    text_printf(&zone, is_module ? "module%u" : "gpu%u/board", board->index);
+    string_print(board->zone, sizeof board->zone, is_module ? "module%u" : "gpu%u/board", board->index);
     board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
 }
 

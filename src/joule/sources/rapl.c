@@ -1,7 +1,6 @@
 /* joule/sources/rapl.c - see rapl.h. */
 #include "joule/sources/rapl.h"
 
-#include <stdio.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
@@ -66,7 +65,7 @@ static void write_names(struct channel *channel, enum rapl_domain domain, const 
         text_printf(&name, "-die-%d", place->unit.die);
     if (domain == RAPL_ONE_CORE) {
         text_printf(&name, "-core-%u", place->core);
-        snprintf(channel->zone, sizeof channel->zone, "cpu%u/core%u", place->unit.package, place->core);
+        string_print(channel->zone, sizeof channel->zone, "cpu%u/core%u", place->unit.package, place->core);
     }
 }
 
@@ -79,7 +78,7 @@ static void write_device(joule_domain *info, enum rapl_domain domain, const stru
         return;
     }
     info->device_index = (int32_t)place->unit.package;
-    snprintf(info->device, sizeof info->device, "%s:%u", device, place->unit.package);
+    string_print(info->device, sizeof info->device, "%s:%u", device, place->unit.package);
     if (domain == RAPL_DRAM)
         return;
     string_copy(info->vendor, sizeof info->vendor, cpu->vendor);

@@ -7,7 +7,6 @@
  * bits, and fold_counts keeps the pace. An event that is listed may stand at 0 for ever: psys on servers and in guests.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/rapl.h"
@@ -45,10 +44,10 @@ static bool read_event_code(struct source *source, const char *path, uint64_t *o
 static bool read_unit(struct source *source, const char *event_path, double *out_joules)
 {
     char path[256], text[64];
-    snprintf(path, sizeof path, "%s.unit", event_path);
+    string_print(path, sizeof path, "%s.unit", event_path);
     if (host_read_text(source->host, path, text, sizeof text) && strcmp(text, "Joules") != 0)
         return false;
-    snprintf(path, sizeof path, "%s.scale", event_path);
+    string_print(path, sizeof path, "%s.scale", event_path);
     return host_read_text(source->host, path, text, sizeof text) && string_to_double(text, out_joules) &&
            *out_joules > 0;
 }
@@ -61,21 +60,21 @@ static void write_remedy(struct source *source, int error, char *remedy, size_t 
     case EACCES:
         if (!host_read_text(source->host, "/proc/sys/kernel/perf_event_paranoid", level, sizeof level))
             string_copy(level, sizeof level, "?");
-        snprintf(remedy, size,
-                 "perf_event_paranoid is %s: sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap "
-                 "cap_perfmon+ep on the program",
-                 level);
+        string_print(remedy, size,
+                     "perf_event_paranoid is %s: sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap "
+                     "cap_perfmon+ep on the program",
+                     level);
         break;
     case EPERM:
-        snprintf(remedy, size,
-                 "a seccomp or security policy forbids perf_event_open; in a container: docker run "
-                 "--cap-add PERFMON --security-opt seccomp=unconfined");
+        string_print(remedy, size,
+                     "a seccomp or security policy forbids perf_event_open; in a container: docker run "
+                     "--cap-add PERFMON --security-opt seccomp=unconfined");
         break;
     case EMFILE:
-        snprintf(remedy, size, "no file descriptor left: ulimit -n 4096");
+        string_print(remedy, size, "no file descriptor left: ulimit -n 4096");
         break;
     default:
-        snprintf(remedy, size, "perf_event_open: %s", strerror(error));
+        string_print(remedy, size, "perf_event_open: %s", strerror(error));
     }
 }
 
@@ -107,10 +106,10 @@ static bool find_pmu(struct source *source, const char *path, struct pmu *out_pm
 {
     char file[256], cpus[4096];
     uint64_t type;
-    snprintf(file, sizeof file, "%s/type", path);
+    string_print(file, sizeof file, "%s/type", path);
     if (!host_read_u64(source->host, file, &type) || type > UINT32_MAX)
         return false;
-    snprintf(file, sizeof file, "%s/cpumask", path);
+    string_print(file, sizeof file, "%s/cpumask", path);
     if (!host_read_text(source->host, file, cpus, sizeof cpus))
         return false;
     *out_pmu = (struct pmu){.path = path, .type = (uint32_t)type};
@@ -130,7 +129,7 @@ static size_t open_pmu(struct source *source, const char *path)
     if (!find_pmu(source, path, &pmu))
         return 0;
     for (size_t i = 0; i < EVENT_COUNT; i++) {
-        snprintf(event_path[i], sizeof event_path[i], "%s/events/%s", path, events[i].name);
+        string_print(event_path[i], sizeof event_path[i], "%s/events/%s", path, events[i].name);
         if (!read_event_code(source, event_path[i], &code[i]) || !read_unit(source, event_path[i], &unit[i]))
             unit[i] = 0;
         if (unit[i] > 0 && events[i].domain == RAPL_PSYS)

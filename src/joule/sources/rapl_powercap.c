@@ -30,7 +30,7 @@ struct zone {
 static bool read_zone_file(struct source *source, const char *id, const char *file, char *text, size_t size)
 {
     char path[256];
-    snprintf(path, sizeof path, CLASS "/%s/%s", id, file);
+    string_print(path, sizeof path, CLASS "/%s/%s", id, file);
     return host_read_text(source->host, path, text, size);
 }
 
@@ -98,7 +98,7 @@ static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];
     uint64_t range;
-    snprintf(path, sizeof path, CLASS "/%s/max_energy_range_uj", id);
+    string_print(path, sizeof path, CLASS "/%s/max_energy_range_uj", id);
     if (!host_read_u64(source->host, path, &range) || range == 0 || range > UINT64_MAX / 2)
         return 0;
     return range + (range < UINT32_MAX ? 1 : range / UINT32_MAX);
@@ -160,7 +160,7 @@ static size_t find_zones(struct source *source, char **names, size_t count, stru
         if ((!zone->is_mmio && !string_starts(names[i], "intel-rapl:")) || !identify(source, names[i], zone))
             continue;
         zone->id = names[i];
-        snprintf(path, sizeof path, CLASS "/%s/energy_uj", zone->id);
+        string_print(path, sizeof path, CLASS "/%s/energy_uj", zone->id);
         zone->handle = source->host->ops->open_file(source->host, path);
         rapl->has_psys = rapl->has_psys || zone->domain == RAPL_PSYS;
         found++;
@@ -173,11 +173,11 @@ static bool is_masked(struct source *source, char **names, size_t count)
 {
     char path[256], target[256];
     for (size_t i = 0; i < count; i++) {
-        snprintf(path, sizeof path, CLASS "/%s", names[i]);
+        string_print(path, sizeof path, CLASS "/%s", names[i]);
         if (!string_starts(names[i], "intel-rapl:") ||
             source->host->ops->read_link(source->host, path, target, sizeof target) < 0)
             continue;
-        snprintf(path, sizeof path, CLASS "/%s/name", names[i]);
+        string_print(path, sizeof path, CLASS "/%s/name", names[i]);
         if (source->host->ops->read_file(source->host, path, target, sizeof target) == -ENOENT)
             return true;
     }

@@ -1,19 +1,9 @@
 /* joule/sources/sysfs.c - see sysfs.h. */
 #include "joule/sources/sysfs.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-
-void sysfs_print(char *out_text, size_t size, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(out_text, size, format, arguments);
-    va_end(arguments);
-}
 
 joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_value)
 {

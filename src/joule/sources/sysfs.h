@@ -9,9 +9,6 @@
 
 #include "joule/sources/source.h"
 
-/* snprintf for paths and names, where cutting is harmless because a cut path does not exist. */
-void sysfs_print(char *out_text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* The whole number in an open attribute. FAILED for text that is not wholly a number; else as status_of_errno. */
 joule_status sysfs_read_i64(struct joule_host *host, int handle, int64_t *out_value);
 

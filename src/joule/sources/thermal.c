@@ -117,10 +117,10 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
                       unsigned number)
 {
     char path[160], label[64], words[112];
-    sysfs_print(path, sizeof path, "%s/temp%u_input", chip->folder, number);
+    string_print(path, sizeof path, "%s/temp%u_input", chip->folder, number);
     if (!hwmon_text(chip, "temp", number, "label", label, sizeof label))
-        sysfs_print(label, sizeof label, "temp%u", number);
-    sysfs_print(words, sizeof words, "%s %s", chip->name, label);
+        string_print(label, sizeof label, "temp%u", number);
+    string_print(words, sizeof words, "%s %s", chip->name, label);
     struct gauge *gauge = add_temperature(source, path, words, label);
     if (!gauge)
         return;
@@ -133,7 +133,7 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
     unsigned package = chip->ordinal;
     if (!sysfs_numbered(label, "Package id ", &package))
         sysfs_numbered(label, "Physical id ", &package);
-    sysfs_print(info->device, sizeof info->device, "cpu:%u", package);
+    string_print(info->device, sizeof info->device, "cpu:%u", package);
     info->device_index = (int)package;
 }
 
@@ -171,11 +171,11 @@ static void add_zones(struct source *source)
         char path[96], type[48], words[64];
         if (!string_starts(zones[i], "thermal_zone"))
             continue;
-        sysfs_print(path, sizeof path, "/sys/class/thermal/%s/type", zones[i]);
+        string_print(path, sizeof path, "/sys/class/thermal/%s/type", zones[i]);
         if (!sysfs_text(source, path, type, sizeof type))
             string_copy(type, sizeof type, zones[i]);
-        sysfs_print(path, sizeof path, "/sys/class/thermal/%s/temp", zones[i]);
-        sysfs_print(words, sizeof words, "thermal %s", type);
+        string_print(path, sizeof path, "/sys/class/thermal/%s/temp", zones[i]);
+        string_print(words, sizeof words, "thermal %s", type);
         add_temperature(source, path, words, type);
     }
 }

@@ -16,7 +16,7 @@
 static size_t channel_of_package(struct source *source, struct clocks *clocks, unsigned package)
 {
     char name[32];
-    sysfs_print(name, sizeof name, "clock-cpu%u", package);
+    string_print(name, sizeof name, "clock-cpu%u", package);
     for (size_t i = 0; i < clocks->channel_count; i++)
         if (strcmp(clocks->channels[i]->info.name, name) == 0)
             return i;
@@ -26,7 +26,7 @@ static size_t channel_of_package(struct source *source, struct clocks *clocks, u
     if (!ch)
         return CLOCK_MAX_PACKAGES;
     ch->info.device_index = (int)package;
-    sysfs_print(ch->info.device, sizeof ch->info.device, "cpu:%u", package);
+    string_print(ch->info.device, sizeof ch->info.device, "cpu:%u", package);
     clocks->channels[clocks->channel_count] = ch;
     return clocks->channel_count++;
 }
@@ -37,7 +37,7 @@ static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
     unsigned package = 0; /* also where firmware knows no packages and says -1 */
     if (clocks->cpu_count == CLOCK_MAX_CPUS)
         return;
-    sysfs_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
+    string_print(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
     int handle = source->host->ops->open_file(source->host, path);
     if (handle < 0)
         return;
