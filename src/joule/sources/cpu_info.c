@@ -197,6 +197,22 @@ bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned 
     return is_known;
 }
 
+void cpu_unit_zone(struct cpu_unit unit, const char *part, char *out_zone, size_t size)
+{
+    if (unit.die >= 0)
+        string_print(out_zone, size, "cpu%u.%d/%s", unit.package, unit.die, part);
+    else
+        string_print(out_zone, size, "cpu%u/%s", unit.package, part);
+}
+
+void cpu_unit_name(struct cpu_unit unit, const char *part, char *out_name, size_t size)
+{
+    if (unit.die >= 0)
+        string_print(out_name, size, "%s-%u-die-%d", part, unit.package, unit.die);
+    else
+        string_print(out_name, size, "%s-%u", part, unit.package);
+}
+
 bool cpu_is_same_unit(struct cpu_unit a, struct cpu_unit b)
 {
     return a.package == b.package && a.die == b.die;

@@ -34,6 +34,9 @@ struct cpu_unit {
 /* The unit of a CPU. False where the kernel tells no package, which is then 0. */
 bool cpu_unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu,
                  struct cpu_unit *out_unit);
+/* The zone and the name of a part of it: "cpu1.2/dram", "dram-1-die-2". Views of one zone must all use these. */
+void cpu_unit_zone(struct cpu_unit unit, const char *part, char *out_zone, size_t size);
+void cpu_unit_name(struct cpu_unit unit, const char *part, char *out_name, size_t size);
 bool cpu_is_same_unit(struct cpu_unit a, struct cpu_unit b);
 /* Only packages with several units are told apart by die. `units` is the first of `count`, which lie `stride` bytes
  * apart; one unit may be there many times. */

@@ -196,16 +196,8 @@ static struct cost_features half_load(const struct cost_cpu *cpu, double cubic)
 static void write_names(const struct cpu_unit *unit, struct channel *channel)
 {
     joule_domain *info = &channel->info;
-    struct text name, zone;
-    text_init(&name, info->name, sizeof info->name);
-    text_init(&zone, channel->zone, sizeof channel->zone);
-    text_printf(&name, "package-%u", unit->package);
-    text_printf(&zone, "cpu%u", unit->package);
-    if (unit->die >= 0) {
-        text_printf(&name, "-die-%d", unit->die);
-        text_printf(&zone, ".%d", unit->die);
-    }
-    text_add(&zone, "/package"); /* as the RAPL sources call it */
+    cpu_unit_name(*unit, "package", info->name, sizeof info->name);
+    cpu_unit_zone(*unit, "package", channel->zone, sizeof channel->zone);
     string_print(info->device, sizeof info->device, "cpu:%u", unit->package);
     info->device_index = (int32_t)unit->package;
 }

@@ -38,34 +38,23 @@ struct rapl *rapl_begin(struct source *source)
 
 /* --- describing --------------------------------------------------------------------------------------------- */
 
-/* "cpu0/package", "cpu1.2/dram" */
-static void write_zone(char *zone, size_t size, const struct rapl_place *place, const char *part)
-{
-    struct text text;
-    text_init(&text, zone, size);
-    text_printf(&text, "cpu%u", place->unit.package);
-    if (place->unit.die >= 0)
-        text_printf(&text, ".%d", place->unit.die);
-    text_printf(&text, "/%s", part);
-}
-
 static void write_names(struct channel *channel, enum rapl_domain domain, const struct rapl_place *place)
 {
-    const char *part = kinds[domain].name;
-    struct text name;
-    text_init(&name, channel->info.name, sizeof channel->info.name);
-    if (domain == RAPL_PSYS) {
-        text_printf(&name, place->unit.package ? "psys-%u" : "psys", place->unit.package);
-        string_copy(channel->zone, sizeof channel->zone, channel->info.name);
-        return;
-    }
-    write_zone(channel->zone, sizeof channel->zone, place, part);
-    text_printf(&name, "%s-%u", domain == RAPL_ONE_CORE ? "package" : part, place->unit.package);
-    if (place->unit.die >= 0)
-        text_printf(&name, "-die-%d", place->unit.die);
-    if (domain == RAPL_ONE_CORE) {
-        text_printf(&name, "-core-%u", place->core);
-        string_print(channel->zone, sizeof channel->zone, "cpu%u/core%u", place->unit.package, place->core);
+    char *name = channel->info.name, *zone = channel->zone;
+    const size_t name_size = sizeof channel->info.name, zone_size = sizeof channel->zone;
+    switch (domain) {
+    case RAPL_PSYS:
+        string_print(name, name_size, place->unit.package ? "psys-%u" : "psys", place->unit.package);
+        string_copy(zone, zone_size, name);
+        break;
+    case RAPL_ONE_CORE:
+        cpu_unit_name(place->unit, "package", name, name_size);
+        string_print(name + strlen(name), name_size - strlen(name), "-core-%u", place->core);
+        string_print(zone, zone_size, "cpu%u/core%u", place->unit.package, place->core);
+        break;
+    default:
+        cpu_unit_name(place->unit, kinds[domain].name, name, name_size);
+        cpu_unit_zone(place->unit, kinds[domain].name, zone, zone_size);
     }
 }
 
@@ -92,7 +81,7 @@ static void write_parent(struct channel *channel, enum rapl_domain domain, const
     if (is_outer && has_psys)
         string_copy(channel->parent_zone, sizeof channel->parent_zone, "psys");
     else if (!is_outer && domain != RAPL_PSYS)
-        write_zone(channel->parent_zone, sizeof channel->parent_zone, place, "package");
+        cpu_unit_zone(place->unit, "package", channel->parent_zone, sizeof channel->parent_zone);
 }
 
 struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, const struct rapl_place *place,
