@@ -7,7 +7,7 @@
 
 #define FIRST_CAPACITY 32
 /* Relative scatter of power that is assumed where there is one segment only and nothing to learn it from. */
-#define PRIOR_SCATTER 0.5
+#define PRIOR_SCATTER 0.35
 
 void curve_init(struct curve *curve, size_t limit)
 {
@@ -113,8 +113,16 @@ static double squared(double x)
 /* Power that forgets its level within a few segments wanders inside one far more than its correlation tells: the exact
  * curve for an Ornstein-Uhlenbeck process lies lower still, but the correlation of a few segments is itself uncertain. */
 #define WHITE_POWER 3
+/* A correlation of few terms scatters. Cut off at 1, white power would on average seem less white than it is. */
+#define WHITEST 1.3
 /* Of the scatter that stamps explain, a little more is taken off: chance alone leaves some, and less than none cannot be. */
 #define STAMPS_SHARE 1.15
+/* A sensor is polled about as often as it ticks where points are less than so many ticks apart, */
+#define IN_STEP_SPACING 2
+/* and could have ticked at any time in most of a tick before it was read. */
+#define IN_STEP_LATENESS 0.75
+/* Their lateness is then much the same from tick to tick: 0.5 where ticks jitter by +-20 %, 1 where they do not. */
+#define IN_STEP_CORRELATION 0.6
 
 /* Half the variance of the change from segment k to the next that late stamps alone would make. */
 static double stamp_variance(const struct curve *curve, size_t k, double watts)
@@ -126,7 +134,7 @@ static double stamp_variance(const struct curve *curve, size_t k, double watts)
             squared(p[2].time_sd_s * second));
 }
 
-static struct texture texture_at(const struct curve *curve, size_t i)
+static struct texture texture_at(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     double squares = 0, products = 0, stamps = 0, previous = NAN, mean = local_watts(curve, i);
     int terms = 0, pairs = 0;
@@ -137,7 +145,7 @@ static struct texture texture_at(const struct curve *curve, size_t i)
             continue;
         }
         squares += squared(change) / 2;
-        stamps += stamp_variance(curve, k, mean);
+        stamps += traits->is_sampled ? 0 : stamp_variance(curve, k, mean);
         terms++;
         if (!isnan(previous)) {
             products += change * previous / 2;
@@ -153,37 +161,75 @@ static struct texture texture_at(const struct curve *curve, size_t i)
     t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
     if (pairs && squares > 0) { /* correlation of changes: -1/2 when independent, +1/4 for a random walk */
         double correlation = (products / pairs) / (squares / terms);
-        t.white = pow(fmin(1, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
+        t.white = pow(fmin(WHITEST, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
     }
     return t;
 }
 
-/* Variance in J^2 of the energy at a part f of segment i, by linear interpolation: a Brownian bridge where power is
- * white, an integrated one where it wanders. */
-static double bridge_variance(const struct curve *curve, size_t i, double f)
+/* Variance in J^2 of the energy between two parts of segment i, 0 to 1, by linear interpolation: of a Brownian bridge where
+ * power is white, of the integral of one where it wanders. No power is white at all scales: what is close to a point, or
+ * short, is off by a part of itself at most. */
+static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                              double from, double to)
 {
-    struct texture t = texture_at(curve, i);
+    struct texture t = texture_at(curve, traits, i);
     double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
-    double shape = f * (1 - f);
-    return squared(t.scatter_watts * length_s) * (t.white * shape + (1 - t.white) * shape * shape);
+    double part = to - from, left = 1 - part;
+    if (left <= 0)
+        return 0;
+    double bridge = part * left;
+    double integral = squared(part) * (pow(from, 3) + pow(1 - to, 3)) / left;
+    double rough_watts = fmax(t.scatter_watts, PRIOR_SCATTER * fabs(local_watts(curve, i)));
+    return fmin(squared(t.scatter_watts * length_s) * fmax(0, t.white * bridge + (1 - t.white) * integral),
+                squared(rough_watts * length_s * fmin(part, left)));
 }
 
 /* A point on the curve that was not sampled. */
 struct edge {
     double joules, covered_s, cumulative_variance;
+    double watts;    /* about there; 0: unknown */
+    double shift;    /* J that the error of time shared by all points stands for here */
     double variance; /* of this edge's own */
     bool after_last;
 };
 
-static struct edge edge_at_point(const struct curve_point *p, double watts)
+static struct edge edge_at_point(const struct curve_traits *traits, const struct curve_point *p, double watts)
 {
-    struct edge e = {p->joules, p->covered_s, p->variance, 0, false};
-    if (!isnan(watts))
-        e.variance = squared(watts * p->time_sd_s);
-    return e;
+    watts = isnan(watts) ? 0 : watts;
+    double moved = watts * p->time_sd_s;
+    return (struct edge){.joules = p->joules,
+                         .covered_s = p->covered_s,
+                         .cumulative_variance = p->variance,
+                         .watts = watts,
+                         .shift = traits->is_sampled ? moved : 0,
+                         .variance = traits->is_sampled ? 0 : squared(moved)};
 }
 
-static struct edge edge_between(const struct curve *curve, size_t i, int64_t time_ns)
+/* Stamps that are late for a reason that lasts, the phase between a sensor and who polls it as often, err together. */
+static double stamps_variance(const struct curve_point *a, const struct curve_traits *traits, double f)
+{
+    const struct curve_point *b = a + 1;
+    if (traits->is_sampled)
+        return 0;
+    double first_s = (1 - f) * a->time_sd_s, second_s = f * b->time_sd_s;
+    bool in_step = seconds(a->time_ns, b->time_ns) < IN_STEP_SPACING * traits->tick_s &&
+                   fmin(a->time_sd_s, b->time_sd_s) * sqrt(12) > IN_STEP_LATENESS * traits->tick_s;
+    return squared(first_s) + squared(second_s) +
+           (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
+}
+
+/* A mean over more than the time since the last reading tells what was used, not when. White power is off by a twelfth of
+ * that long at either edge of a window; power that wanders, by little less. */
+static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
+{
+    if (traits->blur_s <= 0)
+        return 0;
+    double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
+    return squared(texture_at(curve, traits, i).scatter_watts) * pow(traits->blur_s, 3) / (6 * length_s);
+}
+
+static struct edge edge_between(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                                int64_t time_ns)
 {
     const struct curve_point *a = &curve->points[i], *b = a + 1;
     double length_s = seconds(a->time_ns, b->time_ns), f = seconds(a->time_ns, time_ns) / length_s;
@@ -195,8 +241,10 @@ static struct edge edge_between(const struct curve *curve, size_t i, int64_t tim
     };
     if (isnan(watts))
         return e;
-    e.variance = squared((1 - f) * watts * a->time_sd_s) + squared(f * watts * b->time_sd_s) +
-                 bridge_variance(curve, i, f);
+    e.watts = watts;
+    e.shift = traits->is_sampled ? watts * b->time_sd_s : 0;
+    e.variance = squared(watts) * stamps_variance(a, traits, f) + bridge_variance(curve, traits, i, 0, f) +
+                 blur_variance(curve, traits, i);
     return e;
 }
 
@@ -217,7 +265,7 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     size_t last = curve->count - 1;
     const struct curve_point *p = &curve->points[last];
     double watts = last ? segment_watts(curve, last - 1) : NAN;
-    struct edge e = edge_at_point(p, watts);
+    struct edge e = edge_at_point(traits, p, watts);
     e.after_last = true;
     int64_t reach_ns = curve->read_ns + (int64_t)(traits->tick_s * 1e9);
     if (isnan(watts) || reach_ns <= p->time_ns)
@@ -226,7 +274,7 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
         fmin(seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns), patience_s(curve, traits, watts));
     e.joules += watts * beyond_s;
     e.covered_s += beyond_s;
-    e.variance += squared(texture_at(curve, last - 1).scatter_watts * beyond_s);
+    e.variance += squared(texture_at(curve, traits, last - 1).scatter_watts * beyond_s);
     return e;
 }
 
@@ -234,26 +282,45 @@ static struct edge edge_at(const struct curve *curve, const struct curve_traits 
 {
     size_t i = find(curve, time_ns);
     if (i == curve->count) /* before the first point */
-        return edge_at_point(&curve->points[0], local_watts(curve, 0));
+        return edge_at_point(traits, &curve->points[0], local_watts(curve, 0));
     if (i == curve->count - 1 && time_ns > curve->points[i].time_ns)
         return edge_after(curve, traits, time_ns);
     if (time_ns == curve->points[i].time_ns)
-        return edge_at_point(&curve->points[i], local_watts(curve, i ? i - 1 : 0));
-    return edge_between(curve, i, time_ns);
+        return edge_at_point(traits, &curve->points[i], local_watts(curve, i ? i - 1 : 0));
+    return edge_between(curve, traits, i, time_ns);
+}
+
+static double part_of(const struct curve_point *segment, int64_t time_ns)
+{
+    return seconds(segment[0].time_ns, time_ns) / seconds(segment[0].time_ns, segment[1].time_ns);
+}
+
+static double slice_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                             double from, double to)
+{
+    const struct curve_point *p = &curve->points[i];
+    double stamps = traits->is_sampled ? 0 : squared(p[0].time_sd_s) + squared(p[1].time_sd_s);
+    return bridge_variance(curve, traits, i, from, to) +
+           squared((to - from) * local_watts(curve, i)) * stamps;
 }
 
 /* Variance of the two edges of a window. Inside one segment they err together: what is left is how evenly the segment's
- * energy lies in it, and how well its length is known. */
-static double edges_variance(const struct curve *curve, int64_t begin_ns, int64_t end_ns,
-                             const struct edge *a, const struct edge *b)
+ * energy lies in it, and how well its length is known. In neighbouring segments they share the stamp of the point between. */
+static double edges_variance(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
+                             int64_t end_ns, const struct edge *a, const struct edge *b)
 {
     size_t i = find(curve, begin_ns);
-    if (i + 1 >= curve->count || end_ns > curve->points[i + 1].time_ns)
-        return a->variance + b->variance;
+    double sum = a->variance + b->variance;
+    if (i + 1 >= curve->count)
+        return sum;
     const struct curve_point *p = &curve->points[i];
-    double part = seconds(begin_ns, end_ns) / seconds(p[0].time_ns, p[1].time_ns);
-    return bridge_variance(curve, i, part) +
-           squared(part * local_watts(curve, i)) * (squared(p[0].time_sd_s) + squared(p[1].time_sd_s));
+    double from = part_of(p, begin_ns);
+    if (end_ns <= p[1].time_ns)
+        return slice_variance(curve, traits, i, from, part_of(p, end_ns));
+    if (i + 2 >= curve->count || end_ns > p[2].time_ns || traits->is_sampled)
+        return sum;
+    double left = 1 - part_of(p + 1, end_ns);
+    return fmax(0, sum - 2 * from * left * a->watts * b->watts * squared(p[1].time_sd_s));
 }
 
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
@@ -269,7 +336,8 @@ struct window curve_window(const struct curve *curve, const struct curve_traits 
         return w;
     double joules = b.joules - a.joules;
     double variance = fmax(0, b.cumulative_variance - a.cumulative_variance) +
-                      edges_variance(curve, begin_ns, end_ns, &a, &b) + squared(traits->unit_joules) / 6;
+                      edges_variance(curve, traits, begin_ns, end_ns, &a, &b) + squared(b.shift - a.shift) +
+                      squared(traits->unit_joules) / 6;
     w.joules = estimate_make(joules, traits->cls, sqrt(variance), traits->cause, traits->gain_sd * joules);
     return w;
 }

@@ -19,7 +19,7 @@ struct curve_point {
     double joules;
     double covered_s;
     double variance;  /* J^2, independent, of joules */
-    double time_sd_s; /* standard error of time_ns */
+    double time_sd_s; /* standard error of time_ns: each point's own, or see is_sampled */
     uint64_t serial;  /* 1 for the first that was ever added, and so on; given by curve_append */
 };
 
@@ -38,6 +38,10 @@ struct curve_traits {
     double unit_joules; /* resolution */
     double gain_sd;     /* relative error common to `cause` */
     uint32_t cause;
+    bool
+        is_sampled; /* integrated power: points are late together, and what that did to steps is in their variance */
+    double
+        blur_s; /* sampled power: how long a reading looks back where that is longer than to the one before; else 0 */
 };
 
 struct window {

@@ -8,6 +8,11 @@
 #define LATE_CHANGE_PERIODS 1.5
 /* An equal reading at least this much later must be another one. */
 #define REPEAT_PERIODS 2.0
+/* Changes from which noise is told. */
+#define MEMORY 64
+/* What a few changes say scatters. Cut off at 1, noise would on average pass for less than it is. */
+#define WHITEST     1.3
+#define WHITE_POWER 3
 
 static bool is_acceptable(struct integrator *in, double value, double limit)
 {
@@ -18,25 +23,37 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
 }
 
 /* How much of the scatter between readings is noise of its own, 1, and how much is power that wanders, 0. Changes between
- * independent readings alternate (correlation -1/2); those of a wandering level do not (0). */
-static double whiteness(struct integrator *in, double change)
+ * independent readings alternate (correlation -1/2); those of a wandering level do not (0). Power that forgets its level
+ * within a few readings already looks almost like noise and still is followed by them, hence the exponent. */
+static double whiteness(const struct integrator *in)
 {
-    const double weight = 1.0 / 16;
+    if (in->change_square <= 0)
+        return 0;
+    return pow(fmin(WHITEST, fmax(0, -2 * in->change_product / in->change_square)), WHITE_POWER);
+}
+
+static void learn_change(struct integrator *in, double change)
+{
+    double weight = fmax(1.0 / MEMORY, 1 / (double)++in->changes);
     in->change_square += weight * (change * change - in->change_square);
     in->change_product += weight * (change * in->last_change - in->change_product);
     in->last_change = change;
-    if (in->change_square <= 0)
-        return 0;
-    return fmin(1, fmax(0, -2 * in->change_product / in->change_square));
 }
 
-/* Variance that a step brings: what happened while the sensor did not look. If power wanders, a Brownian bridge between
- * the samples (area variance d^2 t^2 / 12, with d the change); if readings scatter by themselves, d^2 t^2 / 2. A stamp
- * that is off by s moves the change, not the level: d^2 s^2. */
+/* Variance that a step brings: what happened in the part of it that the sensor did not see. If readings scatter by
+ * themselves, d^2 t^2 / 2 of it; that d^2 is best told by all changes, and few of them are widened as by a t distribution. If
+ * power jumps, or wanders as a random walk, the area between these two readings is off by d^2 t^2 / 12, d their difference;
+ * of that it takes the square of the part, and means differ by less than instants. A stamp that is off by s moves one side
+ * of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
-    double area = change * elapsed_s, white = whiteness(in, change), moved = change * in->stamp_sd_s;
-    return area * area * (1 - in->seen) * (white / 2 + (1 - white) / 12) + moved * moved;
+    double moved = in->stamp_sd_s * (in->seen >= 1 ? change : (change + in->last_change) / 2);
+    learn_change(in, change);
+    double white = whiteness(in);
+    double unseen = 1 - in->seen;
+    double noise = unseen * in->change_square / 2 * (1 + 2 / (double)in->changes);
+    double own = unseen * unseen * change * change / (12 - 4 * in->seen);
+    return elapsed_s * elapsed_s * fmax(0, white * noise + (1 - white) * own) + moved * moved;
 }
 
 static void restart(struct integrator *in, int64_t time_ns, double watts)
@@ -134,6 +151,11 @@ bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, d
     in->covered_s += elapsed_s;
     restart(in, time_ns, joules / elapsed_s);
     return true;
+}
+
+double integrator_blur_s(const struct integrator *in)
+{
+    return in->seen < 1 && 2 * in->lag_s > in->period_s ? 2 * in->lag_s : 0;
 }
 
 void integrate_break(struct integrator *in)

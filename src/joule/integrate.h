@@ -17,6 +17,7 @@ struct integrator {
     double
         seen; /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
                           period is exact; 0: an instant; between: the rest of the period is unseen */
+    double age_s; /* a reading without a stamp is at most so old, the sensor's own pace; 0: period_s */
     double lag_s; /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
     double max_watts;  /* readings above are rejected; <= 0: no limit */
     double stamp_sd_s; /* standard error of the next reading's time */
@@ -25,6 +26,7 @@ struct integrator {
     int64_t last_ns;           /* end of what is integrated */
     int64_t first_ns, seen_ns; /* the last value was shown from then until then at least */
     double last_watts, last_change;
+    uint64_t changes;
     double change_square,
         change_product; /* running means of d^2 and of d times the d before, d the change in watts */
     double joules, covered_s, variance; /* totals; variance in J^2 */
@@ -40,6 +42,10 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
 /* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether
  * or not its time is exact. */
 bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules);
+
+/* How long a reading looks back where that is longer than to the reading before, so that one moment is in several; else
+ * 0. */
+double integrator_blur_s(const struct integrator *in);
 
 /* Marks a gap: the next reading starts anew. */
 void integrate_break(struct integrator *in);

@@ -65,7 +65,7 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
 /* Without the sensor's own stamp a new value appeared at some time since the reading before. */
 static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
 {
-    double late_s = ch->integrator.period_s;
+    double late_s = ch->integrator.age_s > 0 ? ch->integrator.age_s : ch->integrator.period_s;
     if (ch->read_ns)
         late_s = fmin(late_s, (double)(now_ns - ch->read_ns) * 1e-9);
     *out_sd_s = late_s / sqrt(12);
@@ -75,8 +75,11 @@ static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_
 static void put_integrated(struct channel *ch, int64_t now_ns)
 {
     const struct integrator *in = &ch->integrator;
-    struct curve_point point = {
-        .time_ns = in->last_ns, .joules = in->joules, .covered_s = in->covered_s, .variance = in->variance};
+    struct curve_point point = {.time_ns = in->last_ns,
+                                .joules = in->joules,
+                                .covered_s = in->covered_s,
+                                .variance = in->variance,
+                                .time_sd_s = in->stamp_sd_s};
     if (in->joules > 0)
         ch->moved = true;
     curve_append(&ch->curve, point);

@@ -298,6 +298,8 @@ struct curve_traits meter_channel_traits(const struct channel *ch)
         .unit_joules = ch->mode == CHANNEL_COUNTER ? ch->counter.unit_joules : 0,
         .gain_sd = ch->gain_sd,
         .cause = ch->cause,
+        .is_sampled = ch->mode == CHANNEL_POWER,
+        .blur_s = integrator_blur_s(&ch->integrator),
     };
 }
 

@@ -29,6 +29,7 @@ enum record_block {
     RECORD_TAGS = 7,    /* the table of regions by name; the last one counts */
     RECORD_COMMAND = 8, /* what is known of the command beside its energy */
     RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
+    RECORD_BLUR = 10,   /* u32 channel, f64 how long its readings look back, s; only where they overlap */
 };
 
 /* CRC-32 as in IEEE 802.3 (reflected 0xEDB88320). */

@@ -96,6 +96,15 @@ static void read_channel(struct byte_reader *in, struct record *record)
     atomic_store(&meter->channel_count, count + 1);
 }
 
+static void read_blur(struct byte_reader *in, struct record *record)
+{
+    struct channel *ch = channel_of(record, bytes_u32(in));
+    double blur_s = bytes_amount(in);
+    if (ch && !in->bad)
+        ch->integrator.lag_s = blur_s / 2;
+    in->bad = in->bad || !ch;
+}
+
 static void note_time(struct record *record, int64_t time_ns)
 {
     if (time_ns > record->end_ns)
@@ -207,6 +216,9 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
     switch (type) {
     case RECORD_CHANNEL:
         read_channel(in, record);
+        break;
+    case RECORD_BLUR:
+        read_blur(in, record);
         break;
     case RECORD_POINTS:
         read_points(in, record);

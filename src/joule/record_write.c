@@ -197,6 +197,17 @@ static void put_channel(struct recorder *r, uint32_t id, const struct channel *c
     end_block(r);
 }
 
+static void put_blur(struct recorder *r, uint32_t id, const struct channel *ch)
+{
+    double blur_s = integrator_blur_s(&ch->integrator);
+    if (blur_s <= 0)
+        return;
+    begin_block(r, RECORD_BLUR);
+    put_u32(r, id);
+    put_double(r, blur_s);
+    end_block(r);
+}
+
 static void put_quantity(struct recorder *r, joule_quantity q)
 {
     put_double(r, q.value);
@@ -294,6 +305,7 @@ static void describe_new_channels(struct recorder *r)
         flush_if_full(r);
         pthread_mutex_lock(&mc->lane->lock);
         put_channel(r, (uint32_t)r->described, mc->channel);
+        put_blur(r, (uint32_t)r->described, mc->channel);
         pthread_mutex_unlock(&mc->lane->lock);
     }
 }

@@ -376,7 +376,7 @@ class Idle(unittest.TestCase):
         watts = report["net"]["idle_power"]["power_watts"]
         self.assertGreater(watts, 0)
         kept = json.loads(read_file(self.path))
-        self.assertEqual(kept["schema"], "joule-idle-1")
+        self.assertEqual(kept["schema"], "joule-idle-2")
         self.assertTrue(kept["machine"])
         for how in ([], ["--idle", "auto"]):
             report = self.report("--sources", "estimated", *how, "--", "sleep", "0.2")

@@ -17,14 +17,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/baseline.h"
 #include "joule/report/json.h"
 #include "joule/report/report.h"
 #include "output.h"
 
-#define SCHEMA       "joule-idle-1"
+#define SCHEMA       "joule-idle-2"
 #define FILE_SIZE    4096
 #define KEPT_DAYS    30
-#define PIECES       10 /* of a measurement, to see how steady the machine was */
 #define SETTLE_NS    (300 * 1000000LL)
 #define SETTLE_NAP_S 0.01
 
@@ -80,12 +80,30 @@ static double number_of(const char *text, const char *key)
     return at && string_scan_double(at + strlen(wanted), &value) ? value : NAN;
 }
 
+/* "total_watts_0_cause": what makes a power's errors common, and how large they are. */
+#define ERROR_KEY_SIZE 40
+static const char *error_key(const char *key, size_t index, const char *what, char out_key[ERROR_KEY_SIZE])
+{
+    snprintf(out_key, ERROR_KEY_SIZE, "%s_%zu_%s", key, index, what);
+    return out_key;
+}
+
 static struct estimate power_of(const char *text, const char *key, joule_class cls)
 {
-    char sd_key[32];
-    snprintf(sd_key, sizeof sd_key, "%s_sd", key);
-    double watts = number_of(text, key), sd = number_of(text, sd_key);
-    return watts >= 0 && sd >= 0 ? estimate_make(watts, cls, 0, CAUSE_IDLE, sd) : estimate_unknown();
+    char name[ERROR_KEY_SIZE];
+    double watts = number_of(text, key);
+    if (!(watts >= 0))
+        return estimate_unknown();
+    struct estimate power = estimate_make(watts, cls, 0, CAUSE_NONE, 0);
+    for (size_t i = 0; i < ESTIMATE_CAUSES; i++) {
+        double cause = number_of(text, error_key(key, i, "cause", name));
+        double sd = number_of(text, error_key(key, i, "sd", name));
+        if (!(cause >= 1 && cause <= UINT32_MAX && isfinite(sd)))
+            return i > 0 ? power : estimate_unknown(); /* a baseline without an error is none */
+        struct estimate error = estimate_make(0, cls, 0, (uint32_t)cause, sd);
+        power = estimate_add(power, 1, &error);
+    }
+    return power;
 }
 
 static joule_class class_of(const char *text)
@@ -127,6 +145,16 @@ static void make_folders(char *path)
     }
 }
 
+static void write_power(struct json *json, const char *key, const struct estimate *watts)
+{
+    char name[ERROR_KEY_SIZE];
+    json_double(json, key, watts->value);
+    for (size_t i = 0; i < ESTIMATE_CAUSES && watts->common[i].cause != CAUSE_NONE; i++) {
+        json_integer(json, error_key(key, i, "cause", name), watts->common[i].cause);
+        json_double(json, error_key(key, i, "sd", name), watts->common[i].sd);
+    }
+}
+
 joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_error)
 {
     char path[PATH_MAX], content[FILE_SIZE], machine[128];
@@ -142,10 +170,8 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
     json_string(&json, "machine", machine);
     json_string(&json, "cover", baseline->cover);
     json_string(&json, "class", joule_class_name(baseline->total_watts.cls));
-    json_double(&json, "total_watts", baseline->total_watts.value);
-    json_double(&json, "total_watts_sd", estimate_sd(&baseline->total_watts));
-    json_double(&json, "cpu_watts", baseline->cpu_watts.value);
-    json_double(&json, "cpu_watts_sd", estimate_sd(&baseline->cpu_watts));
+    write_power(&json, "total_watts", &baseline->total_watts);
+    write_power(&json, "cpu_watts", &baseline->cpu_watts);
     json_integer(&json, "unix_seconds", (int64_t)time(NULL));
     json_close(&json, '}');
     text_add(&text, "\n");
@@ -162,26 +188,6 @@ static void nap(double seconds)
     struct timespec left = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(fmod(seconds, 1) * 1e9)};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
-}
-
-/* Mean power over the time, with the scatter between its pieces: a baseline is used at another time than its own, so
- * that scatter does not shrink with the number of pieces. */
-static struct estimate mean_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
-{
-    double seconds = (double)(end_ns - begin_ns) * 1e-9, squares = 0;
-    struct cover cover;
-    meter_cover(meter, domain, begin_ns, end_ns, &cover);
-    struct window whole = meter_cover_window(meter, &cover, begin_ns, end_ns);
-    struct estimate watts = estimate_scale(whole.joules, 1 / seconds);
-    for (int i = 0; i < PIECES; i++) {
-        int64_t from_ns = begin_ns + (end_ns - begin_ns) / PIECES * i;
-        struct window piece =
-            meter_cover_window(meter, &cover, from_ns, from_ns + (end_ns - begin_ns) / PIECES);
-        double difference = piece.joules.value * PIECES / seconds - watts.value;
-        squares += isnan(difference) ? 0 : difference * difference;
-    }
-    double sd = hypot(estimate_sd(&watts), sqrt(squares / (PIECES - 1)));
-    return isnan(watts.value) ? watts : estimate_make(watts.value, watts.cls, 0, CAUSE_IDLE, sd);
 }
 
 joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseline *out_baseline,
@@ -208,8 +214,8 @@ joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseli
     struct cover cover;
     meter_cover(meter, JOULE_TOTAL, begin_ns, end_ns, &cover);
     meter_cover_name(meter, &cover, out_baseline->cover, sizeof out_baseline->cover);
-    out_baseline->total_watts = mean_watts(meter, JOULE_TOTAL, begin_ns, end_ns);
-    out_baseline->cpu_watts = mean_watts(meter, JOULE_CPU, begin_ns, end_ns);
+    out_baseline->total_watts = baseline_watts(meter, JOULE_TOTAL, begin_ns, end_ns);
+    out_baseline->cpu_watts = baseline_watts(meter, JOULE_CPU, begin_ns, end_ns);
     report_time((int64_t)time(NULL) * NS_PER_S, out_baseline->date);
     *out_busy = use.machine_busy_cpu_s / use.machine_cpu_s;
     if (isnan(out_baseline->total_watts.value))

@@ -297,24 +297,11 @@ static struct attribution sum_of_shares(const struct measuring *m)
     return sum;
 }
 
-/* A modelled figure errs by a factor, the difference of two does not: each side of its interval has what theirs have on
- * the sides that pull there. */
-static joule_quantity difference(joule_quantity a, joule_quantity b)
-{
-    double value = a.value - b.value;
-    if (isnan(value))
-        return quantity_unknown();
-    return (joule_quantity){.value = value,
-                            .low = value - hypot(a.value - a.low, b.high - b.value),
-                            .high = value + hypot(a.high - a.value, b.value - b.low),
-                            .cls = a.cls > b.cls ? a.cls : b.cls};
-}
-
 static void report_idle(const struct measuring *m, const struct estimate *total, struct report *report)
 {
     struct estimate idle = estimate_scale(m->idle.total_watts, report->duration_s);
     report->idle_watts = estimate_quantity(&m->idle.total_watts);
-    report->net_joules = difference(estimate_quantity(total), estimate_quantity(&idle));
+    report->net_joules = baseline_net(total, &idle);
     if (m->idle.date[0])
         report->idle_date = arena_copy(&report->arena, m->idle.date, IDLE_DATE_SIZE);
 }

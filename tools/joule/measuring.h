@@ -10,6 +10,7 @@
 #include <joule/joule.h>
 #include "idle.h"
 #include "joule/attribute.h"
+#include "joule/baseline.h"
 #include "joule/cost/cost.h"
 #include "joule/report/report.h"
 

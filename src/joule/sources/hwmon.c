@@ -108,8 +108,10 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->info.cls = JOULE_CLASS_DERIVED;
     /* Polled more slowly than it is updated, the sensor is as slow as the polls. */
     ch->integrator.period_s = fmax(d->period_s, pace_s);
-    ch->integrator.seen = input->is_average && d->period_is_known && d->period_s >= pace_s;
-    ch->integrator.lag_s = input->is_average ? d->period_s / 2 : 0;
+    ch->integrator.age_s = d->period_s;
+    double looks = input->is_average ? 1 : d->looks;
+    ch->integrator.seen = d->period_is_known || d->looks > 0 ? looks * fmin(1, d->period_s / pace_s) : 0;
+    ch->integrator.lag_s = looks * d->period_s / 2;
     ch->integrator.max_watts = d->max_watts;
 }
 

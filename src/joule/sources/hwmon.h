@@ -57,6 +57,7 @@ struct hwmon_domain {
     char name[48], zone[48], parent_zone[48], device[16], label[64], vendor[24], model[96];
     double period_s; /* the sensor's update period, or a stated guess */
     bool period_is_known;
+    double looks; /* part of a period of which a value that calls itself no average is the mean; 0: unknown */
     double gain_sd;
     uint32_t cause;
     double max_watts;

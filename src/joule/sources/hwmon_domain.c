@@ -21,25 +21,27 @@ struct traits {
     double period_s;
     bool period_is_known;
     double gain_sd;
+    double looks; /* see struct hwmon_domain */
 };
 
-static const struct traits
-    traits_of_chips
-        [] =
-            {
-                {"power_meter", 1.0, false, 0.03},    /* assumed: meters of supplies are sold as 1 to 5 % */
-                {"amd_energy", 1e-3, true, 0.05},     /* the CPU's own energy registers; gain assumed */
-                {"amd_hsmp_hwmon", 0.1, false, 0.05}, /* assumed */
-                {"apm_xgene", 0.1, false, 0.05},      /* assumed */
-                {"ibmpowernv", 0.1, true, 0.03}, /* its page of sensors is written every 100 ms; gain assumed */
-                {"ina3221", 0.1, false, 0.01},   /* data sheets: 0.1 to 0.5 %, with a shunt of 1 % */
-                {"ina219", 0.1, false, 0.01},         {"ina226", 0.1, false, 0.01},
-                {"ina230", 0.1, false, 0.01},         {"ina238", 0.1, false, 0.01},
-                {"ina260", 0.1, false, 0.005}, /* data sheet: at most 0.5 %, the shunt is inside */
-                {"amdgpu", 0.1, false, 0.05},  /* assumed, as for all boards */
-                {"i915", 1e-3, false, 0.05},          {"xe", 1e-3, false, 0.05},
+static const struct traits traits_of_chips[] = {
+    {"power_meter", 1.0, false, 0.03},    /* assumed: meters of supplies are sold as 1 to 5 % */
+    {"amd_energy", 1e-3, true, 0.05},     /* the CPU's own energy registers; gain assumed */
+    {"amd_hsmp_hwmon", 0.1, false, 0.05}, /* assumed */
+    {"apm_xgene", 0.1, false, 0.05},      /* assumed */
+    {"ibmpowernv", 0.1, true, 0.03},      /* its page of sensors is written every 100 ms; gain assumed */
+    /* Data sheets: gains of 0.1 to 0.5 %, with a shunt of 1 %; periods as their drivers set them up. */
+    {"ina3221", 0.0066, false, 0.01, 1.0 / 3}, /* three rails take turns */
+    {"ina219", 0.0011, false, 0.01, 1},
+    {"ina226", 0.0352, false, 0.01, 1},
+    {"ina230", 0.0352, false, 0.01, 1},
+    {"ina238", 0.05, false, 0.01, 1},
+    {"ina260", 0.0352, false, 0.005, 1}, /* the shunt is inside */
+    {"amdgpu", 0.1, false, 0.05},        /* assumed, as for all boards */
+    {"i915", 1e-3, false, 0.05},
+    {"xe", 1e-3, false, 0.05},
 };
-static const struct traits unknown_chip = {"", 0.1, false, 0.1}; /* assumed */
+static const struct traits unknown_chip = {"", 0.1, false, 0.1, 0}; /* assumed */
 
 static const struct traits *traits_of(const char *chip)
 {
@@ -83,6 +85,7 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
     char text[32];
     d->gain_sd = traits->gain_sd;
     d->period_s = traits->period_s;
+    d->looks = traits->looks;
     d->period_is_known = traits->period_is_known;
     bool found = input->kind == HWMON_POWER &&
                  hwmon_number(chip, "power", input->number, "average_interval", &interval_ms);

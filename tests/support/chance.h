@@ -1,0 +1,50 @@
+/* support/chance.h - random numbers for simulations: the same ones in every run of a test.
+ *
+ * Owns a xorshift generator and a normal variate that is cheap rather than exact in its tails (beyond three standard
+ * deviations). Newcomers: each file that includes this has a stream of its own.
+ */
+#ifndef TEST_CHANCE_H
+#define TEST_CHANCE_H
+
+#include <math.h>
+#include <stdint.h>
+
+#define CHANCE_SEED UINT64_C(88172645463325252)
+static uint64_t chance_state = CHANCE_SEED;
+
+static inline uint64_t chance_bits(void)
+{
+    chance_state ^= chance_state << 13;
+    chance_state ^= chance_state >> 7;
+    chance_state ^= chance_state << 17;
+    return chance_state;
+}
+
+/* 0 to 1 */
+static inline double chance(void)
+{
+    return (double)(chance_bits() >> 11) * 0x1p-53;
+}
+
+static inline double chance_between(double low, double high)
+{
+    return low + (high - low) * chance();
+}
+
+/* Any order of magnitude between the two is as likely as another. */
+static inline double chance_scale(double low, double high)
+{
+    return exp(chance_between(log(low), log(high)));
+}
+
+/* Mean 0, standard deviation 1: the sum of eight uniform variates. */
+static inline double chance_normal(void)
+{
+    uint64_t a = chance_bits(), b = chance_bits();
+    const uint64_t lanes = UINT64_C(0x0000ffff0000ffff);
+    uint64_t pairs = (a & lanes) + (a >> 16 & lanes) + (b & lanes) + (b >> 16 & lanes);
+    double sum = (double)((pairs & 0xffffffff) + (pairs >> 32));
+    return (sum - 8 * 32767.5) * (1 / 53509.77); /* eight uniforms of 16 bits: sd 65536 sqrt(8 / 12) */
+}
+
+#endif

@@ -1,0 +1,619 @@
+/* support/trial.c - see trial.h. */
+#include "support/trial.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joule/attribute.h"
+#include "joule/baseline.h"
+#include "joule/sources/nvml_abi.h"
+#include "support/chance.h"
+#include "support/machine.h"
+
+/* --- loads --------------------------------------------------------------------------------------------------- */
+
+const char *const trial_load_names[] = {"steady", "noisy", "wandering", "square", "bursts", "ramp"};
+
+#define STEPS 3000
+
+static struct {
+    double joules[STEPS + 1]; /* true, from the beginning of the trial */
+    double step_s;
+} truth;
+
+/* One load's power, moment by moment, in units of its level. */
+struct shape {
+    enum trial_load load;
+    double noise; /* of a step */
+    double time_s, depth, duty, phase, slope;
+    double drift;  /* wandering */
+    double left_s; /* bursts: until the next change */
+    bool is_on;
+};
+
+static struct shape shape_of(enum trial_load load, double step_s, double span_s)
+{
+    struct shape s = {.load = load, .phase = chance(), .depth = chance_between(0.2, 0.9)};
+    s.noise = (load == LOAD_NOISY ? 0.25 : 0.02) * sqrt(0.001 / step_s);
+    s.time_s = load == LOAD_WANDERING ? chance_scale(0.05, 10)
+               : load == LOAD_SQUARE  ? chance_scale(0.02, 4)
+                                      : chance_scale(0.02, 2);
+    s.duty = chance_between(0.2, 0.8);
+    s.slope = chance_between(-0.8, 1.5) / span_s;
+    s.drift = 0.3 * chance_normal();
+    return s;
+}
+
+static double next_power(struct shape *s, double t_s, double step_s)
+{
+    double power = 1 + s->noise * chance_normal();
+    switch (s->load) {
+    case LOAD_WANDERING:
+        s->drift += 0.3 * sqrt(2 * step_s / s->time_s) * chance_normal() - s->drift * step_s / s->time_s;
+        return power + s->drift;
+    case LOAD_SQUARE: {
+        double turns = t_s / s->time_s + s->phase;
+        return turns - floor(turns) < s->duty ? power : power - s->depth;
+    }
+    case LOAD_BURSTS:
+        for (s->left_s -= step_s; s->left_s < 0; s->is_on = !s->is_on)
+            s->left_s -= s->time_s * log(1 - chance());
+        return s->is_on ? power : power - s->depth;
+    case LOAD_RAMP:
+        return power + s->slope * t_s;
+    default:
+        return power;
+    }
+}
+
+static void make_load(enum trial_load load, double span_s, double level_watts)
+{
+    double step_s = truth.step_s = span_s / STEPS, watts = level_watts * chance_between(0.7, 1.4);
+    struct shape s = shape_of(load, step_s, span_s);
+    for (int i = 0; i < STEPS; i++)
+        truth.joules[i + 1] =
+            truth.joules[i] + fmax(next_power(&s, i * step_s, step_s), 0.02) * watts * step_s;
+}
+
+static double energy_at(double t_s)
+{
+    double x = fmin(fmax(t_s / truth.step_s, 0), STEPS - 1e-9);
+    int i = (int)x;
+    return truth.joules[i] + (x - i) * (truth.joules[i + 1] - truth.joules[i]);
+}
+
+/* --- hardware ------------------------------------------------------------------------------------------------ */
+
+/* How a sensor works, as far as its makers and those who measured it say. */
+struct hardware {
+    double tick_s; /* between two updates, each +-20 % */
+    double
+        mean_s;  /* power: the mean of that long before the update; 0: of the time since the update before */
+    double unit; /* joules, watts */
+    double level_watts;
+    bool keeps_samples;
+};
+
+static struct {
+    const struct hardware *hardware;
+    int64_t begin_ns; /* virtual time at which the trial begins */
+    double gain;
+    double tick_s, before_s, next_s; /* the last update up to now, the one before it and the next */
+} now;
+
+/* The last samples, where a driver keeps them. */
+static struct {
+    struct nvml_sample samples[64];
+    size_t count;
+} ring;
+
+static void keep_sample(void)
+{
+    double mean_s = now.tick_s - now.before_s;
+    double watts = (energy_at(now.tick_s) - energy_at(now.before_s)) / mean_s * now.gain;
+    if (mean_s > 0 && ring.count < sizeof ring.samples / sizeof ring.samples[0])
+        ring.samples[ring.count++] =
+            (struct nvml_sample){.time_us = (uint64_t)(now.begin_ns + (int64_t)(now.tick_s * 1e9)) / 1000,
+                                 .value.u32 = (uint32_t)(watts * 1e3)};
+}
+
+static void advance(double t_s)
+{
+    while (now.next_s <= t_s) {
+        now.before_s = now.tick_s;
+        now.tick_s = now.next_s;
+        now.next_s += now.hardware->tick_s * chance_between(0.8, 1.2);
+        if (now.hardware->keeps_samples)
+            keep_sample();
+    }
+}
+
+static double seconds_of(int64_t time_ns)
+{
+    return (double)(time_ns - now.begin_ns) * 1e-9;
+}
+
+/* The counter stands at some value when a trial begins. */
+static double counter_joules(int64_t time_ns)
+{
+    advance(seconds_of(time_ns));
+    double joules = (energy_at(now.tick_s) + (double)now.begin_ns * 1e-9) * now.gain;
+    return now.hardware->unit * floor(joules / now.hardware->unit);
+}
+
+static double sensor_watts(int64_t time_ns)
+{
+    advance(seconds_of(time_ns));
+    double mean_s = now.hardware->mean_s > 0 ? now.hardware->mean_s : now.tick_s - now.before_s;
+    double watts = (energy_at(now.tick_s) - energy_at(now.tick_s - mean_s)) / mean_s * now.gain;
+    return now.hardware->unit * round(watts / now.hardware->unit);
+}
+
+/* --- its files ----------------------------------------------------------------------------------------------- */
+
+static ssize_t microjoules_file(void *context, int64_t time_ns, char *text, size_t size)
+{
+    (void)context;
+    return snprintf(text, size, "%.0f\n", counter_joules(time_ns) * 1e6);
+}
+
+static ssize_t microwatts_file(void *context, int64_t time_ns, char *text, size_t size)
+{
+    (void)context;
+    return snprintf(text, size, "%.0f\n", sensor_watts(time_ns) * 1e6);
+}
+
+/* At 12 V: the product is rounded in each of its factors. */
+static ssize_t milliamperes_file(void *context, int64_t time_ns, char *text, size_t size)
+{
+    (void)context;
+    return snprintf(text, size, "%.0f\n", sensor_watts(time_ns) / 12 * 1e3);
+}
+
+static int register_value(void *context, int64_t time_ns, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = (uint64_t)(counter_joules(time_ns) * 0x1p14) & 0xffffffff;
+    return 0;
+}
+
+static int unit_register(void *context, int64_t time_ns, uint64_t *out_value)
+{
+    (void)context;
+    (void)time_ns;
+    *out_value = 0xa0e03; /* 2^-14 J */
+    return 0;
+}
+
+static int perf_value(void *context, int64_t time_ns, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = (uint64_t)(counter_joules(time_ns) * 0x1p32);
+    return 0;
+}
+
+static void put_rapl(struct joule_host *host)
+{
+    machine_put_cpus(host, "GenuineIntel", 6, 0x55, 1);
+}
+
+static void put_powercap(struct joule_host *host)
+{
+    put_rapl(host);
+    host_script_text(host, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    host_script_text(host, "/sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    host_script_file(host, "/sys/class/powercap/intel-rapl:0/energy_uj", microjoules_file, NULL);
+}
+
+static void put_msr(struct joule_host *host)
+{
+    put_rapl(host);
+    host_script_register(host, 0, 0x606, unit_register, NULL);
+    host_script_register(host, 0, 0x611, register_value, NULL);
+}
+
+#define PMU "/sys/bus/event_source/devices/power"
+
+static void put_perf(struct joule_host *host)
+{
+    put_rapl(host);
+    host_script_text(host, PMU "/type", "23\n");
+    host_script_text(host, PMU "/cpumask", "0\n");
+    host_script_text(host, PMU "/events/energy-pkg", "event=0x02\n");
+    host_script_text(host, PMU "/events/energy-pkg.unit", "Joules\n");
+    host_script_text(host, PMU "/events/energy-pkg.scale", "2.3283064365386962890625e-10\n");
+    host_script_perf(host, &(struct host_perf_event){23, 2, 0}, perf_value, NULL);
+}
+
+#define CHIP "/sys/class/hwmon/hwmon0/"
+
+static void put_acpi_meter(struct joule_host *host)
+{
+    host_script_text(host, CHIP "name", "power_meter\n");
+    host_script_text(host, CHIP "power1_average_interval", "1000\n");
+    host_script_file(host, CHIP "power1_average", microwatts_file, NULL);
+}
+
+static void put_shunt(struct joule_host *host)
+{
+    host_script_text(host, CHIP "name", "ina226\n");
+    host_script_text(host, CHIP "update_interval", "35\n");
+    host_script_file(host, CHIP "power1_input", microwatts_file, NULL);
+}
+
+static void put_pair(struct joule_host *host)
+{
+    host_script_text(host, CHIP "name", "ina3221\n");
+    host_script_text(host, CHIP "in1_input", "12000\n");
+    host_script_file(host, CHIP "curr1_input", milliamperes_file, NULL);
+}
+
+static void put_hwmon_counter(struct joule_host *host)
+{
+    host_script_text(host, CHIP "name", "xe\n");
+    host_script_file(host, CHIP "energy1_input", microjoules_file, NULL);
+}
+
+#define SUPPLY "/sys/class/power_supply/BAT0/"
+
+static void put_battery(struct joule_host *host)
+{
+    host_script_text(host, SUPPLY "type", "Battery\n");
+    host_script_text(host, SUPPLY "status", "Discharging\n");
+    host_script_file(host, SUPPLY "power_now", microwatts_file, NULL);
+}
+
+/* --- a board of NVIDIA's ------------------------------------------------------------------------------------- */
+
+static struct {
+    struct joule_host *host;
+    unsigned architecture;
+    bool has_energy, has_instant, has_ring;
+} board;
+
+static int64_t board_ns(void)
+{
+    return board.host->ops->clock_ns(board.host, CLOCK_MONOTONIC);
+}
+
+static nvml_return board_init(void)
+{
+    return NVML_SUCCESS;
+}
+
+static nvml_return board_count(unsigned *count)
+{
+    *count = 1;
+    return NVML_SUCCESS;
+}
+
+static nvml_return board_handle(unsigned index, nvml_device *device)
+{
+    (void)index;
+    *device = (nvml_device)&board;
+    return NVML_SUCCESS;
+}
+
+static nvml_return board_architecture(nvml_device device, unsigned *architecture)
+{
+    (void)device;
+    *architecture = board.architecture;
+    return NVML_SUCCESS;
+}
+
+static nvml_return board_energy(nvml_device device, unsigned long long *millijoules)
+{
+    (void)device;
+    *millijoules = (unsigned long long)(counter_joules(board_ns()) * 1e3);
+    return board.has_energy ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+static nvml_return board_usage(nvml_device device, unsigned *milliwatts)
+{
+    (void)device;
+    *milliwatts = (unsigned)(sensor_watts(board_ns()) * 1e3);
+    return board.has_energy ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+static nvml_return board_field(nvml_device device, int count, struct nvml_field *field)
+{
+    (void)device;
+    (void)count;
+    field->status = NVML_NOT_SUPPORTED;
+    if (field->id == NVML_FIELD_POWER_INSTANT && board.has_instant) {
+        field->status = NVML_SUCCESS;
+        field->value_type = NVML_VALUE_UINT;
+        field->value.u32 = (unsigned)(sensor_watts(board_ns()) * 1e3);
+    }
+    return NVML_SUCCESS;
+}
+
+static nvml_return board_samples(nvml_device device, int type, unsigned long long last_us, int *value_type,
+                                 unsigned *count, struct nvml_sample *samples)
+{
+    (void)device;
+    (void)type;
+    (void)last_us;
+    unsigned room = *count;
+    advance(seconds_of(board_ns()));
+    *value_type = NVML_VALUE_UINT;
+    *count = 0;
+    if (!board.has_ring)
+        return NVML_NOT_SUPPORTED;
+    for (size_t i = 0; i < ring.count && *count < room; i++)
+        samples[(*count)++] = ring.samples[i];
+    ring.count = 0;
+    return *count ? NVML_SUCCESS : NVML_NOT_FOUND;
+}
+
+static void put_nvml(struct joule_host *host, unsigned architecture, bool has_energy, bool has_instant)
+{
+    static const struct script_symbol symbols[] = {
+        {"nvmlInit_v2", (void *)board_init},
+        {"nvmlDeviceGetCount_v2", (void *)board_count},
+        {"nvmlDeviceGetHandleByIndex_v2", (void *)board_handle},
+        {"nvmlDeviceGetArchitecture", (void *)board_architecture},
+        {"nvmlDeviceGetTotalEnergyConsumption", (void *)board_energy},
+        {"nvmlDeviceGetPowerUsage", (void *)board_usage},
+        {"nvmlDeviceGetFieldValues", (void *)board_field},
+        {"nvmlDeviceGetSamples", (void *)board_samples},
+    };
+    board.host = host;
+    board.architecture = architecture;
+    board.has_energy = has_energy;
+    board.has_instant = has_instant;
+    board.has_ring = false;
+    host_script_library(host, "libnvidia-ml.so.1", symbols, sizeof symbols / sizeof symbols[0]);
+}
+
+#define VOLTA  5
+#define HOPPER 9
+
+static void put_nvml_energy(struct joule_host *host)
+{
+    put_nvml(host, HOPPER, true, false);
+}
+static void put_nvml_ring(struct joule_host *host)
+{
+    put_nvml(host, HOPPER, false, false);
+    board.has_ring = true;
+    advance(1); /* it has been running */
+}
+static void put_nvml_instant(struct joule_host *host)
+{
+    put_nvml(host, HOPPER, false, true);
+}
+static void put_nvml_mean(struct joule_host *host)
+{
+    put_nvml(host, HOPPER, false, false);
+}
+static void put_nvml_volta(struct joule_host *host)
+{
+    put_nvml(host, VOLTA, false, false);
+}
+
+/* --- the kernel's time ---------------------------------------------------------------------------------------- */
+
+#define TICKS 100 /* of /proc/stat in a second */
+#define CPUS  4
+
+static double busy_cpu_s; /* of the machine */
+
+static ssize_t stat_file(void *context, int64_t time_ns, char *text, size_t size)
+{
+    (void)context;
+    double busy = floor(busy_cpu_s * TICKS), all = floor(seconds_of(time_ns) * CPUS * TICKS);
+    return snprintf(text, size, "cpu  %.0f 0 0 %.0f 0 0 0 0 0 0\n", busy, all - busy);
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------- */
+
+static const struct sensor_kind {
+    const char *name, *source;
+    void (*put)(struct joule_host *host);
+    struct hardware hardware;
+} sensors[] = {
+    {"rapl_perf", "rapl_perf", put_perf, {0.001, 0, 0x1p-14, 90}},
+    {"rapl_powercap", "rapl_powercap", put_powercap, {0.001, 0, 0x1p-14, 90}},
+    {"rapl_msr", "rapl_msr", put_msr, {0.001, 0, 0x1p-14, 90}},
+    {"hwmon energy", "hwmon", put_hwmon_counter, {0.001, 0, 1e-6, 90}},
+    {"hwmon mean of 1 s", "hwmon", put_acpi_meter, {1, 0, 0.1, 300}},
+    {"hwmon instant", "hwmon", put_shunt, {0.0352, 0.0352, 0.025, 30}},
+    {"hwmon V x I", "hwmon", put_pair, {0.0066, 0.0022, 0.025, 30}},
+    {"battery", "battery", put_battery, {1, 0.25, 0.01, 12}},
+    {"nvml energy", "nvml", put_nvml_energy, {0.1, 0, 1e-3, 300}},
+    {"nvml ring", "nvml", put_nvml_ring, {0.02, 0, 1e-3, 300, true}},
+    {"nvml 25 of 100 ms", "nvml", put_nvml_instant, {0.1, 0.025, 1e-3, 300}},
+    {"nvml 10 of 20 ms", "nvml", put_nvml_volta, {0.02, 0.01, 1e-3, 200}},
+    {"nvml mean of 1 s", "nvml", put_nvml_mean, {0.1, 1, 1e-3, 300}},
+};
+
+struct trial {
+    const struct sensor_kind *kind;
+    struct joule_host *host;
+    joule_meter *meter;
+    struct channel *channel;
+    struct lane *lane;
+    int64_t time_ns;
+};
+
+struct trial *trial_open(const char *name)
+{
+    struct trial *trial = calloc(1, sizeof *trial);
+    chance_state = CHANCE_SEED; /* what one sensor shows does not depend on which were tried before */
+    for (size_t i = 0; i < sizeof sensors / sizeof sensors[0]; i++)
+        if (strcmp(sensors[i].name, name) == 0)
+            trial->kind = &sensors[i];
+    trial->host = host_script_open();
+    now.hardware = &trial->kind->hardware;
+    now.begin_ns = 0;
+    now.gain = 1;
+    now.tick_s = now.next_s = 0;
+    make_load(LOAD_STEADY, 1000, trial->kind->hardware.level_watts);
+    trial->kind->put(trial->host);
+    host_script_file(trial->host, "/proc/stat", stat_file, NULL);
+    host_script_text(trial->host, "/proc/self/stat", "1 (test)");
+    trial->meter = machine_open(trial->host, trial->kind->source);
+    for (size_t i = 0; i < meter_channel_count(trial->meter) && !trial->channel; i++) {
+        trial->channel = trial->meter->channels[i].channel;
+        trial->lane = trial->meter->channels[i].lane;
+    }
+    if (!trial->channel)
+        fail_msg("%s: its source finds nothing", name);
+    trial->time_ns = meter_now_ns(trial->meter);
+    return trial;
+}
+
+void trial_close(struct trial *trial)
+{
+    joule_close(trial->meter);
+    trial->host->ops->close(trial->host);
+    free(trial);
+}
+
+/* The channel as its source described it, without a past. */
+static void forget(struct channel *ch)
+{
+    const struct counter c = ch->counter;
+    const struct integrator in = ch->integrator;
+    ch->counter = (struct counter){.modulus = c.modulus,
+                                   .fold_counts = c.fold_counts,
+                                   .unit_joules = c.unit_joules,
+                                   .max_watts = c.max_watts,
+                                   .tick_s = c.tick_s};
+    ch->integrator = (struct integrator){.period_s = in.period_s,
+                                         .seen = in.seen,
+                                         .age_s = in.age_s,
+                                         .lag_s = in.lag_s,
+                                         .max_watts = in.max_watts};
+    ch->curve.count = 0;
+    ch->read_ns = ch->curve.read_ns = 0;
+    ch->mirror.of = NULL;
+}
+
+static double tick_of(const struct channel *ch)
+{
+    return ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s;
+}
+
+static int64_t stamp(double t_s)
+{
+    return now.begin_ns + (int64_t)llround(t_s * 1e9);
+}
+
+static void read_at(struct trial *trial, double t_s)
+{
+    host_script_set_time(trial->host, stamp(t_s));
+    lane_read(trial->lane);
+}
+
+/* As the lane's thread does: on time, save for what waking takes, or at random times where sensors are fast. */
+static void read_until(struct trial *trial, double begin_s, double end_s)
+{
+    double period_s = (double)trial->lane->period_ns * 1e-9;
+    bool dithers = tick_of(trial->channel) < period_s;
+    for (double t = begin_s + period_s; t < end_s; t += period_s)
+        read_at(trial, t + 0.0002 * chance() - (dithers ? LANE_DITHER * period_s * chance() : 0));
+}
+
+static void begin_trial(struct trial *trial)
+{
+    const struct hardware *hw = now.hardware = &trial->kind->hardware;
+    now.begin_ns = trial->time_ns + 10000000000;
+    now.gain = 1 + trial->channel->gain_sd * chance_normal();
+    now.tick_s = now.before_s = now.next_s = 0;
+    ring.count = 0;
+    advance(hw->tick_s * chance());
+    forget(trial->channel);
+}
+
+struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const struct trial_plan *plan)
+{
+    const struct hardware *hw = &trial->kind->hardware;
+    struct channel *ch = trial->channel;
+    double period_s = fmax((double)trial->lane->period_ns * 1e-9, tick_of(ch));
+    double length_s = plan->window_s * chance_between(0.8, 1.2), lead_s = 2 * hw->tick_s + hw->mean_s;
+    double first_s = lead_s + hw->tick_s * chance();
+    double begin_s = plan->is_asked ? first_s : first_s + (8 + 2 * chance()) * period_s,
+           end_s = begin_s + length_s;
+    double last_s = plan->is_asked ? end_s : end_s + 4 * period_s + ch->integrator.lag_s;
+    make_load(load, last_s + hw->tick_s, hw->level_watts);
+    begin_trial(trial);
+    read_at(trial, first_s);
+    read_until(trial, first_s, last_s);
+    if (plan->is_asked)
+        read_at(trial, last_s);
+    trial->time_ns = meter_now_ns(trial->meter);
+    struct window w = meter_channel_window(trial->meter, ch->info.id, stamp(begin_s), stamp(end_s));
+    return (struct trial_outcome){w.joules, energy_at(end_s) - energy_at(begin_s), now.gain};
+}
+
+/* --- what a report derives ----------------------------------------------------------------------------------- */
+
+#define IDLE_S         5.0
+#define IDLE_SPREAD    0.05 /* of idle power, relative */
+#define COMMAND_LOG_SD 0.3  /* of a CPU second's power, between programs */
+
+/* Idling, then a job on top of it. *out_idle_joules: what idling used during the job. */
+static void make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules)
+{
+    double step_s = truth.step_s = span_s / STEPS, drift = chance_normal();
+    double idle_watts = level_watts * chance_between(0.2, 0.6),
+           job_watts = level_watts * chance_between(0.3, 1.4);
+    struct shape s = shape_of(LOAD_BURSTS, step_s, span_s);
+    *out_idle_joules = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double t = (i + 0.5) * step_s;
+        bool runs = t >= begin_s && t < end_s;
+        drift += sqrt(2 * step_s) * chance_normal() - drift * step_s;
+        double idle = idle_watts * (1 + IDLE_SPREAD * drift);
+        double job = runs ? job_watts * next_power(&s, t, step_s) : 0;
+        *out_idle_joules += runs ? idle * step_s : 0;
+        truth.joules[i + 1] = truth.joules[i] + (idle + job) * step_s;
+    }
+}
+
+/* The command did `part` of the busy time; its CPU seconds and others' take different power. */
+static struct attribution account(struct trial *trial, double begin_s, double end_s, double part)
+{
+    double job_s = end_s - begin_s, own_s = part * job_s;
+    busy_cpu_s = 1000 * chance();
+    struct attribute_group *group = attribute_begin(trial->host, ATTRIBUTE_SUBREAPER);
+    read_at(trial, begin_s);
+    attribute_start(group);
+    read_until(trial, begin_s, end_s);
+    busy_cpu_s += job_s;
+    read_at(trial, end_s);
+    attribute_reaped(group, 1, own_s);
+    struct attribution share = attribute_finish(group);
+    attribute_free(group);
+    return share;
+}
+
+struct trial_job trial_job(struct trial *trial, double job_s)
+{
+    const struct hardware *hw = &trial->kind->hardware;
+    double period_s = (double)trial->lane->period_ns * 1e-9, idle_joules;
+    double begin_s = IDLE_S + 2 * period_s, end_s = begin_s + job_s, part = chance_between(0.05, 0.95);
+    make_job(begin_s, end_s, end_s + 4 * period_s, hw->level_watts, &idle_joules);
+    begin_trial(trial);
+    read_at(trial, period_s);
+    read_until(trial, period_s, begin_s);
+    struct attribution share = account(trial, begin_s, end_s, part);
+    trial->time_ns = meter_now_ns(trial->meter);
+    struct estimate idle_watts =
+        baseline_watts(trial->meter, JOULE_TOTAL, stamp(period_s), stamp(period_s + IDLE_S));
+    struct estimate total = meter_window(trial->meter, JOULE_TOTAL, stamp(begin_s), stamp(end_s)).joules;
+    struct estimate idle = estimate_scale(idle_watts, job_s);
+    struct estimate command = attribute_energy(&share, &total, &idle);
+    double net = energy_at(end_s) - energy_at(begin_s) - idle_joules;
+    double weight = part * exp(COMMAND_LOG_SD * chance_normal());
+    return (struct trial_job){.net = baseline_net(&total, &idle),
+                              .net_truth = net,
+                              .command = estimate_quantity(&command),
+                              .command_truth = net * weight / (weight + 1 - part)};
+}
