@@ -1,7 +1,7 @@
 /* support/chance.h - random numbers for simulations: the same ones in every run of a test.
  *
  * Owns a xorshift generator and a normal variate that is cheap rather than exact in its tails (beyond three standard
- * deviations). Newcomers: each file that includes this has a stream of its own.
+ * deviations). Newcomers: one stream for the whole program; set chance_state to CHANCE_SEED to begin it again.
  */
 #ifndef TEST_CHANCE_H
 #define TEST_CHANCE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define CHANCE_SEED UINT64_C(88172645463325252)
-static uint64_t chance_state = CHANCE_SEED;
+extern uint64_t chance_state;
 
 static inline uint64_t chance_bits(void)
 {

@@ -13,78 +13,7 @@
 #include "joule/sources/nvml_abi.h"
 #include "support/chance.h"
 #include "support/machine.h"
-
-/* --- loads --------------------------------------------------------------------------------------------------- */
-
-const char *const trial_load_names[] = {"steady", "noisy", "wandering", "square", "bursts", "ramp"};
-
-#define STEPS 3000
-
-static struct {
-    double joules[STEPS + 1]; /* true, from the beginning of the trial */
-    double step_s;
-} truth;
-
-/* One load's power, moment by moment, in units of its level. */
-struct shape {
-    enum trial_load load;
-    double noise; /* of a step */
-    double time_s, depth, duty, phase, slope;
-    double drift;  /* wandering */
-    double left_s; /* bursts: until the next change */
-    bool is_on;
-};
-
-static struct shape shape_of(enum trial_load load, double step_s, double span_s)
-{
-    struct shape s = {.load = load, .phase = chance(), .depth = chance_between(0.2, 0.9)};
-    s.noise = (load == LOAD_NOISY ? 0.25 : 0.02) * sqrt(0.001 / step_s);
-    s.time_s = load == LOAD_WANDERING ? chance_scale(0.05, 10)
-               : load == LOAD_SQUARE  ? chance_scale(0.02, 4)
-                                      : chance_scale(0.02, 2);
-    s.duty = chance_between(0.2, 0.8);
-    s.slope = chance_between(-0.8, 1.5) / span_s;
-    s.drift = 0.3 * chance_normal();
-    return s;
-}
-
-static double next_power(struct shape *s, double t_s, double step_s)
-{
-    double power = 1 + s->noise * chance_normal();
-    switch (s->load) {
-    case LOAD_WANDERING:
-        s->drift += 0.3 * sqrt(2 * step_s / s->time_s) * chance_normal() - s->drift * step_s / s->time_s;
-        return power + s->drift;
-    case LOAD_SQUARE: {
-        double turns = t_s / s->time_s + s->phase;
-        return turns - floor(turns) < s->duty ? power : power - s->depth;
-    }
-    case LOAD_BURSTS:
-        for (s->left_s -= step_s; s->left_s < 0; s->is_on = !s->is_on)
-            s->left_s -= s->time_s * log(1 - chance());
-        return s->is_on ? power : power - s->depth;
-    case LOAD_RAMP:
-        return power + s->slope * t_s;
-    default:
-        return power;
-    }
-}
-
-static void make_load(enum trial_load load, double span_s, double level_watts)
-{
-    double step_s = truth.step_s = span_s / STEPS, watts = level_watts * chance_between(0.7, 1.4);
-    struct shape s = shape_of(load, step_s, span_s);
-    for (int i = 0; i < STEPS; i++)
-        truth.joules[i + 1] =
-            truth.joules[i] + fmax(next_power(&s, i * step_s, step_s), 0.02) * watts * step_s;
-}
-
-static double energy_at(double t_s)
-{
-    double x = fmin(fmax(t_s / truth.step_s, 0), STEPS - 1e-9);
-    int i = (int)x;
-    return truth.joules[i] + (x - i) * (truth.joules[i + 1] - truth.joules[i]);
-}
+#include "support/truth.h"
 
 /* --- hardware ------------------------------------------------------------------------------------------------ */
 
@@ -114,7 +43,7 @@ static struct {
 static void keep_sample(void)
 {
     double mean_s = now.tick_s - now.before_s;
-    double watts = (energy_at(now.tick_s) - energy_at(now.before_s)) / mean_s * now.gain;
+    double watts = (truth_joules_at(now.tick_s) - truth_joules_at(now.before_s)) / mean_s * now.gain;
     if (mean_s > 0 && ring.count < sizeof ring.samples / sizeof ring.samples[0])
         ring.samples[ring.count++] =
             (struct nvml_sample){.time_us = (uint64_t)(now.begin_ns + (int64_t)(now.tick_s * 1e9)) / 1000,
@@ -141,7 +70,7 @@ static double seconds_of(int64_t time_ns)
 static double counter_joules(int64_t time_ns)
 {
     advance(seconds_of(time_ns));
-    double joules = (energy_at(now.tick_s) + (double)now.begin_ns * 1e-9) * now.gain;
+    double joules = (truth_joules_at(now.tick_s) + (double)now.begin_ns * 1e-9) * now.gain;
     return now.hardware->unit * floor(joules / now.hardware->unit);
 }
 
@@ -149,7 +78,7 @@ static double sensor_watts(int64_t time_ns)
 {
     advance(seconds_of(time_ns));
     double mean_s = now.hardware->mean_s > 0 ? now.hardware->mean_s : now.tick_s - now.before_s;
-    double watts = (energy_at(now.tick_s) - energy_at(now.tick_s - mean_s)) / mean_s * now.gain;
+    double watts = (truth_joules_at(now.tick_s) - truth_joules_at(now.tick_s - mean_s)) / mean_s * now.gain;
     return now.hardware->unit * round(watts / now.hardware->unit);
 }
 
@@ -453,7 +382,7 @@ struct trial *trial_open(const char *name)
     now.begin_ns = 0;
     now.gain = 1;
     now.tick_s = now.next_s = 0;
-    make_load(LOAD_STEADY, 1000, trial->kind->hardware.level_watts);
+    truth_make(LOAD_STEADY, 1000, trial->kind->hardware.level_watts);
     trial->kind->put(trial->host);
     host_script_file(trial->host, "/proc/stat", stat_file, NULL);
     host_script_text(trial->host, "/proc/self/stat", "1 (test)");
@@ -541,7 +470,7 @@ struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const 
     double begin_s = plan->is_asked ? first_s : first_s + (8 + 2 * chance()) * period_s,
            end_s = begin_s + length_s;
     double last_s = plan->is_asked ? end_s : end_s + 4 * period_s + ch->integrator.lag_s;
-    make_load(load, last_s + hw->tick_s, hw->level_watts);
+    truth_make(load, last_s + hw->tick_s, hw->level_watts);
     begin_trial(trial);
     read_at(trial, first_s);
     read_until(trial, first_s, last_s);
@@ -549,33 +478,13 @@ struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const 
         read_at(trial, last_s);
     trial->time_ns = meter_now_ns(trial->meter);
     struct window w = meter_channel_window(trial->meter, ch->info.id, stamp(begin_s), stamp(end_s));
-    return (struct trial_outcome){w.joules, energy_at(end_s) - energy_at(begin_s), now.gain};
+    return (struct trial_outcome){w.joules, truth_joules_at(end_s) - truth_joules_at(begin_s), now.gain};
 }
 
 /* --- what a report derives ----------------------------------------------------------------------------------- */
 
 #define IDLE_S         5.0
-#define IDLE_SPREAD    0.05 /* of idle power, relative */
-#define COMMAND_LOG_SD 0.3  /* of a CPU second's power, between programs */
-
-/* Idling, then a job on top of it. *out_idle_joules: what idling used during the job. */
-static void make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules)
-{
-    double step_s = truth.step_s = span_s / STEPS, drift = chance_normal();
-    double idle_watts = level_watts * chance_between(0.2, 0.6),
-           job_watts = level_watts * chance_between(0.3, 1.4);
-    struct shape s = shape_of(LOAD_BURSTS, step_s, span_s);
-    *out_idle_joules = 0;
-    for (int i = 0; i < STEPS; i++) {
-        double t = (i + 0.5) * step_s;
-        bool runs = t >= begin_s && t < end_s;
-        drift += sqrt(2 * step_s) * chance_normal() - drift * step_s;
-        double idle = idle_watts * (1 + IDLE_SPREAD * drift);
-        double job = runs ? job_watts * next_power(&s, t, step_s) : 0;
-        *out_idle_joules += runs ? idle * step_s : 0;
-        truth.joules[i + 1] = truth.joules[i] + (idle + job) * step_s;
-    }
-}
+#define COMMAND_LOG_SD 0.3 /* of a CPU second's power, between programs */
 
 /* The command did `part` of the busy time; its CPU seconds and others' take different power. */
 static struct attribution account(struct trial *trial, double begin_s, double end_s, double part)
@@ -599,7 +508,7 @@ struct trial_job trial_job(struct trial *trial, double job_s)
     const struct hardware *hw = &trial->kind->hardware;
     double period_s = (double)trial->lane->period_ns * 1e-9, idle_joules;
     double begin_s = IDLE_S + 2 * period_s, end_s = begin_s + job_s, part = chance_between(0.05, 0.95);
-    make_job(begin_s, end_s, end_s + 4 * period_s, hw->level_watts, &idle_joules);
+    truth_make_job(begin_s, end_s, end_s + 4 * period_s, hw->level_watts, &idle_joules);
     begin_trial(trial);
     read_at(trial, period_s);
     read_until(trial, period_s, begin_s);
@@ -610,7 +519,7 @@ struct trial_job trial_job(struct trial *trial, double job_s)
     struct estimate total = meter_window(trial->meter, JOULE_TOTAL, stamp(begin_s), stamp(end_s)).joules;
     struct estimate idle = estimate_scale(idle_watts, job_s);
     struct estimate command = attribute_energy(&share, &total, &idle);
-    double net = energy_at(end_s) - energy_at(begin_s) - idle_joules;
+    double net = truth_joules_at(end_s) - truth_joules_at(begin_s) - idle_joules;
     double weight = part * exp(COMMAND_LOG_SD * chance_normal());
     return (struct trial_job){.net = baseline_net(&total, &idle),
                               .net_truth = net,

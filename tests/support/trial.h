@@ -1,6 +1,6 @@
 /* support/trial.h - a machine of known energy behind a real source, in virtual time.
  *
- * Owns random loads, the hardware between load and file (ticks, windows, units, an error of scale), and the scripted hosts
+ * Owns the hardware between load and file (ticks, windows, units, an error of scale), and the scripted hosts
  * on which the library's own sources open. Each trial is another stretch of virtual time with another load.
  * Newcomers: how the hardware works is written down in trial.c, what the library believes of it is what its source
  * declares: nothing is handed from one to the other.
@@ -9,17 +9,7 @@
 #define TEST_TRIAL_H
 
 #include "joule/engine.h"
-
-enum trial_load {
-    LOAD_STEADY,
-    LOAD_NOISY,     /* changes every millisecond */
-    LOAD_WANDERING, /* forgets its level in 50 ms to 10 s */
-    LOAD_SQUARE,    /* periods of 20 ms to 4 s */
-    LOAD_BURSTS,    /* on and off for random times of 20 ms to 2 s on average */
-    LOAD_RAMP,
-    LOAD_COUNT,
-};
-extern const char *const trial_load_names[LOAD_COUNT];
+#include "support/truth.h"
 
 struct trial; /* one sensor behind its source, opened once */
 /* One of the sensors that trial.c lists, by name. */

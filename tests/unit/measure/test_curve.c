@@ -164,6 +164,46 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
     curve_free(&c);
 }
 
+/* What is late with every reading moves a level's change, and nothing where there is none. */
+static void test_shared_lateness_costs_what_power_changed(void **state)
+{
+    (void)state;
+    struct curve_traits sampled = traits;
+    sampled.is_sampled = true;
+    sampled.unit_joules = 0;
+    for (int slope = 0; slope <= 1; slope++) {
+        struct curve c;
+        curve_init(&c, 100);
+        for (int i = 0; i <= 40; i++)
+            curve_append(&c, (struct curve_point){.time_ns = i * 100 * MS,
+                                                  .joules = 100 * i * 0.1 + slope * 50 * i * i * 0.01,
+                                                  .covered_s = i * 0.1,
+                                                  .time_sd_s = 0.03});
+        struct window w = curve_window(&c, &sampled, 1000 * MS, 3000 * MS); /* 100 W/s for 2 s */
+        near(estimate_sd(&w.joules), slope * 200 * 0.03, 1e-6);
+        curve_free(&c);
+    }
+}
+
+/* Readings that look back further than to the one before do not tell when what they hold was used. */
+static void test_a_long_mean_blurs_both_edges(void **state)
+{
+    (void)state;
+    struct curve_traits sampled = {.cls = JOULE_CLASS_DERIVED, .tick_s = 0.1, .is_sampled = true};
+    struct curve c;
+    curve_init(&c, 100);
+    double joules = 0;
+    for (int i = 0; i <= 60; i++, joules += i % 3 ? 10 : 13)
+        curve_append(&c,
+                     (struct curve_point){.time_ns = i * 100 * MS, .joules = joules, .covered_s = i * 0.1});
+    struct window sharp = curve_window(&c, &sampled, 1550 * MS, 4450 * MS);
+    sampled.blur_s = 1;
+    struct window blurred = curve_window(&c, &sampled, 1550 * MS, 4450 * MS);
+    near(blurred.joules.value, sharp.joules.value, 0);
+    assert_true(estimate_sd(&blurred.joules) > 3 * estimate_sd(&sharp.joules));
+    curve_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +215,8 @@ int main(void)
         cmocka_unit_test(test_thinning_loses_no_energy),
         cmocka_unit_test(test_an_edge_costs_what_the_tick_hides),
         cmocka_unit_test(test_a_slice_of_a_segment_errs_by_its_share),
+        cmocka_unit_test(test_shared_lateness_costs_what_power_changed),
+        cmocka_unit_test(test_a_long_mean_blurs_both_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

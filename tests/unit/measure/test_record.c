@@ -131,6 +131,42 @@ static void test_round_trip(void **state)
     record_free(&record);
 }
 
+static ssize_t wandering_microwatts(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%.0f\n", 30e6 + 10e6 * sin((double)time_ns * 1e-9));
+}
+
+/* Power that was polled, and looks back: lateness and blur are as wide in the record as they were in the meter. */
+static void test_errors_of_sampled_power_come_back(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_script_open();
+    host_script_set_time(host, 10000000000);
+    host_script_text(host, "/sys/class/hwmon/hwmon0/name", "power_meter\n");
+    host_script_file(host, "/sys/class/hwmon/hwmon0/power1_average", wandering_microwatts, NULL);
+    joule_options options = {.struct_size = sizeof options, .sources = "hwmon"};
+    joule_meter *meter = NULL;
+    assert_int_equal(meter_open_on(host, true, &options, &meter, NULL), JOULE_OK);
+    meter->channels[0].channel->integrator.lag_s = 2;
+    struct recorder *recorder;
+    assert_int_equal(recorder_open(meter, path, "sleep 5", &recorder, NULL), JOULE_OK);
+    for (int i = 1; i <= 100; i++) {
+        host_script_set_time(host, 10000000000 + i * 500000000LL);
+        meter_tick(meter);
+    }
+    struct window live = meter_window(meter, 0, 20000000000, 30250000000);
+    assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
+    joule_close(meter);
+    struct record record;
+    assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+    struct window w = meter_window(record.meter, 0, 20000000000, 30250000000);
+    assert_true(live.joules.variance > 0);
+    assert_true(w.joules.value == live.joules.value && w.joules.variance == live.joules.variance);
+    record_free(&record);
+    write_record(true);
+}
+
 /* A counter that starts anew, or a sensor's clock that falls back, puts a point at the time of the one before. */
 static void test_points_of_one_time_are_all_written(void **state)
 {
@@ -413,6 +449,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_errors_of_sampled_power_come_back),
         cmocka_unit_test(test_points_of_one_time_are_all_written),
         cmocka_unit_test(test_the_report_comes_back),
         cmocka_unit_test(test_regions_are_shared_out_where_the_writer_could_not),
