@@ -75,7 +75,7 @@ double truth_joules_at(double t_s)
     return truth.joules[i] + (x - i) * (truth.joules[i + 1] - truth.joules[i]);
 }
 
-#define IDLE_SPREAD    0.05 /* of idle power, relative */
+#define IDLE_SPREAD 0.05 /* of idle power, relative */
 
 /* Idling, then a job on top of it. *out_idle_joules: what idling used during the job. */
 void truth_make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules)
