@@ -14,7 +14,7 @@ check() { # COMPILER LANGUAGE STANDARD
 for compiler in gcc g++ clang clang++; do
     command -v $compiler >/dev/null || echo "skipped: headers in $compiler: there is no $compiler"
 done
-for header in include/joule/*.h; do
+for header in include/{joule,forge}/*.h; do
     name=${header#include/}
     printf '#include <%s>\n#include <%s>\nint joule_test_unit;\n' "$name" "$name" >"$work/alone.c"
     for standard in c11 c17; do

@@ -1,0 +1,101 @@
+/* core/block.c - see block.h.
+ *
+ * Newcomers: quantising is done in floats, by multiplication, and with the scale as it is before f16 rounds it, because
+ * ggml does so, and the same numbers should give the same bytes.
+ */
+#include "forge/core/block.h"
+#include "forge/core/dtype.h"
+#include "forge/core/number.h"
+
+struct q8_0_block {
+    uint16_t scale; /* f16 */
+    int8_t quants[BLOCK_ELEMENTS];
+};
+
+struct q4_0_block {
+    uint16_t scale;
+    uint8_t quants[BLOCK_ELEMENTS / 2]; /* element i in the low half, i + 16 in the high one, each plus 8 */
+};
+
+_Static_assert(sizeof(struct q8_0_block) == Q8_0_BYTES && sizeof(struct q4_0_block) == Q4_0_BYTES,
+               "blocks follow without a gap");
+
+/* The element of largest magnitude, the first of several; a NaN, if there is one. */
+static float find_extreme(const double values[BLOCK_ELEMENTS])
+{
+    float extreme = 0;
+    for (int i = 0; i < BLOCK_ELEMENTS; i++) {
+        float value = (float)values[i];
+        if (isnan(value))
+            return value;
+        if (fabsf(value) > fabsf(extreme))
+            extreme = value;
+    }
+    return extreme;
+}
+
+/* What elements are multiplied by. 0 where f16 has no scale so small: the block then reads as zeros. */
+static float inverse_of(float scale)
+{
+    return half_from_double(scale) & 0x7fff ? 1 / scale : 0;
+}
+
+static void pack_q8_0(const double values[BLOCK_ELEMENTS], struct q8_0_block *block)
+{
+    float scale = fabsf(find_extreme(values)) / 127;
+    float inverse = inverse_of(scale);
+    block->scale = half_from_double(scale);
+    for (int i = 0; i < BLOCK_ELEMENTS; i++)
+        block->quants[i] = (int8_t)clamp_signed(roundf((float)values[i] * inverse), 8);
+}
+
+static void unpack_q8_0(const struct q8_0_block *block, double out[BLOCK_ELEMENTS])
+{
+    double scale = half_to_float(block->scale);
+    for (int i = 0; i < BLOCK_ELEMENTS; i++)
+        out[i] = block->quants[i] * scale;
+}
+
+static void pack_q4_0(const double values[BLOCK_ELEMENTS], struct q4_0_block *block)
+{
+    float scale = find_extreme(values) / -8;
+    float inverse = inverse_of(scale);
+    uint8_t nibbles[BLOCK_ELEMENTS];
+    block->scale = half_from_double(scale);
+    for (int i = 0; i < BLOCK_ELEMENTS; i++)
+        nibbles[i] = (uint8_t)clamp_unsigned((float)values[i] * inverse + 8.5f, 4);
+    for (int i = 0; i < BLOCK_ELEMENTS / 2; i++)
+        block->quants[i] = (uint8_t)(nibbles[i] | nibbles[i + BLOCK_ELEMENTS / 2] << 4);
+}
+
+static void unpack_q4_0(const struct q4_0_block *block, double out[BLOCK_ELEMENTS])
+{
+    double scale = half_to_float(block->scale);
+    for (int i = 0; i < BLOCK_ELEMENTS / 2; i++) {
+        out[i] = ((block->quants[i] & 0xf) - 8) * scale;
+        out[i + BLOCK_ELEMENTS / 2] = ((block->quants[i] >> 4) - 8) * scale;
+    }
+}
+
+#define BLOCK_TYPE(name)                                                                                     \
+    void load_##name(const void *source, size_t first, size_t count, double *out)                            \
+    {                                                                                                        \
+        const char *from = (const char *)source + first / BLOCK_ELEMENTS * sizeof(struct name##_block);      \
+        for (size_t i = 0; i < count; i += BLOCK_ELEMENTS, from += sizeof(struct name##_block)) {            \
+            struct name##_block block;                                                                       \
+            memcpy(&block, from, sizeof block);                                                              \
+            unpack_##name(&block, out + i);                                                                  \
+        }                                                                                                    \
+    }                                                                                                        \
+    void store_##name(void *target, size_t first, size_t count, const double *values)                        \
+    {                                                                                                        \
+        char *to = (char *)target + first / BLOCK_ELEMENTS * sizeof(struct name##_block);                    \
+        for (size_t i = 0; i < count; i += BLOCK_ELEMENTS, to += sizeof(struct name##_block)) {              \
+            struct name##_block block;                                                                       \
+            pack_##name(values + i, &block);                                                                 \
+            memcpy(to, &block, sizeof block);                                                                \
+        }                                                                                                    \
+    }
+
+BLOCK_TYPE(q8_0)
+BLOCK_TYPE(q4_0)

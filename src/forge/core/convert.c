@@ -1,0 +1,75 @@
+/* core/convert.c - any type of elements to any other.
+ *
+ * Owns the choice of what elements are between being read and written: 64-bit integers where both types are whole
+ * numbers, doubles otherwise.
+ * Newcomers: not every 64-bit integer fits a double; load_sticky says how its rounding stays a single one.
+ */
+#include "forge/core/dtype.h"
+
+#include <string.h>
+
+enum { CHUNK = 256 }; /* elements at a time: whole blocks of every type */
+
+/* Doubles that a narrower float rounds as it would the integers themselves: the bits that no double has room for are
+ * folded into one that is far below the narrower float's last place. Rounded to nearest twice, 2^60 + 2^36 + 1 would
+ * become a tie of f32. */
+static void load_sticky(const struct dtype_row *from, const void *source, size_t first, size_t count,
+                        double *out)
+{
+    uint64_t bits[CHUNK];
+    from->load_bits(source, first, count, bits);
+    for (size_t i = 0; i < count; i++) {
+        bool is_negative = from->kind == DTYPE_SIGNED && bits[i] >> 63;
+        uint64_t magnitude = is_negative ? -bits[i] : bits[i];
+        if (magnitude >> 53)
+            magnitude = (magnitude >> 11 | ((magnitude & 0x7ff) != 0)) << 11;
+        out[i] = is_negative ? -(double)magnitude : (double)magnitude;
+    }
+}
+
+static void convert_integers(const struct dtype_row *from, const void *source, const struct dtype_row *to,
+                             void *target, size_t first, size_t count)
+{
+    uint64_t bits[CHUNK];
+    from->load_bits(source, first, count, bits);
+    to->store_bits(target, first, count, bits);
+}
+
+static void convert_doubles(const struct dtype_row *from, const void *source, const struct dtype_row *to,
+                            void *target, size_t first, size_t count)
+{
+    double values[CHUNK];
+    if (from->load_bits && to != dtype_row(FORGE_F64))
+        load_sticky(from, source, first, count, values);
+    else
+        from->load(source, first, count, values);
+    to->store(target, first, count, values);
+}
+
+/* Whether `count` elements end within a block. Half a byte is no block: its other half is left alone. */
+static bool is_cut(const struct dtype_row *row, size_t count)
+{
+    return row->block_elements > 2 && count % row->block_elements != 0;
+}
+
+joule_status forge_convert(forge_dtype from, const void *source, forge_dtype to, void *target, size_t count)
+{
+    const struct dtype_row *from_row = dtype_row(from), *to_row = dtype_row(to);
+    if (!from_row || !to_row || is_cut(from_row, count) || is_cut(to_row, count))
+        return JOULE_INVALID;
+    if (count == 0 || (source == target && from == to))
+        return JOULE_OK;
+    if (!source || !target)
+        return JOULE_INVALID;
+    if (from == to && !from_row->load_bits) {
+        /* Packed again, a block would not be the same. */
+        memcpy(target, source, forge_dtype_size_bytes(from, count));
+        return JOULE_OK;
+    }
+    bool is_exact = from_row->load_bits && to_row->load_bits;
+    for (size_t first = 0; first < count; first += CHUNK) {
+        size_t part = count - first < CHUNK ? count - first : CHUNK;
+        (is_exact ? convert_integers : convert_doubles)(from_row, source, to_row, target, first, part);
+    }
+    return JOULE_OK;
+}

@@ -1,0 +1,571 @@
+/* Element types: names and sizes, every pattern of the small floats, rounding against a definition by search, integer
+ * wrapping and saturation, 4-bit elements, and block formats against one written out element by element. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/core/dtype.h"
+
+/* A sequence of 64-bit numbers that visits everything (splitmix64). */
+static uint64_t next_scattered(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void test_names_and_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        forge_dtype dtype;
+        const char *name;
+        size_t elements, bytes;
+        bool is_float, is_integer, is_computed;
+    } all[] = {
+        {FORGE_BOOL, "bool", 1, 1, false, false, true},
+        {FORGE_U8, "u8", 1, 1, false, true, true},
+        {FORGE_U16, "u16", 1, 2, false, true, true},
+        {FORGE_U32, "u32", 1, 4, false, true, true},
+        {FORGE_U64, "u64", 1, 8, false, true, true},
+        {FORGE_I8, "i8", 1, 1, false, true, true},
+        {FORGE_I16, "i16", 1, 2, false, true, true},
+        {FORGE_I32, "i32", 1, 4, false, true, true},
+        {FORGE_I64, "i64", 1, 8, false, true, true},
+        {FORGE_F16, "f16", 1, 2, true, false, true},
+        {FORGE_BF16, "bf16", 1, 2, true, false, true},
+        {FORGE_F32, "f32", 1, 4, true, false, true},
+        {FORGE_F64, "f64", 1, 8, true, false, true},
+        {FORGE_F8_E4M3, "f8_e4m3", 1, 1, true, false, false},
+        {FORGE_F8_E5M2, "f8_e5m2", 1, 1, true, false, false},
+        {FORGE_U4, "u4", 2, 1, false, true, false},
+        {FORGE_I4, "i4", 2, 1, false, true, false},
+        {FORGE_Q8_0, "q8_0", 32, 34, true, false, false},
+        {FORGE_Q4_0, "q4_0", 32, 18, true, false, false},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        forge_dtype dtype = all[i].dtype;
+        assert_int_equal(dtype, i + 1);
+        assert_string_equal(forge_dtype_name(dtype), all[i].name);
+        assert_int_equal(forge_dtype_from_name(all[i].name), dtype);
+        assert_int_equal(forge_dtype_block_elements(dtype), all[i].elements);
+        assert_int_equal(forge_dtype_block_bytes(dtype), all[i].bytes);
+        assert_int_equal(forge_dtype_is_float(dtype), all[i].is_float);
+        assert_int_equal(forge_dtype_is_integer(dtype), all[i].is_integer);
+        assert_int_equal(forge_dtype_is_computed(dtype), all[i].is_computed);
+        assert_int_equal(forge_dtype_size_bytes(dtype, 0), 0);
+        assert_int_equal(forge_dtype_size_bytes(dtype, 1), all[i].bytes);
+        assert_int_equal(forge_dtype_size_bytes(dtype, 3 * all[i].elements), 3 * all[i].bytes);
+        assert_int_equal(forge_dtype_size_bytes(dtype, 3 * all[i].elements + 1), 4 * all[i].bytes);
+    }
+    assert_string_equal(forge_dtype_name(FORGE_DTYPE_NONE), "none");
+    assert_string_equal(forge_dtype_name((forge_dtype)20), "unknown");
+    assert_string_equal(forge_dtype_name((forge_dtype)-1), "unknown");
+    assert_int_equal(forge_dtype_from_name("none"), FORGE_DTYPE_NONE);
+    assert_int_equal(forge_dtype_from_name("F32"), FORGE_DTYPE_NONE);
+    assert_int_equal(forge_dtype_from_name(""), FORGE_DTYPE_NONE);
+    assert_int_equal(forge_dtype_from_name(NULL), FORGE_DTYPE_NONE);
+    assert_int_equal(forge_dtype_block_elements(FORGE_DTYPE_NONE), 0);
+    assert_int_equal(forge_dtype_size_bytes(FORGE_DTYPE_NONE, 7), 0);
+    assert_false(forge_dtype_is_float((forge_dtype)99));
+}
+
+static void test_sizes_overflow(void **state)
+{
+    (void)state;
+    assert_true(forge_dtype_size_bytes(FORGE_F64, SIZE_MAX / 8) == SIZE_MAX / 8 * 8);
+    assert_true(forge_dtype_size_bytes(FORGE_F64, SIZE_MAX / 8 + 1) == SIZE_MAX);
+    assert_true(forge_dtype_size_bytes(FORGE_F32, SIZE_MAX) == SIZE_MAX);
+    assert_true(forge_dtype_size_bytes(FORGE_U4, SIZE_MAX) == SIZE_MAX / 2 + 1);
+    assert_true(forge_dtype_size_bytes(FORGE_Q8_0, SIZE_MAX) == SIZE_MAX);
+    assert_true(forge_dtype_size_bytes(FORGE_Q4_0, SIZE_MAX) == (SIZE_MAX / 32 + 1) * 18);
+}
+
+/* --- small floats --- */
+
+struct format {
+    forge_dtype dtype;
+    int exponent_bits, mantissa_bits;
+    bool has_infinity;
+};
+
+static const struct format formats[] = {{FORGE_F16, 5, 10, true},
+                                        {FORGE_BF16, 8, 7, true},
+                                        {FORGE_F8_E4M3, 4, 3, false},
+                                        {FORGE_F8_E5M2, 5, 2, true}};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+static uint32_t load_pattern(const void *elements, size_t index, const struct format *format)
+{
+    return forge_dtype_block_bytes(format->dtype) == 2 ? ((const uint16_t *)elements)[index]
+                                                       : ((const uint8_t *)elements)[index];
+}
+
+static uint32_t from_double(const struct format *format, double value)
+{
+    uint16_t element[1] = {0};
+    assert_int_equal(forge_convert(FORGE_F64, &value, format->dtype, element, 1), JOULE_OK);
+    return load_pattern(element, 0, format);
+}
+
+static double to_double(const struct format *format, uint32_t pattern)
+{
+    uint16_t wide = (uint16_t)pattern;
+    uint8_t narrow = (uint8_t)pattern;
+    double value;
+    const void *element = forge_dtype_block_bytes(format->dtype) == 2 ? (const void *)&wide : &narrow;
+    assert_int_equal(forge_convert(format->dtype, element, FORGE_F64, &value, 1), JOULE_OK);
+    return value;
+}
+
+/* What a pattern without sign means, were all of them finite. */
+static double meaning(const struct format *format, uint32_t pattern)
+{
+    int bias = (1 << (format->exponent_bits - 1)) - 1;
+    int exponent = (int)(pattern >> format->mantissa_bits);
+    double fraction = ldexp(pattern & ((1u << format->mantissa_bits) - 1), -format->mantissa_bits);
+    return exponent == 0 ? ldexp(fraction, 1 - bias) : ldexp(1 + fraction, exponent - bias);
+}
+
+/* The pattern after that of the largest finite number. */
+static uint32_t beyond(const struct format *format)
+{
+    uint32_t ones = ((1u << format->exponent_bits) - 1) << format->mantissa_bits;
+    return format->has_infinity ? ones : ones | ((1u << format->mantissa_bits) - 1);
+}
+
+static void test_every_pattern_round_trips(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < FORMATS; f++) {
+        const struct format *format = &formats[f];
+        uint32_t sign = 1u << (format->exponent_bits + format->mantissa_bits);
+        for (uint32_t pattern = 0; pattern < 2 * sign; pattern++) {
+            double value = to_double(format, pattern);
+            uint32_t magnitude = pattern & (sign - 1);
+            assert_int_equal(signbit(value) != 0, pattern >= sign);
+            if (magnitude < beyond(format))
+                assert_true(fabs(value) == meaning(format, magnitude));
+            else
+                assert_true(format->has_infinity && magnitude == beyond(format) ? isinf(value)
+                                                                                : isnan(value));
+            assert_int_equal(from_double(format, value), pattern);
+        }
+    }
+}
+
+/* The nearest pattern by halving the interval of all of them; at a tie the even one. */
+static uint32_t search_nearest(const struct format *format, double magnitude)
+{
+    uint32_t low = 0, high = beyond(format);
+    if (magnitude >= meaning(format, high))
+        return high;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        *(meaning(format, middle) <= magnitude ? &low : &high) = middle;
+    }
+    double middle = (meaning(format, low) + meaning(format, high)) / 2;
+    return magnitude < middle || (magnitude == middle && low % 2 == 0) ? low : high;
+}
+
+static void check_rounding(const struct format *format, double magnitude)
+{
+    uint32_t sign = 1u << (format->exponent_bits + format->mantissa_bits);
+    uint32_t expected = search_nearest(format, magnitude);
+    assert_int_equal(from_double(format, magnitude), expected);
+    assert_int_equal(from_double(format, -magnitude), expected | sign);
+}
+
+static void test_rounding_at_every_tie(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < FORMATS; f++)
+        for (uint32_t pattern = 0; pattern < beyond(&formats[f]); pattern++) {
+            double tie = (meaning(&formats[f], pattern) + meaning(&formats[f], pattern + 1)) / 2;
+            check_rounding(&formats[f], tie);
+            check_rounding(&formats[f], nextafter(tie, 0));
+            check_rounding(&formats[f], nextafter(tie, INFINITY));
+        }
+}
+
+static void test_rounding_anywhere(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (size_t f = 0; f < FORMATS; f++) {
+        double most = log2(meaning(&formats[f], beyond(&formats[f]))) + 2;
+        double least = log2(meaning(&formats[f], 1)) - 4;
+        for (int i = 0; i < 20000; i++) {
+            double exponent = least + (most - least) * ldexp((double)(next_scattered(&seed) >> 11), -53);
+            check_rounding(&formats[f], exp2(exponent));
+        }
+        static const double edges[] = {0, 5e-324, 0x1p-1022, 0x1p-1000, 0x1.fffffffffffffp1023, INFINITY};
+        for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
+            check_rounding(&formats[f], edges[i]);
+    }
+}
+
+static void test_nan_stays_nan(void **state)
+{
+    (void)state;
+    /* The lowest bits of a NaN do not fit; what is left must not read as infinity. */
+    static const uint64_t nans[] = {UINT64_C(0x7ff0000000000001), UINT64_C(0xfff8000000000000),
+                                    UINT64_C(0x7fffffffffffffff)};
+    for (size_t f = 0; f < FORMATS; f++)
+        for (size_t i = 0; i < sizeof nans / sizeof nans[0]; i++) {
+            double value;
+            memcpy(&value, &nans[i], sizeof value);
+            double back = to_double(&formats[f], from_double(&formats[f], value));
+            assert_true(isnan(back));
+            assert_int_equal(signbit(back) != 0, nans[i] >> 63);
+        }
+}
+
+static void test_known_values(void **state)
+{
+    (void)state;
+    assert_int_equal(half_from_double(65504), 0x7bff);
+    assert_int_equal(half_from_double(65519.99), 0x7bff);
+    assert_int_equal(half_from_double(65520), 0x7c00);
+    assert_int_equal(half_from_double(0x1p-25), 0);
+    assert_int_equal(half_from_double(0x1.0000000000001p-25), 1);
+    assert_int_equal(half_from_double(-0.0), 0x8000);
+    assert_true(half_to_float(0x3555) == 0x1.554p-2f);
+    assert_int_equal(bfloat_from_double(0x1.01p0), 0x3f80);
+    assert_int_equal(bfloat_from_double(0x1.0100000000001p0), 0x3f81); /* a tie, if it went through a float */
+    assert_true(bfloat_to_float(0xc0a0) == -5.0f);
+    assert_int_equal(from_double(&formats[2], 448), 0x7e);
+    assert_int_equal(from_double(&formats[2], 464), 0x7e);
+    assert_int_equal(from_double(&formats[2], 465), 0x7f);
+    assert_int_equal(from_double(&formats[3], 57344), 0x7b);
+    assert_int_equal(from_double(&formats[3], 61440), 0x7c);
+}
+
+/* --- integers --- */
+
+static const forge_dtype integers[] = {FORGE_U8,  FORGE_U16, FORGE_U32, FORGE_U64, FORGE_I8,
+                                       FORGE_I16, FORGE_I32, FORGE_I64, FORGE_U4,  FORGE_I4};
+enum { INTEGERS = sizeof integers / sizeof integers[0] };
+
+static bool is_signed(forge_dtype dtype)
+{
+    return forge_dtype_name(dtype)[0] == 'i';
+}
+
+static int bits_of_dtype(forge_dtype dtype)
+{
+    return atoi(forge_dtype_name(dtype) + 1);
+}
+
+/* `value` modulo 2^bits, as an element of `dtype` reads in 64 bits. */
+static uint64_t wrap(uint64_t value, forge_dtype dtype)
+{
+    int bits = bits_of_dtype(dtype);
+    uint64_t rest = bits == 64 ? value : value % (UINT64_C(1) << bits);
+    bool is_negative = is_signed(dtype) && rest >> (bits - 1);
+    return is_negative && bits < 64 ? rest - (UINT64_C(1) << bits) : rest;
+}
+
+static void test_integers_wrap(void **state)
+{
+    (void)state;
+    enum { COUNT = 600 };
+    static uint64_t source[COUNT], between[COUNT], back[COUNT];
+    uint64_t seed = 2;
+    for (int i = 0; i < COUNT; i++)
+        source[i] = next_scattered(&seed) >> (i % 64);
+    for (size_t a = 0; a < INTEGERS; a++)
+        for (size_t b = 0; b < INTEGERS; b++) {
+            uint64_t first[COUNT];
+            assert_int_equal(forge_convert(FORGE_U64, source, integers[a], first, COUNT), JOULE_OK);
+            assert_int_equal(forge_convert(integers[a], first, integers[b], between, COUNT), JOULE_OK);
+            assert_int_equal(forge_convert(integers[b], between, FORGE_I64, back, COUNT), JOULE_OK);
+            for (int i = 0; i < COUNT; i++)
+                assert_true(back[i] == wrap(wrap(source[i], integers[a]), integers[b]));
+        }
+}
+
+static int64_t to_i64(forge_dtype dtype, double value)
+{
+    uint64_t element = 0;
+    int64_t result;
+    assert_int_equal(forge_convert(FORGE_F64, &value, dtype, &element, 1), JOULE_OK);
+    assert_int_equal(forge_convert(dtype, &element, FORGE_I64, &result, 1), JOULE_OK);
+    return result;
+}
+
+static void test_floats_saturate(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < INTEGERS; i++) {
+        forge_dtype dtype = integers[i];
+        int bits = bits_of_dtype(dtype);
+        uint64_t most = UINT64_MAX >> (64 - bits + is_signed(dtype));
+        int64_t least = is_signed(dtype) ? -(int64_t)most - 1 : 0;
+        double limit = ldexp(1, bits - is_signed(dtype)); /* the first number above the range */
+        assert_true((uint64_t)to_i64(dtype, limit) == most);
+        assert_true((uint64_t)to_i64(dtype, limit * 3) == most);
+        assert_true((uint64_t)to_i64(dtype, INFINITY) == most);
+        assert_true(to_i64(dtype, -limit) == least);
+        assert_true(to_i64(dtype, -limit * 3) == least);
+        assert_true(to_i64(dtype, -INFINITY) == least);
+        assert_true(to_i64(dtype, NAN) == 0);
+        assert_true(to_i64(dtype, 6.99) == 6);
+        assert_true(to_i64(dtype, -0.99) == 0);
+        assert_true(to_i64(dtype, -6.99) == (is_signed(dtype) ? -6 : 0));
+        /* The largest double in the range, and whether its fraction goes. */
+        double inside = nextafter(limit, 0);
+        assert_true((uint64_t)to_i64(dtype, inside) == (uint64_t)inside);
+    }
+    assert_true(to_i64(FORGE_I8, -128.5) == -128);
+    assert_true(to_i64(FORGE_I8, -129) == -128);
+}
+
+static void test_integers_round_once(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int i = 0; i < 50000; i++) {
+        uint64_t value = next_scattered(&seed) >> (i % 40);
+        /* A tie of f32, or just beside one. */
+        if (i % 2)
+            value = (value >> 40 | 1) << 39 | (uint64_t)(i % 3 - 1);
+        int64_t signed_value = (int64_t)value;
+        float from_unsigned, from_signed;
+        double as_double;
+        forge_convert(FORGE_U64, &value, FORGE_F32, &from_unsigned, 1);
+        forge_convert(FORGE_I64, &signed_value, FORGE_F32, &from_signed, 1);
+        forge_convert(FORGE_I64, &signed_value, FORGE_F64, &as_double, 1);
+        assert_true(from_unsigned == (float)value);
+        assert_true(from_signed == (float)signed_value);
+        assert_true(as_double == (double)signed_value);
+    }
+    int64_t value = (INT64_C(1) << 62) + (INT64_C(1) << 54) + 1;
+    uint16_t element;
+    forge_convert(FORGE_I64, &value, FORGE_BF16, &element, 1);
+    assert_true(bfloat_to_float(element) == 0x1.02p62f);
+    value = -value;
+    forge_convert(FORGE_I64, &value, FORGE_BF16, &element, 1);
+    assert_true(bfloat_to_float(element) == -0x1.02p62f);
+}
+
+static void test_bool(void **state)
+{
+    (void)state;
+    const double values[] = {0, -0.0, 0.25, NAN, -3};
+    const uint8_t expected[] = {0, 0, 1, 1, 1};
+    uint8_t bools[5];
+    assert_int_equal(forge_convert(FORGE_F64, values, FORGE_BOOL, bools, 5), JOULE_OK);
+    assert_memory_equal(bools, expected, 5);
+    const uint64_t high = UINT64_C(1) << 63;
+    assert_int_equal(forge_convert(FORGE_U64, &high, FORGE_BOOL, bools, 1), JOULE_OK);
+    assert_int_equal(bools[0], 1);
+    const uint8_t odd = 200; /* from a file, say */
+    float number;
+    assert_int_equal(forge_convert(FORGE_BOOL, &odd, FORGE_F32, &number, 1), JOULE_OK);
+    assert_true(number == 1);
+}
+
+static void test_half_bytes(void **state)
+{
+    (void)state;
+    const int8_t values[] = {-8, 7, -1, 0, 3};
+    uint8_t bytes[3] = {0xff, 0xff, 0xaf};
+    assert_int_equal(forge_convert(FORGE_I8, values, FORGE_I4, bytes, 5), JOULE_OK);
+    const uint8_t expected[] = {0x78, 0x0f, 0xa3};
+    assert_memory_equal(bytes, expected, 3);
+    float back[5];
+    assert_int_equal(forge_convert(FORGE_I4, bytes, FORGE_F32, back, 5), JOULE_OK);
+    for (int i = 0; i < 5; i++)
+        assert_true(back[i] == values[i]);
+    const struct dtype_row *row = dtype_row(FORGE_U4);
+    double pair[2];
+    row->load(bytes, 1, 2, pair);
+    assert_true(pair[0] == 7 && pair[1] == 15);
+    row->store(bytes, 3, 1, &(double){9.9});
+    assert_int_equal(bytes[1], 0x9f);
+}
+
+/* --- blocks --- */
+
+enum { BLOCKS = 400, ELEMENTS = BLOCKS * 32 };
+
+static uint16_t f16_at(const uint8_t *bytes)
+{
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static void fill_blocks(float *values)
+{
+    uint64_t seed = 4;
+    for (int i = 0; i < ELEMENTS; i++) {
+        float size = ldexpf(1, i / 32 % 24 - 12);
+        values[i] = size * ldexpf((float)(int32_t)(next_scattered(&seed) >> 32), -31);
+    }
+    memset(values, 0, 32 * sizeof *values);
+}
+
+static void test_q8_0(void **state)
+{
+    (void)state;
+    static float values[ELEMENTS], back[ELEMENTS];
+    static uint8_t packed[BLOCKS * 34];
+    fill_blocks(values);
+    assert_int_equal(forge_convert(FORGE_F32, values, FORGE_Q8_0, packed, ELEMENTS), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q8_0, packed, FORGE_F32, back, ELEMENTS), JOULE_OK);
+    for (int b = 0; b < BLOCKS; b++) {
+        float largest = 0;
+        for (int i = 0; i < 32; i++)
+            largest = fmaxf(largest, fabsf(values[32 * b + i]));
+        assert_int_equal(f16_at(packed + 34 * b), half_from_double(largest / 127));
+        for (int i = 0; i < 32; i++) {
+            int quant = (int8_t)packed[34 * b + 2 + i];
+            float exact = largest > 0 ? values[32 * b + i] / (largest / 127) : 0;
+            assert_true(fabsf((float)quant - exact) <= 0.5f + 1e-4f);
+            assert_true(back[32 * b + i] == (float)quant * half_to_float(f16_at(packed + 34 * b)));
+        }
+    }
+}
+
+static void test_q4_0(void **state)
+{
+    (void)state;
+    static float values[ELEMENTS], back[ELEMENTS];
+    static uint8_t packed[BLOCKS * 18];
+    fill_blocks(values);
+    assert_int_equal(forge_convert(FORGE_F32, values, FORGE_Q4_0, packed, ELEMENTS), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q4_0, packed, FORGE_F32, back, ELEMENTS), JOULE_OK);
+    for (int b = 0; b < BLOCKS; b++) {
+        float extreme = 0;
+        for (int i = 0; i < 32; i++)
+            if (fabsf(values[32 * b + i]) > fabsf(extreme))
+                extreme = values[32 * b + i];
+        assert_int_equal(f16_at(packed + 18 * b), half_from_double(extreme / -8));
+        for (int i = 0; i < 32; i++) {
+            uint8_t byte = packed[18 * b + 2 + i % 16];
+            int quant = (i < 16 ? byte & 15 : byte >> 4) - 8;
+            float exact = extreme != 0 ? values[32 * b + i] / (extreme / -8) : 0;
+            assert_true(fabsf((float)quant - fminf(exact, 7)) <= 0.5f + 1e-5f);
+            assert_true(back[32 * b + i] == (float)quant * half_to_float(f16_at(packed + 18 * b)));
+        }
+    }
+}
+
+static void test_blocks_by_hand(void **state)
+{
+    (void)state;
+    float values[32] = {127, -127, 0.5f, -0.5f, 1.5f, 2.4f}, back[32];
+    uint8_t packed[34], expected[34] = {0x00, 0x3c, 127, 0x81, 1, 0xff, 2, 2}; /* halves go away from 0 */
+    assert_int_equal(forge_convert(FORGE_F32, values, FORGE_Q8_0, packed, 32), JOULE_OK);
+    assert_memory_equal(packed, expected, 34);
+
+    float small[32] = {-8, 8, 7, -0.5f, 0.4f, [16] = 3, [17] = -3};
+    /* Twice 8 would be 16: held at 15. */
+    uint8_t nibbles[18] = {0x00, 0x3c, 0xb0, 0x5f, 0x8f, 0x88, 0x88};
+    memset(nibbles + 7, 0x88, 11);
+    assert_int_equal(forge_convert(FORGE_F32, small, FORGE_Q4_0, packed, 32), JOULE_OK);
+    assert_memory_equal(packed, nibbles, 18);
+    assert_int_equal(forge_convert(FORGE_Q4_0, packed, FORGE_F32, back, 32), JOULE_OK);
+    assert_true(back[0] == -8 && back[1] == 7 && back[16] == 3 && back[17] == -3 && back[31] == 0);
+}
+
+static void test_blocks_at_the_edges(void **state)
+{
+    (void)state;
+    static const forge_dtype types[] = {FORGE_Q8_0, FORGE_Q4_0};
+    static const double losses[] = {NAN, INFINITY, -INFINITY, 1e300, 1e8};
+    for (int t = 0; t < 2; t++) {
+        double values[32], back[32];
+        uint8_t packed[34];
+        for (size_t k = 0; k < sizeof losses / sizeof losses[0]; k++) {
+            for (int i = 0; i < 32; i++)
+                values[i] = i == 17 ? losses[k] : 0;
+            assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 32), JOULE_OK);
+            assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 32), JOULE_OK);
+            assert_true(isnan(back[0])); /* loud, not a 0 */
+            assert_false(isfinite(back[17]));
+        }
+        for (int i = 0; i < 32; i++)
+            values[i] = 1e-42 * i; /* no f16 scale is so small */
+        assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 32), JOULE_OK);
+        assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 32), JOULE_OK);
+        for (int i = 0; i < 32; i++)
+            assert_true(back[i] == 0);
+        assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 31), JOULE_INVALID);
+        assert_int_equal(forge_convert(types[t], packed, FORGE_F64, values, 33), JOULE_INVALID);
+    }
+}
+
+/* --- all pairs --- */
+
+/* Every type to every other at an odd address, and to itself by bytes. All hold 0 and 1, except q8_0, where 1 becomes
+ * 127 times an f16 just below 1/127, and so a 0 among integers. */
+static void test_all_pairs(void **state)
+{
+    (void)state;
+    enum { COUNT = 320 };
+    static double numbers[COUNT], result[COUNT];
+    static char a[COUNT * 8 + 1], b[COUNT * 8 + 1], again[COUNT * 8 + 1];
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i % 2;
+    for (int from = FORGE_BOOL; from <= FORGE_Q4_0; from++)
+        for (int to = FORGE_BOOL; to <= FORGE_Q4_0; to++) {
+            assert_int_equal(forge_convert(FORGE_F64, numbers, (forge_dtype)from, a + 1, COUNT), JOULE_OK);
+            assert_int_equal(forge_convert((forge_dtype)from, a + 1, (forge_dtype)to, b + 1, COUNT),
+                             JOULE_OK);
+            assert_int_equal(forge_convert((forge_dtype)to, b + 1, FORGE_F64, result, COUNT), JOULE_OK);
+            double tolerance = from != FORGE_Q8_0                        ? 0x1p-11
+                               : forge_dtype_is_integer((forge_dtype)to) ? 1
+                                                                         : 0x1p-10;
+            for (int i = 0; i < COUNT; i++)
+                assert_true(fabs(result[i] - numbers[i]) <= tolerance);
+            size_t size = forge_dtype_size_bytes((forge_dtype)to, COUNT);
+            assert_int_equal(forge_convert((forge_dtype)to, b + 1, (forge_dtype)to, again + 1, COUNT),
+                             JOULE_OK);
+            assert_memory_equal(b + 1, again + 1, size);
+        }
+}
+
+static void test_bad_arguments(void **state)
+{
+    (void)state;
+    float value = 1;
+    assert_int_equal(forge_convert(FORGE_DTYPE_NONE, &value, FORGE_F32, &value, 1), JOULE_INVALID);
+    assert_int_equal(forge_convert(FORGE_F32, &value, (forge_dtype)77, &value, 1), JOULE_INVALID);
+    assert_int_equal(forge_convert(FORGE_F32, NULL, FORGE_F64, &value, 1), JOULE_INVALID);
+    assert_int_equal(forge_convert(FORGE_F32, &value, FORGE_F64, NULL, 1), JOULE_INVALID);
+    assert_int_equal(forge_convert(FORGE_F32, NULL, FORGE_F64, NULL, 0), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_F32, &value, FORGE_F32, &value, 1), JOULE_OK);
+    assert_true(value == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_and_sizes),
+        cmocka_unit_test(test_sizes_overflow),
+        cmocka_unit_test(test_every_pattern_round_trips),
+        cmocka_unit_test(test_rounding_at_every_tie),
+        cmocka_unit_test(test_rounding_anywhere),
+        cmocka_unit_test(test_nan_stays_nan),
+        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_integers_wrap),
+        cmocka_unit_test(test_floats_saturate),
+        cmocka_unit_test(test_integers_round_once),
+        cmocka_unit_test(test_bool),
+        cmocka_unit_test(test_half_bytes),
+        cmocka_unit_test(test_q8_0),
+        cmocka_unit_test(test_q4_0),
+        cmocka_unit_test(test_blocks_by_hand),
+        cmocka_unit_test(test_blocks_at_the_edges),
+        cmocka_unit_test(test_all_pairs),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
