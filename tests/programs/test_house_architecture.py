@@ -17,11 +17,11 @@ UPWARD = {("meter", "collector"), ("meter", "budget"), ("meter", "record")}
 
 def floors():
     """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/."""
-    drawing = PAGE[PAGE.index("    src/joule/"):PAGE.index("    include/joule/")].splitlines()
+    drawing = PAGE[PAGE.index("    src/forge/"):PAGE.index("    include/joule/")].splitlines()
     rooms = {"base": 0}
     lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base"))]
     for height, line in enumerate(reversed(lines), start=1):
-        for room in re.split(r"\s{3,}", line.replace("src/joule/", "").strip())[0].split():
+        for room in re.split(r"\s{3,}", re.sub(r"src/(joule|forge)/", "", line).strip())[0].split():
             rooms[room.rstrip("/")] = height
     return rooms
 
@@ -52,6 +52,11 @@ class Architecture(unittest.TestCase):
         self.assertIn("cost/", owners)
         names = {o.removeprefix("src/").rstrip("*/") for o in owners}
         self.assertEqual([str(f) for f in self.files if not room_of(f, names)], [])
+
+    def test_forge_uses_public_names_of_libjoule_only(self):
+        wrong = [str(f) for f in self.files if f.parts[0] == "forge"
+                 and re.search(r'#include "joule/', (ROOT / "src" / f).read_text(encoding="utf-8"))]
+        self.assertEqual(wrong, [])
 
     def test_nothing_includes_what_is_above_it(self):
         wrong = []
