@@ -1,0 +1,216 @@
+/* forge/graph.h - computations as values.
+ *
+ * Owns the builder, with one function for each family of operations, and the finished graph. A graph has inputs,
+ * outputs and state slots; nodes stand in topological order and are immutable once the graph is finished.
+ * Newcomers: builder functions return a value and never a status. The first thing that is wrong is kept, every later
+ * call does nothing and gives FORGE_NO_VALUE, and forge_builder_finish tells it, with operation and dimensions.
+ */
+#ifndef FORGE_GRAPH_H
+#define FORGE_GRAPH_H
+
+#include <forge/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct forge_builder forge_builder; /* one thread at a time */
+typedef struct forge_graph forge_graph;     /* immutable: any thread */
+
+/* A value of a builder's graph: what a node gives. */
+typedef uint32_t forge_value;
+#define FORGE_NO_VALUE 0u
+/* A state slot of a builder's graph. */
+typedef uint32_t forge_slot;
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+/* NULL when memory is used up; all functions take that NULL as a builder that has failed. */
+FORGE_API forge_builder *forge_builder_new(void);
+/* Makes the graph of everything that outputs and writes need; the rest is dropped. The builder is freed, whatever the
+ * outcome. The graph is the caller's: forge_graph_free. */
+FORGE_API joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph,
+                                            joule_error *out_error);
+/* Frees a builder that is not to be finished. NULL is allowed. */
+FORGE_API void forge_builder_free(forge_builder *builder);
+FORGE_API void forge_graph_free(forge_graph *graph);
+
+/* What is known of a value while building; rank 0 and NONE after an error. */
+FORGE_API forge_shape forge_value_shape(const forge_builder *builder, forge_value value);
+FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value);
+/* Makes the builder fail with this message, if it has not failed before; for layers that check their arguments. */
+FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* --- provenance --------------------------------------------------------------------------------------------- */
+
+/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". */
+FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
+FORGE_API void forge_scope_pop(forge_builder *builder);
+
+typedef enum forge_phase {
+    FORGE_PHASE_FORWARD = 0,
+    FORGE_PHASE_BACKWARD = 1,
+    FORGE_PHASE_OPTIMISER = 2,
+    FORGE_PHASE_DATA = 3,
+} forge_phase;
+/* "forward". */
+FORGE_API const char *forge_phase_name(forge_phase phase);
+/* Of nodes made from now on. Returns the one before. */
+FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase);
+
+/* --- sizes -------------------------------------------------------------------------------------------------- */
+
+/* A size that is known when the program runs: min to max, a multiple of `multiple` (1 or more). The same name gives the
+ * same symbol. */
+FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
+                                 int64_t multiple);
+/* Expressions that are equal as polynomials are the same number. forge_dim_div is exact where that can be shown, else
+ * rounded down. */
+FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
+FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
+FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
+
+/* --- leaves, outputs, state --------------------------------------------------------------------------------- */
+
+/* Names of inputs, outputs and slots are unique within their kind. */
+FORGE_API forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype,
+                                  forge_shape shape);
+FORGE_API void forge_output(forge_builder *builder, const char *name, forge_value value);
+
+/* How a slot begins. */
+typedef enum forge_init_kind {
+    FORGE_INIT_CONSTANT = 0, /* every element is a */
+    FORGE_INIT_UNIFORM = 1,  /* from a to b */
+    FORGE_INIT_NORMAL = 2,   /* mean a, sd b */
+} forge_init_kind;
+typedef struct forge_init {
+    forge_init_kind kind;
+    double a, b;
+} forge_init;
+
+/* The slot with this name; made at the first call. The same name must have the same type and shape. */
+FORGE_API forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype,
+                                 forge_shape shape, forge_init init);
+/* The value that the slot has when the program starts. */
+FORGE_API forge_value forge_read(forge_builder *builder, forge_slot slot);
+/* The slot has this value when the program ends; at most one write for each slot. In place: the planner must let the
+ * value be computed where the slot lies, or compilation fails and names the reader that is in the way. */
+FORGE_API void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place);
+
+/* The elements are copied. */
+FORGE_API forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor);
+/* Rank 0. */
+FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number);
+/* 0, 1, 2 ... along `axis`, the same along the others. */
+FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
+
+/* --- element by element ------------------------------------------------------------------------------------- */
+
+typedef enum forge_unary_kind {
+#define UNARY(NAME, text) FORGE_##NAME,
+#include <forge/unary.def>
+#undef UNARY
+    FORGE_UNARY_KINDS
+} forge_unary_kind;
+FORGE_API forge_value forge_unary(forge_builder *builder, forge_unary_kind kind, forge_value x);
+
+typedef enum forge_binary_kind {
+#define BINARY(NAME, text) FORGE_##NAME,
+#include <forge/binary.def>
+#undef BINARY
+    FORGE_BINARY_KINDS
+} forge_binary_kind;
+/* Shapes are broadcast as NumPy does; types must be the same. Comparisons give bool. */
+FORGE_API forge_value forge_binary(forge_builder *builder, forge_binary_kind kind, forge_value a,
+                                   forge_value b);
+
+/* a where the condition (bool) is true, else b; all three are broadcast. */
+FORGE_API forge_value forge_select(forge_builder *builder, forge_value condition, forge_value a,
+                                   forge_value b);
+FORGE_API forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x);
+
+#define FORGE_UNARY_HELPER(name, NAME)                                                                       \
+    static inline forge_value forge_##name(forge_builder *builder, forge_value x)                            \
+    {                                                                                                        \
+        return forge_unary(builder, FORGE_##NAME, x);                                                        \
+    }
+#define FORGE_BINARY_HELPER(name, NAME)                                                                      \
+    static inline forge_value forge_##name(forge_builder *builder, forge_value a, forge_value b)             \
+    {                                                                                                        \
+        return forge_binary(builder, FORGE_##NAME, a, b);                                                    \
+    }
+FORGE_UNARY_HELPER(relu, RELU)
+FORGE_UNARY_HELPER(gelu, GELU)
+FORGE_UNARY_HELPER(sigmoid, SIGMOID)
+FORGE_UNARY_HELPER(tanh, TANH)
+FORGE_UNARY_HELPER(exp, EXP)
+FORGE_UNARY_HELPER(log, LOG)
+FORGE_UNARY_HELPER(sqrt, SQRT)
+FORGE_UNARY_HELPER(neg, NEG)
+FORGE_BINARY_HELPER(add, ADD)
+FORGE_BINARY_HELPER(sub, SUB)
+FORGE_BINARY_HELPER(mul, MUL)
+FORGE_BINARY_HELPER(div, DIV)
+
+/* --- across elements ---------------------------------------------------------------------------------------- */
+
+typedef enum forge_reduce_kind {
+    FORGE_SUM = 0,
+    FORGE_MEAN = 1,
+    FORGE_MAXIMUM = 2, /* NaN wins */
+    FORGE_MINIMUM = 3,
+    FORGE_PRODUCT = 4,
+    FORGE_ARGMAX = 5, /* one axis; the first of equals; i64 */
+    FORGE_REDUCE_KINDS
+} forge_reduce_kind;
+/* axes: bit i for dimension i. keeps_dims: reduced dimensions stay, with size 1. Sums are kept in f32 for narrower floats
+ * and in the type itself otherwise. */
+FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
+                                   uint32_t axes, bool keeps_dims);
+
+enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
+/* [..., m, k] x [..., k, n], the last two dimensions of either swapped by a flag; leading dimensions are broadcast.
+ * Accumulated in f32 for narrower floats, in the type itself otherwise. */
+FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags);
+
+/* --- moving elements ---------------------------------------------------------------------------------------- */
+
+/* The same elements in order. */
+FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
+/* As NumPy's broadcast_to. */
+FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape);
+/* Dimension i of the result is dimension order[i] of x; `order` holds rank numbers. */
+FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order);
+
+/* --- composites --------------------------------------------------------------------------------------------- */
+
+/* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */
+typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
+                                     const void *context);
+/* A node with this name whose meaning, gradient, cost and fallback is its body. A device that knows the name runs a kernel
+ * of its own instead. */
+FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
+                                      size_t count, forge_body_fn body, const void *context);
+
+/* log(softmax) over the last dimension. */
+FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
+/* Mean over rows of -log_softmax(logits)[row, label]: logits [n, classes] float, labels [n] integer. Rank 0. */
+FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value logits, forge_value labels);
+
+/* --- gradients ---------------------------------------------------------------------------------------------- */
+
+/* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
+ * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima share their gradient equally; of
+ * equal operands of max and min each gets half. */
+FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
+                               forge_value *out_gradients);
+
+/* --- looking at graphs -------------------------------------------------------------------------------------- */
+
+FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,435 @@
+/* ir/build.c - see build.h. */
+#include "forge/ir/build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/error.h"
+#include "forge/ir/infer.h"
+
+#define NO_INDEX UINT32_MAX
+
+bool builder_goes_on(const forge_builder *builder)
+{
+    return builder && !builder->has_failed;
+}
+
+forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message)
+{
+    if (builder_goes_on(builder)) {
+        const char *scope = builder->graph->scopes[builder->scope];
+        error_set(&builder->error, status, "%s%s%s", scope, *scope ? ": " : "", message);
+        builder->has_failed = true;
+    }
+    return FORGE_NO_VALUE;
+}
+
+void forge_builder_fail(forge_builder *builder, const char *format, ...)
+{
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    builder_refuse(builder, JOULE_INVALID, message);
+}
+
+static forge_value out_of_memory(forge_builder *builder)
+{
+    return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+static bool add_scope(forge_graph *graph, const char *path)
+{
+    if (!path || !ARRAY_ROOM(graph->scopes, graph->scope_capacity, graph->scope_count))
+        return false;
+    graph->scopes[graph->scope_count++] = path;
+    return true;
+}
+
+static forge_graph *graph_new(void)
+{
+    forge_graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return NULL;
+    atomic_init(&graph->references, 1);
+    if (!ARRAY_ROOM(graph->values, graph->value_capacity, graph->value_count) || !add_scope(graph, "")) {
+        forge_graph_free(graph);
+        return NULL;
+    }
+    graph->values[graph->value_count++] = (struct value){0};
+    return graph;
+}
+
+void forge_graph_free(forge_graph *graph)
+{
+    if (!graph || atomic_fetch_sub_explicit(&graph->references, 1, memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < graph->body_count; i++)
+        forge_graph_free(graph->bodies[i]);
+    arena_free(&graph->arena);
+    dim_table_free(&graph->dims);
+    free(graph->nodes);
+    free(graph->values);
+    free(graph->edges);
+    free(graph->inputs);
+    free(graph->outputs);
+    free(graph->slots);
+    free(graph->scopes);
+    free(graph->bodies);
+    free(graph);
+}
+
+forge_builder *builder_new(const struct dim_table *dims)
+{
+    forge_builder *builder = calloc(1, sizeof *builder);
+    if (!builder)
+        return NULL;
+    builder->graph = graph_new();
+    if (!builder->graph || (dims && !dim_table_copy(&builder->graph->dims, dims))) {
+        forge_builder_free(builder);
+        return NULL;
+    }
+    return builder;
+}
+
+forge_builder *forge_builder_new(void)
+{
+    return builder_new(NULL);
+}
+
+void forge_builder_free(forge_builder *builder)
+{
+    if (!builder)
+        return;
+    forge_graph_free(builder->graph);
+    free(builder->interned);
+    free(builder);
+}
+
+/* --- names and provenance ----------------------------------------------------------------------------------- */
+
+const char *builder_name(forge_builder *builder, const char *name)
+{
+    char *copy = arena_copy(&builder->graph->arena, name, strlen(name));
+    if (!copy)
+        out_of_memory(builder);
+    return copy;
+}
+
+uint32_t builder_scope(forge_builder *builder, const char *path)
+{
+    forge_graph *graph = builder->graph;
+    for (size_t i = graph->scope_count; i-- > 0;) /* the last ones are asked for most */
+        if (strcmp(graph->scopes[i], path) == 0)
+            return (uint32_t)i;
+    if (!add_scope(graph, builder_name(builder, path))) {
+        out_of_memory(builder);
+        return 0;
+    }
+    return (uint32_t)graph->scope_count - 1;
+}
+
+void forge_scope_push(forge_builder *builder, const char *name)
+{
+    if (!builder_goes_on(builder))
+        return;
+    char path[512];
+    const char *outer = builder->graph->scopes[builder->scope];
+    if ((size_t)snprintf(path, sizeof path, "%s%s%s", outer, *outer ? "/" : "", name) >= sizeof path ||
+        !*name || strchr(name, '/')) {
+        forge_builder_fail(builder, "'%s' cannot be a scope's name: empty, with a '/', or all too long",
+                           name);
+        return;
+    }
+    builder->scope = builder_scope(builder, path);
+}
+
+void forge_scope_pop(forge_builder *builder)
+{
+    if (!builder_goes_on(builder))
+        return;
+    char path[512];
+    string_copy(path, sizeof path, builder->graph->scopes[builder->scope]);
+    char *end = strrchr(path, '/');
+    *(end ? end : path) = '\0';
+    builder->scope = builder_scope(builder, path);
+}
+
+forge_phase forge_phase_set(forge_builder *builder, forge_phase phase)
+{
+    if (!builder)
+        return phase;
+    forge_phase before = builder->phase;
+    builder->phase = phase;
+    return before;
+}
+
+const char *forge_phase_name(forge_phase phase)
+{
+    static const char *const names[] = {"forward", "backward", "optimiser", "data"};
+    return (unsigned)phase < sizeof names / sizeof *names ? names[phase] : "unknown";
+}
+
+forge_shape forge_value_shape(const forge_builder *builder, forge_value value)
+{
+    return builder && value < builder->graph->value_count ? builder->graph->values[value].shape
+                                                          : (forge_shape){0};
+}
+
+forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
+{
+    return builder && value < builder->graph->value_count ? builder->graph->values[value].dtype
+                                                          : FORGE_DTYPE_NONE;
+}
+
+/* --- interning ---------------------------------------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t hash_node(enum op op, const void *attributes, size_t size, const forge_value *inputs,
+                          size_t count)
+{
+    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &op, sizeof op);
+    hash = hash_bytes(hash, attributes, size);
+    hash = hash_bytes(hash, inputs, count * sizeof *inputs);
+    return hash ^ hash >> 29; /* its low bits choose the place */
+}
+
+static uint64_t hash_of(const forge_graph *graph, const struct node *node)
+{
+    return hash_node((enum op)node->op, node->attributes, node->attributes_size,
+                     graph->edges + node->first_input, node->input_count);
+}
+
+static bool is_same(const forge_graph *graph, const struct node *node, enum op op, const void *attributes,
+                    size_t size, const forge_value *inputs, size_t count)
+{
+    return node->op == op && node->input_count == count && node->attributes_size == size &&
+           memcmp(node->attributes, attributes, size) == 0 &&
+           (count == 0 || memcmp(graph->edges + node->first_input, inputs, count * sizeof *inputs) == 0);
+}
+
+static void place(forge_builder *builder, uint32_t node)
+{
+    size_t mask = builder->interned_size - 1,
+           at = hash_of(builder->graph, &builder->graph->nodes[node]) & mask;
+    while (builder->interned[at])
+        at = (at + 1) & mask;
+    builder->interned[at] = node + 1;
+}
+
+/* Keeps the table at most half full. */
+static bool make_place(forge_builder *builder)
+{
+    size_t nodes = builder->graph->node_count;
+    if ((nodes + 1) * 2 <= builder->interned_size)
+        return true;
+    size_t size = builder->interned_size ? builder->interned_size * 2 : 64;
+    uint32_t *table = calloc(size, sizeof *table);
+    if (!table)
+        return false;
+    free(builder->interned);
+    builder->interned = table;
+    builder->interned_size = size;
+    for (uint32_t i = 0; i < nodes; i++)
+        place(builder, i);
+    return true;
+}
+
+static uint32_t find_node(const forge_builder *builder, enum op op, const void *attributes, size_t size,
+                          const forge_value *inputs, size_t count)
+{
+    const forge_graph *graph = builder->graph;
+    size_t mask = builder->interned_size - 1;
+    for (size_t at = hash_node(op, attributes, size, inputs, count) & mask; builder->interned[at];
+         at = (at + 1) & mask) {
+        uint32_t node = builder->interned[at] - 1;
+        if (is_same(graph, &graph->nodes[node], op, attributes, size, inputs, count))
+            return node;
+    }
+    return NO_INDEX;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------- */
+
+static bool has_room(forge_builder *builder, size_t inputs, size_t outputs)
+{
+    forge_graph *g = builder->graph;
+    return make_place(builder) && ARRAY_ROOM(g->nodes, g->node_capacity, g->node_count) &&
+           array_reserve((void **)&g->edges, &g->edge_capacity, g->edge_count + inputs, sizeof *g->edges) &&
+           array_reserve((void **)&g->values, &g->value_capacity, g->value_count + outputs,
+                         sizeof *g->values) &&
+           g->value_count + outputs < UINT32_MAX && g->edge_count + inputs < UINT32_MAX;
+}
+
+static void *copy_bytes(struct arena *arena, const void *bytes, size_t size)
+{
+    void *copy = arena_alloc(arena, size);
+    return copy ? memcpy(copy, bytes, size) : NULL;
+}
+
+static forge_value append(forge_builder *builder, const struct inference *made, size_t size,
+                          const forge_value *inputs)
+{
+    forge_graph *graph = builder->graph;
+    struct node node = {.op = (uint8_t)made->op,
+                        .phase = (uint8_t)builder->phase,
+                        .input_count = (uint8_t)made->input_count,
+                        .output_count = (uint8_t)made->output_count,
+                        .first_input = (uint32_t)graph->edge_count,
+                        .output = (forge_value)graph->value_count,
+                        .scope = builder->scope,
+                        .attributes_size = (uint32_t)size};
+    if (!has_room(builder, made->input_count, made->output_count) ||
+        !(node.attributes = copy_bytes(&graph->arena, made->attributes, size)))
+        return out_of_memory(builder);
+    for (size_t i = 0; i < made->input_count; i++)
+        graph->edges[graph->edge_count++] = inputs[i];
+    for (size_t i = 0; i < made->output_count; i++) {
+        graph->values[graph->value_count] = made->outputs[i];
+        graph->values[graph->value_count++].node = (uint32_t)graph->node_count;
+    }
+    graph->nodes[graph->node_count++] = node;
+    place(builder, (uint32_t)graph->node_count - 1);
+    return node.output;
+}
+
+forge_value builder_emit(forge_builder *builder, enum op op, const void *attributes, size_t size,
+                         const forge_value *inputs, size_t count)
+{
+    if (!builder_goes_on(builder))
+        return FORGE_NO_VALUE;
+    forge_graph *graph = builder->graph;
+    struct inference inference = {.graph = graph, .op = op, .attributes = attributes, .input_count = count};
+    if (!op_takes_inputs(op, count)) {
+        forge_builder_fail(builder, "%s does not take %zu inputs", op_name(op), count);
+        return FORGE_NO_VALUE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i] == FORGE_NO_VALUE || inputs[i] >= graph->value_count) {
+            forge_builder_fail(builder, "%s: input %zu is no value of this builder", op_name(op), i);
+            return FORGE_NO_VALUE;
+        }
+        inference.inputs[i] = &graph->values[inputs[i]];
+    }
+    uint32_t known =
+        builder->interned_size ? find_node(builder, op, attributes, size, inputs, count) : NO_INDEX;
+    if (known != NO_INDEX)
+        return graph->nodes[known].output;
+    if (!infer(&inference))
+        return builder_refuse(builder, JOULE_INVALID, inference.message);
+    return append(builder, &inference, size, inputs);
+}
+
+/* --- finishing ---------------------------------------------------------------------------------------------- */
+
+static void mark(const forge_graph *graph, forge_value value, bool *is_needed)
+{
+    if (value)
+        is_needed[graph->values[value].node] = true;
+}
+
+/* Which nodes outputs and writes need. Inputs and slots stay whether used or not: they are the graph's interface. */
+static bool *find_needed(const forge_graph *graph)
+{
+    bool *is_needed = calloc(graph->node_count + 1, sizeof *is_needed);
+    if (!is_needed)
+        return NULL;
+    for (size_t i = 0; i < graph->output_count; i++)
+        mark(graph, graph->outputs[i].value, is_needed);
+    for (size_t i = 0; i < graph->slot_count; i++)
+        mark(graph, graph->slots[i].write, is_needed);
+    for (size_t n = graph->node_count; n-- > 0;) {
+        is_needed[n] |= graph->nodes[n].op == OP_INPUT;
+        for (size_t i = 0; is_needed[n] && i < graph->nodes[n].input_count; i++)
+            mark(graph, node_input(graph, &graph->nodes[n], i), is_needed);
+    }
+    return is_needed;
+}
+
+/* Takes the nodes out that nobody needs, and numbers the rest anew. Nothing moves up: order stays. */
+static void keep_needed(forge_graph *graph, const bool *is_needed, forge_value *map)
+{
+    size_t nodes = 0, values = 1, edges = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        struct node node = graph->nodes[n];
+        if (!is_needed[n])
+            continue;
+        for (size_t i = 0; i < node.input_count; i++)
+            graph->edges[edges + i] = map[graph->edges[node.first_input + i]];
+        for (size_t i = 0; i < node.output_count; i++) {
+            map[node.output + i] = (forge_value)(values + i);
+            graph->values[values + i] = graph->values[node.output + i];
+            graph->values[values + i].node = (uint32_t)nodes;
+        }
+        node.first_input = (uint32_t)edges;
+        node.output = (forge_value)values;
+        edges += node.input_count;
+        values += node.output_count;
+        graph->nodes[nodes++] = node;
+    }
+    graph->node_count = nodes;
+    graph->value_count = values;
+    graph->edge_count = edges;
+}
+
+static bool drop_unneeded(forge_graph *graph)
+{
+    bool *is_needed = find_needed(graph);
+    forge_value *map = calloc(graph->value_count, sizeof *map);
+    bool done = is_needed && map;
+    if (done) {
+        keep_needed(graph, is_needed, map);
+        for (size_t i = 0; i < graph->input_count; i++)
+            graph->inputs[i].value = map[graph->inputs[i].value];
+        for (size_t i = 0; i < graph->output_count; i++)
+            graph->outputs[i].value = map[graph->outputs[i].value];
+        for (size_t i = 0; i < graph->slot_count; i++) {
+            graph->slots[i].read = map[graph->slots[i].read];
+            graph->slots[i].write = map[graph->slots[i].write];
+        }
+    }
+    free(is_needed);
+    free(map);
+    return done;
+}
+
+joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph, joule_error *out_error)
+{
+    if (!builder)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a graph is used up");
+    if (!builder->has_failed && builder->graph->output_count == 0) {
+        bool writes = false;
+        for (size_t i = 0; i < builder->graph->slot_count; i++)
+            writes |= builder->graph->slots[i].write != FORGE_NO_VALUE;
+        if (!writes)
+            forge_builder_fail(builder, "a graph needs an output (forge_output) or a write (forge_write)");
+    }
+    if (!builder->has_failed && !drop_unneeded(builder->graph))
+        out_of_memory(builder);
+    joule_status status = JOULE_OK;
+    if (builder->has_failed) {
+        status = error_set(out_error, builder->error.status, "%s", builder->error.message);
+    } else {
+        *out_graph = builder->graph;
+        builder->graph = NULL;
+    }
+    forge_builder_free(builder);
+    return status;
+}
+
+size_t forge_graph_nodes(const forge_graph *graph)
+{
+    return graph->node_count;
+}

@@ -1,0 +1,62 @@
+/* ir/build.h - making graphs.
+ *
+ * Owns the builder: a graph that still grows, the table that makes equal nodes one, and the first error. The functions of
+ * <forge/graph.h> end in builder_emit, and so do passes, which make their new graph here.
+ * Newcomers: a node that is there already is given again, with its old scope and phase; common subexpressions never arise.
+ */
+#ifndef FORGE_IR_BUILD_H
+#define FORGE_IR_BUILD_H
+
+#include "forge/ir/graph.h"
+
+struct forge_builder {
+    forge_graph *graph;
+    bool has_failed;
+    joule_error error;
+    uint32_t scope;
+    forge_phase phase;
+    uint32_t *interned; /* open addressing: indices of nodes + 1 */
+    size_t interned_size;
+};
+
+/* A builder whose symbols are those of `dims` (NULL: none), so that sizes mean the same in both. */
+forge_builder *builder_new(const struct dim_table *dims);
+
+/* The node's first output: found, or made. `attributes` is op_attributes_size(op) bytes (`size` for constants), copied. */
+forge_value builder_emit(forge_builder *builder, enum op op, const void *attributes, size_t size,
+                         const forge_value *inputs, size_t count);
+
+/* Keeps the error and gives NO_VALUE. */
+forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message);
+/* False once something has failed, and for NULL. */
+bool builder_goes_on(const forge_builder *builder);
+
+/* A name that lives as long as the graph; NULL when memory is used up, which the builder has kept. */
+const char *builder_name(forge_builder *builder, const char *name);
+/* The number of a scope's whole path. */
+uint32_t builder_scope(forge_builder *builder, const char *path);
+
+/* --- for passes --------------------------------------------------------------------------------------------- */
+
+/* Begins the successor of `graph`: same symbols, inputs and slots, and no other nodes. map has graph->value_count entries:
+ * where each value of the old graph went. */
+bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map);
+/* Nodes made from now on have this node's scope and phase. */
+void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node);
+/* Makes the successor of a node whose inputs are mapped, with its provenance, and maps its outputs. */
+bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                       forge_value *map);
+/* The same without provenance: in the scope and phase of the builder. */
+bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                         forge_value *map);
+/* Outputs and writes of `graph`, by the map. */
+void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map);
+/* Writes a body's nodes out in place of a node with these inputs. map has body->value_count entries: where each of its
+ * values went. */
+bool builder_inline(forge_builder *builder, const forge_graph *body, const forge_value *inputs,
+                    forge_value *map);
+
+/* Checks everything that a graph promises: order, ids, arity, inference, names. For tests, parsers and between passes. */
+joule_status graph_verify(const forge_graph *graph, joule_error *out_error);
+
+#endif

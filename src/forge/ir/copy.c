@@ -1,0 +1,84 @@
+/* ir/copy.c - how a pass makes the successor of a graph.
+ *
+ * Owns the copying of a graph's interface, and of nodes with their provenance. Newcomers: slots and inputs keep their
+ * numbers, so that attributes which name them stay true.
+ */
+#include <string.h>
+#include "base/array.h"
+#include "forge/ir/build.h"
+
+bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
+{
+    memset(map, 0, graph->value_count * sizeof *map);
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct value *value = &graph->values[graph->inputs[i].value];
+        map[graph->inputs[i].value] = forge_input(builder, graph->inputs[i].name, value->dtype, value->shape);
+    }
+    for (size_t i = 0; i < graph->slot_count; i++) {
+        const struct slot *slot = &graph->slots[i];
+        forge_state(builder, slot->name, slot->dtype, slot->shape, slot->init);
+        if (builder_goes_on(builder))
+            builder->graph->slots[i].is_parameter = slot->is_parameter;
+    }
+    return builder_goes_on(builder);
+}
+
+/* The successor owns the body, too. */
+static bool share_body(forge_builder *builder, const forge_graph *body)
+{
+    forge_graph *graph = builder->graph;
+    for (size_t i = 0; i < graph->body_count; i++)
+        if (graph->bodies[i] == body)
+            return true;
+    if (!ARRAY_ROOM(graph->bodies, graph->body_capacity, graph->body_count))
+        return false;
+    graph->bodies[graph->body_count++] = graph_retain(body);
+    return true;
+}
+
+bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                       forge_value *map)
+{
+    builder_stand_at(builder, graph, node);
+    return builder_copy_values(builder, graph, node, map);
+}
+
+bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                         forge_value *map)
+{
+    forge_value inputs[UINT8_MAX], value;
+    if (node->op == OP_INPUT)
+        return true; /* there since builder_begin_like */
+    for (size_t i = 0; i < node->input_count; i++)
+        inputs[i] = map[node_input(graph, node, i)];
+    if (node->op == OP_COMPOSITE &&
+        !share_body(builder, ((const struct composite_attributes *)node->attributes)->body)) {
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        return false;
+    }
+    if (node->op == OP_READ)
+        value = forge_read(builder, ((const struct read_attributes *)node->attributes)->slot);
+    else
+        value = builder_emit(builder, (enum op)node->op, node->attributes, node->attributes_size, inputs,
+                             node->input_count);
+    for (size_t i = 0; value && i < node->output_count; i++)
+        map[node->output + i] = value + (forge_value)i;
+    return value != FORGE_NO_VALUE;
+}
+
+void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node)
+{
+    if (!builder_goes_on(builder))
+        return;
+    builder->phase = (forge_phase)node->phase;
+    builder->scope = builder_scope(builder, graph->scopes[node->scope]);
+}
+
+void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map)
+{
+    for (size_t i = 0; i < graph->output_count; i++)
+        forge_output(builder, graph->outputs[i].name, map[graph->outputs[i].value]);
+    for (size_t i = 0; i < graph->slot_count; i++)
+        if (graph->slots[i].write)
+            forge_write(builder, (forge_slot)i, map[graph->slots[i].write], graph->slots[i].in_place);
+}

@@ -1,0 +1,14 @@
+/* ir/cost.h - the work of an operation, counted.
+ *
+ * Owns FLOP and bytes of every family, whatever computes it. What they cost in joules is asked of joule/cost.
+ * Newcomers: a multiply-add is 2 FLOP; a function such as exp counts as 1, as does a comparison. Bytes are those that must
+ * be moved at least once: broadcast elements count once.
+ */
+#ifndef FORGE_IR_COST_H
+#define FORGE_IR_COST_H
+
+#include "forge/ir/program.h"
+
+struct program_cost cost_of_launch(const struct launch *launch);
+
+#endif

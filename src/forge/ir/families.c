@@ -1,0 +1,293 @@
+/* ir/families.c - the builder's functions for a person: one for each family of <forge/graph.h>.
+ *
+ * Owns the way from arguments to attributes. What is allowed is decided in infer.c. Newcomers: attributes are compared as
+ * bytes, so whatever an operation does not use is 0 in them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "forge/ir/build.h"
+#include "forge/core/dtype.h"
+
+static forge_value out_of_memory(forge_builder *builder)
+{
+    return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------- */
+
+static forge_dim known(forge_builder *builder, forge_dim dim, const char *what)
+{
+    if (dim == DIM_FAILED) {
+        forge_builder_fail(builder, "%s", what);
+        return 0;
+    }
+    return dim;
+}
+
+forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max, int64_t multiple)
+{
+    if (!builder_goes_on(builder))
+        return 0;
+    char what[200];
+    snprintf(
+        what, sizeof what,
+        "symbol '%s' from %lld to %lld, multiple of %lld: the bounds make no sense, or it has others already",
+        name, (long long)min, (long long)max, (long long)multiple);
+    return known(builder, dim_symbol(&builder->graph->dims, name, min, max, multiple), what);
+}
+
+#define TOO_LARGE "the size is above 2^48, divided by 0, or of another builder"
+
+forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b)
+{
+    return builder_goes_on(builder) ? known(builder, dim_add(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+}
+
+forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b)
+{
+    return builder_goes_on(builder) ? known(builder, dim_mul(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+}
+
+forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b)
+{
+    return builder_goes_on(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+}
+
+/* A caller's shape with nothing beyond its rank. */
+static forge_shape clean(forge_shape shape)
+{
+    forge_shape result = {.rank = shape.rank};
+    for (uint32_t i = 0; i < shape.rank && i < FORGE_MAX_RANK; i++)
+        result.dims[i] = shape.dims[i];
+    return result;
+}
+
+/* --- leaves, outputs, state --------------------------------------------------------------------------------- */
+
+static bool has_port(const struct port *ports, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(ports[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape)
+{
+    if (!builder_goes_on(builder))
+        return FORGE_NO_VALUE;
+    forge_graph *graph = builder->graph;
+    if (has_port(graph->inputs, graph->input_count, name)) {
+        forge_builder_fail(builder, "there is an input '%s' already", name);
+        return FORGE_NO_VALUE;
+    }
+    if (!ARRAY_ROOM(graph->inputs, graph->input_capacity, graph->input_count))
+        return out_of_memory(builder);
+    struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, clean(shape)};
+    forge_value value = builder_emit(builder, OP_INPUT, &attributes, sizeof attributes, NULL, 0);
+    const char *copy = builder_name(builder, name);
+    if (value && copy)
+        graph->inputs[graph->input_count++] = (struct port){copy, value};
+    return value;
+}
+
+void forge_output(forge_builder *builder, const char *name, forge_value value)
+{
+    if (!builder_goes_on(builder))
+        return;
+    forge_graph *graph = builder->graph;
+    const char *copy = builder_name(builder, name);
+    if (value == FORGE_NO_VALUE || value >= graph->value_count)
+        forge_builder_fail(builder, "output '%s' is no value of this builder", name);
+    else if (has_port(graph->outputs, graph->output_count, name))
+        forge_builder_fail(builder, "there is an output '%s' already", name);
+    else if (!copy || !ARRAY_ROOM(graph->outputs, graph->output_capacity, graph->output_count))
+        out_of_memory(builder);
+    else
+        graph->outputs[graph->output_count++] = (struct port){copy, value};
+}
+
+#define NO_SLOT UINT32_MAX
+
+forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
+                       forge_init init)
+{
+    if (!builder_goes_on(builder))
+        return NO_SLOT;
+    forge_graph *graph = builder->graph;
+    struct slot slot = {
+        .name = builder_name(builder, name), .dtype = dtype, .shape = clean(shape), .init = init};
+    for (size_t i = 0; i < graph->slot_count; i++) {
+        const struct slot *known_slot = &graph->slots[i];
+        if (strcmp(known_slot->name, name) != 0)
+            continue;
+        if (known_slot->dtype != dtype || !forge_shape_equal(&known_slot->shape, &slot.shape))
+            forge_builder_fail(builder, "slot '%s' has another type or shape already", name);
+        return (forge_slot)i;
+    }
+    if (!slot.name || !ARRAY_ROOM(graph->slots, graph->slot_capacity, graph->slot_count)) {
+        out_of_memory(builder);
+        return NO_SLOT;
+    }
+    graph->slots[graph->slot_count++] = slot;
+    return (forge_slot)graph->slot_count - 1;
+}
+
+forge_value forge_read(forge_builder *builder, forge_slot slot)
+{
+    struct read_attributes attributes = {slot};
+    forge_value value = builder_emit(builder, OP_READ, &attributes, sizeof attributes, NULL, 0);
+    if (value)
+        builder->graph->slots[slot].read = value;
+    return value;
+}
+
+void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place)
+{
+    if (!builder_goes_on(builder))
+        return;
+    forge_graph *graph = builder->graph;
+    if (slot >= graph->slot_count || value == FORGE_NO_VALUE || value >= graph->value_count) {
+        forge_builder_fail(builder, "write: no slot, or no value, of this builder");
+        return;
+    }
+    struct slot *s = &graph->slots[slot];
+    if (s->write)
+        forge_builder_fail(builder, "slot '%s' is written twice", s->name);
+    else if (graph->values[value].dtype != s->dtype ||
+             !forge_shape_equal(&graph->values[value].shape, &s->shape))
+        forge_builder_fail(builder, "slot '%s' cannot take a value of another type or shape", s->name);
+    s->write = value;
+    s->in_place = in_place;
+}
+
+forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
+{
+    if (!builder_goes_on(builder))
+        return FORGE_NO_VALUE;
+    size_t bytes = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
+    if (!forge_tensor_is_packed(tensor) || bytes > UINT32_MAX / 2) {
+        forge_builder_fail(builder, "a constant has to be packed and below 2 GiB");
+        return FORGE_NO_VALUE;
+    }
+    struct constant_attributes *attributes = calloc(1, sizeof *attributes + bytes);
+    if (!attributes)
+        return out_of_memory(builder);
+    attributes->dtype = tensor->dtype;
+    attributes->shape = clean(tensor->shape);
+    attributes->size_bytes = (uint32_t)bytes;
+    memcpy(attributes->bytes, forge_tensor_data(tensor), bytes);
+    forge_value value = builder_emit(builder, OP_CONSTANT, attributes, sizeof *attributes + bytes, NULL, 0);
+    free(attributes);
+    return value;
+}
+
+forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number)
+{
+    struct {
+        struct constant_attributes head;
+        unsigned char element[16];
+    } attributes = {.head = {.dtype = dtype, .size_bytes = (uint32_t)forge_dtype_block_bytes(dtype)}};
+    if (!forge_dtype_is_computed(dtype)) {
+        forge_builder_fail(builder, "a scalar of %s", forge_dtype_name(dtype));
+        return FORGE_NO_VALUE;
+    }
+    dtype_row(dtype)->store(attributes.head.bytes, 0, 1, &number);
+    return builder_emit(builder, OP_CONSTANT, &attributes,
+                        sizeof attributes.head + attributes.head.size_bytes, NULL, 0);
+}
+
+forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis)
+{
+    struct iota_attributes attributes = {dtype, axis, clean(shape)};
+    return builder_emit(builder, OP_IOTA, &attributes, sizeof attributes, NULL, 0);
+}
+
+/* --- element by element ------------------------------------------------------------------------------------- */
+
+forge_value forge_unary(forge_builder *builder, forge_unary_kind kind, forge_value x)
+{
+    struct kind_attributes attributes = {kind};
+    return builder_emit(builder, OP_UNARY, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_binary(forge_builder *builder, forge_binary_kind kind, forge_value a, forge_value b)
+{
+    struct kind_attributes attributes = {kind};
+    return builder_emit(builder, OP_BINARY, &attributes, sizeof attributes, (forge_value[]){a, b}, 2);
+}
+
+forge_value forge_select(forge_builder *builder, forge_value condition, forge_value a, forge_value b)
+{
+    struct no_attributes none = {0};
+    return builder_emit(builder, OP_SELECT, &none, sizeof none, (forge_value[]){condition, a, b}, 3);
+}
+
+forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x)
+{
+    struct cast_attributes attributes = {dtype};
+    if (builder_goes_on(builder) && forge_value_dtype(builder, x) == dtype)
+        return x;
+    return builder_emit(builder, OP_CAST, &attributes, sizeof attributes, &x, 1);
+}
+
+/* --- across elements ---------------------------------------------------------------------------------------- */
+
+static forge_dtype accumulator(forge_dtype dtype)
+{
+    return dtype == FORGE_F16 || dtype == FORGE_BF16 ? FORGE_F32 : dtype;
+}
+
+forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axes,
+                         bool keeps_dims)
+{
+    struct reduce_attributes attributes = {kind, axes, keeps_dims,
+                                           accumulator(forge_value_dtype(builder, x))};
+    return builder_emit(builder, OP_REDUCE, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags)
+{
+    struct matmul_attributes attributes = {flags & (FORGE_TRANSPOSE_A | FORGE_TRANSPOSE_B),
+                                           accumulator(forge_value_dtype(builder, a))};
+    return builder_emit(builder, OP_MATMUL, &attributes, sizeof attributes, (forge_value[]){a, b}, 2);
+}
+
+/* --- moving elements ---------------------------------------------------------------------------------------- */
+
+static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)
+{
+    forge_shape own = forge_value_shape(builder, x);
+    return builder_goes_on(builder) && x && forge_shape_equal(&own, shape);
+}
+
+forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape)
+{
+    struct shape_attributes attributes = {clean(shape)};
+    if (has_shape_already(builder, x, &attributes.shape))
+        return x;
+    return builder_emit(builder, OP_RESHAPE, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape)
+{
+    struct shape_attributes attributes = {clean(shape)};
+    if (has_shape_already(builder, x, &attributes.shape))
+        return x;
+    return builder_emit(builder, OP_BROADCAST, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order)
+{
+    struct transpose_attributes attributes = {{0}};
+    bool is_identity = true;
+    for (uint32_t i = 0; i < forge_value_shape(builder, x).rank; i++) {
+        attributes.order[i] = order[i];
+        is_identity &= order[i] == i;
+    }
+    if (is_identity && builder_goes_on(builder) && x)
+        return x;
+    return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
+}

@@ -1,0 +1,157 @@
+/* ir/graph.h - what a graph is made of.
+ *
+ * Owns the flat arrays of a graph: nodes in topological order, the values they give, the edges between, and the tables of
+ * inputs, outputs, slots, scopes and symbols. It does not know how nodes are computed.
+ * Newcomers: ids are indices. Value 0 is "none"; an input's id is always smaller than its node's own outputs'. After
+ * builder_finish nothing changes: a pass reads one graph and builds the next.
+ */
+#ifndef FORGE_IR_GRAPH_H
+#define FORGE_IR_GRAPH_H
+
+#include <stdatomic.h>
+#include <forge/graph.h>
+#include "base/arena.h"
+#include "forge/ir/dim.h"
+
+enum op {
+#define OP(NAME, name, least, most, attributes) OP_##NAME,
+#include "forge/ir/ops.def"
+    OP_COUNT
+};
+
+/* --- attributes: what a node is beside its family and inputs. No padding: compared and hashed as bytes. -------- */
+
+struct no_attributes {
+    uint32_t zero;
+};
+struct input_attributes {
+    uint32_t index; /* of graph->inputs */
+    forge_dtype dtype;
+    forge_shape shape;
+};
+struct read_attributes {
+    uint32_t slot; /* of graph->slots */
+};
+struct constant_attributes {
+    forge_dtype dtype;
+    uint32_t size_bytes;
+    forge_shape shape;
+    unsigned char bytes[]; /* packed elements */
+};
+struct iota_attributes {
+    forge_dtype dtype;
+    uint32_t axis;
+    forge_shape shape;
+};
+struct kind_attributes {
+    uint32_t kind;
+};
+struct cast_attributes {
+    forge_dtype dtype;
+};
+struct reduce_attributes {
+    uint32_t kind;
+    uint32_t axes;
+    uint32_t keeps_dims;
+    forge_dtype accumulate;
+};
+struct matmul_attributes {
+    uint32_t flags;
+    forge_dtype accumulate;
+};
+struct shape_attributes {
+    forge_shape shape;
+};
+struct transpose_attributes {
+    uint32_t order[FORGE_MAX_RANK]; /* 0 from rank on */
+};
+struct composite_attributes {
+    char name[32];
+    const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */
+};
+
+/* --- tables ------------------------------------------------------------------------------------------------- */
+
+struct node {
+    uint8_t op;    /* enum op */
+    uint8_t phase; /* forge_phase */
+    uint8_t input_count, output_count;
+    uint32_t first_input; /* in graph->edges */
+    forge_value output;   /* the first; others follow */
+    uint32_t scope;       /* in graph->scopes */
+    uint32_t attributes_size;
+    const void *attributes; /* in graph->arena */
+};
+
+struct value {
+    forge_dtype dtype;
+    uint32_t node;
+    uint32_t device; /* where it lives; 0: the program's own */
+    uint32_t layout; /* 0: packed, in order of the dims */
+    forge_shape shape;
+};
+
+/* An input or an output. */
+struct port {
+    const char *name;
+    forge_value value;
+};
+
+struct slot {
+    const char *name;
+    forge_dtype dtype;
+    bool in_place;
+    bool is_parameter; /* trained: see forge/nn.h */
+    forge_value read;  /* NO_VALUE: never read */
+    forge_value write; /* NO_VALUE: never written */
+    forge_shape shape;
+    forge_init init;
+};
+
+#define GRAPH_ARRAY(type, name, singular)                                                                    \
+    type *name;                                                                                              \
+    size_t singular##_count, singular##_capacity
+
+struct forge_graph {
+    _Atomic uint32_t references; /* a body belongs to every graph that has a node of it */
+    struct arena arena;          /* names and attributes */
+    GRAPH_ARRAY(struct node, nodes, node);
+    GRAPH_ARRAY(struct value, values, value); /* [0] is none */
+    GRAPH_ARRAY(forge_value, edges, edge);
+    GRAPH_ARRAY(struct port, inputs, input);
+    GRAPH_ARRAY(struct port, outputs, output);
+    GRAPH_ARRAY(struct slot, slots, slot);
+    GRAPH_ARRAY(const char *, scopes, scope); /* [0] is "" */
+    GRAPH_ARRAY(forge_graph *, bodies, body); /* of composites; one reference each */
+    struct dim_table dims;
+};
+
+static inline const struct node *graph_producer(const forge_graph *graph, forge_value value)
+{
+    return &graph->nodes[graph->values[value].node];
+}
+static inline forge_value node_input(const forge_graph *graph, const struct node *node, size_t i)
+{
+    return graph->edges[node->first_input + i];
+}
+static inline uint32_t node_kind(const struct node *node)
+{
+    return ((const struct kind_attributes *)node->attributes)->kind;
+}
+
+/* One more reference; forge_graph_free gives one back. */
+static inline forge_graph *graph_retain(const forge_graph *graph)
+{
+    forge_graph *shared = (forge_graph *)graph;
+    atomic_fetch_add_explicit(&shared->references, 1, memory_order_relaxed);
+    return shared;
+}
+
+/* "matmul". */
+const char *op_name(enum op op);
+/* The kinds' texts: "relu", "add", "sum". */
+const char *unary_name(forge_unary_kind kind);
+const char *binary_name(forge_binary_kind kind);
+const char *reduce_name(forge_reduce_kind kind);
+
+#endif

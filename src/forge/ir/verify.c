@@ -1,0 +1,82 @@
+/* ir/verify.c - what every graph promises, checked.
+ *
+ * Newcomers: the rules of infer.c are asked again, so a pass that makes a wrong shape is found where it made it.
+ */
+#include <string.h>
+#include "base/error.h"
+#include "forge/ir/build.h"
+#include "forge/ir/infer.h"
+
+static joule_status broken(joule_error *error, const forge_graph *graph, size_t n, const char *what)
+{
+    const struct node *node = &graph->nodes[n];
+    return error_set(error, JOULE_FAILED, "node %zu (%s in '%s'): %s", n, op_name((enum op)node->op),
+                     node->scope < graph->scope_count ? graph->scopes[node->scope] : "?", what);
+}
+
+static joule_status verify_node(const forge_graph *graph, size_t n, joule_error *error)
+{
+    const struct node *node = &graph->nodes[n];
+    struct inference inference = {
+        .graph = (forge_graph *)graph, .op = (enum op)node->op, .attributes = node->attributes};
+    if (node->op >= OP_COUNT || !op_takes_inputs((enum op)node->op, node->input_count))
+        return broken(error, graph, n, "its inputs do not fit its operation");
+    if (node->scope >= graph->scope_count || node->phase > FORGE_PHASE_DATA)
+        return broken(error, graph, n, "it has no scope or phase");
+    if ((size_t)node->first_input + node->input_count > graph->edge_count ||
+        (size_t)node->output + node->output_count > graph->value_count)
+        return broken(error, graph, n, "its edges or values lie outside the graph");
+    for (size_t i = 0; i < node->input_count; i++) {
+        forge_value input = node_input(graph, node, i);
+        if (input == FORGE_NO_VALUE || input >= node->output)
+            return broken(error, graph, n, "it uses a value that does not come before it");
+        inference.inputs[inference.input_count++] = &graph->values[input];
+    }
+    if (!infer(&inference))
+        return broken(error, graph, n, inference.message);
+    if (inference.output_count != node->output_count)
+        return broken(error, graph, n, "it gives another number of values than its operation");
+    for (size_t i = 0; i < node->output_count; i++) {
+        const struct value *value = &graph->values[node->output + i], *made = &inference.outputs[i];
+        if (value->node != n || value->dtype != made->dtype ||
+            !forge_shape_equal(&value->shape, &made->shape))
+            return broken(error, graph, n, "its value is not what its operation makes");
+    }
+    return JOULE_OK;
+}
+
+static bool is_value(const forge_graph *graph, forge_value value)
+{
+    return value != FORGE_NO_VALUE && value < graph->value_count;
+}
+
+static joule_status verify_ports(const forge_graph *graph, joule_error *error)
+{
+    for (size_t i = 0; i < graph->input_count; i++)
+        if (!is_value(graph, graph->inputs[i].value) ||
+            graph_producer(graph, graph->inputs[i].value)->op != OP_INPUT)
+            return error_set(error, JOULE_FAILED, "input '%s' has no node", graph->inputs[i].name);
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (!is_value(graph, graph->outputs[i].value))
+            return error_set(error, JOULE_FAILED, "output '%s' has no value", graph->outputs[i].name);
+    for (size_t i = 0; i < graph->slot_count; i++) {
+        const struct slot *slot = &graph->slots[i];
+        if (!slot->write)
+            continue;
+        if (!is_value(graph, slot->write) || graph->values[slot->write].dtype != slot->dtype ||
+            !forge_shape_equal(&graph->values[slot->write].shape, &slot->shape))
+            return error_set(error, JOULE_FAILED, "slot '%s' is written with another type or shape",
+                             slot->name);
+    }
+    return JOULE_OK;
+}
+
+joule_status graph_verify(const forge_graph *graph, joule_error *out_error)
+{
+    for (size_t n = 0; n < graph->node_count; n++) {
+        joule_status status = verify_node(graph, n, out_error);
+        if (status != JOULE_OK)
+            return status;
+    }
+    return verify_ports(graph, out_error);
+}

@@ -1,0 +1,168 @@
+/* Sizes that are expressions: equal polynomials are one number, bounds hold, and nothing overflows in silence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/ir/dim.h"
+
+struct fixture {
+    struct dim_table table;
+    forge_dim b, t, c;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    f->b = dim_symbol(&f->table, "B", 1, 64, 1);
+    f->t = dim_symbol(&f->table, "T", 16, 1024, 16);
+    f->c = dim_symbol(&f->table, "C", 0, 7, 1);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    dim_table_free(&f->table);
+    free(f);
+    return 0;
+}
+
+static void test_symbols(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(f->b < 0 && f->t < 0 && f->b != f->t);
+    assert_true(dim_symbol(&f->table, "B", 1, 64, 1) == f->b);
+    assert_true(dim_symbol(&f->table, "B", 1, 65, 1) == DIM_FAILED);
+    assert_true(dim_symbol(&f->table, "", 1, 2, 1) == DIM_FAILED);
+    assert_true(dim_symbol(&f->table, "x", 3, 2, 1) == DIM_FAILED);
+    assert_true(dim_symbol(&f->table, "x", 1, 2, 0) == DIM_FAILED);
+    assert_true(dim_symbol(&f->table, "a name that does not fit into thirty-two bytes", 1, 2, 1) ==
+                DIM_FAILED);
+}
+
+/* The laws of arithmetic, as equal numbers. */
+static void test_laws(void **state)
+{
+    struct fixture *f = *state;
+    struct dim_table *t = &f->table;
+    forge_dim all[] = {f->b,
+                       f->t,
+                       f->c,
+                       0,
+                       1,
+                       3,
+                       dim_add(t, f->b, 2),
+                       dim_mul(t, f->t, f->b),
+                       dim_add(t, dim_mul(t, f->c, 5), f->b)};
+    size_t count = sizeof all / sizeof *all;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++) {
+            assert_true(dim_add(t, all[i], all[j]) == dim_add(t, all[j], all[i]));
+            assert_true(dim_mul(t, all[i], all[j]) == dim_mul(t, all[j], all[i]));
+            for (size_t k = 0; k < count; k++) {
+                assert_true(dim_add(t, dim_add(t, all[i], all[j]), all[k]) ==
+                            dim_add(t, all[i], dim_add(t, all[j], all[k])));
+                assert_true(dim_mul(t, dim_mul(t, all[i], all[j]), all[k]) ==
+                            dim_mul(t, all[i], dim_mul(t, all[j], all[k])));
+                assert_true(dim_mul(t, all[i], dim_add(t, all[j], all[k])) ==
+                            dim_add(t, dim_mul(t, all[i], all[j]), dim_mul(t, all[i], all[k])));
+            }
+            bool is_term = j < 6 || j == 7; /* a sum stays under the line */
+            if (all[j] != 0 && is_term)
+                assert_true(dim_div(t, dim_mul(t, all[i], all[j]), all[j]) == all[i]);
+        }
+}
+
+/* Every expression has the value that arithmetic gives, and lies between its bounds. */
+static void test_values(void **state)
+{
+    struct fixture *f = *state;
+    struct dim_table *t = &f->table;
+    int64_t values[256] = {0};
+    srand(5);
+    for (int round = 0; round < 500; round++) {
+        forge_dim symbolic = f->b;
+        values[-f->b - 1] = 1 + rand() % 64;
+        values[-f->t - 1] = 16 * (1 + rand() % 64);
+        values[-f->c - 1] = rand() % 8;
+        int64_t number = values[-f->b - 1];
+        for (int step = 0; step < 4; step++) {
+            forge_dim other[] = {f->b, f->t, f->c, 2, 3};
+            forge_dim o = other[rand() % 5];
+            int64_t value = dim_value(t, o, values);
+            switch (rand() % 3) {
+            case 0:
+                symbolic = dim_add(t, symbolic, o);
+                number += value;
+                break;
+            case 1:
+                symbolic = dim_mul(t, symbolic, o);
+                number *= value;
+                break;
+            default:
+                if (o == f->c)
+                    continue;
+                symbolic = dim_div(t, symbolic, o);
+                number /= value;
+            }
+        }
+        assert_true(t->count < 256 || round > 0);
+        if (t->count >= 256)
+            break;
+        assert_true(dim_value(t, symbolic, values) == number);
+        assert_true(dim_min(t, symbolic) <= number && number <= dim_max(t, symbolic));
+    }
+}
+
+static void test_multiples(void **state)
+{
+    struct fixture *f = *state;
+    struct dim_table *t = &f->table;
+    assert_true(dim_div(t, dim_mul(t, f->t, 4), 2) == dim_mul(t, f->t, 2));
+    assert_true(dim_div(t, dim_add(t, dim_mul(t, f->b, 6), 9), 3) == dim_add(t, dim_mul(t, f->b, 2), 3));
+    forge_dim half = dim_div(t, dim_add(t, f->b, 1), 2);
+    int64_t values[64] = {[0] = 6};
+    assert_true(dim_value(t, half, values) == 3);
+}
+
+static void test_what_cannot_be(void **state)
+{
+    struct fixture *f = *state;
+    struct dim_table *t = &f->table;
+    assert_true(dim_div(t, f->b, 0) == DIM_FAILED);
+    assert_true(dim_add(t, DIM_FAILED, 1) == DIM_FAILED);
+    assert_true(dim_mul(t, -1000, 1) == DIM_FAILED);
+    assert_true(dim_mul(t, DIM_MAX_NUMBER, 2) == DIM_FAILED);
+    forge_dim huge = dim_symbol(t, "huge", 0, DIM_MAX_NUMBER, 1);
+    assert_true(dim_mul(t, huge, huge) == DIM_FAILED);
+    assert_true(dim_add(t, huge, huge) == DIM_FAILED);
+    assert_true(dim_elements(t, &(forge_shape){.rank = 2, .dims = {huge, 4}}) == DIM_FAILED);
+}
+
+static void test_text(void **state)
+{
+    struct fixture *f = *state;
+    char buffer[100];
+    struct text text;
+    text_init(&text, buffer, sizeof buffer);
+    dim_print_shape(&f->table, &(forge_shape){.rank = 2, .dims = {dim_mul(&f->table, f->b, 3), 7}}, &text);
+    assert_string_equal(buffer, "[(B*3),7]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_symbols, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_laws, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_multiples, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("dim", tests, NULL, NULL);
+}
