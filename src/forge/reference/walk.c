@@ -1,0 +1,132 @@
+/* reference/walk.c - see walk.h. */
+#include "forge/reference/walk.h"
+
+#include <string.h>
+
+/* Adds a faster dimension; one that only goes on where the one before ends becomes a part of it. */
+static void add_dimension(struct walk *walk, int64_t dim, int64_t stride)
+{
+    uint32_t last = walk->rank - 1;
+    if (dim == 1)
+        return;
+    if (walk->rank && walk->strides[last] == dim * stride) {
+        walk->dims[last] *= dim;
+        walk->strides[last] = stride;
+        return;
+    }
+    walk->dims[walk->rank] = dim;
+    walk->strides[walk->rank++] = stride;
+}
+
+struct walk walk_of(const struct view *view, const forge_shape *shape)
+{
+    struct walk walk = {.dtype = dtype_row(view->dtype), .data = view->data};
+    uint32_t missing = shape->rank - view->shape.rank;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        bool is_repeated = i < missing || view->shape.dims[i - missing] == 1;
+        add_dimension(&walk, shape->dims[i], is_repeated ? 0 : view->strides[i - missing]);
+    }
+    if (walk.rank == 0) {
+        walk.rank = 1;
+        walk.dims[0] = walk.strides[0] = 1;
+    }
+    return walk;
+}
+
+/* Also: how many elements from this one on are a stride apart. */
+static int64_t find(const struct walk *walk, size_t position, size_t *out_run)
+{
+    int64_t offset = walk->start, rest = (int64_t)position;
+    uint32_t last = walk->rank - 1;
+    for (uint32_t i = last; i > 0; i--) {
+        offset += rest % walk->dims[i] * walk->strides[i];
+        rest /= walk->dims[i];
+    }
+    *out_run = (size_t)(walk->dims[last] - (last ? (int64_t)position % walk->dims[last] : rest));
+    return offset + rest * walk->strides[0];
+}
+
+int64_t walk_offset(const struct walk *walk, size_t position)
+{
+    size_t run;
+    return find(walk, position, &run);
+}
+
+/* --- copying ---------------------------------------------------------------------------------------------- */
+
+/* With a size that the compiler knows, memcpy is a move. */
+#define COPY(size)                                                                                           \
+    for (size_t i = 0; i < count; i++)                                                                       \
+    memcpy(to + i * (size), from + (int64_t)i * step_bytes, (size))
+
+static void copy_run(char *to, const char *from, size_t size_bytes, int64_t stride, size_t count)
+{
+    int64_t step_bytes = stride * (int64_t)size_bytes;
+    if (stride == 1) {
+        memmove(to, from, count * size_bytes);
+        return;
+    }
+    switch (size_bytes) {
+    case 1:
+        COPY(1);
+        break;
+    case 2:
+        COPY(2);
+        break;
+    case 4:
+        COPY(4);
+        break;
+    default:
+        COPY(8);
+    }
+}
+
+void walk_copy(const struct walk *walk, size_t first, size_t count, void *out)
+{
+    size_t size_bytes = walk->dtype->block_bytes;
+    int64_t stride = walk->strides[walk->rank - 1];
+    for (char *to = out; count > 0;) {
+        size_t run;
+        int64_t offset = find(walk, first, &run);
+        if (run > count)
+            run = count;
+        copy_run(to, walk->data + offset * (int64_t)size_bytes, size_bytes, stride, run);
+        to += run * size_bytes;
+        first += run;
+        count -= run;
+    }
+}
+
+/* The address of these elements, packed: their own where they are, else `buffer`. */
+static const void *pack(const struct walk *walk, size_t first, size_t count, void *buffer)
+{
+    size_t run;
+    int64_t offset = find(walk, first, &run);
+    if (run >= count && walk->strides[walk->rank - 1] == 1)
+        return walk->data + offset * (int64_t)walk->dtype->block_bytes;
+    walk_copy(walk, first, count, buffer);
+    return buffer;
+}
+
+void walk_load(const struct walk *walk, size_t first, size_t count, double *out)
+{
+    unsigned char buffer[TILE_BYTES];
+    walk->dtype->load(pack(walk, first, count, buffer), 0, count, out);
+}
+
+void walk_load_bits(const struct walk *walk, size_t first, size_t count, uint64_t *out)
+{
+    unsigned char buffer[TILE_BYTES];
+    walk->dtype->load_bits(pack(walk, first, count, buffer), 0, count, out);
+}
+
+struct view view_of_axes(const struct view *view, uint32_t axes)
+{
+    struct view part = {.data = view->data, .dtype = view->dtype};
+    for (uint32_t i = 0; i < view->shape.rank; i++)
+        if (axes >> i & 1) {
+            part.strides[part.shape.rank] = view->strides[i];
+            part.shape.dims[part.shape.rank++] = view->shape.dims[i];
+        }
+    return part;
+}

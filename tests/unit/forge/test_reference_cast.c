@@ -1,0 +1,158 @@
+/* Casts between all pairs of types, at the ends of their ranges, and to and from elements that share a byte or a block with
+ * the next row. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/core/dtype.h"
+#include "forge/reference/reference.h"
+
+/* --- running ------------------------------------------------------------------------------------------------ */
+
+static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
+{
+    struct view view = {.data = data, .dtype = dtype, .shape = shape};
+    int64_t stride = 1;
+    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
+        view.strides[i] = stride;
+    return view;
+}
+
+/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
+static const void *address(const struct view *view, const forge_shape *shape, size_t position)
+{
+    int64_t offset = 0;
+    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
+        uint32_t missing = shape->rank - view->shape.rank;
+        if (i >= missing && view->shape.dims[i - missing] != 1)
+            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
+    }
+    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
+}
+
+/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
+static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
+                const struct view *out)
+{
+    struct view again = *out;
+    struct launch launch = {op, attributes, inputs, count, out, 1};
+    size_t rows = launch_rows(&launch),
+           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
+    reference_of(op)(&launch, 0, rows);
+    launch.outputs = &again;
+    again.data = calloc(1, bytes + 1);
+    assert_non_null(again.data);
+    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
+        first = end > piece ? end - piece : 0;
+        reference_of(op)(&launch, first, end);
+    }
+    assert_memory_equal(again.data, out->data, bytes);
+    free(again.data);
+}
+
+static uint64_t random_state = 1;
+
+static uint64_t random_bits(void)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
+}
+
+/* --- types ---------------------------------------------------------------------------------------------------- */
+
+/* All numbers that u4 can hold are the same in every type; bool has two of them. */
+static void test_cast_between_all_types(void **state)
+{
+    (void)state;
+    for (forge_dtype from = FORGE_BOOL; from <= FORGE_I4; from++)
+        for (forge_dtype to = FORGE_BOOL; to <= FORGE_I4; to++) {
+            double numbers[7 * 5], data[7 * 5], results[7 * 5], got[7 * 5];
+            for (size_t i = 0; i < 35; i++)
+                numbers[i] = (double)(random_bits() % (from == FORGE_BOOL ? 2 : 8));
+            dtype_row(from)->store(data, 0, 35, numbers);
+            struct view in = view_of(from, data, forge_shape_of(7, 5)), out = view_of(to, results, in.shape);
+            memset(results, 0, sizeof results);
+            run(OP_CAST, &(struct cast_attributes){to}, &in, 1, &out);
+            dtype_row(to)->load(results, 0, 35, got);
+            for (size_t i = 0; i < 35; i++)
+                assert_true(got[i] == (to == FORGE_BOOL ? numbers[i] != 0 : numbers[i]));
+        }
+}
+
+static void cast(forge_dtype from, const void *x, forge_dtype to, void *out)
+{
+    struct view in = view_of(from, (void *)x, (forge_shape){0}), result = view_of(to, out, (forge_shape){0});
+    run(OP_CAST, &(struct cast_attributes){to}, &in, 1, &result);
+}
+
+static void test_cast_at_the_ends(void **state)
+{
+    (void)state;
+    int8_t small;
+    uint8_t byte;
+    uint64_t large;
+    float number;
+    cast(FORGE_F64, &(double){-1000}, FORGE_I8, &small);
+    assert_int_equal(small, -128);
+    cast(FORGE_F64, &(double){-1.9}, FORGE_I8, &small);
+    assert_int_equal(small, -1);
+    cast(FORGE_F64, &(double){NAN}, FORGE_I8, &small);
+    assert_int_equal(small, 0);
+    cast(FORGE_I64, &(int64_t){-257}, FORGE_U8, &byte);
+    assert_int_equal(byte, 255);
+    cast(FORGE_F64, &(double){0.25}, FORGE_BOOL, &byte);
+    assert_int_equal(byte, 1);
+    cast(FORGE_F32, &(float){INFINITY}, FORGE_U64, &large);
+    assert_true(large == UINT64_MAX);
+    cast(FORGE_I8, &(int8_t){-1}, FORGE_U64, &large);
+    assert_true(large == UINT64_MAX);
+    cast(FORGE_U64, &(uint64_t){(UINT64_C(1) << 60) + (UINT64_C(1) << 36) + 1}, FORGE_F32, &number);
+    assert_true(number == 0x1.000002p60f); /* one rounding, not two */
+    cast(FORGE_F64, &(double){1e39}, FORGE_F32, &number);
+    assert_true(number == INFINITY);
+}
+
+/* Rows of 8, 37, 64 and 320 elements: blocks hold several rows, begin within rows, are one row, are many. */
+static void test_cast_blocks(void **state)
+{
+    (void)state;
+    static const forge_dim columns[] = {8, 37, 64, 320};
+    for (forge_dtype dtype = FORGE_U4; dtype <= FORGE_Q4_0; dtype++)
+        for (size_t c = 0; c < 4; c++) {
+            float data[640 * 3], packed[640], back[640];
+            unsigned char blocks[800] = {0}, wanted[800] = {0};
+            forge_shape shape = forge_shape_of(640 / columns[c] < 9 ? 2 : 9, columns[c]);
+            size_t count = forge_shape_elements(&shape), block = forge_dtype_block_elements(dtype);
+            for (size_t i = 0; i < 640 * 3; i++)
+                data[i] = (float)(random_bits() % 1000) / 100 - 5;
+            struct view in = {data + 640 * 3 - 1, FORGE_F32, shape, {-3 * columns[c], -3}};
+            for (size_t i = 0; i < 640; i++)
+                packed[i] = 0;
+            for (size_t i = 0; i < count; i++)
+                memcpy(&packed[i], address(&in, &shape, i), 4);
+            struct view out = view_of(dtype, blocks, shape), again = view_of(FORGE_F32, back, shape);
+            run(OP_CAST, &(struct cast_attributes){dtype}, &in, 1, &out);
+            forge_convert(FORGE_F32, packed, dtype, wanted, (count + block - 1) / block * block);
+            assert_memory_equal(blocks, wanted, sizeof blocks);
+            run(OP_CAST, &(struct cast_attributes){FORGE_F32}, &out, 1, &again);
+            for (size_t i = 0; i < count; i++)
+                if (dtype >= FORGE_Q8_0)
+                    assert_true(fabsf(back[i] - packed[i]) < (dtype == FORGE_Q8_0 ? 0.03f : 0.7f));
+                else
+                    assert_true(back[i] == truncf(dtype == FORGE_U4 ? fmaxf(packed[i], 0) : packed[i]));
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cast_between_all_types),
+        cmocka_unit_test(test_cast_at_the_ends),
+        cmocka_unit_test(test_cast_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
