@@ -1,0 +1,308 @@
+/* autodiff/rules.c - the derivative of each family, written in the families.
+ *
+ * Owns one function for each row of ops.def. Where a function has a kink or a tie, the choice is the one that
+ * forge_gradients states. Newcomers: derivatives use y where that spares work (exp, tanh) and x elsewhere.
+ */
+#include <math.h>
+#include "forge/autodiff/gradient.h"
+
+/* A number of x's type. */
+static forge_value number(forge_builder *b, forge_value x, double value)
+{
+    return forge_scalar(b, forge_value_dtype(b, x), value);
+}
+
+static forge_value plus(forge_builder *b, forge_value x, double value)
+{
+    return forge_add(b, x, number(b, x, value));
+}
+
+static forge_value times(forge_builder *b, forge_value x, double value)
+{
+    return forge_mul(b, x, number(b, x, value));
+}
+
+static forge_value square(forge_builder *b, forge_value x)
+{
+    return forge_unary(b, FORGE_SQUARE, x);
+}
+
+/* 1 where a `kind` b, else 0, in the type of `a`. */
+static forge_value indicator(forge_builder *b, forge_binary_kind kind, forge_value a, forge_value c)
+{
+    return forge_cast(b, forge_value_dtype(b, a), forge_binary(b, kind, a, c));
+}
+
+/* Sums over the dimensions along which a value of `shape` was broadcast to become like x. */
+static forge_value unbroadcast(forge_builder *b, forge_value x, forge_shape shape)
+{
+    forge_shape wide = forge_value_shape(b, x);
+    uint32_t axes = 0, added = wide.rank - shape.rank;
+    for (uint32_t k = 0; k < wide.rank; k++)
+        if (k < added || (shape.dims[k - added] == 1 && wide.dims[k] != 1))
+            axes |= 1u << k;
+    if (axes)
+        x = forge_reduce(b, FORGE_SUM, x, axes, true);
+    return forge_reshape(b, x, shape);
+}
+
+void gradient_add(struct gradient *r, size_t i, forge_value value)
+{
+    forge_value narrow = unbroadcast(r->b, value, forge_value_shape(r->b, r->inputs[i]));
+    r->sums[i] = r->sums[i] ? forge_add(r->b, r->sums[i], narrow) : narrow;
+}
+
+/* --- element by element ------------------------------------------------------------------------------------- */
+
+/* d gelu / dx = Phi(x) + x phi(x). */
+static forge_value gelu_slope(forge_builder *b, forge_value x)
+{
+    forge_value area = times(b, plus(b, forge_unary(b, FORGE_ERF, times(b, x, M_SQRT1_2)), 1), 0.5);
+    forge_value density = times(b, forge_exp(b, times(b, square(b, x), -0.5)), M_2_SQRTPI * M_SQRT1_2 * 0.5);
+    return forge_add(b, area, forge_mul(b, x, density));
+}
+
+static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
+{
+    const double scale = M_2_SQRTPI * M_SQRT1_2, cubic = 0.044715;
+    forge_value x2 = square(b, x);
+    forge_value t = forge_tanh(b, times(b, forge_mul(b, x, plus(b, times(b, x2, cubic), 1)), scale));
+    forge_value inner = times(b, plus(b, times(b, x2, 3 * cubic), 1), scale);
+    forge_value bend = forge_mul(b, forge_mul(b, x, forge_sub(b, number(b, x, 1), square(b, t))), inner);
+    return times(b, forge_add(b, plus(b, t, 1), bend), 0.5);
+}
+
+/* dy / dx; NO_VALUE where it is 0 almost everywhere. */
+static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
+{
+    forge_value one = number(b, x, 1), s;
+    switch (kind) {
+    case FORGE_NEG:
+        return number(b, x, -1);
+    case FORGE_ABS:
+        return forge_unary(b, FORGE_SIGN, x);
+    case FORGE_RECIPROCAL:
+        return forge_neg(b, square(b, y));
+    case FORGE_SQUARE:
+        return times(b, x, 2);
+    case FORGE_SQRT:
+        return times(b, forge_unary(b, FORGE_RECIPROCAL, y), 0.5);
+    case FORGE_RSQRT:
+        return times(b, forge_div(b, y, x), -0.5);
+    case FORGE_EXP:
+        return y;
+    case FORGE_EXPM1:
+        return plus(b, y, 1);
+    case FORGE_LOG:
+        return forge_unary(b, FORGE_RECIPROCAL, x);
+    case FORGE_LOG1P:
+        return forge_unary(b, FORGE_RECIPROCAL, plus(b, x, 1));
+    case FORGE_SIN:
+        return forge_unary(b, FORGE_COS, x);
+    case FORGE_COS:
+        return forge_neg(b, forge_unary(b, FORGE_SIN, x));
+    case FORGE_ERF:
+        return times(b, forge_exp(b, forge_neg(b, square(b, x))), M_2_SQRTPI);
+    case FORGE_RELU:
+        return indicator(b, FORGE_GT, x, number(b, x, 0));
+    case FORGE_SIGMOID:
+        return forge_mul(b, y, forge_sub(b, one, y));
+    case FORGE_TANH:
+        return forge_sub(b, one, square(b, y));
+    case FORGE_SOFTPLUS:
+        return forge_sigmoid(b, x);
+    case FORGE_SILU:
+        s = forge_sigmoid(b, x);
+        return forge_mul(b, s, plus(b, forge_mul(b, x, forge_sub(b, one, s)), 1));
+    case FORGE_GELU:
+        return gelu_slope(b, x);
+    case FORGE_GELU_TANH:
+        return gelu_tanh_slope(b, x);
+    default: /* sign, floor, ceil, round, not, is_nan */
+        return FORGE_NO_VALUE;
+    }
+}
+
+void gradient_unary(struct gradient *r)
+{
+    forge_value dy_dx = slope(r->b, (forge_unary_kind)node_kind(&r->node), r->inputs[0], r->y);
+    if (dy_dx)
+        gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
+}
+
+/* Where the operand wins, g; where both are equal, half of it. */
+static forge_value winner_share(struct gradient *r, forge_binary_kind wins, size_t own)
+{
+    forge_builder *b = r->b;
+    forge_value a = r->inputs[own], c = r->inputs[1 - own];
+    forge_value tie = times(b, indicator(b, FORGE_EQ, a, c), 0.5);
+    return forge_mul(b, r->g, forge_add(b, indicator(b, wins, a, c), tie));
+}
+
+static void gradient_of_pow(struct gradient *r)
+{
+    forge_builder *b = r->b;
+    forge_value x = r->inputs[0], p = r->inputs[1], zero = number(b, x, 0);
+    forge_value lower = forge_mul(b, p, forge_binary(b, FORGE_POW, x, plus(b, p, -1)));
+    forge_value is_flat = forge_binary(b, FORGE_EQ, p, zero); /* x^0 is 1 everywhere, also at 0 */
+    gradient_add(r, 0, forge_mul(b, r->g, forge_select(b, is_flat, zero, lower)));
+    /* 0^p is 0 for p > 0, so its slope along p is 0 and not 0 * log(0). */
+    forge_value is_zero = forge_binary(b, FORGE_EQ, x, zero);
+    forge_value safe = forge_select(b, is_zero, number(b, x, 1), x);
+    gradient_add(r, 1, forge_mul(b, r->g, forge_mul(b, r->y, forge_log(b, safe))));
+}
+
+void gradient_binary(struct gradient *r)
+{
+    forge_builder *b = r->b;
+    forge_value x = r->inputs[0], z = r->inputs[1];
+    switch (node_kind(&r->node)) {
+    case FORGE_ADD:
+        gradient_add(r, 0, r->g);
+        gradient_add(r, 1, r->g);
+        break;
+    case FORGE_SUB:
+        gradient_add(r, 0, r->g);
+        gradient_add(r, 1, forge_neg(b, r->g));
+        break;
+    case FORGE_MUL:
+        gradient_add(r, 0, forge_mul(b, r->g, z));
+        gradient_add(r, 1, forge_mul(b, r->g, x));
+        break;
+    case FORGE_DIV:
+        gradient_add(r, 0, forge_div(b, r->g, z));
+        gradient_add(r, 1, forge_neg(b, forge_div(b, forge_mul(b, r->g, r->y), z)));
+        break;
+    case FORGE_POW:
+        gradient_of_pow(r);
+        break;
+    case FORGE_MAX:
+    case FORGE_MIN:
+        for (size_t i = 0; i < 2; i++)
+            gradient_add(r, i, winner_share(r, node_kind(&r->node) == FORGE_MAX ? FORGE_GT : FORGE_LT, i));
+        break;
+    case FORGE_MOD: /* x - z floor(x / z) */
+        gradient_add(r, 0, r->g);
+        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, forge_unary(b, FORGE_FLOOR, forge_div(b, x, z)))));
+        break;
+    default: /* of bits and comparisons: none */
+        break;
+    }
+}
+
+void gradient_select(struct gradient *r)
+{
+    forge_value zero = number(r->b, r->g, 0);
+    gradient_add(r, 1, forge_select(r->b, r->inputs[0], r->g, zero));
+    gradient_add(r, 2, forge_select(r->b, r->inputs[0], zero, r->g));
+}
+
+void gradient_cast(struct gradient *r)
+{
+    gradient_add(r, 0, forge_cast(r->b, forge_value_dtype(r->b, r->inputs[0]), r->g));
+}
+
+void gradient_iota(struct gradient *r)
+{
+    (void)r; /* it has no inputs */
+}
+
+/* --- across elements ---------------------------------------------------------------------------------------- */
+
+/* A reduced value with its dimensions back, as 1. */
+static forge_value keep_dims(struct gradient *r, forge_value reduced)
+{
+    const struct reduce_attributes *a = r->node.attributes;
+    forge_shape shape = forge_value_shape(r->b, r->inputs[0]);
+    for (uint32_t k = 0; k < shape.rank; k++)
+        if (a->axes >> k & 1)
+            shape.dims[k] = 1;
+    return forge_reshape(r->b, reduced, shape);
+}
+
+/* How many elements went into each sum; also where sizes are symbols. */
+static forge_value count_reduced(struct gradient *r)
+{
+    const struct reduce_attributes *a = r->node.attributes;
+    forge_value ones =
+        forge_broadcast(r->b, number(r->b, r->inputs[0], 1), forge_value_shape(r->b, r->inputs[0]));
+    return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
+}
+
+/* The product of all others: by division where nothing is 0, with care where something is. */
+static forge_value product_of_others(struct gradient *r)
+{
+    const struct reduce_attributes *a = r->node.attributes;
+    forge_builder *b = r->b;
+    forge_value x = r->inputs[0], zero = number(b, x, 0), one = number(b, x, 1);
+    forge_value is_zero = forge_binary(b, FORGE_EQ, x, zero), safe = forge_select(b, is_zero, one, x);
+    forge_value product = forge_reduce(b, FORGE_PRODUCT, safe, a->axes, true);
+    forge_value zeros =
+        forge_reduce(b, FORGE_SUM, forge_cast(b, forge_value_dtype(b, x), is_zero), a->axes, true);
+    forge_value others = forge_sub(b, zeros, forge_cast(b, forge_value_dtype(b, x), is_zero));
+    forge_value has_none = forge_binary(b, FORGE_EQ, others, zero);
+    return forge_select(b, has_none, forge_div(b, product, safe), zero);
+}
+
+void gradient_reduce(struct gradient *r)
+{
+    const struct reduce_attributes *a = r->node.attributes;
+    forge_builder *b = r->b;
+    forge_value g = keep_dims(r, r->g), x = r->inputs[0], is_chosen;
+    forge_shape shape = forge_value_shape(b, x);
+    switch (a->kind) {
+    case FORGE_SUM:
+        gradient_add(r, 0, forge_broadcast(b, g, shape));
+        break;
+    case FORGE_MEAN:
+        gradient_add(r, 0, forge_broadcast(b, forge_div(b, g, count_reduced(r)), shape));
+        break;
+    case FORGE_MAXIMUM:
+    case FORGE_MINIMUM:
+        is_chosen = indicator(b, FORGE_EQ, x, keep_dims(r, r->y));
+        g = forge_div(b, g, forge_reduce(b, FORGE_SUM, is_chosen, a->axes, true));
+        gradient_add(r, 0, forge_mul(b, is_chosen, g));
+        break;
+    case FORGE_PRODUCT:
+        gradient_add(r, 0, forge_mul(b, g, product_of_others(r)));
+        break;
+    default: /* argmax */
+        break;
+    }
+}
+
+void gradient_matmul(struct gradient *r)
+{
+    const struct matmul_attributes *m = r->node.attributes;
+    bool ta = m->flags & FORGE_TRANSPOSE_A, tb = m->flags & FORGE_TRANSPOSE_B;
+    forge_value a = r->inputs[0], c = r->inputs[1], g = r->g;
+    if (ta)
+        gradient_add(r, 0, forge_matmul(r->b, c, g, (tb ? FORGE_TRANSPOSE_A : 0) | FORGE_TRANSPOSE_B));
+    else
+        gradient_add(r, 0, forge_matmul(r->b, g, c, tb ? 0 : FORGE_TRANSPOSE_B));
+    if (tb)
+        gradient_add(r, 1, forge_matmul(r->b, g, a, FORGE_TRANSPOSE_A | (ta ? FORGE_TRANSPOSE_B : 0)));
+    else
+        gradient_add(r, 1, forge_matmul(r->b, a, g, ta ? 0 : FORGE_TRANSPOSE_A));
+}
+
+/* --- moving elements ---------------------------------------------------------------------------------------- */
+
+void gradient_reshape(struct gradient *r)
+{
+    gradient_add(r, 0, forge_reshape(r->b, r->g, forge_value_shape(r->b, r->inputs[0])));
+}
+
+void gradient_broadcast(struct gradient *r)
+{
+    gradient_add(r, 0, r->g);
+}
+
+void gradient_transpose(struct gradient *r)
+{
+    const struct transpose_attributes *a = r->node.attributes;
+    uint32_t inverse[FORGE_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < forge_value_shape(r->b, r->g).rank; i++)
+        inverse[a->order[i]] = i;
+    gradient_add(r, 0, forge_transpose(r->b, r->g, inverse));
+}

@@ -1,0 +1,479 @@
+/* Gradients against differences, in double: every operation, mode and way of broadcasting, and what is made of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/program.h>
+#include <forge/random.h>
+
+#define EPSILON    1e-6
+#define ABSOLUTE   1e-5
+#define RELATIVE   1e-3
+#define MAX_INPUTS 3
+
+/* A function of up to three arrays, and where its arguments may lie. */
+struct function {
+    const char *name;
+    forge_value (*build)(forge_builder *b, const forge_value *x, int kind);
+    int kind;
+    size_t inputs;
+    forge_shape shapes[MAX_INPUTS];
+    double low, high;
+    bool is_smooth; /* has second derivatives where it is tried */
+};
+
+/* --- a program that gives loss, gradients, and a directional derivative of the gradients -------------------- */
+
+struct trial {
+    forge_device *device;
+    forge_graph *graph;
+    forge_program *program;
+    forge_states *states;
+    forge_instance *instance;
+    forge_tensor x[MAX_INPUTS];
+};
+
+/* Fixed weights between -1 and 1, so that no part of a result cancels another. */
+static forge_value weigh(forge_builder *b, forge_value y, uint32_t stream)
+{
+    forge_shape shape = forge_value_shape(b, y);
+    forge_tensor weights;
+    joule_error error;
+    assert_int_equal(forge_tensor_new(FORGE_F64, &shape, &weights, &error), JOULE_OK);
+    size_t count = forge_tensor_elements(&weights);
+    for (size_t i = 0; i < count; i++) {
+        float u;
+        forge_random_uniform(&(forge_random){.key = 7, .stream = stream}, i, 1, &u);
+        ((double *)forge_tensor_data(&weights))[i] = 2 * (double)u - 1;
+    }
+    forge_value sum = forge_mul(b, y, forge_constant(b, &weights));
+    forge_buffer_release(weights.buffer);
+    uint32_t all = (1u << shape.rank) - 1;
+    return all ? forge_reduce(b, FORGE_SUM, sum, all, false) : sum;
+}
+
+static void begin(struct trial *t, const struct function *f)
+{
+    joule_error error = {0};
+    forge_builder *b = forge_builder_new();
+    forge_value x[MAX_INPUTS], g[MAX_INPUTS], h[MAX_INPUTS], slope = FORGE_NO_VALUE;
+    char name[32];
+    for (size_t i = 0; i < f->inputs; i++) {
+        snprintf(name, sizeof name, "x%zu", i);
+        x[i] = forge_input(b, name, FORGE_F64, f->shapes[i]);
+    }
+    forge_value loss = weigh(b, f->build(b, x, f->kind), 0);
+    forge_output(b, "loss", loss);
+    forge_gradients(b, loss, x, f->inputs, g);
+    for (size_t i = 0; i < f->inputs; i++) {
+        snprintf(name, sizeof name, "g%zu", i);
+        forge_output(b, name, g[i]);
+        forge_value part = weigh(b, g[i], 1 + (uint32_t)i);
+        slope = slope ? forge_add(b, slope, part) : part;
+    }
+    forge_output(b, "slope", slope);
+    if (f->is_smooth) {
+        forge_gradients(b, slope, x, f->inputs, h);
+        for (size_t i = 0; i < f->inputs; i++) {
+            snprintf(name, sizeof name, "h%zu", i);
+            forge_output(b, name, h[i]);
+        }
+    }
+    if (forge_builder_finish(b, &t->graph, &error) || forge_device_open("cpu", &t->device, &error) ||
+        forge_compile(t->graph, t->device, &t->program, &error) ||
+        forge_states_new(t->device, 1, &t->states, &error) ||
+        forge_instance_new(t->program, t->device, t->states, &t->instance, &error))
+        fail_msg("%s: %s", f->name, error.message);
+    for (size_t i = 0; i < f->inputs; i++) {
+        assert_int_equal(forge_tensor_new(FORGE_F64, &f->shapes[i], &t->x[i], &error), JOULE_OK);
+        for (size_t k = 0; k < forge_tensor_elements(&t->x[i]); k++) {
+            float u;
+            forge_random_uniform(&(forge_random){.key = 11, .stream = (uint32_t)i}, k, 1, &u);
+            ((double *)forge_tensor_data(&t->x[i]))[k] = f->low + (f->high - f->low) * (double)u;
+        }
+    }
+}
+
+static void end(struct trial *t, const struct function *f)
+{
+    forge_instance_free(t->instance);
+    forge_states_free(t->states);
+    forge_program_free(t->program);
+    forge_device_close(t->device);
+    forge_graph_free(t->graph);
+    for (size_t i = 0; i < f->inputs; i++)
+        forge_buffer_release(t->x[i].buffer);
+}
+
+static void run(struct trial *t, const struct function *f)
+{
+    joule_error error = {0};
+    char name[32];
+    for (size_t i = 0; i < f->inputs; i++) {
+        snprintf(name, sizeof name, "x%zu", i);
+        assert_int_equal(forge_instance_set(t->instance, name, &t->x[i], &error), JOULE_OK);
+    }
+    assert_int_equal(forge_instance_run(t->instance, &error), JOULE_OK);
+}
+
+static double scalar(struct trial *t, const char *name)
+{
+    forge_tensor tensor;
+    assert_int_equal(forge_instance_get(t->instance, name, &tensor, NULL), JOULE_OK);
+    return *(double *)forge_tensor_data(&tensor);
+}
+
+/* d `what` / d every element of input i, by the program's `letter` and by differences. */
+static void compare(struct trial *t, const struct function *f, size_t i, const char *what, char letter)
+{
+    char name[32];
+    forge_tensor tensor;
+    snprintf(name, sizeof name, "%c%zu", letter, i);
+    run(t, f);
+    assert_int_equal(forge_instance_get(t->instance, name, &tensor, NULL), JOULE_OK);
+    assert_true(forge_shape_equal(&tensor.shape, &f->shapes[i]));
+    size_t count = forge_tensor_elements(&tensor);
+    double *x = forge_tensor_data(&t->x[i]), *found = malloc(count * sizeof *found + 1);
+    memcpy(found, forge_tensor_data(&tensor), count * sizeof *found);
+    for (size_t k = 0; k < count; k++) {
+        double at = x[k];
+        x[k] = at + EPSILON;
+        run(t, f);
+        double above = scalar(t, what);
+        x[k] = at - EPSILON;
+        run(t, f);
+        double difference = (above - scalar(t, what)) / (2 * EPSILON);
+        x[k] = at;
+        if (!(fabs(found[k] - difference) <= ABSOLUTE + RELATIVE * fabs(difference)))
+            fail_msg("%s, kind %d: d %s / d x%zu[%zu] is %.9g, by differences %.9g", f->name, f->kind, what,
+                     i, k, found[k], difference);
+    }
+    free(found);
+}
+
+static void check(const struct function *f)
+{
+    struct trial t = {0};
+    begin(&t, f);
+    for (size_t i = 0; i < f->inputs; i++) {
+        compare(&t, f, i, "loss", 'g');
+        if (f->is_smooth)
+            compare(&t, f, i, "slope", 'h');
+    }
+    end(&t, f);
+}
+
+/* --- element by element ------------------------------------------------------------------------------------- */
+
+static forge_value unary(forge_builder *b, const forge_value *x, int kind)
+{
+    return forge_unary(b, (forge_unary_kind)kind, x[0]);
+}
+
+static void test_unary(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
+        if (kind == FORGE_NOT || kind == FORGE_IS_NAN)
+            continue;
+        bool is_positive =
+            kind == FORGE_SQRT || kind == FORGE_RSQRT || kind == FORGE_LOG || kind == FORGE_RECIPROCAL;
+        bool is_smooth = kind != FORGE_ABS && kind != FORGE_SIGN && kind != FORGE_FLOOR &&
+                         kind != FORGE_CEIL && kind != FORGE_ROUND && kind != FORGE_RELU;
+        struct function f = {"unary", unary,    kind, 1, {forge_shape_of(3, 5)}, is_positive ? 0.3 : -2.1,
+                             2.3,     is_smooth};
+        if (kind == FORGE_LOG1P)
+            f.low = -0.6;
+        check(&f);
+    }
+}
+
+static forge_value binary(forge_builder *b, const forge_value *x, int kind)
+{
+    return forge_binary(b, (forge_binary_kind)kind, x[0], x[1]);
+}
+
+static void test_binary(void **state)
+{
+    (void)state;
+    static const int kinds[] = {FORGE_ADD, FORGE_SUB, FORGE_MUL, FORGE_DIV,
+                                FORGE_POW, FORGE_MAX, FORGE_MIN, FORGE_MOD};
+    forge_shape shapes[][2] = {
+        {forge_shape_of(2, 3), forge_shape_of(2, 3)},    {forge_shape_of(2, 3), forge_shape_of(3)},
+        {forge_shape_of(3), forge_shape_of(2, 1)},       {forge_shape_of(2, 3), {0}},
+        {forge_shape_of(1, 3), forge_shape_of(2, 1, 1)}, {forge_shape_of(0, 3), forge_shape_of(3)}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            struct function f = {
+                "binary", binary, kinds[k], 2, {shapes[s][0], shapes[s][1]}, 0.3, 2.2, kinds[k] <= FORGE_POW};
+            check(&f);
+        }
+}
+
+static forge_value chosen(forge_builder *b, const forge_value *x, int kind)
+{
+    (void)kind;
+    return forge_select(b, forge_binary(b, FORGE_GT, x[0], x[1]), forge_mul(b, x[0], x[0]), x[2]);
+}
+
+static forge_value twice_cast(forge_builder *b, const forge_value *x, int kind)
+{
+    (void)kind; /* through i64 nothing flows; f64 to f64 is no node */
+    forge_value whole = forge_cast(b, FORGE_F64, forge_cast(b, FORGE_I64, x[0]));
+    return forge_add(b, forge_mul(b, x[0], x[0]), whole);
+}
+
+static void test_select_and_cast(void **state)
+{
+    (void)state;
+    check(&(struct function){"select",
+                             chosen,
+                             0,
+                             3,
+                             {forge_shape_of(2, 3), forge_shape_of(3), forge_shape_of(2, 1)},
+                             -1,
+                             1,
+                             true});
+    check(&(struct function){"cast", twice_cast, 0, 1, {forge_shape_of(4)}, 0.2, 0.9, true});
+}
+
+/* --- across elements ---------------------------------------------------------------------------------------- */
+
+static forge_value reduced(forge_builder *b, const forge_value *x, int kind)
+{
+    uint32_t axes = (uint32_t)kind >> 4 & 7;
+    return forge_reduce(b, (forge_reduce_kind)(kind & 7), x[0], axes, kind & 8);
+}
+
+static void test_reduce(void **state)
+{
+    (void)state;
+    for (int kind = FORGE_SUM; kind <= FORGE_PRODUCT; kind++)
+        for (int axes = 0; axes < 8; axes++)
+            for (int keeps = 0; keeps < 2; keeps++) {
+                bool is_smooth = kind == FORGE_SUM || kind == FORGE_MEAN || kind == FORGE_PRODUCT;
+                check(&(struct function){"reduce",
+                                         reduced,
+                                         kind | keeps << 3 | axes << 4,
+                                         1,
+                                         {forge_shape_of(2, 3, 2)},
+                                         -1.5,
+                                         1.5,
+                                         is_smooth});
+            }
+}
+
+static forge_value zero_product(forge_builder *b, const forge_value *x, int kind)
+{
+    (void)kind; /* rows with no, one and two factors that are exactly 0 */
+    double numbers[] = {1, 1, 1, 0, 1, 1, 0, 0, 1};
+    forge_tensor mask;
+    forge_shape shape = forge_shape_of(3, 3);
+    assert_int_equal(forge_tensor_new(FORGE_F64, &shape, &mask, NULL), JOULE_OK);
+    memcpy(forge_tensor_data(&mask), numbers, sizeof numbers);
+    forge_value m = forge_constant(b, &mask);
+    forge_buffer_release(mask.buffer);
+    forge_value one = forge_scalar(b, FORGE_F64, 1);
+    /* x - x0 where the mask is 0: 0 at the point that is tried, and still a function of x. */
+    forge_value moved = forge_sub(b, x[0], forge_mul(b, x[1], forge_sub(b, one, m)));
+    return forge_reduce(b, FORGE_PRODUCT, moved, 2, false);
+}
+
+static void test_product_with_zeros(void **state)
+{
+    (void)state;
+    struct function f = {"product with zeros",
+                         zero_product,
+                         0,
+                         2,
+                         {forge_shape_of(3, 3), forge_shape_of(3, 3)},
+                         0.5,
+                         1.5,
+                         false};
+    struct trial t = {0};
+    begin(&t, &f);
+    memcpy(forge_tensor_data(&t.x[1]), forge_tensor_data(&t.x[0]), 9 * sizeof(double));
+    compare(&t, &f, 0, "loss", 'g');
+    end(&t, &f);
+}
+
+static forge_value product(forge_builder *b, const forge_value *x, int kind)
+{
+    return forge_matmul(b, x[0], x[1], (uint32_t)kind);
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    for (int flags = 0; flags < 4; flags++) {
+        bool ta = flags & FORGE_TRANSPOSE_A, tb = flags & FORGE_TRANSPOSE_B;
+        forge_shape a = ta ? forge_shape_of(3, 2) : forge_shape_of(2, 3),
+                    c = tb ? forge_shape_of(4, 3) : forge_shape_of(3, 4);
+        check(&(struct function){"matmul", product, flags, 2, {a, c}, -1, 1, true});
+        forge_shape wide_a = forge_shape_of(2, 1, a.dims[0], a.dims[1]),
+                    wide_c = forge_shape_of(3, c.dims[0], c.dims[1]);
+        check(&(struct function){"matmul of batches", product, flags, 2, {wide_a, wide_c}, -1, 1, true});
+    }
+    check(&(struct function){
+        "matmul of nothing", product, 0, 2, {forge_shape_of(2, 0), forge_shape_of(0, 3)}, -1, 1, true});
+}
+
+/* --- moving, composing -------------------------------------------------------------------------------------- */
+
+static forge_value moved(forge_builder *b, const forge_value *x, int kind)
+{
+    static const uint32_t order[] = {2, 0, 1};
+    forge_value y = forge_transpose(b, x[0], order); /* [4,2,3] */
+    if (kind == 1)
+        y = forge_reshape(b, y, forge_shape_of(4, 6));
+    if (kind == 2)
+        y = forge_broadcast(b, forge_reshape(b, y, forge_shape_of(4, 1, 6)), forge_shape_of(2, 4, 3, 6));
+    return forge_unary(b, FORGE_SQUARE, y);
+}
+
+static void test_moves(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++)
+        check(&(struct function){"moves", moved, kind, 1, {forge_shape_of(2, 3, 4)}, -1, 1, true});
+}
+
+static forge_value same_twice_body(forge_builder *b, const forge_value *x, size_t count, const void *context)
+{
+    (void)count, (void)context;
+    return forge_mul(b, forge_exp(b, x[0]), forge_unary(b, FORGE_SIN, x[1]));
+}
+
+/* A composite of one value given twice; and one of a value and what the body makes of it again. */
+static forge_value composed(forge_builder *b, const forge_value *x, int kind)
+{
+    forge_value inputs[] = {x[0], kind == 0 ? x[0] : kind == 1 ? forge_exp(b, x[0]) : x[0]};
+    forge_value y = forge_composite(b, "same_twice", inputs, 2, same_twice_body, NULL);
+    return kind == 2 ? forge_composite(b, "same_twice", (forge_value[]){y, x[0]}, 2, same_twice_body, NULL)
+                     : y;
+}
+
+static forge_value softmax(forge_builder *b, const forge_value *x, int kind)
+{
+    (void)kind;
+    return forge_log_softmax(b, x[0]);
+}
+
+static forge_value entropy(forge_builder *b, const forge_value *x, int kind)
+{
+    (void)kind;
+    return forge_cross_entropy(b, x[0], forge_iota(b, FORGE_I64, forge_shape_of(4), 0));
+}
+
+static void test_composites(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++)
+        check(&(struct function){"composite", composed, kind, 1, {forge_shape_of(2, 3)}, -1, 1, true});
+    check(&(struct function){"log_softmax", softmax, 0, 1, {forge_shape_of(2, 5)}, -3, 3, true});
+    check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
+}
+
+/* --- what is stated of kinks and ties ----------------------------------------------------------------------- */
+
+static void expect(struct function f, const double *at0, const double *at1, const double *want0,
+                   const double *want1)
+{
+    struct trial t = {0};
+    forge_tensor g;
+    begin(&t, &f);
+    size_t count = forge_tensor_elements(&t.x[0]);
+    memcpy(forge_tensor_data(&t.x[0]), at0, count * sizeof *at0);
+    if (at1)
+        memcpy(forge_tensor_data(&t.x[1]), at1, count * sizeof *at1);
+    run(&t, &f);
+    assert_int_equal(forge_instance_get(t.instance, "g0", &g, NULL), JOULE_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_true(((double *)forge_tensor_data(&g))[i] == want0[i]);
+    if (want1) {
+        assert_int_equal(forge_instance_get(t.instance, "g1", &g, NULL), JOULE_OK);
+        for (size_t i = 0; i < count; i++)
+            assert_true(((double *)forge_tensor_data(&g))[i] == want1[i]);
+    }
+    end(&t, &f);
+}
+
+static forge_value summed_unary(forge_builder *b, const forge_value *x, int kind)
+{
+    return forge_div(b, unary(b, x, kind), forge_scalar(b, FORGE_F64, 1));
+}
+
+static void test_kinks(void **state)
+{
+    (void)state;
+    /* The weights of the trial are part of these: only where the slope is 0 or the ratio known can bits be asked. */
+    double zero = 0, none = 0;
+    struct function relu = {"relu at 0", summed_unary, FORGE_RELU, 1, {forge_shape_of(1)}, 0, 0, false};
+    expect(relu, &zero, NULL, &none, NULL);
+    struct function absolute = {"abs at 0", summed_unary, FORGE_ABS, 1, {forge_shape_of(1)}, 0, 0, false};
+    expect(absolute, &zero, NULL, &none, NULL);
+}
+
+static void test_ties(void **state)
+{
+    (void)state;
+    struct function max = {
+        "max of equals", binary, FORGE_MAX, 2, {forge_shape_of(1), forge_shape_of(1)}, 1, 1, false};
+    struct function most = {
+        "maximum of equals", reduced, FORGE_MAXIMUM | 1 << 4, 1, {forge_shape_of(4)}, 1, 1, false};
+    struct trial t = {0};
+    forge_tensor a, c;
+    begin(&t, &max);
+    run(&t, &max);
+    forge_instance_get(t.instance, "g0", &a, NULL);
+    forge_instance_get(t.instance, "g1", &c, NULL);
+    double half = *(double *)forge_tensor_data(&a);
+    assert_true(half != 0 && half == *(double *)forge_tensor_data(&c));
+    end(&t, &max);
+    begin(&t, &most);
+    run(&t, &most);
+    forge_instance_get(t.instance, "g0", &a, NULL);
+    for (int i = 0; i < 4; i++)
+        assert_true(((double *)forge_tensor_data(&a))[i] ==
+                    half / 2); /* the weight is the same: 1/4 of it, not 1/2 */
+    end(&t, &most);
+}
+
+static void test_no_dependence_gives_zeros(void **state)
+{
+    (void)state;
+    joule_error error;
+    forge_graph *graph = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2)),
+                y = forge_input(b, "y", FORGE_F32, forge_shape_of(3)), g;
+    forge_gradients(b, forge_reduce(b, FORGE_SUM, x, 1, false), &y, 1, &g);
+    forge_shape shape = forge_value_shape(b, g);
+    assert_true(shape.rank == 1 && shape.dims[0] == 3);
+    forge_gradients(b, x, &y, 1, &g);
+    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "one float"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unary),
+        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_select_and_cast),
+        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_product_with_zeros),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_composites),
+        cmocka_unit_test(test_kinks),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_no_dependence_gives_zeros),
+    };
+    return cmocka_run_group_tests_name("gradient", tests, NULL, NULL);
+}
