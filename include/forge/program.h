@@ -1,0 +1,106 @@
+/* forge/program.h - from a graph to something that runs.
+ *
+ * Owns devices, compilation, programs, and instances that run them on state.
+ * Newcomers: a program is a value, too: it can be written to a file and run by another process, with the same bits. What
+ * it works on, its arena and its state, belongs to an instance.
+ */
+#ifndef FORGE_PROGRAM_H
+#define FORGE_PROGRAM_H
+
+#include <forge/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- devices ------------------------------------------------------------------------------------------------ */
+
+typedef struct forge_device forge_device;
+
+/* A device by name: "cpu". ABSENT names those there are. The device is the caller's, and must outlive what was made for it. */
+FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
+/* NULL is allowed. */
+FORGE_API void forge_device_close(forge_device *device);
+FORGE_API const char *forge_device_name(const forge_device *device);
+/* How many threads a CPU works with; 0: those it is allowed to. Results do not depend on it. */
+FORGE_API joule_status forge_device_set_threads(forge_device *device, unsigned threads,
+                                                joule_error *out_error);
+
+/* --- programs ----------------------------------------------------------------------------------------------- */
+
+typedef struct forge_program forge_program; /* immutable: any thread */
+
+/* Makes a program for a device. All sizes must be numbers. The program is the caller's. FAILED: a write that was to be in
+ * place cannot be, and the message names the reader in the way. */
+FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *device,
+                                     forge_program **out_program, joule_error *out_error);
+FORGE_API void forge_program_free(forge_program *program);
+
+typedef struct forge_program_facts {
+    uint32_t struct_size; /* sizeof(forge_program_facts) */
+    uint32_t reserved;
+    size_t launches;
+    size_t arena_bytes; /* planned */
+    size_t
+        arena_bound_bytes; /* alive at once at the worst moment: the least that this order of launches can do with */
+    size_t state_bytes;
+    size_t constant_bytes;
+    double flop; /* of one run */
+} forge_program_facts;
+FORGE_API joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts);
+
+/* --- state -------------------------------------------------------------------------------------------------- */
+
+/* The slots that programs share by name. */
+typedef struct forge_states forge_states;
+
+FORGE_API joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
+                                        joule_error *out_error);
+/* No instance may use them any more. NULL is allowed. */
+FORGE_API void forge_states_free(forge_states *states);
+FORGE_API size_t forge_states_count(const forge_states *states);
+/* A view of slot i and its name, which live as long as the states. INVALID: there is no slot i. */
+FORGE_API joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_tensor,
+                                        const char **out_name);
+/* The slot with this name; ABSENT where no instance has made it. */
+FORGE_API joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor);
+
+/* --- instances ---------------------------------------------------------------------------------------------- */
+
+typedef struct forge_instance forge_instance; /* one thread at a time */
+
+/* Slots that are not there yet are made, and filled as the graph says from the states' seed and the slot's name. INVALID: a
+ * slot is there with another type or shape. Program and states must outlive the instance. */
+FORGE_API joule_status forge_instance_new(const forge_program *program, forge_device *device,
+                                          forge_states *states, forge_instance **out_instance,
+                                          joule_error *out_error);
+FORGE_API void forge_instance_free(forge_instance *instance);
+
+/* Copies a packed tensor of the input's type and shape. INVALID names what differs. */
+FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
+                                          const forge_tensor *tensor, joule_error *out_error);
+/* One run. Allocates nothing. */
+FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
+/* A view of an output, valid until the next run. */
+FORGE_API joule_status forge_instance_get(forge_instance *instance, const char *output,
+                                          forge_tensor *out_tensor, joule_error *out_error);
+
+/* What one launch has taken, over all runs since the last reset. */
+typedef struct forge_launch_facts {
+    uint32_t struct_size; /* sizeof(forge_launch_facts) */
+    forge_phase phase;
+    const char *op;                         /* "matmul" */
+    const char *kernel;                     /* "f32_matmul" */
+    const char *scope;                      /* "fc1" */
+    double flop, read_bytes, written_bytes; /* of one run */
+    uint64_t runs;
+    double seconds; /* of all runs */
+} forge_launch_facts;
+FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,
+                                             forge_launch_facts *out_facts);
+FORGE_API void forge_instance_reset_spans(forge_instance *instance);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* backends/cpu/kernel.h - the kernels of the CPU.
+ *
+ * Owns the table of kernels and how one is chosen: the first in the table that takes the work. The reference's functions
+ * stand at its end and take everything. Newcomers: a kernel cuts its work into pieces, by the problem and never by the
+ * number of threads; any piece may run on any thread.
+ */
+#ifndef FORGE_CPU_KERNEL_H
+#define FORGE_CPU_KERNEL_H
+
+#include "forge/ir/launch.h"
+
+struct cpu_kernel {
+    const char *name;
+    enum op op;
+    bool works_in_place;
+    /* NULL: everything. */
+    bool (*takes)(const struct launch *launch);
+    /* How many pieces there are, and how many make it worth waking a thread. */
+    size_t (*pieces)(const struct launch *launch, size_t *out_grain);
+    void (*run)(const struct launch *launch, size_t first, size_t end);
+};
+
+/* The end of the table has name NULL. */
+extern const struct cpu_kernel cpu_kernels[];
+
+#endif

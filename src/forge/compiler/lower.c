@@ -1,0 +1,330 @@
+/* compiler/lower.c - see lower.h: nodes become launches and views. */
+#include "forge/compiler/lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/error.h"
+#include "forge/ir/cost.h"
+
+bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
+{
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (l->status == JOULE_OK)
+        l->status = error_set(l->error, status, "%s", message);
+    return false;
+}
+
+static bool no_memory(struct lowering *l)
+{
+    return lower_fail(l, JOULE_NO_MEMORY, "memory for a program is used up");
+}
+
+uint32_t lower_root(const struct lowering *l, uint32_t buffer)
+{
+    while (l->buffers[buffer].merged != buffer)
+        buffer = l->buffers[buffer].merged;
+    return buffer;
+}
+
+/* --- pieces of a program ------------------------------------------------------------------------------------ */
+
+static uint32_t add_string(struct lowering *l, const char *string)
+{
+    size_t size = strlen(string) + 1;
+    for (size_t at = 0; at < l->string_count; at += strlen(l->strings + at) + 1)
+        if (strcmp(l->strings + at, string) == 0)
+            return (uint32_t)at;
+    if (!array_reserve((void **)&l->strings, &l->string_capacity, l->string_count + size, 1)) {
+        no_memory(l);
+        return 0;
+    }
+    memcpy(l->strings + l->string_count, string, size);
+    l->string_count += size;
+    return (uint32_t)(l->string_count - size);
+}
+
+/* At a multiple of 8, as attributes are structures. */
+static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
+{
+    size_t at = l->byte_count, padded = (size + 7) / 8 * 8;
+    if (!array_reserve((void **)&l->bytes, &l->byte_capacity, at + padded, 1)) {
+        no_memory(l);
+        return 0;
+    }
+    memcpy(l->bytes + at, bytes, size);
+    memset(l->bytes + at + size, 0, padded - size);
+    l->byte_count += padded;
+    return (uint32_t)at;
+}
+
+uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
+                      const forge_shape *shape)
+{
+    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(shape));
+    if (size == SIZE_MAX) {
+        lower_fail(l, JOULE_INVALID, "'%s' has a size that is a symbol or too large", name);
+        return PROGRAM_NONE;
+    }
+    if (!ARRAY_ROOM(l->buffers, l->buffer_capacity, l->buffer_count)) {
+        no_memory(l);
+        return PROGRAM_NONE;
+    }
+    l->buffers[l->buffer_count] = (struct lowered_buffer){.made = {.kind = kind,
+                                                                   .name = add_string(l, name),
+                                                                   .size_bytes = size,
+                                                                   .dtype = dtype,
+                                                                   .shape = *shape},
+                                                          .merged = (uint32_t)l->buffer_count,
+                                                          .writer = PROGRAM_NONE};
+    return (uint32_t)l->buffer_count++;
+}
+
+static struct program_binding packed(uint32_t buffer, forge_dtype dtype, const forge_shape *shape)
+{
+    struct program_binding binding = {.buffer = buffer, .dtype = dtype, .shape = *shape};
+    int64_t stride = 1;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        binding.strides[i] = stride;
+        stride *= shape->dims[i];
+    }
+    return binding;
+}
+
+static bool is_packed(const struct program_binding *binding)
+{
+    struct program_binding ideal = packed(binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
+    for (uint32_t i = 0; i < binding->shape.rank; i++)
+        if (binding->shape.dims[i] != 1 && binding->strides[i] != ideal.strides[i])
+            return false;
+    return true;
+}
+
+static struct view view_of(const struct program_binding *binding)
+{
+    struct view view = {.dtype = (forge_dtype)binding->dtype, .shape = binding->shape};
+    memcpy(view.strides, binding->strides, sizeof view.strides);
+    return view;
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------- */
+
+static bool choose_kernel(struct lowering *l, struct lowered_launch *launch, const struct node *node,
+                          const struct program_binding *bindings)
+{
+    struct view views[UINT8_MAX + 1];
+    struct selection selection = {0};
+    size_t count = (size_t)launch->made.input_count + launch->made.output_count;
+    for (size_t i = 0; i < count; i++)
+        views[i] = view_of(&bindings[i]);
+    struct launch work = {.op = (enum op)launch->made.op,
+                          .attributes = node->attributes,
+                          .inputs = views,
+                          .input_count = launch->made.input_count,
+                          .outputs = views + launch->made.input_count,
+                          .output_count = launch->made.output_count};
+    if (l->device->ops->select(l->device, &work, &selection) != JOULE_OK)
+        return lower_fail(l, JOULE_UNSUPPORTED, "the device %s has no kernel for %s of %s",
+                          l->device->ops->name, op_name(work.op), forge_dtype_name(views[0].dtype));
+    launch->made.kernel = add_string(l, selection.kernel);
+    launch->made.cost = cost_of_launch(&work);
+    launch->works_in_place = selection.works_in_place;
+    return l->status == JOULE_OK;
+}
+
+/* The last binding is the output, which this launch writes. */
+static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
+                       size_t input_count)
+{
+    struct lowered_launch launch = {
+        .made = {.op = node->op,
+                 .first_binding = (uint32_t)l->binding_count,
+                 .input_count = (uint16_t)input_count,
+                 .output_count = 1,
+                 .attributes = add_bytes(l, node->attributes, node->attributes_size),
+                 .attributes_size = node->attributes_size,
+                 .scope = add_string(l, l->graph->scopes[node->scope]),
+                 .phase = node->phase}};
+    if (!choose_kernel(l, &launch, node, bindings))
+        return false;
+    if (!ARRAY_ROOM(l->launches, l->launch_capacity, l->launch_count) ||
+        !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + input_count + 1,
+                       sizeof *l->bindings))
+        return no_memory(l);
+    for (size_t i = 0; i <= input_count; i++) {
+        l->bindings[l->binding_count++] = bindings[i];
+        l->buffers[bindings[i].buffer].last = (uint32_t)l->launch_count;
+    }
+    l->buffers[bindings[input_count].buffer].writer = (uint32_t)l->launch_count;
+    l->launches[l->launch_count++] = launch;
+    return l->status == JOULE_OK;
+}
+
+bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer)
+{
+    struct shape_attributes attributes = {from->shape};
+    struct node node = {.op = OP_RESHAPE, .attributes = &attributes, .attributes_size = sizeof attributes};
+    struct program_binding bindings[] = {*from, packed(buffer, (forge_dtype)from->dtype, &from->shape)};
+    return add_launch(l, &node, bindings, 1);
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------- */
+
+/* Where a value is another's elements seen differently. */
+static bool as_view(const struct node *node, const struct program_binding *x, const struct value *value,
+                    struct program_binding *out)
+{
+    *out = *x;
+    out->shape = value->shape;
+    memset(out->strides, 0, sizeof out->strides);
+    if (node->op == OP_RESHAPE) {
+        out->offset_bytes = x->offset_bytes;
+        memcpy(out->strides, packed(0, value->dtype, &value->shape).strides, sizeof out->strides);
+        return is_packed(x);
+    }
+    if (node->op == OP_BROADCAST) {
+        uint32_t added = value->shape.rank - x->shape.rank;
+        for (uint32_t i = added; i < value->shape.rank; i++)
+            out->strides[i] = x->shape.dims[i - added] == value->shape.dims[i] ? x->strides[i - added] : 0;
+        return true;
+    }
+    if (node->op == OP_TRANSPOSE) {
+        const struct transpose_attributes *a = node->attributes;
+        for (uint32_t i = 0; i < value->shape.rank; i++)
+            out->strides[i] = x->strides[a->order[i]];
+        return true;
+    }
+    return false;
+}
+
+static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const struct value *value)
+{
+    const struct input_attributes *input = node->attributes;
+    const struct read_attributes *read = node->attributes;
+    const struct constant_attributes *constant = node->attributes;
+    uint32_t buffer;
+    switch (node->op) {
+    case OP_INPUT:
+        return lower_buffer(l, BUFFER_INPUT, l->graph->inputs[input->index].name, value->dtype,
+                            &value->shape);
+    case OP_READ:
+        return l->slot_buffers[read->slot];
+    default:
+        buffer = lower_buffer(l, BUFFER_CONSTANT, "", value->dtype, &value->shape);
+        if (buffer != PROGRAM_NONE) /* kept among the bytes until the block is made */
+            l->buffers[buffer].made.offset_bytes = add_bytes(l, constant->bytes, constant->size_bytes);
+        return buffer;
+    }
+}
+
+/* Gives the value a buffer that this launch fills. */
+static bool compute(struct lowering *l, const struct node *node, forge_value v)
+{
+    const struct value *value = &l->graph->values[v];
+    struct program_binding bindings[UINT8_MAX + 1];
+    for (size_t i = 0; i < node->input_count; i++)
+        bindings[i] = l->places[node_input(l->graph, node, i)];
+    uint32_t buffer = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
+    if (buffer == PROGRAM_NONE)
+        return false;
+    l->places[v] = bindings[node->input_count] = packed(buffer, value->dtype, &value->shape);
+    return add_launch(l, node, bindings, node->input_count);
+}
+
+static bool place_leaf(struct lowering *l, const struct node *node, forge_value v)
+{
+    const struct value *value = &l->graph->values[v];
+    uint32_t buffer = leaf_buffer(l, node, value);
+    if (buffer == PROGRAM_NONE)
+        return false;
+    l->places[v] = packed(buffer, value->dtype, &value->shape);
+    if (!l->needs_own[v])
+        return true;
+    uint32_t own = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
+    if (own == PROGRAM_NONE || !lower_copy(l, &l->places[v], own))
+        return false;
+    l->places[v].buffer = own;
+    return true;
+}
+
+static bool lower_node(struct lowering *l, const struct node *node)
+{
+    forge_value v = node->output;
+    struct program_binding view;
+    if (node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT)
+        return place_leaf(l, node, v);
+    if (node->input_count == 1 && !l->needs_own[v] &&
+        as_view(node, &l->places[node_input(l->graph, node, 0)], &l->graph->values[v], &view)) {
+        l->places[v] = view;
+        return true;
+    }
+    return compute(l, node, v);
+}
+
+static bool place_slots(struct lowering *l)
+{
+    for (size_t i = 0; i < l->graph->slot_count; i++) {
+        const struct slot *slot = &l->graph->slots[i];
+        uint32_t buffer = lower_buffer(l, BUFFER_STATE, slot->name, slot->dtype, &slot->shape);
+        if (buffer == PROGRAM_NONE)
+            return false;
+        struct program_buffer *made = &l->buffers[buffer].made;
+        made->init_kind = slot->init.kind;
+        made->init_a = slot->init.a;
+        made->init_b = slot->init.b;
+        l->slot_buffers[i] = buffer;
+    }
+    return true;
+}
+
+bool lower_nodes(struct lowering *l)
+{
+    const forge_graph *graph = l->graph;
+    l->places = calloc(graph->value_count, sizeof *l->places);
+    l->needs_own = calloc(graph->value_count, sizeof *l->needs_own);
+    l->slot_buffers = calloc(graph->slot_count + 1, sizeof *l->slot_buffers);
+    l->needs_copy = calloc(graph->slot_count + 1, sizeof *l->needs_copy);
+    if (!l->places || !l->needs_own || !l->slot_buffers || !l->needs_copy)
+        return no_memory(l);
+    for (size_t i = 0; i < graph->output_count; i++)
+        l->needs_own[graph->outputs[i].value] = true;
+    for (size_t i = 0; i < graph->slot_count; i++)
+        if (graph->slots[i].write && graph->slots[i].write != graph->slots[i].read)
+            l->needs_own[graph->slots[i].write] = true;
+    add_string(l, "");
+    if (!place_slots(l))
+        return false;
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (!lower_node(l, &graph->nodes[n]))
+            return false;
+    return true;
+}
+
+static void lowering_free(struct lowering *l)
+{
+    free(l->buffers);
+    free(l->bindings);
+    free(l->launches);
+    free(l->strings);
+    free(l->bytes);
+    free(l->places);
+    free(l->needs_own);
+    free(l->slot_buffers);
+    free(l->needs_copy);
+}
+
+joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
+                   joule_error *out_error)
+{
+    struct lowering l = {.graph = graph, .device = device, .error = out_error};
+    if (lower_nodes(&l) && lower_merge(&l))
+        l.status = lower_pack(&l, out_program);
+    lowering_free(&l);
+    return l.status;
+}

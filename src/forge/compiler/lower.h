@@ -1,0 +1,66 @@
+/* compiler/lower.h - from a graph of plain families to launches over buffers.
+ *
+ * Owns the decisions of what is a launch and what only a view, which values share memory, and what lies where. Which kernel
+ * runs a launch is the device's to say. Newcomers: buffers are first one for each value, and then merged: a write into its
+ * slot, an output into its buffer, an element-wise result into an operand that nobody needs any more.
+ */
+#ifndef FORGE_COMPILER_LOWER_H
+#define FORGE_COMPILER_LOWER_H
+
+#include "forge/hal/device.h"
+
+/* `graph` has no composites and no symbols. */
+joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
+                   joule_error *out_error);
+
+/* --- the parts, in the order in which they work ------------------------------------------------------------- */
+
+struct lowered_buffer {
+    struct program_buffer made; /* kind, type, shape, name, size */
+    uint32_t merged;            /* lies where this one does; itself: nowhere else */
+    uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: it is filled before the first */
+    uint32_t last;              /* the last launch that uses it */
+    bool is_claimed;            /* is a slot's new value or an output */
+};
+
+struct lowered_launch {
+    struct program_launch made;
+    bool works_in_place;
+};
+
+struct lowering {
+    const forge_graph *graph;
+    forge_device *device;
+    joule_error *error;
+    joule_status status;
+    GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
+    GRAPH_ARRAY(struct program_binding, bindings, binding);
+    GRAPH_ARRAY(struct lowered_launch, launches, launch);
+    GRAPH_ARRAY(char, strings, string);
+    GRAPH_ARRAY(unsigned char, bytes, byte);
+    struct program_binding *places; /* of each value: where it lies */
+    bool *needs_own; /* of each value: it is written or an output, so it needs a buffer of its own */
+    uint32_t *slot_buffers;
+    bool *needs_copy; /* of each slot: its new value is elsewhere, and copied at the end */
+    uint64_t arena_bytes, arena_bound_bytes;
+};
+
+/* lower.c: nodes to launches and views. */
+bool lower_nodes(struct lowering *l);
+/* A launch that copies a place into another buffer, packed. */
+bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer);
+/* A new buffer; PROGRAM_NONE when that fails. */
+uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
+                      const forge_shape *shape);
+/* Where a buffer lies in the end. */
+uint32_t lower_root(const struct lowering *l, uint32_t buffer);
+bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* merge.c: writes, outputs and operands that can be worked on in place. */
+bool lower_merge(struct lowering *l);
+
+/* pack.c: the arena, and the finished block. */
+joule_status lower_pack(struct lowering *l, forge_program **out_program);
+
+#endif

@@ -1,0 +1,144 @@
+/* compiler/merge.c - see lower.h: which buffers are one.
+ *
+ * Newcomers: a slot's old value lies in the slot's buffer, which is there from the first launch on. A value may be computed
+ * into it only if every launch that reads the old one comes before, or is the same and works in place.
+ */
+#include <string.h>
+#include "base/array.h"
+#include "forge/compiler/lower.h"
+
+static bool is_arena(const struct lowering *l, uint32_t buffer)
+{
+    return l->buffers[buffer].made.kind == BUFFER_ARENA && l->buffers[buffer].merged == buffer;
+}
+
+static bool same_view(const struct program_binding *a, const struct program_binding *b)
+{
+    return a->dtype == b->dtype && a->offset_bytes == b->offset_bytes &&
+           forge_shape_equal(&a->shape, &b->shape) && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
+}
+
+static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
+{
+    l->buffers[buffer].merged = into;
+    if (l->buffers[into].last < l->buffers[buffer].last)
+        l->buffers[into].last = l->buffers[buffer].last;
+}
+
+/* The first launch that would find the slot's old value gone; PROGRAM_NONE: none. */
+static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t writer)
+{
+    for (uint32_t i = writer; i < l->launch_count; i++) {
+        const struct lowered_launch *launch = &l->launches[i];
+        const struct program_binding *bindings = &l->bindings[launch->made.first_binding];
+        for (size_t k = 0; k < launch->made.input_count; k++) {
+            if (bindings[k].buffer != slot_buffer)
+                continue;
+            if (i != writer || !launch->works_in_place ||
+                !same_view(&bindings[k], &bindings[launch->made.input_count]))
+                return i;
+        }
+    }
+    return PROGRAM_NONE;
+}
+
+/* --- writes ------------------------------------------------------------------------------------------------- */
+
+static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slot_buffer,
+                       bool *out_needs_copy)
+{
+    const struct program_binding *place = &l->places[slot->write];
+    struct lowered_buffer *buffer = &l->buffers[place->buffer];
+    *out_needs_copy = true;
+    if (buffer->is_claimed) /* another slot or output is this value, too */
+        return true;
+    uint32_t reader = reader_in_the_way(l, slot_buffer, buffer->writer);
+    if (reader == PROGRAM_NONE) {
+        merge(l, place->buffer, slot_buffer);
+        buffer->is_claimed = true;
+        *out_needs_copy = false;
+        return true;
+    }
+    const struct program_launch *made = &l->launches[reader].made;
+    if (slot->in_place)
+        return lower_fail(l, JOULE_FAILED,
+                          "slot '%s' cannot be written in place: %s in '%s' still reads its old value",
+                          slot->name, op_name((enum op)made->op), l->strings + made->scope);
+    return true;
+}
+
+/* Writes that have to be in place choose first. Copies come at the end, when nothing reads an old value any more. */
+static bool merge_writes(struct lowering *l)
+{
+    const struct slot *slots = l->graph->slots;
+    for (int in_place = 1; in_place >= 0; in_place--)
+        for (size_t i = 0; i < l->graph->slot_count; i++)
+            if (slots[i].write && slots[i].write != slots[i].read && slots[i].in_place == in_place &&
+                !write_slot(l, &slots[i], l->slot_buffers[i], &l->needs_copy[i]))
+                return false;
+    for (size_t i = 0; i < l->graph->slot_count; i++)
+        if (l->needs_copy[i] && !lower_copy(l, &l->places[slots[i].write], l->slot_buffers[i]))
+            return false;
+    return true;
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------------ */
+
+static bool merge_outputs(struct lowering *l)
+{
+    for (size_t i = 0; i < l->graph->output_count; i++) {
+        const struct port *output = &l->graph->outputs[i];
+        struct program_binding place = l->places[output->value];
+        uint32_t made = lower_buffer(l, BUFFER_OUTPUT, output->name, (forge_dtype)place.dtype, &place.shape);
+        if (made == PROGRAM_NONE)
+            return false;
+        if (l->buffers[place.buffer].is_claimed) {
+            if (!lower_copy(l, &place, made))
+                return false;
+            continue;
+        }
+        merge(l, place.buffer, made);
+        l->buffers[place.buffer].is_claimed = true;
+    }
+    return true;
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------- */
+
+/* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
+ * it in no other way. */
+static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const struct program_binding *output)
+{
+    const struct program_launch *made = &l->launches[i].made;
+    for (size_t k = 0; k < made->input_count; k++) {
+        const struct program_binding *input = &l->bindings[made->first_binding + k];
+        if (lower_root(l, input->buffer) == root && !same_view(input, output))
+            return false;
+    }
+    return is_arena(l, root) && l->buffers[root].last == i;
+}
+
+static void merge_operand(struct lowering *l, uint32_t i)
+{
+    const struct program_launch *made = &l->launches[i].made;
+    const struct program_binding *bindings = &l->bindings[made->first_binding],
+                                 *output = &bindings[made->input_count];
+    if (!l->launches[i].works_in_place || !is_arena(l, output->buffer))
+        return;
+    for (size_t k = 0; k < made->input_count; k++) {
+        uint32_t root = lower_root(l, bindings[k].buffer);
+        if (same_view(&bindings[k], output) && is_free(l, i, root, output)) {
+            merge(l, output->buffer, root);
+            return;
+        }
+    }
+}
+
+bool lower_merge(struct lowering *l)
+{
+    if (!merge_writes(l) || !merge_outputs(l))
+        return false;
+    for (uint32_t i = 0; i < l->launch_count; i++)
+        merge_operand(l, i);
+    return true;
+}

@@ -1,0 +1,138 @@
+/* compiler/pack.c - see lower.h: the arena is planned, and all of it becomes one block without pointers. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "forge/compiler/lower.h"
+#include "forge/compiler/plan.h"
+
+static uint64_t align(uint64_t size, uint64_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+static bool is_root(const struct lowering *l, uint32_t buffer)
+{
+    return l->buffers[buffer].merged == buffer;
+}
+
+static bool plan_arena(struct lowering *l)
+{
+    struct plan_item *items = calloc(l->buffer_count + 1, sizeof *items);
+    size_t count = 0;
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < l->buffer_count; i++)
+        if (is_root(l, i) && l->buffers[i].made.kind == BUFFER_ARENA)
+            items[count++] =
+                (struct plan_item){.size_bytes = align(l->buffers[i].made.size_bytes, PROGRAM_ALIGNMENT),
+                                   .first = l->buffers[i].writer,
+                                   .last = l->buffers[i].last};
+    bool done = plan(items, count, &l->arena_bytes);
+    l->arena_bound_bytes = plan_bound(items, count, l->launch_count);
+    count = 0;
+    for (uint32_t i = 0; i < l->buffer_count; i++)
+        if (is_root(l, i) && l->buffers[i].made.kind == BUFFER_ARENA)
+            l->buffers[i].made.offset_bytes = items[count++].offset_bytes;
+    free(items);
+    return done;
+}
+
+/* --- the block ---------------------------------------------------------------------------------------------- */
+
+static struct program_array take(uint64_t *size, uint64_t count, size_t item_size)
+{
+    *size = align(*size, PROGRAM_ALIGNMENT);
+    struct program_array array = {*size, count};
+    *size += count * item_size;
+    return array;
+}
+
+static uint64_t constant_bytes(const struct lowering *l)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < l->buffer_count; i++)
+        if (l->buffers[i].made.kind == BUFFER_CONSTANT)
+            bytes += align(l->buffers[i].made.size_bytes, PROGRAM_ALIGNMENT);
+    return bytes;
+}
+
+static struct forge_program measure(const struct lowering *l)
+{
+    struct forge_program p = {.magic = PROGRAM_MAGIC,
+                              .version = PROGRAM_VERSION,
+                              .arena_bytes = l->arena_bytes,
+                              .arena_bound_bytes = l->arena_bound_bytes};
+    uint64_t size = sizeof p, roots = 0;
+    for (uint32_t i = 0; i < l->buffer_count; i++)
+        roots += is_root(l, i);
+    p.buffers = take(&size, roots, sizeof(struct program_buffer));
+    p.bindings = take(&size, l->binding_count, sizeof(struct program_binding));
+    p.launches = take(&size, l->launch_count, sizeof(struct program_launch));
+    p.strings = take(&size, l->string_count, 1);
+    p.bytes = take(&size, l->byte_count, 1);
+    p.constants = take(&size, constant_bytes(l), 1);
+    p.size_bytes = align(size, PROGRAM_ALIGNMENT);
+    return p;
+}
+
+static void *at(forge_program *program, struct program_array array)
+{
+    return (char *)program + array.offset;
+}
+
+/* Roots only; new_index says where each went. */
+static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *new_index)
+{
+    struct program_buffer *buffers = at(p, p->buffers);
+    char *constants = at(p, p->constants);
+    uint64_t constant_end = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < l->buffer_count; i++) {
+        if (!is_root(l, i))
+            continue;
+        struct program_buffer made = l->buffers[i].made;
+        if (made.kind == BUFFER_CONSTANT) {
+            memcpy(constants + constant_end, l->bytes + made.offset_bytes, made.size_bytes);
+            made.offset_bytes = constant_end;
+            constant_end += align(made.size_bytes, PROGRAM_ALIGNMENT);
+        }
+        new_index[i] = count;
+        buffers[count++] = made;
+    }
+}
+
+static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index)
+{
+    fill_buffers(l, p, new_index);
+    struct program_binding *bindings = at(p, p->bindings);
+    struct program_launch *launches = at(p, p->launches);
+    for (size_t i = 0; i < l->binding_count; i++) {
+        bindings[i] = l->bindings[i];
+        bindings[i].buffer = new_index[lower_root(l, l->bindings[i].buffer)];
+    }
+    for (size_t i = 0; i < l->launch_count; i++)
+        launches[i] = l->launches[i].made;
+    memcpy(at(p, p->strings), l->strings, l->string_count);
+    if (l->byte_count)
+        memcpy(at(p, p->bytes), l->bytes, l->byte_count);
+}
+
+joule_status lower_pack(struct lowering *l, forge_program **out_program)
+{
+    if (!plan_arena(l))
+        return error_set(l->error, JOULE_NO_MEMORY, "memory for a plan is used up");
+    struct forge_program head = measure(l);
+    uint32_t *new_index = calloc(l->buffer_count + 1, sizeof *new_index);
+    forge_program *program = new_index ? aligned_alloc(PROGRAM_ALIGNMENT, head.size_bytes) : NULL;
+    if (!program) {
+        free(new_index);
+        return error_set(l->error, JOULE_NO_MEMORY, "%zu bytes for a program cannot be had",
+                         (size_t)head.size_bytes);
+    }
+    memset(program, 0, head.size_bytes);
+    *program = head;
+    fill(l, program, new_index);
+    free(new_index);
+    *out_program = program;
+    return JOULE_OK;
+}

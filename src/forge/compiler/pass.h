@@ -1,0 +1,20 @@
+/* compiler/pass.h - graph in, graph out.
+ *
+ * Owns the passes and the order in which they run. Dead nodes and common subexpressions need no pass of their own: the
+ * builder in which each pass makes its graph knows neither. Newcomers: a pass must carry scope and phase of each node
+ * (builder_copy_node does).
+ */
+#ifndef FORGE_COMPILER_PASS_H
+#define FORGE_COMPILER_PASS_H
+
+#include "forge/ir/build.h"
+
+typedef joule_status pass_fn(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);
+
+/* Writes composites out, until there are none. */
+pass_fn pass_expand;
+
+/* All passes, each verified. */
+joule_status passes_run(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);
+
+#endif

@@ -1,0 +1,25 @@
+/* compiler/plan.h - where buffers lie in an arena.
+ *
+ * Owns the packing of intervals of time into as little memory as possible: greedy by size, the method "Greedy by Size for
+ * Offset Calculation" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020,
+ * arXiv:2001.03288). Newcomers: two buffers that are alive at the same launch never overlap; the bound is the largest sum
+ * of what is alive at one launch.
+ */
+#ifndef FORGE_COMPILER_PLAN_H
+#define FORGE_COMPILER_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct plan_item {
+    uint64_t size_bytes;   /* a multiple of the alignment */
+    uint32_t first, last;  /* the launches that it is alive in, both included */
+    uint64_t offset_bytes; /* filled by plan */
+};
+
+/* Fills the offsets and the whole size; false when memory is used up. O(n^2) in time. */
+bool plan(struct plan_item *items, size_t count, uint64_t *out_size_bytes);
+uint64_t plan_bound(const struct plan_item *items, size_t count, size_t launches);
+
+#endif

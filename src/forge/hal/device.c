@@ -1,0 +1,36 @@
+/* hal/device.c - opening devices by name. */
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "forge/hal/device.h"
+
+static const struct device_ops *const devices[] = {&cpu_ops};
+
+joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error)
+{
+    char known[200];
+    struct text text;
+    text_init(&text, known, sizeof known);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        if (strcmp(devices[i]->name, name) == 0)
+            return devices[i]->open(out_device, out_error);
+        text_printf(&text, "%s%s", i ? ", " : "", devices[i]->name);
+    }
+    return error_set(out_error, JOULE_ABSENT, "there is no device '%s'; there are: %s", name, known);
+}
+
+void forge_device_close(forge_device *device)
+{
+    if (device)
+        device->ops->close(device);
+}
+
+const char *forge_device_name(const forge_device *device)
+{
+    return device->ops->name;
+}
+
+joule_status forge_device_set_threads(forge_device *device, unsigned threads, joule_error *out_error)
+{
+    return device->ops->set_threads(device, threads, out_error);
+}

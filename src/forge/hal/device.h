@@ -1,0 +1,48 @@
+/* hal/device.h - the table of functions that every backend fills.
+ *
+ * Owns the interface between the floors above and a backend, and the list of backends (device.c). Newcomers: an
+ * entry may be NULL only where its comment says what is done instead.
+ */
+#ifndef FORGE_HAL_DEVICE_H
+#define FORGE_HAL_DEVICE_H
+
+#include "forge/ir/program.h"
+
+/* What a device would run an operation with. */
+struct selection {
+    const char *kernel;  /* its name; static storage */
+    bool works_in_place; /* the output may lie where an input of the same shape, type and strides does */
+};
+
+/* A launch of a loaded program with addresses in it. */
+struct bound_launch {
+    struct launch launch;
+    const void *kernel; /* the backend's own */
+};
+
+struct device_ops {
+    const char *name;
+    joule_status (*open)(forge_device **out_device, joule_error *out_error);
+    void (*close)(forge_device *device);
+    /* Memory of the device, zeroed, aligned to PROGRAM_ALIGNMENT. */
+    joule_status (*allocate)(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
+                             joule_error *out_error);
+    /* The kernel for this operation on such views (without addresses). UNSUPPORTED: none. */
+    joule_status (*select)(forge_device *device, const struct launch *launch,
+                           struct selection *out_selection);
+    /* The kernel of this name, to be kept in bound launches; NULL: none. */
+    const void *(*find_kernel)(forge_device *device, const char *name);
+    /* Runs launches in order and returns when they are done. ends_ns gets the time (CLOCK_MONOTONIC) at which each ended;
+     * count entries. */
+    joule_status (*run)(forge_device *device, const struct bound_launch *launches, size_t count,
+                        int64_t *ends_ns, joule_error *out_error);
+    joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
+};
+
+struct forge_device {
+    const struct device_ops *ops;
+};
+
+extern const struct device_ops cpu_ops; /* backends/cpu/cpu.c */
+
+#endif

@@ -1,0 +1,156 @@
+/* runtime/states.c - see states.h. */
+#include "forge/runtime/states.h"
+
+#include <forge/random.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/error.h"
+
+joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
+                              joule_error *out_error)
+{
+    forge_states *states = calloc(1, sizeof *states);
+    if (!states)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
+    states->device = device;
+    states->seed = seed;
+    *out_states = states;
+    return JOULE_OK;
+}
+
+void forge_states_free(forge_states *states)
+{
+    for (size_t i = 0; states && i < states->state_count; i++) {
+        forge_buffer_release(states->states[i].tensor.buffer);
+        free(states->states[i].name);
+    }
+    if (states)
+        free(states->states);
+    free(states);
+}
+
+size_t forge_states_count(const forge_states *states)
+{
+    return states->state_count;
+}
+
+joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_tensor, const char **out_name)
+{
+    if (i >= states->state_count)
+        return JOULE_INVALID;
+    *out_tensor = states->states[i].tensor;
+    *out_name = states->states[i].name;
+    return JOULE_OK;
+}
+
+static struct state *find(const forge_states *states, const char *name)
+{
+    for (size_t i = 0; i < states->state_count; i++)
+        if (strcmp(states->states[i].name, name) == 0)
+            return &states->states[i];
+    return NULL;
+}
+
+joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor)
+{
+    const struct state *state = find(states, name);
+    if (!state)
+        return JOULE_ABSENT;
+    *out_tensor = state->tensor;
+    return JOULE_OK;
+}
+
+/* --- how a slot begins -------------------------------------------------------------------------------------- */
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_name(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void draw(const forge_random *random, const struct program_buffer *slot, size_t first, size_t count,
+                 float *out)
+{
+    if (slot->init_kind == FORGE_INIT_CONSTANT) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = (float)slot->init_a;
+        return;
+    }
+    bool is_normal = slot->init_kind == FORGE_INIT_NORMAL;
+    if (is_normal)
+        forge_random_normal(random, first, count, out);
+    else
+        forge_random_uniform(random, first, count, out);
+    double scale = is_normal ? slot->init_b : slot->init_b - slot->init_a;
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(slot->init_a + scale * (double)out[i]);
+}
+
+static joule_status fill(const forge_states *states, const char *name, const struct program_buffer *slot,
+                         const forge_tensor *tensor)
+{
+    enum { PIECE = 256 };
+    forge_random random = {.key = states->seed ^ hash_name(name)};
+    size_t count = forge_tensor_elements(tensor), element = forge_dtype_block_bytes(tensor->dtype);
+    float values[PIECE];
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t some = count - first < PIECE ? count - first : PIECE;
+        draw(&random, slot, first, some, values);
+        joule_status status = forge_convert(FORGE_F32, values, tensor->dtype,
+                                            (char *)forge_tensor_data(tensor) + first * element, some);
+        if (status != JOULE_OK)
+            return status;
+    }
+    return JOULE_OK;
+}
+
+static joule_status add(forge_states *states, const char *name, const struct program_buffer *slot,
+                        struct state **out, joule_error *out_error)
+{
+    struct state state = {.name = strdup(name)};
+    joule_status status = JOULE_NO_MEMORY;
+    if (state.name && ARRAY_ROOM(states->states, states->state_capacity, states->state_count))
+        status =
+            states->device->ops->allocate(states->device, slot->size_bytes, &state.tensor.buffer, out_error);
+    if (status == JOULE_OK)
+        status = forge_tensor_view(state.tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape,
+                                   &state.tensor, out_error);
+    if (status == JOULE_OK)
+        status = fill(states, name, slot, &state.tensor);
+    if (status != JOULE_OK) {
+        forge_buffer_release(state.tensor.buffer);
+        free(state.name);
+        return error_set(out_error, status, "slot '%s' of %zu bytes cannot be made", name,
+                         (size_t)slot->size_bytes);
+    }
+    states->states[states->state_count] = state;
+    *out = &states->states[states->state_count++];
+    return JOULE_OK;
+}
+
+joule_status states_bind(forge_states *states, const forge_program *program,
+                         const struct program_buffer *slot, forge_buffer **out_buffer, joule_error *out_error)
+{
+    const char *name = program_string(program, slot->name);
+    struct state *state = find(states, name);
+    if (!state) {
+        joule_status status = add(states, name, slot, &state, out_error);
+        if (status != JOULE_OK)
+            return status;
+    }
+    if (state->tensor.dtype != (forge_dtype)slot->dtype ||
+        !forge_shape_equal(&state->tensor.shape, &slot->shape)) {
+        char is[100], wanted[100];
+        forge_shape_format(&state->tensor.shape, is, sizeof is);
+        forge_shape_format(&slot->shape, wanted, sizeof wanted);
+        return error_set(out_error, JOULE_INVALID, "slot '%s' is %s%s, and the program wants %s%s", name,
+                         forge_dtype_name(state->tensor.dtype), is,
+                         forge_dtype_name((forge_dtype)slot->dtype), wanted);
+    }
+    *out_buffer = state->tensor.buffer;
+    return JOULE_OK;
+}
