@@ -57,7 +57,7 @@ const char *reduce_name(forge_reduce_kind kind)
 
 /* --- saying no ---------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static bool refuse(struct inference *i, const char *format, ...)
+bool infer_refuse(struct inference *i, const char *format, ...)
 {
     char what[160], inputs[200];
     struct text text;
@@ -74,11 +74,11 @@ __attribute__((format(printf, 2, 3))) static bool refuse(struct inference *i, co
     return false;
 }
 
-static bool give(struct inference *i, forge_dtype dtype, const forge_shape *shape)
+bool infer_give(struct inference *i, forge_dtype dtype, const forge_shape *shape)
 {
     for (uint32_t k = 0; k < shape->rank; k++)
         if (!dim_is_known(&i->graph->dims, shape->dims[k]))
-            return refuse(i, "dimension %u of the result is too large or no size", k);
+            return infer_refuse(i, "dimension %u of the result is too large or no size", k);
     i->outputs[i->output_count++] = (struct value){.dtype = dtype, .shape = *shape};
     return true;
 }
@@ -86,18 +86,18 @@ static bool give(struct inference *i, forge_dtype dtype, const forge_shape *shap
 static bool has_shape(struct inference *i, forge_dtype dtype, const forge_shape *shape)
 {
     if (!forge_dtype_block_bytes(dtype))
-        return refuse(i, "there is no type %d", (int)dtype);
+        return infer_refuse(i, "there is no type %d", (int)dtype);
     if (shape->rank > FORGE_MAX_RANK)
-        return refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
-    return give(i, dtype, shape);
+        return infer_refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
+    return infer_give(i, dtype, shape);
 }
 
 static bool is_computed(struct inference *i)
 {
     for (size_t k = 0; k < i->input_count; k++)
         if (!forge_dtype_is_computed(i->inputs[k]->dtype))
-            return refuse(i, "nothing is computed in %s: cast it first",
-                          forge_dtype_name(i->inputs[k]->dtype));
+            return infer_refuse(i, "nothing is computed in %s: cast it first",
+                                forge_dtype_name(i->inputs[k]->dtype));
     return true;
 }
 
@@ -117,53 +117,53 @@ bool shapes_broadcast(const forge_shape *a, const forge_shape *b, forge_shape *o
 
 /* --- leaves ------------------------------------------------------------------------------------------------- */
 
-static bool infer_input(struct inference *i)
+bool infer_input(struct inference *i)
 {
     const struct input_attributes *a = i->attributes;
     return has_shape(i, a->dtype, &a->shape);
 }
 
-static bool infer_read(struct inference *i)
+bool infer_read(struct inference *i)
 {
     const struct read_attributes *a = i->attributes;
     if (a->slot >= i->graph->slot_count)
-        return refuse(i, "there is no slot %u", a->slot);
+        return infer_refuse(i, "there is no slot %u", a->slot);
     const struct slot *slot = &i->graph->slots[a->slot];
     return has_shape(i, slot->dtype, &slot->shape);
 }
 
-static bool infer_constant(struct inference *i)
+bool infer_constant(struct inference *i)
 {
     const struct constant_attributes *a = i->attributes;
     size_t size = forge_dtype_size_bytes(a->dtype, forge_shape_elements(&a->shape));
     if (size != a->size_bytes)
-        return refuse(i, "%u bytes of elements do not fill its shape", a->size_bytes);
+        return infer_refuse(i, "%u bytes of elements do not fill its shape", a->size_bytes);
     return has_shape(i, a->dtype, &a->shape);
 }
 
-static bool infer_iota(struct inference *i)
+bool infer_iota(struct inference *i)
 {
     const struct iota_attributes *a = i->attributes;
     if (!forge_dtype_is_computed(a->dtype) || a->dtype == FORGE_BOOL)
-        return refuse(i, "it cannot count in %s", forge_dtype_name(a->dtype));
+        return infer_refuse(i, "it cannot count in %s", forge_dtype_name(a->dtype));
     if (a->axis >= a->shape.rank)
-        return refuse(i, "axis %u of a shape of rank %u", a->axis, a->shape.rank);
+        return infer_refuse(i, "axis %u of a shape of rank %u", a->axis, a->shape.rank);
     return has_shape(i, a->dtype, &a->shape);
 }
 
 /* --- element by element ------------------------------------------------------------------------------------- */
 
-static bool infer_unary(struct inference *i)
+bool infer_unary(struct inference *i)
 {
     const struct kind_attributes *a = i->attributes;
     forge_dtype dtype = i->inputs[0]->dtype;
     if (a->kind >= FORGE_UNARY_KINDS)
-        return refuse(i, "there is no kind %u", a->kind);
+        return infer_refuse(i, "there is no kind %u", a->kind);
     bool any = a->kind == FORGE_NEG || a->kind == FORGE_ABS || a->kind == FORGE_SIGN ||
                a->kind == FORGE_SQUARE || a->kind == FORGE_RELU;
     if (a->kind == FORGE_NOT ? dtype != FORGE_BOOL : any ? dtype == FORGE_BOOL : !forge_dtype_is_float(dtype))
-        return refuse(i, "%s of %s", unary_name(a->kind), forge_dtype_name(dtype));
-    return give(i, a->kind == FORGE_IS_NAN ? FORGE_BOOL : dtype, &i->inputs[0]->shape);
+        return infer_refuse(i, "%s of %s", unary_name(a->kind), forge_dtype_name(dtype));
+    return infer_give(i, a->kind == FORGE_IS_NAN ? FORGE_BOOL : dtype, &i->inputs[0]->shape);
 }
 
 static bool is_logical(uint32_t kind)
@@ -171,67 +171,67 @@ static bool is_logical(uint32_t kind)
     return kind == FORGE_AND || kind == FORGE_OR || kind == FORGE_XOR;
 }
 
-static bool infer_binary(struct inference *i)
+bool infer_binary(struct inference *i)
 {
     const struct kind_attributes *a = i->attributes;
     forge_dtype dtype = i->inputs[0]->dtype;
     forge_shape shape;
     if (a->kind >= FORGE_BINARY_KINDS)
-        return refuse(i, "there is no kind %u", a->kind);
+        return infer_refuse(i, "there is no kind %u", a->kind);
     if (i->inputs[1]->dtype != dtype)
-        return refuse(i, "%s takes two of one type: cast one", binary_name(a->kind));
+        return infer_refuse(i, "%s takes two of one type: cast one", binary_name(a->kind));
     if (!shapes_broadcast(&i->inputs[0]->shape, &i->inputs[1]->shape, &shape))
-        return refuse(i, "%s: the shapes do not go together", binary_name(a->kind));
+        return infer_refuse(i, "%s: the shapes do not go together", binary_name(a->kind));
     bool compares = a->kind >= FORGE_EQ;
     if (is_logical(a->kind) ? forge_dtype_is_float(dtype) : !compares && dtype == FORGE_BOOL)
-        return refuse(i, "%s of %s", binary_name(a->kind), forge_dtype_name(dtype));
-    return give(i, compares ? FORGE_BOOL : dtype, &shape);
+        return infer_refuse(i, "%s of %s", binary_name(a->kind), forge_dtype_name(dtype));
+    return infer_give(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
-static bool infer_select(struct inference *i)
+bool infer_select(struct inference *i)
 {
     forge_shape shape;
     if (i->inputs[0]->dtype != FORGE_BOOL)
-        return refuse(i, "the condition is bool");
+        return infer_refuse(i, "the condition is bool");
     if (i->inputs[1]->dtype != i->inputs[2]->dtype)
-        return refuse(i, "it chooses between two of one type: cast one");
+        return infer_refuse(i, "it chooses between two of one type: cast one");
     if (!shapes_broadcast(&i->inputs[1]->shape, &i->inputs[2]->shape, &shape) ||
         !shapes_broadcast(&i->inputs[0]->shape, &shape, &shape))
-        return refuse(i, "the shapes do not go together");
-    return give(i, i->inputs[1]->dtype, &shape);
+        return infer_refuse(i, "the shapes do not go together");
+    return infer_give(i, i->inputs[1]->dtype, &shape);
 }
 
-static bool infer_cast(struct inference *i)
+bool infer_cast(struct inference *i)
 {
     const struct cast_attributes *a = i->attributes;
     if (!forge_dtype_block_bytes(a->dtype))
-        return refuse(i, "there is no type %d", (int)a->dtype);
-    return give(i, a->dtype, &i->inputs[0]->shape);
+        return infer_refuse(i, "there is no type %d", (int)a->dtype);
+    return infer_give(i, a->dtype, &i->inputs[0]->shape);
 }
 
 /* --- across elements ---------------------------------------------------------------------------------------- */
 
-static bool infer_reduce(struct inference *i)
+bool infer_reduce(struct inference *i)
 {
     const struct reduce_attributes *a = i->attributes;
     const struct value *x = i->inputs[0];
     forge_shape shape = {0};
     if (a->kind >= FORGE_REDUCE_KINDS)
-        return refuse(i, "there is no kind %u", a->kind);
+        return infer_refuse(i, "there is no kind %u", a->kind);
     if (a->axes >> x->shape.rank)
-        return refuse(i, "axes 0x%x of rank %u", a->axes, x->shape.rank);
+        return infer_refuse(i, "axes 0x%x of rank %u", a->axes, x->shape.rank);
     if (a->kind == FORGE_ARGMAX && __builtin_popcount(a->axes) != 1)
-        return refuse(i, "argmax is along one axis");
+        return infer_refuse(i, "argmax is along one axis");
     if (x->dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(x->dtype)))
-        return refuse(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
+        return infer_refuse(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
     for (uint32_t k = 0; k < x->shape.rank; k++) {
         bool is_reduced = a->axes >> k & 1;
         if (is_reduced && a->kind >= FORGE_MAXIMUM && a->kind != FORGE_PRODUCT && x->shape.dims[k] == 0)
-            return refuse(i, "%s of nothing", reduce_name(a->kind));
+            return infer_refuse(i, "%s of nothing", reduce_name(a->kind));
         if (!is_reduced || a->keeps_dims)
             shape.dims[shape.rank++] = is_reduced ? 1 : x->shape.dims[k];
     }
-    return give(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
+    return infer_give(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
 }
 
 /* Leading dimensions, then [rows, columns] after the flag has been minded. */
@@ -253,29 +253,30 @@ static forge_shape leading(const forge_shape *shape)
     return result;
 }
 
-static bool infer_matmul(struct inference *i)
+bool infer_matmul(struct inference *i)
 {
     const struct matmul_attributes *attributes = i->attributes;
     const struct value *a = i->inputs[0], *b = i->inputs[1];
     if (a->dtype != b->dtype || a->dtype == FORGE_BOOL)
-        return refuse(i, "it takes two of one number type");
+        return infer_refuse(i, "it takes two of one number type");
     if (a->shape.rank < 2 || b->shape.rank < 2)
-        return refuse(i, "both need two dimensions or more: reshape a vector to a matrix of one row");
+        return infer_refuse(i, "both need two dimensions or more: reshape a vector to a matrix of one row");
     forge_shape left = seen(&a->shape, attributes->flags & FORGE_TRANSPOSE_A);
     forge_shape right = seen(&b->shape, attributes->flags & FORGE_TRANSPOSE_B);
     if (left.dims[left.rank - 1] != right.dims[right.rank - 2])
-        return refuse(i, "the inner dimensions differ%s", attributes->flags ? " (after its transposes)" : "");
+        return infer_refuse(i, "the inner dimensions differ%s",
+                            attributes->flags ? " (after its transposes)" : "");
     forge_shape of_a = leading(&left), of_b = leading(&right), shape;
     if (!shapes_broadcast(&of_a, &of_b, &shape))
-        return refuse(i, "the leading dimensions do not go together");
+        return infer_refuse(i, "the leading dimensions do not go together");
     shape.dims[shape.rank++] = left.dims[left.rank - 2];
     shape.dims[shape.rank++] = right.dims[right.rank - 1];
-    return give(i, a->dtype, &shape);
+    return infer_give(i, a->dtype, &shape);
 }
 
 /* --- moving elements ---------------------------------------------------------------------------------------- */
 
-static bool infer_reshape(struct inference *i)
+bool infer_reshape(struct inference *i)
 {
     const struct shape_attributes *a = i->attributes;
     forge_dim before = dim_elements(&i->graph->dims, &i->inputs[0]->shape);
@@ -285,12 +286,12 @@ static bool infer_reshape(struct inference *i)
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return refuse(i, "%s holds another number of elements", target);
+        return infer_refuse(i, "%s holds another number of elements", target);
     }
-    return give(i, i->inputs[0]->dtype, &a->shape);
+    return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
 
-static bool infer_broadcast(struct inference *i)
+bool infer_broadcast(struct inference *i)
 {
     const struct shape_attributes *a = i->attributes;
     forge_shape shape;
@@ -299,12 +300,12 @@ static bool infer_broadcast(struct inference *i)
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return refuse(i, "it cannot become %s", target);
+        return infer_refuse(i, "it cannot become %s", target);
     }
-    return give(i, i->inputs[0]->dtype, &shape);
+    return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-static bool infer_transpose(struct inference *i)
+bool infer_transpose(struct inference *i)
 {
     const struct transpose_attributes *a = i->attributes;
     const forge_shape *x = &i->inputs[0]->shape;
@@ -312,27 +313,27 @@ static bool infer_transpose(struct inference *i)
     uint32_t taken = 0;
     for (uint32_t k = 0; k < x->rank; k++) {
         if (a->order[k] >= x->rank || taken >> a->order[k] & 1)
-            return refuse(i, "the order is no permutation of %u dimensions", x->rank);
+            return infer_refuse(i, "the order is no permutation of %u dimensions", x->rank);
         taken |= 1u << a->order[k];
         shape.dims[k] = x->dims[a->order[k]];
     }
-    return give(i, i->inputs[0]->dtype, &shape);
+    return infer_give(i, i->inputs[0]->dtype, &shape);
 }
 
-static bool infer_composite(struct inference *i)
+bool infer_composite(struct inference *i)
 {
     const struct composite_attributes *a = i->attributes;
     if (!a->body || a->body->input_count != i->input_count || a->body->output_count == 0 ||
         a->body->output_count > OP_MAX_OUTPUTS)
-        return refuse(i, "%s: its body does not fit", a->name);
+        return infer_refuse(i, "%s: its body does not fit", a->name);
     for (size_t k = 0; k < i->input_count; k++) {
         const struct value *inner = &a->body->values[a->body->inputs[k].value];
         if (inner->dtype != i->inputs[k]->dtype || !forge_shape_equal(&inner->shape, &i->inputs[k]->shape))
-            return refuse(i, "%s: input %zu is not what its body was made for", a->name, k);
+            return infer_refuse(i, "%s: input %zu is not what its body was made for", a->name, k);
     }
     for (size_t k = 0; k < a->body->output_count; k++) {
         const struct value *inner = &a->body->values[a->body->outputs[k].value];
-        if (!give(i, inner->dtype, &inner->shape))
+        if (!infer_give(i, inner->dtype, &inner->shape))
             return false;
     }
     return true;

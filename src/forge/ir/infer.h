@@ -1,7 +1,7 @@
 /* ir/infer.h - what a node's inputs and attributes make of its outputs.
  *
- * Owns the rules of shapes and types, one function for each family. Used when a node is built and again by the verifier,
- * so a graph can hold nothing that these rules refuse.
+ * Owns the rules of shapes and types, one function for each family: in infer.c, and the larger ones in infer_*.c. Used
+ * when a node is built and again by the verifier, so a graph can hold nothing that these rules refuse.
  * Newcomers: a rule that refuses writes operation, what is wrong and the shapes, and returns false.
  */
 #ifndef FORGE_IR_INFER_H
@@ -24,6 +24,18 @@ struct inference {
 
 /* Fills outputs (type and shape), or message. */
 bool infer(struct inference *inference);
+
+/* --- for the rules, which are in infer.c and infer_*.c ------------------------------------------------------- */
+
+#define OP(NAME, name, least, most, attributes) bool infer_##name(struct inference *inference);
+#include "forge/ir/ops.def"
+
+/* Writes "conv(f32[2,3,8]): " and why; false. */
+bool infer_refuse(struct inference *inference, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One more output. */
+bool infer_give(struct inference *inference, forge_dtype dtype, const forge_shape *shape);
+
+/* --- facts --------------------------------------------------------------------------------------------------- */
 
 /* How many bytes the attributes of this family have; a constant's elements come on top. */
 size_t op_attributes_size(enum op op);
