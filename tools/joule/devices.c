@@ -16,7 +16,7 @@
 #include "devices.h"
 #include "joule/engine.h"
 #include "joule/report/table.h"
-#include "options.h"
+#include "common/options.h"
 #include "page.h"
 
 #define WAIT_S       2.0 /* for slow sources */

@@ -12,7 +12,7 @@
 #include "joule/doctor.h"
 #include "joule/report/json.h"
 #include "joule/report/table.h"
-#include "options.h"
+#include "common/options.h"
 #include "page.h"
 
 #define SCHEMA      "joule-doctor-1"

@@ -2,7 +2,7 @@
 #include "guard.h"
 
 #include "base/clock.h"
-#include "options.h"
+#include "common/options.h"
 
 #define NEAR         0.8
 #define KILL_AGAIN_S 0.05 /* processes may fork faster than they can be listed */

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "commands.h"
-#include "options.h"
+#include "common/options.h"
+
+const char tool_name[] = "joule";
 
 static const struct {
     const char *name;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "options.h"
+#include "common/options.h"
 #include "output.h"
 
 #define PAGE_WIDTH  100

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "commands.h"
 #include "joule/record.h"
-#include "options.h"
+#include "common/options.h"
 #include "output.h"
 #include "page.h"
 #include "samples.h"

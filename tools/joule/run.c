@@ -19,7 +19,7 @@
 #include "guard.h"
 #include "joule/record.h"
 #include "measuring.h"
-#include "options.h"
+#include "common/options.h"
 #include "output.h"
 #include "page.h"
 

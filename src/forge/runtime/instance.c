@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/abi.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "forge/runtime/states.h"
 
@@ -179,12 +179,10 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
 joule_status forge_instance_run(forge_instance *instance, joule_error *out_error)
 {
     size_t count = instance->program->launches.count;
-    struct timespec now;
     if (instance->is_poisoned)
         return error_set(out_error, JOULE_FAILED,
                          "an earlier run failed in the middle: its states may be half new");
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t before_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    int64_t before_ns = clock_now_ns();
     joule_status status =
         instance->device->ops->run(instance->device, instance->launches, count, instance->ends_ns, out_error);
     instance->is_poisoned = status != JOULE_OK;

@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "forge/backends/cpu/kernel.h"
@@ -107,13 +107,6 @@ static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
     restore_subnormals(before);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static joule_status cpu_run(forge_device *device, const struct bound_launch *launches, size_t count,
                             int64_t *ends_ns, joule_error *out_error)
 {
@@ -126,7 +119,7 @@ static joule_status cpu_run(forge_device *device, const struct bound_launch *lau
             run_pieces((void *)&launches[i], 0, pieces, 0);
         else
             parallel_for(cpu->pool, pieces, grain, run_pieces, (void *)&launches[i]);
-        ends_ns[i] = now_ns();
+        ends_ns[i] = clock_now_ns();
     }
     return JOULE_OK;
 }

@@ -1,5 +1,5 @@
-/* tools/joule/options.c - see options.h. Values point into argv and live as long as it. */
-#include "options.h"
+/* tools/common/options.c - see options.h. Values point into argv and live as long as it. */
+#include "common/options.h"
 
 #include <joule/quantity.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ void complain(const char *subcommand, const char *format, ...)
     char line[1024];
     struct text text;
     text_init(&text, line, sizeof line - 1);
-    text_printf(&text, "joule%s%s: ", *subcommand ? " " : "", subcommand);
+    text_printf(&text, "%s%s%s: ", tool_name, *subcommand ? " " : "", subcommand);
     char message[800];
     va_list arguments;
     va_start(arguments, format);
@@ -154,6 +154,17 @@ static bool store_count(const char *command, const struct option *option, const 
     return true;
 }
 
+static bool store_number(const char *command, const struct option *option, const char *text)
+{
+    double number;
+    if (string_to_double(text, &number) && number >= 0) {
+        *(double *)option->value = number;
+        return true;
+    }
+    complain(command, "--%s takes a number from 0 on, not '%s'", option->name, text);
+    return false;
+}
+
 static bool store(const char *command, const struct option *option, const char *text)
 {
     struct option_list *list = option->value;
@@ -166,6 +177,8 @@ static bool store(const char *command, const struct option *option, const char *
         return true;
     case OPTION_COUNT:
         return store_count(command, option, text);
+    case OPTION_NUMBER:
+        return store_number(command, option, text);
     case OPTION_ENERGY:
     case OPTION_TIME:
         return store_quantity(command, option, text);
@@ -192,9 +205,10 @@ static void complain_unknown(const struct option *table, const char *command, co
     text_add_bytes(&text, word + 2 * is_long, strcspn(word + 2 * is_long, "="));
     const char *near = is_long ? nearest_word(name, count, option_name_at, table) : NULL;
     if (near)
-        complain(command, "unknown option --%s; did you mean --%s? See joule %s --help", name, near, command);
+        complain(command, "unknown option --%s; did you mean --%s? See %s %s --help", name, near,
+                 tool_name, command);
     else
-        complain(command, "unknown option %s; see joule %s --help", word, command);
+        complain(command, "unknown option %s; see %s %s --help", word, tool_name, command);
 }
 
 /* Reads the option at argv[*index], and its value, which may be the next word. */

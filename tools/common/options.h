@@ -1,18 +1,18 @@
-/* tools/joule/options.h - options of subcommands: one table gives the parser and the help.
+/* tools/common/options.h - options of subcommands: one table gives the parser and the help.
  *
  * Owns reading "--name VALUE", "--name=VALUE", "-n VALUE" and "-nVALUE", the messages about what is wrong with them,
  * and the text of --help. Quantities take units ("500J", "100ms").
  * Newcomers: the first operand, or "--", ends the options, so that a command's own options stay its own.
  */
-#ifndef JOULE_OPTIONS_H
-#define JOULE_OPTIONS_H
+#ifndef COMMON_OPTIONS_H
+#define COMMON_OPTIONS_H
 
 #include <stddef.h>
 
-/* Exit codes of `joule` that are not the command's own. */
+/* Exit codes of `joule` that are not the command's own, and of `forge`. */
 enum {
     EXIT_OVER_BUDGET = 124, /* the budget was passed, as timeout(1) says when time is up */
-    EXIT_OWN_FAILURE = 125, /* joule itself failed */
+    EXIT_OWN_FAILURE = 125, /* the program itself failed */
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
     EXIT_USAGE = 2,
@@ -22,6 +22,7 @@ enum option_kind {
     OPTION_FLAG,   /* bool * */
     OPTION_TEXT,   /* const char ** */
     OPTION_COUNT,  /* unsigned *, 1 and more */
+    OPTION_NUMBER, /* double *, 0 and more, without a unit */
     OPTION_ENERGY, /* double *, joules, more than 0 */
     OPTION_TIME,   /* double *, seconds */
     OPTION_LIST,   /* struct option_list * */
@@ -57,7 +58,10 @@ int options_read(const struct option *table, const struct command_text *text, in
 const char *nearest_word(const char *word, size_t count,
                          const char *(*word_at)(size_t index, const void *context), const void *context);
 
-/* "joule SUBCOMMAND: message" on stderr, in one write. */
+/* The program's own name, as messages begin; each main.c defines it. */
+extern const char tool_name[];
+
+/* "PROGRAM SUBCOMMAND: message" on stderr, in one write. */
 void complain(const char *subcommand, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

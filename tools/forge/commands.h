@@ -1,0 +1,7 @@
+/* tools/forge/commands.h - the subcommands. Each is called with argv[0] being its own name and returns the exit code. */
+#ifndef FORGE_COMMANDS_H
+#define FORGE_COMMANDS_H
+
+int train_main(int argc, char **argv);
+
+#endif
