@@ -31,6 +31,8 @@ forge_value builder_refuse(forge_builder *builder, joule_status status, const ch
 /* False once something has failed, and for NULL. */
 bool builder_goes_on(const forge_builder *builder);
 
+/* A caller's shape with nothing beyond its rank. */
+forge_shape builder_clean(forge_shape shape);
 /* A name that lives as long as the graph; NULL when memory is used up, which the builder has kept. */
 const char *builder_name(forge_builder *builder, const char *name);
 /* The number of a scope's whole path. */

@@ -55,8 +55,7 @@ forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b)
     return builder_goes_on(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
-/* A caller's shape with nothing beyond its rank. */
-static forge_shape clean(forge_shape shape)
+forge_shape builder_clean(forge_shape shape)
 {
     forge_shape result = {.rank = shape.rank};
     for (uint32_t i = 0; i < shape.rank && i < FORGE_MAX_RANK; i++)
@@ -85,7 +84,7 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
     }
     if (!ARRAY_ROOM(graph->inputs, graph->input_capacity, graph->input_count))
         return out_of_memory(builder);
-    struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, clean(shape)};
+    struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, builder_clean(shape)};
     forge_value value = builder_emit(builder, OP_INPUT, &attributes, sizeof attributes, NULL, 0);
     const char *copy = builder_name(builder, name);
     if (value && copy)
@@ -118,7 +117,7 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
         return NO_SLOT;
     forge_graph *graph = builder->graph;
     struct slot slot = {
-        .name = builder_name(builder, name), .dtype = dtype, .shape = clean(shape), .init = init};
+        .name = builder_name(builder, name), .dtype = dtype, .shape = builder_clean(shape), .init = init};
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *known_slot = &graph->slots[i];
         if (strcmp(known_slot->name, name) != 0)
@@ -176,7 +175,7 @@ forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
     if (!attributes)
         return out_of_memory(builder);
     attributes->dtype = tensor->dtype;
-    attributes->shape = clean(tensor->shape);
+    attributes->shape = builder_clean(tensor->shape);
     attributes->size_bytes = (uint32_t)bytes;
     memcpy(attributes->bytes, forge_tensor_data(tensor), bytes);
     forge_value value = builder_emit(builder, OP_CONSTANT, attributes, sizeof *attributes + bytes, NULL, 0);
@@ -201,7 +200,7 @@ forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double numbe
 
 forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis)
 {
-    struct iota_attributes attributes = {dtype, axis, clean(shape)};
+    struct iota_attributes attributes = {dtype, axis, builder_clean(shape)};
     return builder_emit(builder, OP_IOTA, &attributes, sizeof attributes, NULL, 0);
 }
 
@@ -253,41 +252,4 @@ forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, u
     struct matmul_attributes attributes = {flags & (FORGE_TRANSPOSE_A | FORGE_TRANSPOSE_B),
                                            accumulator(forge_value_dtype(builder, a))};
     return builder_emit(builder, OP_MATMUL, &attributes, sizeof attributes, (forge_value[]){a, b}, 2);
-}
-
-/* --- moving elements ---------------------------------------------------------------------------------------- */
-
-static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)
-{
-    forge_shape own = forge_value_shape(builder, x);
-    return builder_goes_on(builder) && x && forge_shape_equal(&own, shape);
-}
-
-forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape)
-{
-    struct shape_attributes attributes = {clean(shape)};
-    if (has_shape_already(builder, x, &attributes.shape))
-        return x;
-    return builder_emit(builder, OP_RESHAPE, &attributes, sizeof attributes, &x, 1);
-}
-
-forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape)
-{
-    struct shape_attributes attributes = {clean(shape)};
-    if (has_shape_already(builder, x, &attributes.shape))
-        return x;
-    return builder_emit(builder, OP_BROADCAST, &attributes, sizeof attributes, &x, 1);
-}
-
-forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order)
-{
-    struct transpose_attributes attributes = {{0}};
-    bool is_identity = true;
-    for (uint32_t i = 0; i < forge_value_shape(builder, x).rank; i++) {
-        attributes.order[i] = order[i];
-        is_identity &= order[i] == i;
-    }
-    if (is_identity && builder_goes_on(builder) && x)
-        return x;
-    return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
 }
