@@ -205,8 +205,8 @@ static void complain_unknown(const struct option *table, const char *command, co
     text_add_bytes(&text, word + 2 * is_long, strcspn(word + 2 * is_long, "="));
     const char *near = is_long ? nearest_word(name, count, option_name_at, table) : NULL;
     if (near)
-        complain(command, "unknown option --%s; did you mean --%s? See %s %s --help", name, near,
-                 tool_name, command);
+        complain(command, "unknown option --%s; did you mean --%s? See %s %s --help", name, near, tool_name,
+                 command);
     else
         complain(command, "unknown option %s; see %s %s --help", word, tool_name, command);
 }
