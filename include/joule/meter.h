@@ -62,6 +62,13 @@ JOULE_API joule_status joule_sample_now(joule_meter *meter);
  * the domain's remedy. Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
+/* Energy in joules of a domain (or JOULE_TOTAL ...) between two moments of CLOCK_MONOTONIC, neither before joule_open nor in
+ * the future. Windows add up: any split of a window sums to it. *out_coverage (may be NULL) is the part of it, 0 to 1, that
+ * sensors saw. JOULE_PENDING: the sensors have not ticked past its end; *out_joules holds what is known. JOULE_INVALID: end
+ * before begin, or outside those bounds. Otherwise as joule_energy_joules. Any thread. */
+JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns,
+                                           int64_t end_ns, joule_quantity *out_joules, double *out_coverage);
+
 /* What a domain used since joule_open beside the parts of it that are listed: a package less its cores and graphics.
  * JOULE_ABSENT: no part is listed. Otherwise as joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);

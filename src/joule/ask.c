@@ -132,6 +132,25 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
+joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
+                                 joule_quantity *out_joules, double *out_coverage)
+{
+    if (out_coverage)
+        *out_coverage = 0;
+    joule_status status = take_question(&meter, domain, out_joules);
+    if (status != JOULE_OK)
+        return status;
+    if (end_ns < begin_ns || begin_ns < meter->begin_ns || end_ns > meter_now_ns(meter))
+        return JOULE_INVALID;
+    struct window w = meter_window(meter, domain, begin_ns, end_ns);
+    *out_joules = estimate_quantity(&w.joules);
+    if (out_coverage && w.length_s > 0)
+        *out_coverage = fmin(1, fmax(0, w.covered_s / w.length_s));
+    if (!w.is_final)
+        return JOULE_PENDING;
+    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
+}
+
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
     joule_status status = take_question(&meter, domain, out_joules);

@@ -116,6 +116,32 @@ static void test_asking_asks_for_a_place(void **state)
     assert_true(value == 51);
 }
 
+static void test_windows(void **state)
+{
+    (void)state;
+    joule_quantity whole, part, sum = {0};
+    double coverage;
+    int64_t begin = 1000 * S, end = begin + 9 * S / 10, last = 1001 * S;
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, end, &whole, &coverage), OK);
+    assert_float_equal(whole.value, 45, 1e-3);
+    assert_float_equal(coverage, 1, 1e-9);
+    for (int i = 0; i < 7; i++) {
+        joule_window_joules(meter, 0, begin + (end - begin) * i / 7, begin + (end - begin) * (i + 1) / 7,
+                            &part, NULL);
+        sum.value += part.value;
+    }
+    assert_float_equal(sum.value, whole.value, 1e-9);
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, end, begin, &part, NULL), INVALID);
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, begin - 1, end, &part, NULL), INVALID);
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, last + 1, &part, &coverage), INVALID);
+    assert_true(isnan(part.value) && coverage == 0);
+    assert_status(joule_window_joules(meter, NOT_A_DOMAIN, begin, end, &part, NULL), INVALID);
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, end, NULL, NULL), INVALID);
+    host_script_set_time(host, last + S / 20); /* no reading since */
+    assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, last + S / 20, &part, &coverage), PENDING);
+    assert_true(part.value > 49 && coverage < 1);
+}
+
 static void test_regions_ask_for_sense(void **state)
 {
     (void)state;
@@ -381,6 +407,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opening_asks_for_sense),
         cmocka_unit_test(test_asking_asks_for_a_place),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_regions_ask_for_sense),
         cmocka_unit_test(test_spans_ask_for_sense),
         cmocka_unit_test(test_measuring_and_budgets_ask_for_sense),
