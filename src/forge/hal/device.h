@@ -6,6 +6,7 @@
 #ifndef FORGE_HAL_DEVICE_H
 #define FORGE_HAL_DEVICE_H
 
+#include <joule/meter.h>
 #include "forge/ir/program.h"
 
 /* What a device would run an operation with. */
@@ -22,6 +23,7 @@ struct bound_launch {
 
 struct device_ops {
     const char *name;
+    int32_t energy; /* libjoule's domain that holds its joules: JOULE_CPU, JOULE_GPU */
     joule_status (*open)(forge_device **out_device, joule_error *out_error);
     void (*close)(forge_device *device);
     /* Memory of the device, zeroed, aligned to PROGRAM_ALIGNMENT. */
@@ -41,6 +43,7 @@ struct device_ops {
 
 struct forge_device {
     const struct device_ops *ops;
+    _Atomic int64_t reset_ns; /* of its energy; 0: never */
 };
 
 extern const struct device_ops cpu_ops; /* backends/cpu/cpu.c */

@@ -130,6 +130,7 @@ static joule_status cpu_set_threads(forge_device *device, unsigned threads, joul
 }
 
 const struct device_ops cpu_ops = {.name = "cpu",
+                                   .energy = JOULE_CPU,
                                    .open = cpu_open,
                                    .close = cpu_close,
                                    .allocate = cpu_allocate,
