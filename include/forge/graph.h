@@ -183,6 +183,24 @@ FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, for
 /* Dimension i of the result is dimension order[i] of x; `order` holds rank numbers. */
 FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order);
 
+/* 1 to 16 values one after the other along `axis`; the other sizes are the same. */
+FORGE_API forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count,
+                                   uint32_t axis);
+/* NumPy's x[start:limit:step] in every dimension; the arrays hold rank numbers. NULL is 0, all of the dimension, and 1.
+ * With a negative step the elements are limit - 1, limit - 1 + step ... down to start. Start and limit may be expressions,
+ * so what is negative is no count from the end; 0 <= start <= limit <= dimension must hold whatever the symbols are. */
+FORGE_API forge_value forge_slice(forge_builder *builder, forge_value x, const forge_dim *start,
+                                  const forge_dim *limit, const int64_t *step);
+/* x[..., start:limit, ...]. */
+FORGE_API forge_value forge_slice_along(forge_builder *builder, forge_value x, uint32_t axis, forge_dim start,
+                                        forge_dim limit);
+/* The last elements first, along the axes whose bits are set. */
+FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes);
+/* low[i] elements of this value before dimension i and high[i] after it; rank numbers, 0 or more. The value is converted to
+ * x's type as forge_convert does from f64. */
+FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
+                                const int64_t *high, double value);
+
 /* --- composites --------------------------------------------------------------------------------------------- */
 
 /* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */

@@ -200,6 +200,12 @@ static bool as_view(const struct node *node, const struct program_binding *x, co
             out->strides[i] = x->strides[a->order[i]];
         return true;
     }
+    if (node->op == OP_SLICE) {
+        const struct slice_attributes *a = node->attributes;
+        int64_t offset = cut_part(&a->cut, &value->shape, x->strides, out->strides);
+        out->offset_bytes += (uint64_t)(offset * (int64_t)forge_dtype_block_bytes(value->dtype));
+        return true;
+    }
     return false;
 }
 

@@ -17,11 +17,22 @@ static double bytes(const struct view *view)
     return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
 }
 
-static double cost_iota(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
-}
+/* Moves elements, and computes nothing. */
+#define NO_FLOP(name)                                                                                        \
+    static double cost_##name(const struct launch *launch)                                                   \
+    {                                                                                                        \
+        (void)launch;                                                                                        \
+        return 0;                                                                                            \
+    }
+NO_FLOP(iota)
+NO_FLOP(select)
+NO_FLOP(cast)
+NO_FLOP(reshape)
+NO_FLOP(broadcast)
+NO_FLOP(transpose)
+NO_FLOP(concat)
+NO_FLOP(slice)
+NO_FLOP(pad)
 
 static double cost_unary(const struct launch *launch)
 {
@@ -31,18 +42,6 @@ static double cost_unary(const struct launch *launch)
 static double cost_binary(const struct launch *launch)
 {
     return elements(&launch->outputs[0]);
-}
-
-static double cost_select(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
-}
-
-static double cost_cast(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
 }
 
 static double cost_reduce(const struct launch *launch)
@@ -56,24 +55,6 @@ static double cost_matmul(const struct launch *launch)
     const forge_shape *left = &launch->inputs[0].shape;
     forge_dim inner = left->dims[left->rank - (a->flags & FORGE_TRANSPOSE_A ? 2 : 1)];
     return 2 * (double)inner * elements(&launch->outputs[0]);
-}
-
-static double cost_reshape(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
-}
-
-static double cost_broadcast(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
-}
-
-static double cost_transpose(const struct launch *launch)
-{
-    (void)launch;
-    return 0;
 }
 
 static flop_fn *const flop_of[OP_COUNT] = {

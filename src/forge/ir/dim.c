@@ -246,6 +246,46 @@ forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b)
     return plus_term(table, a, b);
 }
 
+/* An ordered sum without a single term; DIM_FAILED where the sum has too little of it. */
+static forge_dim minus_term(struct dim_table *table, forge_dim sum, forge_dim term)
+{
+    forge_dim head = sum, rest = 0, term_rest, head_rest;
+    if (is_kind(table, sum, DIM_SUM)) {
+        head = entry(table, sum)->a;
+        rest = entry(table, sum)->b;
+    }
+    int64_t number = -coefficient(table, term, &term_rest) + coefficient(table, head, &head_rest);
+    if (term_rest == DIM_FAILED || head_rest == DIM_FAILED)
+        return DIM_FAILED;
+    if (term_rest == head_rest && number == 0)
+        return rest;
+    if (term_rest == head_rest && number > 0)
+        return plus_term(table, term_rest == 1 ? number : times_term(table, number, term_rest), rest);
+    forge_dim tail = term_rest == head_rest || rest == 0 ? DIM_FAILED : minus_term(table, rest, term);
+    return tail == 0 ? head : intern(table, DIM_SUM, head, tail);
+}
+
+forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b)
+{
+    if (!dim_is_known(table, a) || !dim_is_known(table, b))
+        return DIM_FAILED;
+    while (a != DIM_FAILED && is_kind(table, b, DIM_SUM)) {
+        struct dim e = *entry(table, b);
+        a = minus_term(table, a, e.a);
+        b = e.b;
+    }
+    return a == DIM_FAILED || b == 0 ? a : minus_term(table, a, b);
+}
+
+bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b)
+{
+    if (!dim_is_known(table, a) || !dim_is_known(table, b))
+        return false;
+    if (a == b || dim_max(table, a) <= dim_min(table, b) || dim_sub(table, b, a) != DIM_FAILED)
+        return true;
+    return is_kind(table, a, DIM_QUOTIENT) && dim_is_at_most(table, entry(table, a)->a, b);
+}
+
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b)
 {
     if (!dim_is_known(table, a) || !dim_is_known(table, b))

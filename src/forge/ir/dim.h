@@ -35,6 +35,8 @@ bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 /* DIM_FAILED: bad bounds, another symbol of this name with others, no memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
+/* DIM_FAILED also where the difference is no sum of such products. */
+forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
 /* Exact where every term of `a` can be divided, else a quotient rounded down. */
 forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
@@ -42,6 +44,8 @@ forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
 bool dim_is_known(const struct dim_table *table, forge_dim dim);
 int64_t dim_min(const struct dim_table *table, forge_dim dim);
 int64_t dim_max(const struct dim_table *table, forge_dim dim);
+/* Whether it can be shown that a <= b, whatever the symbols are. */
+bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
 /* The number that it is where symbol entry i has the value values[i]. */
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
 /* The product of a shape's dims. */

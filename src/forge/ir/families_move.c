@@ -1,4 +1,5 @@
 /* ir/families_move.c - the builder's functions for a person that move elements; see families.c. */
+#include <string.h>
 #include "forge/ir/build.h"
 
 static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)
@@ -34,4 +35,97 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
     if (is_identity && builder_goes_on(builder) && x)
         return x;
     return builder_emit(builder, OP_TRANSPOSE, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
+{
+    struct axis_attributes attributes = {axis};
+    if (count == 1 && builder_goes_on(builder) && axis < forge_value_shape(builder, inputs[0]).rank)
+        return inputs[0];
+    return builder_emit(builder, OP_CONCAT, &attributes, sizeof attributes, inputs, count);
+}
+
+/* --- cutting ------------------------------------------------------------------------------------------------ */
+
+/* All of it. */
+static struct cut whole(forge_shape shape)
+{
+    struct cut cut = {{0}, {0}, {0}};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        cut.limit[i] = shape.dims[i];
+        cut.step[i] = 1;
+    }
+    return cut;
+}
+
+static forge_value take(forge_builder *builder, forge_value x, const struct cut *cut)
+{
+    struct slice_attributes attributes = {*cut};
+    struct cut all = whole(forge_value_shape(builder, x));
+    if (builder_goes_on(builder) && x && memcmp(cut, &all, sizeof all) == 0)
+        return x;
+    return builder_emit(builder, OP_SLICE, &attributes, sizeof attributes, &x, 1);
+}
+
+forge_value forge_slice(forge_builder *builder, forge_value x, const forge_dim *start, const forge_dim *limit,
+                        const int64_t *step)
+{
+    forge_shape shape = forge_value_shape(builder, x);
+    struct cut cut = whole(shape);
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        cut.start[i] = start ? start[i] : 0;
+        cut.limit[i] = limit ? limit[i] : shape.dims[i];
+        cut.step[i] = step ? step[i] : 1;
+    }
+    return take(builder, x, &cut);
+}
+
+forge_value forge_slice_along(forge_builder *builder, forge_value x, uint32_t axis, forge_dim start,
+                              forge_dim limit)
+{
+    forge_shape shape = forge_value_shape(builder, x);
+    struct cut cut = whole(shape);
+    if (axis >= shape.rank) {
+        forge_builder_fail(builder, "slice: axis %u of rank %u", axis, shape.rank);
+        return FORGE_NO_VALUE;
+    }
+    cut.start[axis] = start;
+    cut.limit[axis] = limit;
+    return take(builder, x, &cut);
+}
+
+forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes)
+{
+    forge_shape shape = forge_value_shape(builder, x);
+    struct cut cut = whole(shape);
+    if (axes >> shape.rank) {
+        forge_builder_fail(builder, "flip: axes 0x%x of rank %u", axes, shape.rank);
+        return FORGE_NO_VALUE;
+    }
+    for (uint32_t i = 0; i < shape.rank; i++)
+        cut.step[i] = axes >> i & 1 ? -1 : 1;
+    return take(builder, x, &cut);
+}
+
+forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low, const int64_t *high,
+                      double value)
+{
+    forge_shape shape = forge_value_shape(builder, x);
+    struct pad_attributes attributes = {whole(shape), value, shape};
+    bool is_same = true;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        if (low[i] < 0 || high[i] < 0) {
+            forge_builder_fail(builder,
+                               "pad: %lld before and %lld after dimension %u: to cut something off, slice",
+                               (long long)low[i], (long long)high[i], i);
+            return FORGE_NO_VALUE;
+        }
+        attributes.cut.start[i] = low[i];
+        attributes.cut.limit[i] = forge_dim_add(builder, low[i], shape.dims[i]);
+        attributes.shape.dims[i] = forge_dim_add(builder, attributes.cut.limit[i], high[i]);
+        is_same &= low[i] == 0 && high[i] == 0;
+    }
+    if (is_same && builder_goes_on(builder) && x)
+        return x;
+    return builder_emit(builder, OP_PAD, &attributes, sizeof attributes, &x, 1);
 }

@@ -65,6 +65,23 @@ struct shape_attributes {
 struct transpose_attributes {
     uint32_t order[FORGE_MAX_RANK]; /* 0 from rank on */
 };
+struct axis_attributes {
+    uint32_t axis;
+};
+/* Some elements of an array: along each dimension start, start + step ... below limit, or, where the step is negative,
+ * limit - 1, limit - 1 + step ... down to start. 0 from rank on. */
+struct cut {
+    forge_dim start[FORGE_MAX_RANK], limit[FORGE_MAX_RANK];
+    int64_t step[FORGE_MAX_RANK];
+};
+struct slice_attributes {
+    struct cut cut; /* what is taken */
+};
+struct pad_attributes {
+    struct cut cut; /* where the elements go; all others have the value */
+    double value;
+    forge_shape shape;
+};
 struct composite_attributes {
     char name[32];
     const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */

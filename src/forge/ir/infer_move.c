@@ -48,3 +48,84 @@ bool infer_transpose(struct inference *i)
     }
     return infer_give(i, i->inputs[0]->dtype, &shape);
 }
+
+/* --- joining ------------------------------------------------------------------------------------------------ */
+
+bool infer_concat(struct inference *i)
+{
+    const struct axis_attributes *a = i->attributes;
+    forge_shape shape = i->inputs[0]->shape;
+    if (a->axis >= shape.rank)
+        return infer_refuse(i, "there is no axis %u", a->axis);
+    for (size_t n = 1; n < i->input_count; n++) {
+        forge_shape other = i->inputs[n]->shape;
+        forge_dim size = other.dims[a->axis];
+        other.dims[a->axis] = shape.dims[a->axis];
+        if (i->inputs[n]->dtype != i->inputs[0]->dtype)
+            return infer_refuse(i, "it joins values of one type: cast the others");
+        if (!forge_shape_equal(&other, &shape))
+            return infer_refuse(i, "only along axis %u the sizes may differ", a->axis);
+        shape.dims[a->axis] = dim_add(&i->graph->dims, shape.dims[a->axis], size);
+    }
+    return infer_give(i, i->inputs[0]->dtype, &shape);
+}
+
+/* --- cutting ------------------------------------------------------------------------------------------------ */
+
+static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, forge_dim of, const char *why)
+{
+    char range[160];
+    struct text text;
+    text_init(&text, range, sizeof range);
+    dim_print(&i->graph->dims, cut->start[k], &text);
+    text_add(&text, " to ");
+    dim_print(&i->graph->dims, cut->limit[k], &text);
+    text_printf(&text, " by %lld of ", (long long)cut->step[k]);
+    dim_print(&i->graph->dims, of, &text);
+    return infer_refuse(i, "dimension %u, %s: %s", k, range, why);
+}
+
+/* The shape of a part of `whole`. */
+static bool cut_shape(struct inference *i, const struct cut *cut, const forge_shape *whole,
+                      forge_shape *out_shape)
+{
+    struct dim_table *dims = &i->graph->dims;
+    *out_shape = (forge_shape){.rank = whole->rank};
+    if (whole->rank == 0)
+        return infer_refuse(i, "a single element has no dimensions");
+    for (uint32_t k = 0; k < whole->rank; k++) {
+        int64_t step = cut->step[k] < 0 ? -cut->step[k] : cut->step[k];
+        if (step < 1 || step > DIM_MAX_NUMBER)
+            return refuse_cut(i, cut, k, whole->dims[k], "the step cannot be");
+        if (!dim_is_known(dims, cut->start[k]) || !dim_is_known(dims, cut->limit[k]))
+            return refuse_cut(i, cut, k, whole->dims[k],
+                              "what is negative is a symbol, and there is none of this number");
+        if (!dim_is_at_most(dims, cut->limit[k], whole->dims[k]))
+            return refuse_cut(i, cut, k, whole->dims[k], "the limit is not always within the dimension");
+        forge_dim size = dim_sub(dims, cut->limit[k], cut->start[k]);
+        if (size == DIM_FAILED)
+            return refuse_cut(i, cut, k, whole->dims[k], "the start is not always before the limit");
+        out_shape->dims[k] = dim_div(dims, dim_add(dims, size, step - 1), step);
+    }
+    return true;
+}
+
+bool infer_slice(struct inference *i)
+{
+    const struct slice_attributes *a = i->attributes;
+    forge_shape shape;
+    return cut_shape(i, &a->cut, &i->inputs[0]->shape, &shape) && infer_give(i, i->inputs[0]->dtype, &shape);
+}
+
+bool infer_pad(struct inference *i)
+{
+    const struct pad_attributes *a = i->attributes;
+    forge_shape part;
+    if (a->shape.rank != i->inputs[0]->shape.rank)
+        return infer_refuse(i, "the result has rank %u", a->shape.rank);
+    if (!cut_shape(i, &a->cut, &a->shape, &part))
+        return false;
+    if (!forge_shape_equal(&part, &i->inputs[0]->shape))
+        return infer_refuse(i, "the elements do not fill their places in the result");
+    return infer_give(i, i->inputs[0]->dtype, &a->shape);
+}

@@ -18,12 +18,28 @@ struct view {
 
 struct launch {
     enum op op;
-    const void *attributes; /* of the op; sizes in them are not to be used: the views have them as numbers */
+    const void *
+        attributes; /* of the op; sizes in them are not to be used: the views have them as numbers. Where a cut
+                            * begins and ends is a number here */
     const struct view *inputs;
     size_t input_count;
     const struct view *outputs; /* packed */
     size_t output_count;
 };
+
+/* The part of an array with these strides that a cut is: its strides, and how far its first element is from the array's, in
+ * elements. `shape` is the part's own. */
+static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, const int64_t *strides,
+                               int64_t *out_strides)
+{
+    int64_t offset = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        int64_t first = cut->step[i] > 0 ? cut->start[i] : cut->limit[i] - 1;
+        offset += shape->dims[i] > 0 ? first * strides[i] : 0;
+        out_strides[i] = cut->step[i] * strides[i];
+    }
+    return offset;
+}
 
 /* The rows of the first output: runs along its last dimension. 1 for rank 0; 0 where there are no elements. */
 static inline size_t launch_rows(const struct launch *launch)
@@ -33,6 +49,26 @@ static inline size_t launch_rows(const struct launch *launch)
     for (uint32_t i = 0; i + 1 < shape->rank; i++)
         rows *= (size_t)shape->dims[i];
     return rows;
+}
+
+/* The lines of the first output along an axis: the first element of line l is at l / inner of what lies before the axis, and
+ * at l % inner of the `inner` elements that lie after it. 0 where there are none. */
+static inline size_t launch_lines(const struct launch *launch, uint32_t axis, size_t *out_inner)
+{
+    const forge_shape *shape = &launch->outputs[0].shape;
+    size_t outer = 1;
+    *out_inner = 1;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (i != axis)
+            *(i < axis ? &outer : out_inner) *= (size_t)shape->dims[i];
+    return outer * *out_inner;
+}
+
+/* How many pieces the work has, which can be done in any order and on any thread: lines for families that go along an axis,
+ * from one element to the next; rows for all others. */
+static inline size_t launch_pieces(const struct launch *launch)
+{
+    return launch_rows(launch);
 }
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Owns the layout of a program: one block of memory without pointers, whose arrays lie at offsets from its start, so that
  * it can be written, mapped, hashed and printed as it is. It does not know how a kernel works.
- * Newcomers: reshape, broadcast and transpose leave no launch where a binding's strides can say the same.
+ * Newcomers: reshape, broadcast, transpose and slice leave no launch where a binding's strides can say the same.
  */
 #ifndef FORGE_IR_PROGRAM_H
 #define FORGE_IR_PROGRAM_H

@@ -1,10 +1,13 @@
 /* reference/move.c - elements that only change their place, and counting.
  *
- * Owns reshape, broadcast and transpose, which are one copy from a view looked at in another way, and iota.
+ * Owns reshape, broadcast, transpose and slice, which are one copy from a view looked at in another way; concat and pad;
+ * and iota.
  * Newcomers: elements go as bytes; nothing here knows their values.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/walk.h"
+
+#include <string.h>
 
 /* `from` in the order of the output, as it is when broadcast to `shape`. */
 static void copy_rows(const struct launch *launch, const struct view *from, const forge_shape *shape,
@@ -38,6 +41,105 @@ void reference_transpose(const struct launch *launch, size_t first, size_t end)
     }
     copy_rows(launch, &turned, &turned.shape, first, end);
 }
+
+void reference_slice(const struct launch *launch, size_t first, size_t end)
+{
+    const struct slice_attributes *attributes = launch->attributes;
+    struct view part = {.dtype = launch->inputs[0].dtype, .shape = launch->outputs[0].shape};
+    int64_t offset = cut_part(&attributes->cut, &part.shape, launch->inputs[0].strides, part.strides);
+    part.data = (char *)launch->inputs[0].data + offset * (int64_t)forge_dtype_block_bytes(part.dtype);
+    copy_rows(launch, &part, &part.shape, first, end);
+}
+
+/* --- joining ---------------------------------------------------------------------------------------------- */
+
+/* Elements of a packed output, seen as blocks with a piece of each input. */
+struct joint {
+    size_t of_block; /* elements */
+    size_t at;       /* where this input's pieces begin in their block */
+    size_t of_piece;
+};
+
+/* One input's elements within [first, end) of the output. */
+static void copy_pieces(const struct walk *x, struct joint joint, char *out, size_t first, size_t end)
+{
+    size_t size_bytes = x->dtype->block_bytes;
+    for (size_t block = first / joint.of_block; block * joint.of_block < end; block++) {
+        size_t begin = block * joint.of_block + joint.at, stop = begin + joint.of_piece;
+        size_t from = begin > first ? begin : first, to = stop < end ? stop : end;
+        if (from < to)
+            walk_copy(x, block * joint.of_piece + (from - begin), to - from, out + from * size_bytes);
+    }
+}
+
+void reference_concat(const struct launch *launch, size_t first, size_t end)
+{
+    const struct axis_attributes *attributes = launch->attributes;
+    const struct view *out = &launch->outputs[0];
+    struct tile rows = tile_of_rows(launch, first, end);
+    struct joint joint = {.of_block = 1};
+    for (uint32_t i = attributes->axis; i < out->shape.rank; i++)
+        joint.of_block *= (size_t)out->shape.dims[i];
+    for (size_t i = 0; rows.count && i < launch->input_count; i++) {
+        const struct view *x = &launch->inputs[i];
+        struct walk walk = walk_of(x, &x->shape);
+        joint.of_piece = joint.of_block / (size_t)out->shape.dims[attributes->axis] *
+                         (size_t)x->shape.dims[attributes->axis];
+        copy_pieces(&walk, joint, out->data, rows.first, rows.end);
+        joint.at += joint.of_piece;
+    }
+}
+
+/* --- padding ---------------------------------------------------------------------------------------------- */
+
+/* Which index of a dimension of x goes to this one of the output; -1: none. */
+static int64_t index_in_cut(const struct cut *cut, uint32_t k, int64_t index, int64_t size)
+{
+    int64_t step = cut->step[k], distance = index - (step > 0 ? cut->start[k] : cut->limit[k] - 1);
+    return distance % step == 0 && distance / step >= 0 && distance / step < size ? distance / step : -1;
+}
+
+/* Whether a row of x goes into this row of the output, and how far it is from x's first, in elements. */
+static bool find_row(const struct cut *cut, const struct view *x, const forge_shape *out, size_t row,
+                     int64_t *out_offset)
+{
+    *out_offset = 0;
+    for (uint32_t k = out->rank - 1; k-- > 0; row /= (size_t)out->dims[k]) {
+        int64_t index = index_in_cut(cut, k, (int64_t)(row % (size_t)out->dims[k]), x->shape.dims[k]);
+        if (index < 0)
+            return false;
+        *out_offset += index * x->strides[k];
+    }
+    return true;
+}
+
+void reference_pad(const struct launch *launch, size_t first, size_t end)
+{
+    const struct pad_attributes *attributes = launch->attributes;
+    const struct view *x = &launch->inputs[0], *out = &launch->outputs[0];
+    const struct dtype_row *dtype = dtype_row(out->dtype);
+    uint32_t last = out->shape.rank - 1;
+    size_t size_bytes = dtype->block_bytes, columns = (size_t)out->shape.dims[last];
+    char value[8];
+    dtype->store(value, 0, 1, &attributes->value);
+    for (size_t row = first; row < end; row++) {
+        char *to = (char *)out->data + row * columns * size_bytes;
+        int64_t offset;
+        for (size_t i = 0; i < columns; i++)
+            memcpy(to + i * size_bytes, value, size_bytes);
+        if (!find_row(&attributes->cut, x, &out->shape, row, &offset))
+            continue;
+        for (int64_t i = 0; i < x->shape.dims[last]; i++) {
+            int64_t step = attributes->cut.step[last];
+            int64_t place =
+                (step > 0 ? attributes->cut.start[last] : attributes->cut.limit[last] - 1) + i * step;
+            memcpy(to + place * (int64_t)size_bytes,
+                   (const char *)x->data + (offset + i * x->strides[last]) * (int64_t)size_bytes, size_bytes);
+        }
+    }
+}
+
+/* --- counting --------------------------------------------------------------------------------------------- */
 
 void reference_iota(const struct launch *launch, size_t first, size_t end)
 {

@@ -154,6 +154,30 @@ static void test_text(void **state)
     assert_string_equal(buffer, "[(B*3),7]");
 }
 
+static void test_differences(void **state)
+{
+    (void)state;
+    struct dim_table table = {0};
+    forge_dim t = dim_symbol(&table, "T", 1, 64, 1), u = dim_symbol(&table, "U", 0, 8, 1);
+    forge_dim sum = dim_add(&table, dim_add(&table, dim_mul(&table, t, 3), dim_mul(&table, t, u)), 5);
+    assert_int_equal(dim_sub(&table, sum, 0), sum);
+    assert_int_equal(dim_sub(&table, sum, sum), 0);
+    assert_int_equal(dim_sub(&table, sum, dim_add(&table, dim_mul(&table, t, u), 5)), dim_mul(&table, t, 3));
+    assert_int_equal(dim_add(&table, dim_sub(&table, sum, dim_add(&table, t, 2)), dim_add(&table, t, 2)),
+                     sum);
+    assert_int_equal(dim_sub(&table, 7, 3), 4);
+    assert_int_equal(dim_sub(&table, t, 0), t);
+    const forge_dim too_much[][2] = {{3, 7}, {t, 1}, {0, t}, {5, t}, {t, u}, {sum, u}, {t, -99}};
+    for (size_t i = 0; i < sizeof too_much / sizeof *too_much; i++)
+        assert_int_equal(dim_sub(&table, too_much[i][0], too_much[i][1]), DIM_FAILED);
+    assert_true(dim_is_at_most(&table, t, sum) && dim_is_at_most(&table, u, 8) &&
+                dim_is_at_most(&table, 1, t));
+    assert_true(dim_is_at_most(&table, dim_div(&table, t, 2), t));
+    assert_false(dim_is_at_most(&table, 2, t) || dim_is_at_most(&table, t, u) ||
+                 dim_is_at_most(&table, -99, t));
+    dim_table_free(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +187,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_multiples, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_cannot_be, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
+        cmocka_unit_test(test_differences),
     };
     return cmocka_run_group_tests_name("dim", tests, NULL, NULL);
 }

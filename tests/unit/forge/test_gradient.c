@@ -8,165 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <forge/program.h>
-#include <forge/random.h>
-
-#define EPSILON    1e-6
-#define ABSOLUTE   1e-5
-#define RELATIVE   1e-3
-#define MAX_INPUTS 3
-
-/* A function of up to three arrays, and where its arguments may lie. */
-struct function {
-    const char *name;
-    forge_value (*build)(forge_builder *b, const forge_value *x, int kind);
-    int kind;
-    size_t inputs;
-    forge_shape shapes[MAX_INPUTS];
-    double low, high;
-    bool is_smooth; /* has second derivatives where it is tried */
-};
-
-/* --- a program that gives loss, gradients, and a directional derivative of the gradients -------------------- */
-
-struct trial {
-    forge_device *device;
-    forge_graph *graph;
-    forge_program *program;
-    forge_states *states;
-    forge_instance *instance;
-    forge_tensor x[MAX_INPUTS];
-};
-
-/* Fixed weights between -1 and 1, so that no part of a result cancels another. */
-static forge_value weigh(forge_builder *b, forge_value y, uint32_t stream)
-{
-    forge_shape shape = forge_value_shape(b, y);
-    forge_tensor weights;
-    joule_error error;
-    assert_int_equal(forge_tensor_new(FORGE_F64, &shape, &weights, &error), JOULE_OK);
-    size_t count = forge_tensor_elements(&weights);
-    for (size_t i = 0; i < count; i++) {
-        float u;
-        forge_random_uniform(&(forge_random){.key = 7, .stream = stream}, i, 1, &u);
-        ((double *)forge_tensor_data(&weights))[i] = 2 * (double)u - 1;
-    }
-    forge_value sum = forge_mul(b, y, forge_constant(b, &weights));
-    forge_buffer_release(weights.buffer);
-    uint32_t all = (1u << shape.rank) - 1;
-    return all ? forge_reduce(b, FORGE_SUM, sum, all, false) : sum;
-}
-
-static void begin(struct trial *t, const struct function *f)
-{
-    joule_error error = {0};
-    forge_builder *b = forge_builder_new();
-    forge_value x[MAX_INPUTS], g[MAX_INPUTS], h[MAX_INPUTS], slope = FORGE_NO_VALUE;
-    char name[32];
-    for (size_t i = 0; i < f->inputs; i++) {
-        snprintf(name, sizeof name, "x%zu", i);
-        x[i] = forge_input(b, name, FORGE_F64, f->shapes[i]);
-    }
-    forge_value loss = weigh(b, f->build(b, x, f->kind), 0);
-    forge_output(b, "loss", loss);
-    forge_gradients(b, loss, x, f->inputs, g);
-    for (size_t i = 0; i < f->inputs; i++) {
-        snprintf(name, sizeof name, "g%zu", i);
-        forge_output(b, name, g[i]);
-        forge_value part = weigh(b, g[i], 1 + (uint32_t)i);
-        slope = slope ? forge_add(b, slope, part) : part;
-    }
-    forge_output(b, "slope", slope);
-    if (f->is_smooth) {
-        forge_gradients(b, slope, x, f->inputs, h);
-        for (size_t i = 0; i < f->inputs; i++) {
-            snprintf(name, sizeof name, "h%zu", i);
-            forge_output(b, name, h[i]);
-        }
-    }
-    if (forge_builder_finish(b, &t->graph, &error) || forge_device_open("cpu", &t->device, &error) ||
-        forge_compile(t->graph, t->device, &t->program, &error) ||
-        forge_states_new(t->device, 1, &t->states, &error) ||
-        forge_instance_new(t->program, t->device, t->states, &t->instance, &error))
-        fail_msg("%s: %s", f->name, error.message);
-    for (size_t i = 0; i < f->inputs; i++) {
-        assert_int_equal(forge_tensor_new(FORGE_F64, &f->shapes[i], &t->x[i], &error), JOULE_OK);
-        for (size_t k = 0; k < forge_tensor_elements(&t->x[i]); k++) {
-            float u;
-            forge_random_uniform(&(forge_random){.key = 11, .stream = (uint32_t)i}, k, 1, &u);
-            ((double *)forge_tensor_data(&t->x[i]))[k] = f->low + (f->high - f->low) * (double)u;
-        }
-    }
-}
-
-static void end(struct trial *t, const struct function *f)
-{
-    forge_instance_free(t->instance);
-    forge_states_free(t->states);
-    forge_program_free(t->program);
-    forge_device_close(t->device);
-    forge_graph_free(t->graph);
-    for (size_t i = 0; i < f->inputs; i++)
-        forge_buffer_release(t->x[i].buffer);
-}
-
-static void run(struct trial *t, const struct function *f)
-{
-    joule_error error = {0};
-    char name[32];
-    for (size_t i = 0; i < f->inputs; i++) {
-        snprintf(name, sizeof name, "x%zu", i);
-        assert_int_equal(forge_instance_set(t->instance, name, &t->x[i], &error), JOULE_OK);
-    }
-    assert_int_equal(forge_instance_run(t->instance, &error), JOULE_OK);
-}
-
-static double scalar(struct trial *t, const char *name)
-{
-    forge_tensor tensor;
-    assert_int_equal(forge_instance_get(t->instance, name, &tensor, NULL), JOULE_OK);
-    return *(double *)forge_tensor_data(&tensor);
-}
-
-/* d `what` / d every element of input i, by the program's `letter` and by differences. */
-static void compare(struct trial *t, const struct function *f, size_t i, const char *what, char letter)
-{
-    char name[32];
-    forge_tensor tensor;
-    snprintf(name, sizeof name, "%c%zu", letter, i);
-    run(t, f);
-    assert_int_equal(forge_instance_get(t->instance, name, &tensor, NULL), JOULE_OK);
-    assert_true(forge_shape_equal(&tensor.shape, &f->shapes[i]));
-    size_t count = forge_tensor_elements(&tensor);
-    double *x = forge_tensor_data(&t->x[i]), *found = malloc(count * sizeof *found + 1);
-    memcpy(found, forge_tensor_data(&tensor), count * sizeof *found);
-    for (size_t k = 0; k < count; k++) {
-        double at = x[k];
-        x[k] = at + EPSILON;
-        run(t, f);
-        double above = scalar(t, what);
-        x[k] = at - EPSILON;
-        run(t, f);
-        double difference = (above - scalar(t, what)) / (2 * EPSILON);
-        x[k] = at;
-        if (!(fabs(found[k] - difference) <= ABSOLUTE + RELATIVE * fabs(difference)))
-            fail_msg("%s, kind %d: d %s / d x%zu[%zu] is %.9g, by differences %.9g", f->name, f->kind, what,
-                     i, k, found[k], difference);
-    }
-    free(found);
-}
-
-static void check(const struct function *f)
-{
-    struct trial t = {0};
-    begin(&t, f);
-    for (size_t i = 0; i < f->inputs; i++) {
-        compare(&t, f, i, "loss", 'g');
-        if (f->is_smooth)
-            compare(&t, f, i, "slope", 'h');
-    }
-    end(&t, f);
-}
+#include "support/derivative.h"
 
 /* --- element by element ------------------------------------------------------------------------------------- */
 
@@ -189,7 +31,7 @@ static void test_unary(void **state)
                              2.3,     is_smooth};
         if (kind == FORGE_LOG1P)
             f.low = -0.6;
-        check(&f);
+        derivative_check(&f);
     }
 }
 
@@ -211,7 +53,7 @@ static void test_binary(void **state)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             struct function f = {
                 "binary", binary, kinds[k], 2, {shapes[s][0], shapes[s][1]}, 0.3, 2.2, kinds[k] <= FORGE_POW};
-            check(&f);
+            derivative_check(&f);
         }
 }
 
@@ -231,15 +73,15 @@ static forge_value twice_cast(forge_builder *b, const forge_value *x, int kind)
 static void test_select_and_cast(void **state)
 {
     (void)state;
-    check(&(struct function){"select",
-                             chosen,
-                             0,
-                             3,
-                             {forge_shape_of(2, 3), forge_shape_of(3), forge_shape_of(2, 1)},
-                             -1,
-                             1,
-                             true});
-    check(&(struct function){"cast", twice_cast, 0, 1, {forge_shape_of(4)}, 0.2, 0.9, true});
+    derivative_check(&(struct function){"select",
+                                        chosen,
+                                        0,
+                                        3,
+                                        {forge_shape_of(2, 3), forge_shape_of(3), forge_shape_of(2, 1)},
+                                        -1,
+                                        1,
+                                        true});
+    derivative_check(&(struct function){"cast", twice_cast, 0, 1, {forge_shape_of(4)}, 0.2, 0.9, true});
 }
 
 /* --- across elements ---------------------------------------------------------------------------------------- */
@@ -257,14 +99,14 @@ static void test_reduce(void **state)
         for (int axes = 0; axes < 8; axes++)
             for (int keeps = 0; keeps < 2; keeps++) {
                 bool is_smooth = kind == FORGE_SUM || kind == FORGE_MEAN || kind == FORGE_PRODUCT;
-                check(&(struct function){"reduce",
-                                         reduced,
-                                         kind | keeps << 3 | axes << 4,
-                                         1,
-                                         {forge_shape_of(2, 3, 2)},
-                                         -1.5,
-                                         1.5,
-                                         is_smooth});
+                derivative_check(&(struct function){"reduce",
+                                                    reduced,
+                                                    kind | keeps << 3 | axes << 4,
+                                                    1,
+                                                    {forge_shape_of(2, 3, 2)},
+                                                    -1.5,
+                                                    1.5,
+                                                    is_smooth});
             }
 }
 
@@ -296,10 +138,10 @@ static void test_product_with_zeros(void **state)
                          1.5,
                          false};
     struct trial t = {0};
-    begin(&t, &f);
+    derivative_begin(&t, &f);
     memcpy(forge_tensor_data(&t.x[1]), forge_tensor_data(&t.x[0]), 9 * sizeof(double));
-    compare(&t, &f, 0, "loss", 'g');
-    end(&t, &f);
+    derivative_compare(&t, &f, 0, "loss", 'g');
+    derivative_end(&t, &f);
 }
 
 static forge_value product(forge_builder *b, const forge_value *x, int kind)
@@ -314,12 +156,13 @@ static void test_matmul(void **state)
         bool ta = flags & FORGE_TRANSPOSE_A, tb = flags & FORGE_TRANSPOSE_B;
         forge_shape a = ta ? forge_shape_of(3, 2) : forge_shape_of(2, 3),
                     c = tb ? forge_shape_of(4, 3) : forge_shape_of(3, 4);
-        check(&(struct function){"matmul", product, flags, 2, {a, c}, -1, 1, true});
+        derivative_check(&(struct function){"matmul", product, flags, 2, {a, c}, -1, 1, true});
         forge_shape wide_a = forge_shape_of(2, 1, a.dims[0], a.dims[1]),
                     wide_c = forge_shape_of(3, c.dims[0], c.dims[1]);
-        check(&(struct function){"matmul of batches", product, flags, 2, {wide_a, wide_c}, -1, 1, true});
+        derivative_check(
+            &(struct function){"matmul of batches", product, flags, 2, {wide_a, wide_c}, -1, 1, true});
     }
-    check(&(struct function){
+    derivative_check(&(struct function){
         "matmul of nothing", product, 0, 2, {forge_shape_of(2, 0), forge_shape_of(0, 3)}, -1, 1, true});
 }
 
@@ -340,7 +183,7 @@ static void test_moves(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++)
-        check(&(struct function){"moves", moved, kind, 1, {forge_shape_of(2, 3, 4)}, -1, 1, true});
+        derivative_check(&(struct function){"moves", moved, kind, 1, {forge_shape_of(2, 3, 4)}, -1, 1, true});
 }
 
 static forge_value same_twice_body(forge_builder *b, const forge_value *x, size_t count, const void *context)
@@ -374,9 +217,10 @@ static void test_composites(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++)
-        check(&(struct function){"composite", composed, kind, 1, {forge_shape_of(2, 3)}, -1, 1, true});
-    check(&(struct function){"log_softmax", softmax, 0, 1, {forge_shape_of(2, 5)}, -3, 3, true});
-    check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
+        derivative_check(
+            &(struct function){"composite", composed, kind, 1, {forge_shape_of(2, 3)}, -1, 1, true});
+    derivative_check(&(struct function){"log_softmax", softmax, 0, 1, {forge_shape_of(2, 5)}, -3, 3, true});
+    derivative_check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
 }
 
 /* --- what is stated of kinks and ties ----------------------------------------------------------------------- */
@@ -386,12 +230,12 @@ static void expect(struct function f, const double *at0, const double *at1, cons
 {
     struct trial t = {0};
     forge_tensor g;
-    begin(&t, &f);
+    derivative_begin(&t, &f);
     size_t count = forge_tensor_elements(&t.x[0]);
     memcpy(forge_tensor_data(&t.x[0]), at0, count * sizeof *at0);
     if (at1)
         memcpy(forge_tensor_data(&t.x[1]), at1, count * sizeof *at1);
-    run(&t, &f);
+    derivative_run(&t, &f);
     assert_int_equal(forge_instance_get(t.instance, "g0", &g, NULL), JOULE_OK);
     for (size_t i = 0; i < count; i++)
         assert_true(((double *)forge_tensor_data(&g))[i] == want0[i]);
@@ -400,7 +244,7 @@ static void expect(struct function f, const double *at0, const double *at1, cons
         for (size_t i = 0; i < count; i++)
             assert_true(((double *)forge_tensor_data(&g))[i] == want1[i]);
     }
-    end(&t, &f);
+    derivative_end(&t, &f);
 }
 
 static forge_value summed_unary(forge_builder *b, const forge_value *x, int kind)
@@ -428,20 +272,20 @@ static void test_ties(void **state)
         "maximum of equals", reduced, FORGE_MAXIMUM | 1 << 4, 1, {forge_shape_of(4)}, 1, 1, false};
     struct trial t = {0};
     forge_tensor a, c;
-    begin(&t, &max);
-    run(&t, &max);
+    derivative_begin(&t, &max);
+    derivative_run(&t, &max);
     forge_instance_get(t.instance, "g0", &a, NULL);
     forge_instance_get(t.instance, "g1", &c, NULL);
     double half = *(double *)forge_tensor_data(&a);
     assert_true(half != 0 && half == *(double *)forge_tensor_data(&c));
-    end(&t, &max);
-    begin(&t, &most);
-    run(&t, &most);
+    derivative_end(&t, &max);
+    derivative_begin(&t, &most);
+    derivative_run(&t, &most);
     forge_instance_get(t.instance, "g0", &a, NULL);
     for (int i = 0; i < 4; i++)
         assert_true(((double *)forge_tensor_data(&a))[i] ==
                     half / 2); /* the weight is the same: 1/4 of it, not 1/2 */
-    end(&t, &most);
+    derivative_end(&t, &most);
 }
 
 static void test_no_dependence_gives_zeros(void **state)

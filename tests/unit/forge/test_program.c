@@ -134,6 +134,28 @@ static void test_moves_leave_no_launch(void **state)
     assert_output(m, "y", (float[]){-1, -1, -4, -4, -2, -2, -5, -5, -3, -3, -6, -6}, 12);
 }
 
+/* Every second column from the right of the transposed, of which another part is taken. */
+static void test_slices_leave_no_launch(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(5, 3));
+    forge_value t =
+        forge_flip(b, forge_transpose(b, x, (uint32_t[]){1, 0}), 1); /* rows 2 5 8 .. 1 4 7 .. 0 3 6 .. */
+    t = forge_slice(b, t, (forge_dim[]){0, 1}, (forge_dim[]){2, 5}, (int64_t[]){1, -2});
+    forge_value last = forge_slice_along(b, x, 0, 4, 5), none = forge_slice_along(b, x, 0, 0, 0);
+    forge_output(b, "y", forge_neg(b, t));
+    forge_output(b, "last", forge_neg(b, forge_reshape(b, last, forge_shape_of(3))));
+    forge_output(b, "none", forge_neg(b, forge_flip(b, none, 1)));
+    load(m, b);
+    assert_int_equal(facts(m).launches, 3);
+    set(m, "x", (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
+    run(m);
+    assert_output(m, "y", (float[]){-14, -8, -13, -7}, 4);
+    assert_output(m, "last", (float[]){-12, -13, -14}, 3);
+    assert_output(m, "none", NULL, 0);
+}
+
 /* A reshape of what is not packed moves elements; so does an output that is only a view. */
 static void test_moves_that_must_copy(void **state)
 {
@@ -145,6 +167,8 @@ static void test_moves_that_must_copy(void **state)
     forge_output(b, "flat", forge_reshape(b, t, forge_shape_of(6)));
     forge_output(b, "x", x);
     forge_output(b, "again", x);
+    forge_output(b, "part", forge_slice_along(b, x, 1, 1, 3));
+    forge_output(b, "ends", forge_concat(b, (forge_value[]){t, t}, 2, 1));
     load(m, b);
     set(m, "x", (float[]){1, 2, 3, 4, 5, 6});
     run(m);
@@ -152,6 +176,8 @@ static void test_moves_that_must_copy(void **state)
     assert_output(m, "flat", (float[]){1, 4, 2, 5, 3, 6}, 6);
     assert_output(m, "x", (float[]){1, 2, 3, 4, 5, 6}, 6);
     assert_output(m, "again", (float[]){1, 2, 3, 4, 5, 6}, 6);
+    assert_output(m, "part", (float[]){2, 3, 5, 6}, 4);
+    assert_output(m, "ends", (float[]){1, 4, 1, 4, 2, 5, 2, 5, 3, 6, 3, 6}, 12);
 }
 
 /* --- state -------------------------------------------------------------------------------------------------- */
@@ -393,12 +419,13 @@ int main(void)
 {
 #define on_machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        on_machine(test_moves_leave_no_launch),           on_machine(test_moves_that_must_copy),
-        on_machine(test_a_write_takes_effect_at_the_end), on_machine(test_slots_can_be_exchanged),
-        on_machine(test_one_value_goes_to_many_places),   on_machine(test_in_place_costs_no_memory),
-        on_machine(test_in_place_that_cannot_be),         on_machine(test_in_place_minds_other_views),
-        on_machine(test_programs_share_slots_by_name),    on_machine(test_slots_begin_by_seed_and_name),
-        on_machine(test_bad_arguments_say_what_differs),  cmocka_unit_test(test_plans_never_overlap),
+        on_machine(test_moves_leave_no_launch),        on_machine(test_moves_that_must_copy),
+        on_machine(test_slices_leave_no_launch),       on_machine(test_a_write_takes_effect_at_the_end),
+        on_machine(test_slots_can_be_exchanged),       on_machine(test_one_value_goes_to_many_places),
+        on_machine(test_in_place_costs_no_memory),     on_machine(test_in_place_that_cannot_be),
+        on_machine(test_in_place_minds_other_views),   on_machine(test_programs_share_slots_by_name),
+        on_machine(test_slots_begin_by_seed_and_name), on_machine(test_bad_arguments_say_what_differs),
+        cmocka_unit_test(test_plans_never_overlap),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }

@@ -9,57 +9,7 @@
 #include <cmocka.h>
 #include "forge/core/dtype.h"
 #include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 /* --- moving --------------------------------------------------------------------------------------------------- */
 
@@ -83,15 +33,15 @@ static void test_reshape(void **state)
         for (size_t s = 0; s < 4; s++) {
             size_t size = forge_dtype_block_bytes(dtype);
             char *middle = fill(data, size);
-            struct view in[4] = {view_of(dtype, middle, forge_shape_of(4, 7, 30)),
+            struct view in[4] = {view_packed(dtype, middle, forge_shape_of(4, 7, 30)),
                                  {middle, dtype, forge_shape_of(4, 7, 30), {-300, 35, -1}},
                                  {middle, dtype, forge_shape_of(4, 7, 30), {0, -60, 2}},
                                  {middle, dtype, forge_shape_of(4, 7, 30), {1, 1, 1}}};
-            struct view out = view_of(dtype, results, shapes[s]);
+            struct view out = view_packed(dtype, results, shapes[s]);
             for (size_t v = 0; v < 4; v++) {
-                run(OP_RESHAPE, &(struct shape_attributes){shapes[s]}, &in[v], 1, &out);
+                run_reference(OP_RESHAPE, &(struct shape_attributes){shapes[s]}, &in[v], 1, &out, 1);
                 for (size_t i = 0; i < 840; i++)
-                    assert_memory_equal(results + i * size, address(&in[v], &in[v].shape, i), size);
+                    assert_memory_equal(results + i * size, view_address(&in[v], &in[v].shape, i), size);
             }
         }
 }
@@ -105,18 +55,18 @@ static void test_broadcast(void **state)
         size_t size = forge_dtype_block_bytes(dtype);
         char *middle = fill(data, size);
         struct view in[] = {
-            view_of(dtype, middle, (forge_shape){0}),
-            view_of(dtype, middle, forge_shape_of(50)),
-            view_of(dtype, middle, forge_shape_of(3, 1, 1)),
-            view_of(dtype, middle, forge_shape_of(2, 1, 4, 1)),
-            view_of(dtype, middle, shape),
+            view_packed(dtype, middle, (forge_shape){0}),
+            view_packed(dtype, middle, forge_shape_of(50)),
+            view_packed(dtype, middle, forge_shape_of(3, 1, 1)),
+            view_packed(dtype, middle, forge_shape_of(2, 1, 4, 1)),
+            view_packed(dtype, middle, shape),
             {middle, dtype, forge_shape_of(3, 1, 50), {-100, 77, -2}},
         };
-        struct view out = view_of(dtype, results, shape);
+        struct view out = view_packed(dtype, results, shape);
         for (size_t v = 0; v < sizeof in / sizeof in[0]; v++) {
-            run(OP_BROADCAST, &(struct shape_attributes){shape}, &in[v], 1, &out);
+            run_reference(OP_BROADCAST, &(struct shape_attributes){shape}, &in[v], 1, &out, 1);
             for (size_t i = 0; i < 1200; i++)
-                assert_memory_equal(results + i * size, address(&in[v], &shape, i), size);
+                assert_memory_equal(results + i * size, view_address(&in[v], &shape, i), size);
         }
     }
 }
@@ -125,11 +75,11 @@ static void test_broadcast(void **state)
 static void check_transpose(const struct view *x, const struct transpose_attributes *attributes)
 {
     static unsigned char results[SPACE * 8];
-    struct view out = view_of(x->dtype, results, x->shape);
+    struct view out = view_packed(x->dtype, results, x->shape);
     size_t size = forge_dtype_block_bytes(x->dtype), count = forge_shape_elements(&x->shape);
     for (uint32_t i = 0; i < x->shape.rank; i++)
         out.shape.dims[i] = x->shape.dims[attributes->order[i]];
-    run(OP_TRANSPOSE, attributes, x, 1, &out);
+    run_reference(OP_TRANSPOSE, attributes, x, 1, &out, 1);
     for (size_t i = 0; i < count; i++) {
         int64_t offset = 0;
         size_t rest = i;
@@ -145,7 +95,7 @@ static void test_transpose(void **state)
     static unsigned char data[SPACE * 8];
     for (forge_dtype dtype = FORGE_BOOL; dtype <= FORGE_F64; dtype++) {
         char *middle = fill(data, forge_dtype_block_bytes(dtype));
-        struct view packed = view_of(dtype, middle, forge_shape_of(3, 1, 5, 40));
+        struct view packed = view_packed(dtype, middle, forge_shape_of(3, 1, 5, 40));
         struct view other = {middle, dtype, packed.shape, {-300, 5, 0, -2}};
         for (uint32_t number = 0; number < 256; number++) {
             struct transpose_attributes attributes = {
@@ -157,9 +107,9 @@ static void test_transpose(void **state)
             check_transpose(&other, &attributes);
         }
     }
-    struct view scalar = view_of(FORGE_F32, data, (forge_shape){0});
+    struct view scalar = view_packed(FORGE_F32, data, (forge_shape){0});
     check_transpose(&scalar, &(struct transpose_attributes){{0}});
-    struct view deep = view_of(FORGE_U16, data, forge_shape_of(2, 3, 2, 2, 3, 2, 2, 3));
+    struct view deep = view_packed(FORGE_U16, data, forge_shape_of(2, 3, 2, 2, 3, 2, 2, 3));
     check_transpose(&deep, &(struct transpose_attributes){{7, 0, 6, 1, 5, 2, 4, 3}});
 }
 
@@ -167,15 +117,15 @@ static void test_no_elements(void **state)
 {
     (void)state;
     char none[1];
-    struct view in = view_of(FORGE_F32, NULL, forge_shape_of(3, 0, 2)),
-                out = view_of(FORGE_F32, none, in.shape);
-    run(OP_RESHAPE, &(struct shape_attributes){{0}}, &in, 1, &out);
-    out = view_of(FORGE_F32, none, forge_shape_of(2, 3, 0));
-    run(OP_RESHAPE, &(struct shape_attributes){{0}}, &in, 1, &out);
-    run(OP_TRANSPOSE, &(struct transpose_attributes){{2, 0, 1}}, &in, 1, &out);
-    in = view_of(FORGE_F32, none, forge_shape_of(1));
-    run(OP_BROADCAST, &(struct shape_attributes){{0}}, &in, 1, &out);
-    run(OP_IOTA, &(struct iota_attributes){FORGE_F32, 1, out.shape}, NULL, 0, &out);
+    struct view in = view_packed(FORGE_F32, NULL, forge_shape_of(3, 0, 2)),
+                out = view_packed(FORGE_F32, none, in.shape);
+    run_reference(OP_RESHAPE, &(struct shape_attributes){{0}}, &in, 1, &out, 1);
+    out = view_packed(FORGE_F32, none, forge_shape_of(2, 3, 0));
+    run_reference(OP_RESHAPE, &(struct shape_attributes){{0}}, &in, 1, &out, 1);
+    run_reference(OP_TRANSPOSE, &(struct transpose_attributes){{2, 0, 1}}, &in, 1, &out, 1);
+    in = view_packed(FORGE_F32, none, forge_shape_of(1));
+    run_reference(OP_BROADCAST, &(struct shape_attributes){{0}}, &in, 1, &out, 1);
+    run_reference(OP_IOTA, &(struct iota_attributes){FORGE_F32, 1, out.shape}, NULL, 0, &out, 1);
 }
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
@@ -187,8 +137,8 @@ static void test_iota(void **state)
     const forge_shape shape = forge_shape_of(2, 300, 3);
     for (forge_dtype dtype = FORGE_U8; dtype <= FORGE_F64; dtype++)
         for (uint32_t axis = 0; axis < 3; axis++) {
-            struct view out = view_of(dtype, results, shape);
-            run(OP_IOTA, &(struct iota_attributes){dtype, axis, shape}, NULL, 0, &out);
+            struct view out = view_packed(dtype, results, shape);
+            run_reference(OP_IOTA, &(struct iota_attributes){dtype, axis, shape}, NULL, 0, &out, 1);
             for (size_t i = 0; i < 1800; i++) {
                 double wanted = axis == 0 ? i / 900 : axis == 1 ? i / 3 % 300 : i % 3, got;
                 if (dtype == FORGE_U8 || dtype == FORGE_I8)

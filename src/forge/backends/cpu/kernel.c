@@ -36,5 +36,8 @@ const struct cpu_kernel cpu_kernels[] = {
     {"reference_reshape", OP_RESHAPE, false, NULL, rows, reference_reshape},
     {"reference_broadcast", OP_BROADCAST, false, NULL, rows, reference_broadcast},
     {"reference_transpose", OP_TRANSPOSE, false, NULL, rows, reference_transpose},
+    {"reference_concat", OP_CONCAT, false, NULL, rows, reference_concat},
+    {"reference_slice", OP_SLICE, false, NULL, rows, reference_slice},
+    {"reference_pad", OP_PAD, false, NULL, rows, reference_pad},
     {NULL},
 };

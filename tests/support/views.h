@@ -1,0 +1,23 @@
+/* support/views.h - operations on elements in memory, without a graph.
+ *
+ * Owns views for tests, and the running of a reference function in whole and in pieces. Newcomers: the second run is in
+ * memory of its own, and must give the same bytes.
+ */
+#ifndef SUPPORT_VIEWS_H
+#define SUPPORT_VIEWS_H
+
+#include "forge/ir/launch.h"
+
+struct view view_packed(forge_dtype dtype, void *data, forge_shape shape);
+/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
+const void *view_address(const struct view *view, const forge_shape *shape, size_t position);
+/* The element at this position of the view, as a double. */
+double view_number(const struct view *view, size_t position);
+
+/* All of the work at once into `outputs`, then again from the last piece to the first in uneven runs. */
+void run_reference(enum op op, const void *attributes, const struct view *inputs, size_t input_count,
+                   const struct view *outputs, size_t output_count);
+
+uint64_t random_bits(void);
+
+#endif

@@ -1,0 +1,135 @@
+/* Building what moves elements: shapes, sizes that are expressions, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/ir/build.h"
+
+static forge_value input(forge_builder *b, const char *name, forge_shape shape)
+{
+    return forge_input(b, name, FORGE_F32, shape);
+}
+
+static void assert_shape(const forge_builder *b, forge_value value, const char *expected)
+{
+    char buffer[200] = "";
+    struct text text;
+    forge_shape shape = forge_value_shape(b, value);
+    text_init(&text, buffer, sizeof buffer);
+    dim_print_shape(&b->graph->dims, &shape, &text);
+    if (!builder_goes_on(b))
+        fail_msg("%s", b->error.message);
+    assert_string_equal(buffer, expected);
+}
+
+/* Finishing must fail with a message that holds these words. */
+static void assert_refused(forge_builder *b, const char *words)
+{
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
+    if (!strstr(error.message, words))
+        fail_msg("'%s' is not in: %s", words, error.message);
+}
+
+static void assert_right(forge_builder *b, forge_value value)
+{
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    forge_output(b, "y", value);
+    if (forge_builder_finish(b, &graph, &error) != JOULE_OK || graph_verify(graph, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    forge_graph_free(graph);
+}
+
+static void test_cuts(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = input(b, "x", forge_shape_of(2, 7, 3)), y = input(b, "y", forge_shape_of(2, 4, 3));
+    assert_shape(b, forge_concat(b, (forge_value[]){x, y, x}, 3, 1), "[2,18,3]");
+    assert_int_equal(forge_concat(b, &x, 1, 1), x);
+    assert_shape(b, forge_slice(b, x, (forge_dim[]){0, 1, 0}, (forge_dim[]){1, 6, 3}, (int64_t[]){1, 2, -2}),
+                 "[1,3,2]");
+    assert_shape(b, forge_slice(b, x, NULL, NULL, (int64_t[]){1, -3, 1}), "[2,3,3]");
+    assert_shape(b, forge_slice_along(b, x, 1, 3, 3), "[2,0,3]");
+    assert_shape(b, forge_flip(b, x, 6), "[2,7,3]");
+    assert_shape(b, forge_pad(b, x, (int64_t[]){0, 1, 2}, (int64_t[]){3, 0, 5}, -1), "[5,8,10]");
+    assert_int_equal(forge_slice(b, x, NULL, NULL, NULL), x);
+    assert_int_equal(forge_flip(b, x, 0), x);
+    assert_int_equal(forge_pad(b, x, (int64_t[]){0, 0, 0}, (int64_t[]){0, 0, 0}, 1), x);
+    assert_right(b, forge_concat(b, (forge_value[]){x, y}, 2, 1));
+}
+
+static void test_cuts_of_expressions(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_dim time = forge_symbol(b, "T", 4, 64, 1), more = forge_dim_add(b, time, 1);
+    forge_value x = input(b, "x", forge_shape_of(2, more));
+    forge_value rows = forge_slice_along(b, x, 1, 0, time), next = forge_slice_along(b, x, 1, 1, more);
+    assert_shape(b, rows, "[2,T]");
+    assert_shape(b, forge_add(b, rows, next), "[2,T]"); /* each with the one after it */
+    assert_shape(b, forge_flip(b, x, 2), "[2,(T+1)]");
+    assert_shape(b, forge_slice(b, x, NULL, NULL, (int64_t[]){1, 2}), "[2,((T+2)/2)]");
+    assert_shape(b, forge_slice_along(b, x, 1, 0, 4), "[2,4]");
+    forge_value both = forge_concat(b, (forge_value[]){x, rows, x}, 3, 1);
+    assert_shape(b, both, "[2,((T*3)+2)]");
+    forge_dim twice = forge_dim_add(b, more, time);
+    assert_shape(b, forge_slice_along(b, both, 1, more, twice), "[2,T]");
+    assert_shape(b, forge_pad(b, rows, (int64_t[]){0, 3}, (int64_t[]){0, 1}, 0), "[2,(T+4)]");
+    assert_right(b, both);
+}
+
+static void test_what_no_cut_is(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_slice_along(b, input(b, "x", forge_shape_of(2, 7)), 1, 3, 8);
+    assert_refused(b, "slice(f32[2,7]): dimension 1, 3 to 8 by 1 of 7: the limit is not always within");
+    b = forge_builder_new();
+    forge_slice_along(b, input(b, "x", forge_shape_of(7)), 0, 3, 2);
+    assert_refused(b, "3 to 2 by 1 of 7: the start is not always before");
+    b = forge_builder_new();
+    forge_slice_along(b, input(b, "x", forge_shape_of(7)), 0, -2, 7);
+    assert_refused(b, "? to 7 by 1 of 7: what is negative is a symbol");
+    b = forge_builder_new();
+    forge_slice(b, input(b, "x", forge_shape_of(7)), NULL, NULL, (int64_t[]){0});
+    assert_refused(b, "the step cannot be");
+    b = forge_builder_new();
+    forge_slice(b, input(b, "x", forge_shape_of(7)), NULL, NULL, (int64_t[]){INT64_MIN});
+    assert_refused(b, "the step cannot be");
+    b = forge_builder_new();
+    forge_slice_along(b, input(b, "x", forge_shape_of(forge_symbol(b, "T", 2, 9, 1))), 0, 0, 3);
+    assert_refused(b, "0 to 3 by 1 of T: the limit is not always within");
+    b = forge_builder_new();
+    forge_flip(b, input(b, "x", forge_shape_of(7)), 2);
+    assert_refused(b, "flip: axes 0x2 of rank 1");
+    b = forge_builder_new();
+    forge_pad(b, input(b, "x", forge_shape_of(7)), (int64_t[]){-1}, (int64_t[]){0}, 0);
+    assert_refused(b, "to cut something off, slice");
+    b = forge_builder_new();
+    forge_value x = input(b, "x", forge_shape_of(2, 3)), y = input(b, "y", forge_shape_of(3, 3));
+    forge_concat(b, (forge_value[]){x, y}, 2, 1);
+    assert_refused(b, "concat(f32[2,3], f32[3,3]): only along axis 1 the sizes may differ");
+    b = forge_builder_new();
+    x = input(b, "x", forge_shape_of(2));
+    forge_concat(b, (forge_value[]){x, forge_cast(b, FORGE_F64, x)}, 2, 0);
+    assert_refused(b, "values of one type");
+    b = forge_builder_new();
+    forge_concat(b, NULL, 0, 0);
+    assert_refused(b, "concat does not take 0 inputs");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_cuts_of_expressions),
+        cmocka_unit_test(test_what_no_cut_is),
+    };
+    return cmocka_run_group_tests_name("graph_move", tests, NULL, NULL);
+}
