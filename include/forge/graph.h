@@ -210,6 +210,12 @@ typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *
  * of its own instead. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
+/* The same with up to 4 values, which the body puts into out_values. */
+typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
+                                const void *context, forge_value *out_values);
+FORGE_API void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs,
+                                    size_t count, forge_bodies_fn body, const void *context,
+                                    forge_value *out_values, size_t value_count);
 
 /* log(softmax) over the last dimension. */
 FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);

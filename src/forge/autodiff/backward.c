@@ -115,7 +115,8 @@ static void through_body(struct gradient *r, const struct walk *outer, const for
         inner.is_wanted[r->inputs[i]] = outer->is_wanted[r->inputs[i]];
     if (list_body(&inner, r, body, map)) {
         spread(&inner);
-        add_sum(&inner, map[body->outputs[0].value], r->g);
+        for (size_t i = 0; i < body->output_count; i++)
+            add_sum(&inner, map[body->outputs[i].value], outer->sums[r->y + i]);
         go_back(&inner);
         for (size_t i = 0; i < r->node.input_count; i++) {
             r->sums[i] = inner.sums[r->inputs[i]];
@@ -134,6 +135,15 @@ static void through_composite(struct gradient *r, const struct walk *outer)
     free(map);
 }
 
+/* Whether something flows into one of the node's outputs. */
+static bool is_reached(const struct walk *walk, const struct node *node)
+{
+    for (size_t i = 0; i < node->output_count; i++)
+        if (walk->sums[node->output + i])
+            return true;
+    return false;
+}
+
 /* From the last node to the first. */
 static void go_back(struct walk *walk)
 {
@@ -142,14 +152,14 @@ static void go_back(struct walk *walk)
         struct gradient r = {.b = walk->b, .node = graph->nodes[walk->nodes[n]]};
         r.y = r.node.output;
         r.g = walk->sums[r.y];
-        if (!r.g)
+        if (!is_reached(walk, &r.node))
             continue;
         for (size_t i = 0; i < r.node.input_count; i++)
             r.inputs[i] = node_input(graph, &r.node, i);
         walk->b->scope = r.node.scope;
         if (r.node.op == OP_COMPOSITE)
             through_composite(&r, walk);
-        else if (rules[r.node.op])
+        else if (r.g && rules[r.node.op])
             rules[r.node.op](&r);
         for (size_t i = 0; i < r.node.input_count; i++)
             add_sum(walk, r.inputs[i], r.sums[i]);

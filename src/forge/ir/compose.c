@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "forge/ir/build.h"
+#include "forge/ir/infer.h"
 
 #define MAX_INPUTS 16
 
@@ -17,7 +18,7 @@ static forge_builder *begin_body(forge_builder *outer, const forge_value *inputs
 {
     forge_builder *body = builder_new(&outer->graph->dims);
     for (size_t i = 0; body && i < count; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "%zu", i);
         inner[i] =
             forge_input(body, name, forge_value_dtype(outer, inputs[i]), forge_value_shape(outer, inputs[i]));
@@ -38,32 +39,69 @@ static bool adopt(forge_graph *graph, forge_graph *body)
     return true;
 }
 
-forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs, size_t count,
-                            forge_body_fn body, const void *context)
+/* The body's graph; NULL, and the builder has failed. */
+static forge_graph *make_body(forge_builder *builder, const char *name, const forge_value *inputs,
+                              size_t count, forge_bodies_fn body, const void *context, size_t value_count)
 {
-    struct composite_attributes attributes = {0};
-    forge_value inner[MAX_INPUTS];
-    joule_error error;
-    if (!builder_goes_on(builder))
-        return FORGE_NO_VALUE;
-    if (count > MAX_INPUTS || !string_copy(attributes.name, sizeof attributes.name, name)) {
-        forge_builder_fail(builder, "composite '%s': more than %d inputs, or a name above %zu bytes", name,
-                           MAX_INPUTS, sizeof attributes.name - 1);
-        return FORGE_NO_VALUE;
-    }
-    forge_builder *inside = begin_body(builder, inputs, count, inner);
-    forge_output(inside, "0", body(inside, inner, count, context));
+    forge_value inner[MAX_INPUTS], values[OP_MAX_OUTPUTS] = {0};
     forge_graph *graph = NULL;
+    joule_error error;
+    forge_builder *inside = begin_body(builder, inputs, count, inner);
+    body(inside, inner, count, context, values);
+    for (size_t i = 0; i < value_count; i++)
+        forge_output(inside, (char[]){(char)('0' + i), 0}, values[i]);
     if (forge_builder_finish(inside, &graph, &error) != JOULE_OK) {
         forge_builder_fail(builder, "in composite '%s': %s", name, error.message);
-        return FORGE_NO_VALUE;
+        return NULL;
     }
     if (!adopt(builder->graph, graph)) {
         forge_graph_free(graph);
-        return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        return NULL;
     }
-    attributes.body = graph;
-    return builder_emit(builder, OP_COMPOSITE, &attributes, sizeof attributes, inputs, count);
+    return graph;
+}
+
+void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs, size_t count,
+                          forge_bodies_fn body, const void *context, forge_value *out_values,
+                          size_t value_count)
+{
+    struct composite_attributes attributes = {0};
+    memset(out_values, 0, value_count * sizeof *out_values);
+    if (!builder_goes_on(builder))
+        return;
+    if (count > MAX_INPUTS || value_count > OP_MAX_OUTPUTS ||
+        !string_copy(attributes.name, sizeof attributes.name, name)) {
+        forge_builder_fail(builder,
+                           "composite '%s': more than %d inputs or %d values, or a name above %zu bytes",
+                           name, MAX_INPUTS, OP_MAX_OUTPUTS, sizeof attributes.name - 1);
+        return;
+    }
+    attributes.body = make_body(builder, name, inputs, count, body, context, value_count);
+    forge_value first = builder_emit(builder, OP_COMPOSITE, &attributes, sizeof attributes, inputs, count);
+    for (size_t i = 0; first && i < value_count; i++)
+        out_values[i] = first + (forge_value)i;
+}
+
+struct single {
+    forge_body_fn body;
+    const void *context;
+};
+
+static void single_body(forge_builder *builder, const forge_value *inputs, size_t count, const void *context,
+                        forge_value *out_values)
+{
+    const struct single *single = context;
+    *out_values = single->body(builder, inputs, count, single->context);
+}
+
+forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs, size_t count,
+                            forge_body_fn body, const void *context)
+{
+    forge_value value;
+    forge_composite_many(builder, name, inputs, count, single_body, &(struct single){body, context}, &value,
+                         1);
+    return value;
 }
 
 bool builder_inline(forge_builder *builder, const forge_graph *body, const forge_value *inputs,

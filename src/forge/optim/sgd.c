@@ -1,68 +1,35 @@
 /* optim/sgd.c - see <forge/optim.h>. */
-#include <forge/optim.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include "base/abi.h"
-#include "forge/ir/build.h"
+#include "forge/optim/update.h"
 
-/* The step's direction for one parameter. */
-static forge_value direction(forge_builder *b, const struct slot *slot, forge_value parameter,
-                             forge_value gradient, const forge_sgd_options *options)
+static forge_value update_by_sgd(const struct update *u, const void *context)
 {
-    forge_dtype dtype = slot->dtype;
-    if (options->weight_decay != 0)
-        gradient =
-            forge_add(b, gradient, forge_mul(b, parameter, forge_scalar(b, dtype, options->weight_decay)));
-    if (options->momentum == 0)
-        return gradient;
-    char name[560];
-    snprintf(name, sizeof name, "%s.momentum", slot->name);
-    forge_value momentum = forge_scalar(b, dtype, options->momentum);
-    forge_slot velocity_slot = forge_state(b, name, dtype, slot->shape, (forge_init){0});
-    forge_value velocity = forge_add(b, forge_mul(b, forge_read(b, velocity_slot), momentum), gradient);
-    forge_write(b, velocity_slot, velocity, true);
-    return options->nesterov ? forge_add(b, gradient, forge_mul(b, velocity, momentum)) : velocity;
-}
-
-static void step(forge_builder *b, const forge_slot *slots, size_t count, const forge_value *values,
-                 const forge_value *gradients, forge_value learning_rate, const forge_sgd_options *options)
-{
-    for (size_t i = 0; i < count && builder_goes_on(b); i++) {
-        struct slot slot = b->graph->slots[slots[i]]; /* a copy: slots move */
-        forge_value rate = forge_cast(b, slot.dtype, forge_reshape(b, learning_rate, (forge_shape){0}));
-        forge_value way = direction(b, &slot, values[i], gradients[i], options);
-        forge_write(b, slots[i], forge_sub(b, values[i], forge_mul(b, way, rate)), true);
+    const forge_sgd_options *options = context;
+    forge_builder *b = u->b;
+    forge_value way = u->gradient;
+    if (u->weight_decay != 0)
+        way = forge_add(b, way, forge_mul(b, u->parameter, forge_scalar(b, u->dtype, u->weight_decay)));
+    if (options->momentum != 0) {
+        forge_value momentum = forge_scalar(b, u->dtype, options->momentum);
+        forge_slot slot = update_slot(u, "momentum");
+        forge_value velocity = forge_add(b, forge_mul(b, forge_read(b, slot), momentum), way);
+        forge_write(b, slot, velocity, true);
+        way = options->nesterov ? forge_add(b, way, forge_mul(b, velocity, momentum)) : velocity;
     }
+    return forge_sub(b, u->parameter, forge_mul(b, way, forge_cast(b, u->dtype, u->rate)));
 }
 
-void forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
-               const forge_sgd_options *options)
+forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
+                      const forge_sgd_options *options)
 {
-    size_t count = forge_parameter_count(builder);
     forge_sgd_options own;
     if (!builder_goes_on(builder))
-        return;
+        return FORGE_NO_VALUE;
     if (abi_take(&own, sizeof own, SIZE_UP_TO(forge_sgd_options, weight_decay), options) != JOULE_OK ||
-        count == 0 || (own.nesterov && own.momentum == 0)) {
-        forge_builder_fail(builder,
-                           "sgd: no parameters, nesterov without momentum, or options of another version");
-        return;
+        (own.nesterov && own.momentum == 0)) {
+        forge_builder_fail(builder, "sgd: nesterov without momentum, or options of another version");
+        return FORGE_NO_VALUE;
     }
-    forge_slot *slots = calloc(count, sizeof *slots);
-    forge_value *values = calloc(2 * count, sizeof *values);
-    for (size_t i = 0; slots && values && i < count; i++) {
-        slots[i] = forge_parameter_slot(builder, i);
-        values[i] = builder->graph->slots[slots[i]].read;
-    }
-    if (slots && values) {
-        forge_gradients(builder, loss, values, count, values + count);
-        forge_phase phase = forge_phase_set(builder, FORGE_PHASE_OPTIMISER);
-        step(builder, slots, count, values, values + count, learning_rate, &own);
-        forge_phase_set(builder, phase);
-    } else {
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
-    }
-    free(slots);
-    free(values);
+    struct update_options common = {"sgd", own.weight_decay, own.max_norm, own.groups, own.group_count};
+    return update_parameters(builder, loss, learning_rate, &common, update_by_sgd, &own);
 }

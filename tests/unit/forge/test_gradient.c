@@ -201,6 +201,26 @@ static forge_value composed(forge_builder *b, const forge_value *x, int kind)
                      : y;
 }
 
+/* Three values, of which two are one. */
+static void three_values_body(forge_builder *b, const forge_value *x, size_t count, const void *context,
+                              forge_value *out_values)
+{
+    (void)count, (void)context;
+    forge_value product = forge_mul(b, forge_exp(b, x[0]), x[1]);
+    out_values[0] = product;
+    out_values[1] = forge_unary(b, FORGE_SIN, x[1]);
+    out_values[2] = product;
+}
+
+/* All of a composite's values used; only its second; and its first and third. */
+static forge_value composed_of_many(forge_builder *b, const forge_value *x, int kind)
+{
+    forge_value y[3];
+    forge_composite_many(b, "three_values", x, 2, three_values_body, NULL, y, 3);
+    forge_value sum = forge_mul(b, y[0], forge_unary(b, FORGE_SQUARE, y[2]));
+    return kind == 0 ? forge_mul(b, sum, y[1]) : kind == 1 ? y[1] : sum;
+}
+
 static forge_value softmax(forge_builder *b, const forge_value *x, int kind)
 {
     (void)kind;
@@ -219,6 +239,15 @@ static void test_composites(void **state)
     for (int kind = 0; kind < 3; kind++)
         derivative_check(
             &(struct function){"composite", composed, kind, 1, {forge_shape_of(2, 3)}, -1, 1, true});
+    for (int kind = 0; kind < 3; kind++)
+        derivative_check(&(struct function){"composite of many",
+                                            composed_of_many,
+                                            kind,
+                                            2,
+                                            {forge_shape_of(2, 3), forge_shape_of(2, 3)},
+                                            -1,
+                                            1,
+                                            true});
     derivative_check(&(struct function){"log_softmax", softmax, 0, 1, {forge_shape_of(2, 5)}, -3, 3, true});
     derivative_check(&(struct function){"cross_entropy", entropy, 0, 1, {forge_shape_of(4, 5)}, -3, 3, true});
 }

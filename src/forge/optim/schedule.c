@@ -1,0 +1,37 @@
+/* optim/schedule.c - see <forge/optim.h>: the learning rate as a function of the step. */
+#include <forge/optim.h>
+
+#include <math.h>
+#include "base/abi.h"
+
+/* How far a schedule that ends has come, from 0 to 1. */
+static double progress(const forge_schedule *s, uint64_t step)
+{
+    if (step >= s->steps)
+        return 1;
+    uint64_t done = step - s->warm_up_steps, all = s->steps - s->warm_up_steps;
+    return (double)done / (double)all;
+}
+
+double forge_schedule_rate(const forge_schedule *schedule, uint64_t step)
+{
+    forge_schedule s;
+    if (abi_take(&s, sizeof s, sizeof s, schedule) != JOULE_OK)
+        return NAN;
+    if (step < s.warm_up_steps)
+        return s.rate * ((double)step + 1) / (double)s.warm_up_steps;
+    uint64_t since = step - s.warm_up_steps, period = s.period_steps ? s.period_steps : 1;
+    switch (s.kind) {
+    case FORGE_SCHEDULE_CONSTANT:
+        return s.rate;
+    case FORGE_SCHEDULE_LINEAR:
+        return s.rate + (s.last_rate - s.rate) * progress(&s, step);
+    case FORGE_SCHEDULE_COSINE:
+        return s.last_rate + (s.rate - s.last_rate) * (1 + cos(M_PI * progress(&s, step))) / 2;
+    case FORGE_SCHEDULE_STEP:
+        return s.rate * pow(s.factor, (double)(since / period));
+    case FORGE_SCHEDULE_EXPONENTIAL:
+        return s.rate * pow(s.factor, (double)since / (double)period);
+    }
+    return NAN;
+}

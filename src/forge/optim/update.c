@@ -1,0 +1,139 @@
+/* optim/update.c - see update.h. */
+#include "forge/optim/update.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A parameter that is trained. */
+struct target {
+    forge_slot number;
+    const forge_parameter_group *group; /* NULL: none */
+};
+
+static bool fits(const forge_parameter_group *group, const struct slot *slot)
+{
+    return (!group->prefix || string_starts(slot->name, group->prefix)) &&
+           (!group->suffix || string_ends(slot->name, group->suffix)) &&
+           (group->ranks == 0 || (group->ranks >> slot->shape.rank & 1));
+}
+
+static const forge_parameter_group *group_of(const struct update_options *options, const struct slot *slot)
+{
+    for (size_t i = 0; i < options->group_count; i++)
+        if (fits(&options->groups[i], slot))
+            return &options->groups[i];
+    return NULL;
+}
+
+/* Those that are not frozen. */
+static size_t find_targets(const forge_builder *b, const struct update_options *options,
+                           struct target *targets, forge_value *parameters)
+{
+    size_t count = 0, all = forge_parameter_count(b);
+    for (size_t i = 0; i < all; i++) {
+        forge_slot number = forge_parameter_slot(b, i);
+        const struct slot *slot = &b->graph->slots[number];
+        const forge_parameter_group *group = group_of(options, slot);
+        if (group && group->is_frozen)
+            continue;
+        targets[count] = (struct target){number, group};
+        parameters[count++] = slot->read;
+    }
+    return count;
+}
+
+static void update_one(forge_builder *b, const struct target *target, forge_value gradient, forge_value rate,
+                       const struct update_options *options, update_fn *rule, const void *context)
+{
+    const forge_parameter_group *group = target->group;
+    struct slot slot = b->graph->slots[target->number];
+    bool is_narrow = slot.dtype == FORGE_F16 || slot.dtype == FORGE_BF16;
+    struct update update = {.b = b,
+                            .slot = &slot,
+                            .dtype = is_narrow ? FORGE_F32 : slot.dtype,
+                            .rate = rate,
+                            .weight_decay = group && group->has_no_decay ? 0 : options->weight_decay};
+    b->scope = b->graph->nodes[b->graph->values[slot.read].node].scope;
+    update.parameter = forge_cast(b, update.dtype, slot.read);
+    update.gradient = forge_cast(b, update.dtype, gradient);
+    if (group && group->rate_factor != 0)
+        update.rate = forge_mul(b, rate, forge_scalar(b, FORGE_F64, group->rate_factor));
+    forge_write(b, target->number, forge_cast(b, slot.dtype, rule(&update, context)), true);
+}
+
+static forge_value step(forge_builder *b, const struct target *targets, size_t count, forge_value *gradients,
+                        forge_value learning_rate, const struct update_options *options, update_fn *rule,
+                        const void *context)
+{
+    uint32_t scope = b->scope;
+    forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
+    double max_norm = options->max_norm > 0 ? options->max_norm : INFINITY;
+    forge_value norm = forge_clip_gradients(b, gradients, count, max_norm);
+    forge_value rate = forge_cast(b, FORGE_F64, forge_reshape(b, learning_rate, (forge_shape){0}));
+    for (size_t i = 0; i < count && builder_goes_on(b); i++)
+        update_one(b, &targets[i], gradients[i], rate, options, rule, context);
+    if (builder_goes_on(b))
+        b->scope = scope;
+    forge_phase_set(b, phase);
+    return norm;
+}
+
+forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
+                              const struct update_options *options, update_fn *rule, const void *context)
+{
+    size_t most = forge_parameter_count(b);
+    struct target *targets = calloc(most + 1, sizeof *targets);
+    forge_value *values = calloc(2 * most + 1, sizeof *values), norm = FORGE_NO_VALUE;
+    if (!targets || !values) {
+        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+    } else if (!(options->weight_decay >= 0) || !(options->max_norm >= 0)) {
+        forge_builder_fail(b, "%s: weight_decay and max_norm are 0 or more", options->optimiser);
+    } else {
+        size_t count = find_targets(b, options, targets, values);
+        if (count == 0)
+            forge_builder_fail(b, "%s: there are no parameters, or all are frozen", options->optimiser);
+        forge_gradients(b, loss, values, count, values + count);
+        norm = step(b, targets, count, values + count, learning_rate, options, rule, context);
+    }
+    free(targets);
+    free(values);
+    return builder_goes_on(b) ? norm : FORGE_NO_VALUE;
+}
+
+forge_slot update_slot(const struct update *update, const char *suffix)
+{
+    char name[560];
+    snprintf(name, sizeof name, "%s.%s", update->slot->name, suffix);
+    return forge_state(update->b, name, update->dtype, update->slot->shape, (forge_init){0});
+}
+
+/* --- clipping ------------------------------------------------------------------------------------------------ */
+
+static forge_value sum_of_squares(forge_builder *b, forge_value x)
+{
+    uint32_t all = (1u << forge_value_shape(b, x).rank) - 1;
+    forge_value sum = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_SQUARE, x), all, false);
+    return forge_cast(b, FORGE_F64, sum);
+}
+
+forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients, size_t count,
+                                 double max_norm)
+{
+    forge_builder *b = builder;
+    forge_value sum = forge_scalar(b, FORGE_F64, 0);
+    if (builder_goes_on(b) && !(max_norm > 0))
+        forge_builder_fail(b, "clip_gradients: the largest norm has to be above 0");
+    for (size_t i = 0; i < count; i++)
+        sum = forge_add(b, sum, sum_of_squares(b, gradients[i]));
+    forge_value norm = forge_sqrt(b, sum);
+    if (isinf(max_norm))
+        return norm;
+    forge_value most = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
+    forge_value ratio = forge_div(b, most, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
+    forge_value scale = forge_binary(b, FORGE_MIN, one, ratio);
+    for (size_t i = 0; i < count; i++)
+        gradients[i] = forge_mul(b, gradients[i], forge_cast(b, forge_value_dtype(b, gradients[i]), scale));
+    return norm;
+}
