@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: headers, both libraries, joule.pc, the CMake package, manuals, completions.
+# What `cmake --install` puts where: headers, libraries, pkg-config files, the CMake package, manuals, completions.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/joule)
 set(completion_dir ${PROJECT_SOURCE_DIR}/tools/joule/completion)
@@ -15,6 +15,14 @@ file(RELATIVE_PATH JOULE_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${C
 configure_file(cmake/joule.pc.in joule.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/joule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+if(TARGET forge)
+  install(TARGETS forge EXPORT joule-targets)
+  install(TARGETS forge_program)
+  install(DIRECTORY include/forge TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+  configure_file(cmake/forge.pc.in forge.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/forge.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
 install(EXPORT joule-targets NAMESPACE joule:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/joule-config.cmake.in joule-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(joule-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -25,7 +33,11 @@ foreach(section 1 3 7)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-install(FILES ${completion_dir}/joule.bash RENAME joule
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+# bash and fish look for a file with the program's name; all hold the completion of both.
+foreach(program joule forge)
+  install(FILES ${completion_dir}/joule.bash RENAME ${program}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completion_dir}/joule.fish RENAME ${program}.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endforeach()
 install(FILES ${completion_dir}/joule.zsh RENAME _joule DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${completion_dir}/joule.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

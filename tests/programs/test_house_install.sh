@@ -20,6 +20,10 @@ for page in "${pages[@]}"; do
     [[ -s $prefix/share/man/man${page##*.}/${page##*/} ]] || fail "$page was not installed"
 done
 
+for file in bin/forge include/forge/*.h include/forge/*.def share/bash-completion/completions/forge; do
+    [[ ! -e $JOULE_BUILD/tools/forge/forge || -s $prefix/$file ]] || fail "$file was not installed"
+done
+
 # What others may call is what has a version, in the static library too: nothing of the inside can collide with a user's.
 versioned=$(nm -D --defined-only "$library/libjoule.so" | sed -n 's/.* T \(.*\)@@JOULE_[0-9.]*$/\1/p' | sort)
 global=$(nm -g --defined-only "$library/libjoule.a" | awk 'NF == 3 { print $3 }' | sort)
@@ -60,6 +64,32 @@ loads() { LD_LIBRARY_PATH=$library ldd "$work/$1"; }
 [[ $(loads c-static) != *libjoule* ]] || fail "the static program needs libjoule.so"
 needed=$(objdump -p "$library/libjoule.so" | awk '$1 == "NEEDED" && $2 !~ /^(libc|libm|ld-linux.*)\.so/ { print $2 }')
 [[ -z $needed ]] || fail "libjoule.so needs more than libc and libm: $needed"
+
+if [[ -e $library/libforge.so ]]; then
+    cat >"$work/forge.c" <<'END'
+#include <forge/nn.h>
+#include <forge/program.h>
+#include <stdio.h>
+
+int main(void)
+{
+    forge_graph *graph = NULL;
+    joule_error error;
+    forge_builder *b = forge_builder_new();
+    forge_output(b, "y", forge_linear(b, "fc", forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3)), 4, true));
+    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
+        return puts(error.message), 1;
+    forge_graph_free(graph);
+    return puts(joule_version()) < 0;
+}
+END
+    read -ra forge < <(pkg-config --cflags --libs forge)
+    gcc -std=c11 "$work/forge.c" "${forge[@]}" -o "$work/forge-shared"
+    [[ $(LD_LIBRARY_PATH=$library "$work/forge-shared") == "$version" ]] || fail "forge-shared does not say $version"
+    [[ $(loads forge-shared) == *'libforge.so.0 => '* ]] || fail "the soname is not libforge.so.0"
+    others=$(nm -D --defined-only "$library/libforge.so" | awk '$3 !~ /^(forge_.*@@FORGE_|FORGE_)/ { print $3 }')
+    [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
+fi
 
 mkdir "$work/consumer"
 cat >"$work/consumer/CMakeLists.txt" <<'END'

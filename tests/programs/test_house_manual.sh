@@ -10,7 +10,7 @@ status=0
 while IFS=: read -r page reference; do
     read -r name section <<<"${reference#.Xr }"
     case $name in
-    *joule*)
+    *joule* | *forge*)
         if [[ ! -e $name.$section ]]; then
             echo "$page: there is no $name($section)"
             status=1
@@ -19,11 +19,15 @@ while IFS=: read -r page reference; do
     esac
 done < <(grep -H '^\.Xr ' ./*.[137] | sed 's/ [,.;]$//')
 
-"$JOULE" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
-    helped=$("$JOULE" "$subcommand" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
-    written=$(grep '^\.It Fl' "joule-$subcommand.1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
-    diff <(echo "$helped") <(echo "$written") && continue
-    echo "joule-$subcommand(1) and joule $subcommand --help differ in their options, see above (< help, > page)"
-    exit 1
-done || status=1
+compare_options() { # PROGRAM NAME
+    "$1" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
+        helped=$("$1" "$subcommand" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
+        written=$(grep '^\.It Fl' "$2-$subcommand.1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
+        diff <(echo "$helped") <(echo "$written") && continue
+        echo "$2-$subcommand(1) and $2 $subcommand --help differ in their options, see above (< help, > page)"
+        exit 1
+    done
+}
+compare_options "$JOULE" joule || status=1
+[[ -z $FORGE ]] || compare_options "$FORGE" forge || status=1
 exit $status

@@ -1,4 +1,4 @@
-# bash completion for joule. Subcommands and options are those that the program's own --help lists, so there is no
+# bash completion for joule and forge. Subcommands and options are those that the program's own --help lists, so there is no
 # second list to keep; after -- comes the command that is to be measured.
 _joule_words() { mapfile -t COMPREPLY < <(compgen "$@" -- "${COMP_WORDS[COMP_CWORD]}"); }
 
@@ -28,6 +28,7 @@ _joule() # JOULE WORD PREVIOUS
     help=$("$joule" "${COMP_WORDS[1]}" --help 2>/dev/null)
     case $previous:$([[ $previous != -* ]] || _joule_argument_of "$previous" <<<"$help") in
     *:FILE) _joule_words -f ;;
+    *:FOLDER) _joule_words -d ;;
     --idle:?*) _joule_words -W "auto none" ;;
     *:?*) ;;
     *)
@@ -36,4 +37,4 @@ _joule() # JOULE WORD PREVIOUS
         ;;
     esac
 }
-complete -F _joule joule
+complete -F _joule joule forge

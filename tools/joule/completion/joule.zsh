@@ -1,5 +1,5 @@
-#compdef joule
-# zsh completion for joule. Subcommands and options are those that the program's own --help lists, so there is no
+#compdef joule forge
+# zsh completion for joule and forge. Subcommands and options are those that the program's own --help lists, so there is no
 # second list to keep; after -- comes the command that is to be measured.
 
 _joule() {
@@ -18,6 +18,7 @@ _joule() {
         action=
         case $match[2]:$match[3] in
         *:' FILE') action=':file:_files' ;;
+        *:' FOLDER') action=':folder:_files -/' ;;
         --idle:?*) action=':idle:(auto none)' ;;
         *:?*) action=":${match[3]# }: " ;;
         esac
