@@ -174,6 +174,65 @@ enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
  * Accumulated in f32 for narrower floats, in the type itself otherwise. */
 FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags);
 
+/* --- windows ------------------------------------------------------------------------------------------------- */
+
+/* How a convolution's kernel moves. Entry i is for spatial dimension i; entries beyond them are not looked at. */
+typedef struct forge_conv_options {
+    uint32_t struct_size; /* sizeof(forge_conv_options) */
+    uint32_t groups;      /* channels are cut into as many parts that do not see each other; 0: 1 */
+    uint32_t stride[3];   /* 0: 1 */
+    uint32_t dilation[3]; /* the distance between the kernel's elements; 0: 1 */
+    uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
+    uint32_t
+        output_padding[3]; /* transposed only: rows added at the result's end; below stride or dilation */
+    bool is_transposed;
+} forge_conv_options;
+/* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv: x [n, channels, spatial...], weight
+ * [out, channels / groups, kernel...], result [n, out, floor((size + padding - dilation (kernel - 1) - 1) / stride) + 1...].
+ * Transposed, as PyTorch's ConvTranspose: weight [channels, out / groups, kernel...], result [n, out,
+ * (size - 1) stride - padding + dilation (kernel - 1) + output_padding + 1...]; this is the gradient of the former.
+ * Accumulated in f32 for narrower floats, in the type itself otherwise. Sizes may be symbols where the result's can be
+ * expressed: a symbol less a number cannot, so pad enough. options: NULL for none. */
+FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight,
+                                 const forge_conv_options *options);
+
+/* A window along one dimension. It stands at 0, stride, 2 stride ... of the padded input, as often as all of it fits in. */
+typedef struct forge_window {
+    uint32_t size;          /* elements */
+    uint32_t stride;        /* 0: its size */
+    uint32_t dilation;      /* the distance between its elements; 0: 1 */
+    uint32_t before, after; /* padding; below what the window spans */
+} forge_window;
+/* Sum, mean, maximum (NaN wins) or minimum of each window. axes: bit i for dimension i; windows: one for each of these, in
+ * order. Padding has no part in it; only means may count it, as zeros. A window with nothing but padding in it gives 0,
+ * NaN, -infinity or infinity. */
+FORGE_API forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
+                                          uint32_t axes, const forge_window *windows, bool counts_padding);
+/* The same window along all spatial dimensions of x [n, channels, spatial...]. stride 0: its size. */
+FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
+                                     uint32_t padding);
+FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
+                                     uint32_t padding, bool counts_padding);
+/* The windows themselves: x's dimensions, with the number of windows for those in axes, then the windows' sizes. Padding has
+ * the value `padding`. Floats. */
+FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,
+                                   const forge_window *windows, double padding);
+/* The sum of windows where they came from, which has `shape`: unfold's gradient. */
+FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
+                                 const forge_window *windows);
+
+/* --- random numbers ------------------------------------------------------------------------------------------ */
+
+typedef enum forge_random_kind {
+    FORGE_RANDOM_UNIFORM = 0, /* f32 in [0, 1) */
+    FORGE_RANDOM_NORMAL = 1,  /* f32, mean 0, sd 1 */
+    FORGE_RANDOM_BITS = 2,    /* u32 */
+    FORGE_RANDOM_KINDS
+} forge_random_kind;
+/* Element i is number i of <forge/random.h> with this key (u64, rank 0), step (u32, rank 0) and stream. */
+FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
+                                           forge_value key, forge_value step, uint32_t stream);
+
 /* --- moving elements ---------------------------------------------------------------------------------------- */
 
 /* The same elements in order. */
@@ -225,7 +284,8 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 /* --- gradients ---------------------------------------------------------------------------------------------- */
 
 /* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
- * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima share their gradient equally; of
+ * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
+ * window, share their gradient equally; of
  * equal operands of max and min each gets half. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);

@@ -38,6 +38,9 @@ const char *builder_name(forge_builder *builder, const char *name);
 /* The number of a scope's whole path. */
 uint32_t builder_scope(forge_builder *builder, const char *path);
 
+/* What sums of this type are kept in. */
+forge_dtype builder_accumulator(forge_dtype dtype);
+
 /* --- for passes --------------------------------------------------------------------------------------------- */
 
 /* Begins the successor of `graph`: same symbols, inputs and slots, and no other nodes. map has graph->value_count entries:

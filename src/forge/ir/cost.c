@@ -33,6 +33,7 @@ NO_FLOP(transpose)
 NO_FLOP(concat)
 NO_FLOP(slice)
 NO_FLOP(pad)
+NO_FLOP(unfold)
 
 static double cost_unary(const struct launch *launch)
 {
@@ -55,6 +56,41 @@ static double cost_matmul(const struct launch *launch)
     const forge_shape *left = &launch->inputs[0].shape;
     forge_dim inner = left->dims[left->rank - (a->flags & FORGE_TRANSPOSE_A ? 2 : 1)];
     return 2 * (double)inner * elements(&launch->outputs[0]);
+}
+
+static double cost_conv(const struct launch *launch)
+{
+    const struct conv_attributes *a = launch->attributes;
+    bool is_transposed = a->flags & CONV_TRANSPOSED; /* then each input, else each output, meets a kernel */
+    const struct view *weight = &launch->inputs[1];
+    const struct view *each = is_transposed ? &launch->inputs[0] : &launch->outputs[0];
+    double channels = (double)each->shape.dims[1], n = (double)each->shape.dims[0];
+    double places = channels > 0 && n > 0 ? elements(each) / channels / n : 0;
+    return 2 * n * places * elements(weight);
+}
+
+static double product_of_sizes(const struct windows *windows)
+{
+    double product = 1;
+    for (uint32_t k = 0; k < FORGE_MAX_RANK; k++)
+        product *= windows->axes >> k & 1 ? windows->size[k] : 1;
+    return product;
+}
+
+static double cost_window(const struct launch *launch)
+{
+    const struct window_attributes *a = launch->attributes;
+    return product_of_sizes(&a->windows) * elements(&launch->outputs[0]);
+}
+
+static double cost_fold(const struct launch *launch)
+{
+    return elements(&launch->inputs[0]);
+}
+
+static double cost_random(const struct launch *launch)
+{
+    return 40 * elements(&launch->outputs[0]); /* of whole numbers: ten rounds for four */
 }
 
 static flop_fn *const flop_of[OP_COUNT] = {

@@ -234,7 +234,7 @@ forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x)
 
 /* --- across elements ---------------------------------------------------------------------------------------- */
 
-static forge_dtype accumulator(forge_dtype dtype)
+forge_dtype builder_accumulator(forge_dtype dtype)
 {
     return dtype == FORGE_F16 || dtype == FORGE_BF16 ? FORGE_F32 : dtype;
 }
@@ -243,13 +243,13 @@ forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_v
                          bool keeps_dims)
 {
     struct reduce_attributes attributes = {kind, axes, keeps_dims,
-                                           accumulator(forge_value_dtype(builder, x))};
+                                           builder_accumulator(forge_value_dtype(builder, x))};
     return builder_emit(builder, OP_REDUCE, &attributes, sizeof attributes, &x, 1);
 }
 
 forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, uint32_t flags)
 {
     struct matmul_attributes attributes = {flags & (FORGE_TRANSPOSE_A | FORGE_TRANSPOSE_B),
-                                           accumulator(forge_value_dtype(builder, a))};
+                                           builder_accumulator(forge_value_dtype(builder, a))};
     return builder_emit(builder, OP_MATMUL, &attributes, sizeof attributes, (forge_value[]){a, b}, 2);
 }

@@ -82,6 +82,42 @@ struct pad_attributes {
     double value;
     forge_shape shape;
 };
+enum { CONV_TRANSPOSED = 1, CONV_SIZED = 2 };
+/* Of up to three spatial dimensions; 0 for those that are not there. */
+struct conv_attributes {
+    uint32_t flags;
+    uint32_t groups;
+    forge_dtype accumulate;
+    uint32_t stride[3], dilation[3], before[3], after[3];
+    uint32_t extra[3]; /* transposed: added to the result's size, at its end */
+    forge_dim size[3]; /* CONV_SIZED: the result's size, whatever `after` and `extra` would make it */
+};
+/* By dimension; 0 for those that no window slides along. */
+struct windows {
+    uint32_t axes;
+    uint32_t size[FORGE_MAX_RANK], stride[FORGE_MAX_RANK], dilation[FORGE_MAX_RANK];
+    uint32_t before[FORGE_MAX_RANK], after[FORGE_MAX_RANK];
+};
+struct window_attributes {
+    uint32_t kind; /* forge_reduce_kind */
+    uint32_t counts_padding;
+    struct windows windows;
+};
+struct unfold_attributes {
+    double padding; /* the value of elements that are not there */
+    struct windows windows;
+    uint32_t zero;
+};
+struct fold_attributes {
+    forge_shape shape;
+    struct windows windows;
+    uint32_t zero;
+};
+struct random_attributes {
+    uint32_t kind; /* forge_random_kind */
+    uint32_t stream;
+    forge_shape shape;
+};
 struct composite_attributes {
     char name[32];
     const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */

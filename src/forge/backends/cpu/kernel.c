@@ -1,6 +1,7 @@
 /* backends/cpu/kernel.c - see kernel.h. */
 #include "forge/backends/cpu/kernel.h"
 
+#include "forge/ir/cost.h"
 #include "forge/reference/reference.h"
 
 #define WORTH_A_THREAD 16384 /* elements touched: some microseconds, a few times what waking a thread takes */
@@ -25,6 +26,15 @@ static size_t product_rows(const struct launch *launch, size_t *out_grain)
     return launch_rows(launch);
 }
 
+/* A row of a convolution reads all of a group's channels; one of windows, all their elements. */
+static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
+{
+    size_t count = launch_rows(launch);
+    double of_row = cost_of_launch(launch).flop / (double)(count ? count : 1) + 1;
+    *out_grain = (size_t)(WORTH_A_THREAD / of_row) + 1;
+    return count;
+}
+
 const struct cpu_kernel cpu_kernels[] = {
     {"reference_iota", OP_IOTA, false, NULL, rows, reference_iota},
     {"reference_unary", OP_UNARY, true, NULL, rows, reference_unary},
@@ -39,5 +49,10 @@ const struct cpu_kernel cpu_kernels[] = {
     {"reference_concat", OP_CONCAT, false, NULL, rows, reference_concat},
     {"reference_slice", OP_SLICE, false, NULL, rows, reference_slice},
     {"reference_pad", OP_PAD, false, NULL, rows, reference_pad},
+    {"reference_conv", OP_CONV, false, NULL, sliding_rows, reference_conv},
+    {"reference_window", OP_WINDOW, false, NULL, sliding_rows, reference_window},
+    {"reference_unfold", OP_UNFOLD, false, NULL, rows, reference_unfold},
+    {"reference_fold", OP_FOLD, false, NULL, sliding_rows, reference_fold},
+    {"reference_random", OP_RANDOM, false, NULL, sliding_rows, reference_random},
     {NULL},
 };

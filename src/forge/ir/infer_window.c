@@ -1,0 +1,215 @@
+/* ir/infer_window.c - what convolutions and windows make of shapes.
+ *
+ * Owns the number of places at which something stands that slides along a dimension. Newcomers: sizes may be symbols, of
+ * which nothing can be taken away; a size is expressed as (input + padding - span + stride) / stride, and refused where the
+ * number in front is negative and no sum swallows it.
+ */
+#include "forge/ir/infer.h"
+
+/* What slides, along one dimension. */
+struct slider {
+    const char *name; /* "kernel" */
+    forge_dim size;
+    int64_t stride, dilation, padding;
+};
+
+static int64_t span_of(const struct slider *s)
+{
+    return s->dilation * (s->size - 1) + 1;
+}
+
+static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
+{
+    return by < 0 ? dim_sub(dims, dim, -by) : dim_add(dims, dim, by);
+}
+
+/* How often it stands within `in` elements. */
+static bool count_places(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
+{
+    struct dim_table *dims = &i->graph->dims;
+    int64_t span = span_of(s), least = dim_min(dims, in) + s->padding;
+    if (span > least)
+        return infer_refuse(i, "the %s %lld%s is larger than the padded input%s %lld", s->name,
+                            (long long)s->size, s->dilation > 1 ? ", dilated," : "",
+                            in < 0 ? ", which may be" : "", (long long)least);
+    int64_t missing = s->padding - span + s->stride;
+    forge_dim moved = moved_by(dims, in, missing);
+    if (moved == DIM_FAILED)
+        return infer_refuse(i, "the result's size cannot be expressed: it is a symbol less %lld. Pad more",
+                            (long long)-missing);
+    *out = dim_div(dims, moved, s->stride);
+    return true;
+}
+
+/* --- convolutions -------------------------------------------------------------------------------------------- */
+
+static bool is_multiple(struct dim_table *dims, forge_dim dim, forge_dim of)
+{
+    return dim_mul(dims, dim_div(dims, dim, of), of) == dim;
+}
+
+static bool check_conv(struct inference *i, const struct conv_attributes *a)
+{
+    const struct value *x = i->inputs[0], *weight = i->inputs[1];
+    struct dim_table *dims = &i->graph->dims;
+    if (x->dtype != weight->dtype || x->dtype == FORGE_BOOL)
+        return infer_refuse(i, "it takes two of one number type");
+    if (x->shape.rank < 3 || x->shape.rank > 5 || weight->shape.rank != x->shape.rank)
+        return infer_refuse(i, "both need [.., channels, 1 to 3 spatial dimensions]");
+    if (a->groups == 0)
+        return infer_refuse(i, "0 groups");
+    bool turned = a->flags & CONV_TRANSPOSED;
+    forge_dim channels = turned ? weight->shape.dims[0] : dim_mul(dims, weight->shape.dims[1], a->groups);
+    if (channels != x->shape.dims[1])
+        return infer_refuse(i, "the weight%s is for another number of channels",
+                            a->groups > 1 ? ", in groups," : "");
+    if (!is_multiple(dims, weight->shape.dims[0], a->groups))
+        return infer_refuse(i, "%s channels do not go into %u groups", turned ? "its" : "the result's",
+                            a->groups);
+    for (uint32_t k = 0; k + 2 < x->shape.rank; k++)
+        if (a->stride[k] == 0 || a->dilation[k] == 0)
+            return infer_refuse(i, "a stride or dilation of 0");
+    return true;
+}
+
+/* The size of a transposed convolution's result. */
+static bool stretch(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra, forge_dim *out)
+{
+    struct dim_table *dims = &i->graph->dims;
+    if (extra && extra >= s->stride && extra >= s->dilation)
+        return infer_refuse(i, "the output padding %u is not below stride or dilation", extra);
+    int64_t more = span_of(s) - s->stride - s->padding + extra;
+    *out = moved_by(dims, dim_mul(dims, in, s->stride), more);
+    if (*out == DIM_FAILED && in < 0)
+        return infer_refuse(i, "the result's size cannot be expressed: it is a symbol less %lld. Pad less",
+                            (long long)-more);
+    if (*out == DIM_FAILED)
+        return infer_refuse(i, "the padding takes %lld more than there is",
+                            (long long)(-more - in * s->stride));
+    return true;
+}
+
+static bool conv_size(struct inference *i, const struct conv_attributes *a, uint32_t k, forge_dim *out)
+{
+    forge_dim in = i->inputs[0]->shape.dims[k + 2];
+    struct slider kernel = {"kernel", i->inputs[1]->shape.dims[k + 2], a->stride[k], a->dilation[k],
+                            (int64_t)a->before[k] + a->after[k]};
+    if (a->flags & CONV_SIZED) {
+        *out = a->size[k];
+        return true;
+    }
+    if (kernel.size <= 0)
+        return infer_refuse(i, kernel.size ? "the kernel's size has to be a number" : "the kernel is empty");
+    return a->flags & CONV_TRANSPOSED ? stretch(i, &kernel, in, a->extra[k], out)
+                                      : count_places(i, &kernel, in, out);
+}
+
+bool infer_conv(struct inference *i)
+{
+    const struct conv_attributes *a = i->attributes;
+    const forge_shape *x = &i->inputs[0]->shape, *weight = &i->inputs[1]->shape;
+    if (!check_conv(i, a))
+        return false;
+    forge_shape shape = {.rank = x->rank, .dims = {x->dims[0], weight->dims[0]}};
+    if (a->flags & CONV_TRANSPOSED)
+        shape.dims[1] = dim_mul(&i->graph->dims, weight->dims[1], a->groups);
+    for (uint32_t k = 0; k + 2 < x->rank; k++)
+        if (!conv_size(i, a, k, &shape.dims[k + 2]))
+            return false;
+    return infer_give(i, i->inputs[0]->dtype, &shape);
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------- */
+
+/* `shape` with the number of windows where they slide. */
+static bool place_windows(struct inference *i, const struct windows *w, forge_shape *shape)
+{
+    if (w->axes == 0 || w->axes >> shape->rank)
+        return infer_refuse(i, "axes 0x%x of rank %u", w->axes, shape->rank);
+    for (uint32_t k = 0; k < shape->rank; k++) {
+        if (!(w->axes >> k & 1))
+            continue;
+        if (w->size[k] == 0 || w->stride[k] == 0 || w->dilation[k] == 0)
+            return infer_refuse(i, "a window, stride or dilation of 0 along dimension %u", k);
+        struct slider window = {"window", w->size[k], w->stride[k], w->dilation[k],
+                                (int64_t)w->before[k] + w->after[k]};
+        if (w->before[k] >= span_of(&window) || w->after[k] >= span_of(&window))
+            return infer_refuse(i, "along dimension %u a window would have nothing but padding", k);
+        if (!count_places(i, &window, shape->dims[k], &shape->dims[k]))
+            return false;
+    }
+    return true;
+}
+
+static bool has_rank(struct inference *i, const forge_shape *shape)
+{
+    return shape->rank <= FORGE_MAX_RANK ||
+           infer_refuse(i, "rank %u is above %d", shape->rank, FORGE_MAX_RANK);
+}
+
+static bool add_sizes(struct inference *i, const struct windows *w, forge_shape *shape)
+{
+    uint32_t rank = shape->rank;
+    if (rank + (uint32_t)__builtin_popcount(w->axes) > FORGE_MAX_RANK)
+        return infer_refuse(i, "with the windows' own dimensions the rank is above %d", FORGE_MAX_RANK);
+    for (uint32_t k = 0; k < rank; k++)
+        if (w->axes >> k & 1)
+            shape->dims[shape->rank++] = w->size[k];
+    return true;
+}
+
+bool infer_window(struct inference *i)
+{
+    const struct window_attributes *a = i->attributes;
+    forge_shape shape = i->inputs[0]->shape;
+    forge_dtype dtype = i->inputs[0]->dtype;
+    if (a->kind > FORGE_MINIMUM)
+        return infer_refuse(i, "%s of windows: there are sum, mean, maximum and minimum",
+                            reduce_name(a->kind));
+    if (dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(dtype)))
+        return infer_refuse(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(dtype));
+    return place_windows(i, &a->windows, &shape) && infer_give(i, dtype, &shape);
+}
+
+bool infer_unfold(struct inference *i)
+{
+    const struct unfold_attributes *a = i->attributes;
+    forge_shape shape = i->inputs[0]->shape;
+    if (!forge_dtype_is_float(i->inputs[0]->dtype))
+        return infer_refuse(i, "it takes floats");
+    return place_windows(i, &a->windows, &shape) && add_sizes(i, &a->windows, &shape) &&
+           infer_give(i, i->inputs[0]->dtype, &shape);
+}
+
+bool infer_fold(struct inference *i)
+{
+    const struct fold_attributes *a = i->attributes;
+    forge_shape unfolded = a->shape;
+    if (!forge_dtype_is_float(i->inputs[0]->dtype))
+        return infer_refuse(i, "it takes floats");
+    if (!has_rank(i, &a->shape) || !place_windows(i, &a->windows, &unfolded) ||
+        !add_sizes(i, &a->windows, &unfolded))
+        return false;
+    if (!forge_shape_equal(&unfolded, &i->inputs[0]->shape)) {
+        char wanted[100];
+        struct text text;
+        text_init(&text, wanted, sizeof wanted);
+        dim_print_shape(&i->graph->dims, &unfolded, &text);
+        return infer_refuse(i, "windows of such a result are %s", wanted);
+    }
+    return infer_give(i, i->inputs[0]->dtype, &a->shape);
+}
+
+/* --- random numbers ------------------------------------------------------------------------------------------ */
+
+bool infer_random(struct inference *i)
+{
+    const struct random_attributes *a = i->attributes;
+    const struct value *key = i->inputs[0], *step = i->inputs[1];
+    if (a->kind >= FORGE_RANDOM_KINDS)
+        return infer_refuse(i, "there is no kind %u", a->kind);
+    if (key->dtype != FORGE_U64 || key->shape.rank || step->dtype != FORGE_U32 || step->shape.rank)
+        return infer_refuse(i, "it takes a key, u64[], and a step, u32[]");
+    return has_rank(i, &a->shape) &&
+           infer_give(i, a->kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, &a->shape);
+}

@@ -1,0 +1,75 @@
+/* reference/slide.h - how a window slides along one dimension.
+ *
+ * Owns the arithmetic of convolutions and windows: output `o` reads input o stride + tap dilation - before, or, transposed,
+ * the input whose output o is. It does not know what is done with the elements.
+ * Newcomers: a tap is one element of the window or kernel. All outputs that read through one tap are a step apart, and so
+ * are the inputs that they read: that is a run.
+ */
+#ifndef FORGE_REFERENCE_SLIDE_H
+#define FORGE_REFERENCE_SLIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slide {
+    int64_t in, taps; /* sizes */
+    int64_t stride, dilation, before;
+    bool is_transposed;
+};
+
+/* A dimension along which nothing slides. */
+static inline struct slide slide_none(int64_t in)
+{
+    return (struct slide){.in = in, .taps = 1, .stride = 1, .dilation = 1};
+}
+
+/* The input that output o reads through this tap; -1: padding, or none. */
+static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
+{
+    int64_t at =
+        s->is_transposed ? o + s->before - tap * s->dilation : o * s->stride - s->before + tap * s->dilation;
+    if (s->is_transposed && (at < 0 || at % s->stride))
+        return -1;
+    at = s->is_transposed ? at / s->stride : at;
+    return at >= 0 && at < s->in ? at : -1;
+}
+
+struct run {
+    int64_t count;
+    int64_t out, out_step; /* from the first output asked for */
+    int64_t in, in_step;
+};
+
+/* a / b rounded up, b > 0. */
+static inline int64_t slide_quotient_up(int64_t a, int64_t b)
+{
+    return a > 0 ? (a - 1) / b + 1 : -(-a / b);
+}
+
+/* The outputs of [first, first + count) that read through this tap. */
+static inline struct run slide_run(const struct slide *s, int64_t tap, int64_t first, int64_t count)
+{
+    int64_t offset = tap * s->dilation - s->before, end, most;
+    struct run run = {.out_step = 1, .in_step = s->stride};
+    if (s->is_transposed) { /* by inputs: p goes to p stride + offset */
+        int64_t p = slide_quotient_up(first - offset, s->stride);
+        most = slide_quotient_up(first + count - offset, s->stride);
+        run.in = p > 0 ? p : 0;
+        end = most < s->in ? most : s->in;
+        run.out = run.in * s->stride + offset - first;
+        run.out_step = s->stride;
+        run.in_step = 1;
+        run.count = end > run.in ? end - run.in : 0;
+        return run;
+    }
+    int64_t o = slide_quotient_up(-offset, s->stride);
+    most = slide_quotient_up(s->in - offset, s->stride);
+    o = o > first ? o : first;
+    end = most < first + count ? most : first + count;
+    run.out = o - first;
+    run.in = o * s->stride + offset;
+    run.count = end > o ? end - o : 0;
+    return run;
+}
+
+#endif

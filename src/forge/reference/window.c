@@ -1,0 +1,277 @@
+/* reference/window.c - sliding windows: reduced, laid out, and summed back.
+ *
+ * Owns the loops over the elements of a window. A row of the output, a tile at a time, takes from the input one run for each
+ * tap. Newcomers: a window slides along any dimensions; along the others it has one tap. What lies in the padding is not
+ * visited at all.
+ */
+#include "forge/reference/reference.h"
+#include "forge/reference/slide.h"
+#include "forge/reference/walk.h"
+
+#include <math.h>
+
+/* The dimensions of an output, and where what they read lies. */
+struct sliding {
+    uint32_t rank; /* 1 or more */
+    int64_t out[FORGE_MAX_RANK];
+    struct slide dims[FORGE_MAX_RANK];
+    int64_t strides[FORGE_MAX_RANK];     /* of the input, along what a dimension reads */
+    int64_t tap_strides[FORGE_MAX_RANK]; /* along its taps, where the input has them as a dimension */
+    const struct view *x;
+};
+
+static struct slide slide_of(const struct windows *w, uint32_t k, int64_t in)
+{
+    if (!(w->axes >> k & 1))
+        return slide_none(in);
+    return (struct slide){in, w->size[k], w->stride[k], w->dilation[k], w->before[k], false};
+}
+
+/* The same number of dimensions on both sides. */
+static struct sliding sliding_of(const struct launch *launch, const struct windows *w)
+{
+    const struct view *x = &launch->inputs[0];
+    const forge_shape *out = &launch->outputs[0].shape;
+    struct sliding s = {.rank = out->rank, .x = x};
+    for (uint32_t k = 0; k < out->rank; k++) {
+        s.out[k] = out->dims[k];
+        s.dims[k] = slide_of(w, k, x->shape.dims[k]);
+        s.strides[k] = x->strides[k];
+    }
+    return s;
+}
+
+/* Indices along all dimensions but the last. */
+static void find_row(const struct sliding *s, size_t row, int64_t *index)
+{
+    for (uint32_t k = s->rank - 1; k-- > 0;) {
+        index[k] = (int64_t)(row % (size_t)s->out[k]);
+        row /= (size_t)s->out[k];
+    }
+}
+
+/* Where the line lies that a row reads through these taps; false: in the padding. */
+static bool find_line(const struct sliding *s, const int64_t *index, const int64_t *taps, int64_t *out_offset)
+{
+    int64_t offset = 0;
+    for (uint32_t k = 0; k < s->rank; k++) {
+        int64_t at = k + 1 < s->rank ? slide_input(&s->dims[k], index[k], taps[k]) : 0;
+        if (at < 0)
+            return false;
+        offset += at * s->strides[k] + taps[k] * s->tap_strides[k];
+    }
+    *out_offset = offset;
+    return true;
+}
+
+/* The next element of the window; false after the last. */
+static bool next_tap(const struct sliding *s, int64_t *taps)
+{
+    for (uint32_t k = s->rank; k-- > 0; taps[k] = 0)
+        if (++taps[k] < s->dims[k].taps)
+            return true;
+    return false;
+}
+
+static bool has_taps(const struct sliding *s)
+{
+    for (uint32_t k = 0; k < s->rank; k++)
+        if (s->dims[k].taps == 0)
+            return false;
+    return true;
+}
+
+/* --- folding elements into one ---------------------------------------------------------------------------- */
+
+/* A part of a row while elements go by. Integers in an order that is that of unsigned ones. */
+struct fold {
+    forge_reduce_kind kind;
+    uint64_t flip;
+    union {
+        double numbers[TILE];
+        uint64_t bits[TILE];
+    } best;
+    uint32_t counts[TILE];
+};
+
+static void begin_fold(struct fold *fold, forge_reduce_kind kind, const struct dtype_row *dtype, size_t count)
+{
+    double number = kind == FORGE_MAXIMUM ? -INFINITY : kind == FORGE_MINIMUM ? INFINITY : 0;
+    fold->kind = kind;
+    fold->flip = dtype->kind == DTYPE_SIGNED && kind != FORGE_SUM ? UINT64_C(1) << 63 : 0;
+    for (size_t i = 0; i < count; i++) {
+        fold->counts[i] = 0;
+        if (dtype->kind == DTYPE_FLOAT)
+            fold->best.numbers[i] = number;
+        else
+            fold->best.bits[i] = kind == FORGE_MINIMUM ? UINT64_MAX : 0;
+    }
+}
+
+static double better_number(forge_reduce_kind kind, double best, double x)
+{
+    if (kind == FORGE_SUM || kind == FORGE_MEAN)
+        return best + x;
+    return isnan(x) || (kind == FORGE_MAXIMUM ? x > best : x < best) ? x : best;
+}
+
+static uint64_t better_bits(forge_reduce_kind kind, uint64_t best, uint64_t x)
+{
+    if (kind == FORGE_SUM)
+        return best + x;
+    return (kind == FORGE_MAXIMUM ? x > best : x < best) ? x : best;
+}
+
+/* Elements from this offset on. */
+static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset, struct run run)
+{
+    uint32_t last = s->rank - 1;
+    struct walk line = {.dtype = dtype_row(s->x->dtype),
+                        .data = s->x->data,
+                        .start = offset + run.in * s->strides[last],
+                        .rank = 1,
+                        .dims = {run.count},
+                        .strides = {run.in_step * s->strides[last]}};
+    bool is_float = line.dtype->kind == DTYPE_FLOAT;
+    double numbers[TILE];
+    uint64_t bits[TILE];
+    if (is_float)
+        walk_load(&line, 0, (size_t)run.count, numbers);
+    else
+        walk_load_bits(&line, 0, (size_t)run.count, bits);
+    for (int64_t i = 0, at = run.out; i < run.count; i++, at += run.out_step) {
+        fold->counts[at]++;
+        if (is_float)
+            fold->best.numbers[at] = better_number(fold->kind, fold->best.numbers[at], numbers[i]);
+        else
+            fold->best.bits[at] = better_bits(fold->kind, fold->best.bits[at], bits[i] ^ fold->flip);
+    }
+}
+
+static void fold_windows(const struct sliding *s, const int64_t *index, struct tile part, struct fold *fold)
+{
+    int64_t taps[FORGE_MAX_RANK] = {0}, offset;
+    bool goes_on = has_taps(s);
+    for (; goes_on; goes_on = next_tap(s, taps)) {
+        struct run run =
+            slide_run(&s->dims[s->rank - 1], taps[s->rank - 1], (int64_t)part.first, (int64_t)part.count);
+        if (run.count && find_line(s, index, taps, &offset))
+            fold_run(fold, s, offset, run);
+    }
+}
+
+static void store_fold(const struct fold *fold, const struct view *out, size_t at, size_t count)
+{
+    const struct dtype_row *dtype = dtype_row(out->dtype);
+    uint64_t bits[TILE];
+    if (dtype->kind == DTYPE_FLOAT) {
+        dtype->store(out->data, at, count, fold->best.numbers);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        bits[i] = fold->best.bits[i] ^ fold->flip;
+    dtype->store_bits(out->data, at, count, bits);
+}
+
+/* divisor: of means; 0: each by as many elements as it saw. */
+static void fold_rows(const struct launch *launch, const struct sliding *s, forge_reduce_kind kind,
+                      double divisor, size_t first, size_t end)
+{
+    const struct view *out = &launch->outputs[0];
+    size_t columns = (size_t)s->out[s->rank - 1];
+    for (size_t row = first; row < end; row++) {
+        int64_t index[FORGE_MAX_RANK];
+        find_row(s, row, index);
+        for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
+            struct fold fold;
+            begin_fold(&fold, kind, dtype_row(out->dtype), part.count);
+            fold_windows(s, index, part, &fold);
+            for (size_t i = 0; kind == FORGE_MEAN && i < part.count; i++)
+                fold.best.numbers[i] /= divisor > 0 ? divisor : fold.counts[i];
+            store_fold(&fold, out, row * columns + part.first, part.count);
+        }
+    }
+}
+
+void reference_window(const struct launch *launch, size_t first, size_t end)
+{
+    const struct window_attributes *a = launch->attributes;
+    struct sliding s = sliding_of(launch, &a->windows);
+    double size = 1;
+    for (uint32_t k = 0; k < s.rank; k++)
+        size *= (double)s.dims[k].taps;
+    fold_rows(launch, &s, (forge_reduce_kind)a->kind, a->counts_padding ? size : 0, first, end);
+}
+
+/* --- windows as dimensions ------------------------------------------------------------------------------- */
+
+void reference_fold(const struct launch *launch, size_t first, size_t end)
+{
+    const struct fold_attributes *a = launch->attributes;
+    struct sliding s = sliding_of(launch, &a->windows);
+    for (uint32_t k = 0, own = s.rank; k < s.rank; k++) {
+        s.dims[k].is_transposed = true;
+        if (a->windows.axes >> k & 1)
+            s.tap_strides[k] = launch->inputs[0].strides[own++];
+    }
+    fold_rows(launch, &s, FORGE_SUM, 0, first, end);
+}
+
+/* Where a row of the windows begins in x: its indices are places, then taps. It lies along the taps of dimension `last`, for
+ * which index 0 is taken. False: in the padding. */
+static bool find_window(const struct view *x, const struct windows *w, uint32_t last, const int64_t *index,
+                        int64_t *out_offset)
+{
+    int64_t offset = 0;
+    for (uint32_t k = 0, own = x->shape.rank; k < x->shape.rank; k++) {
+        struct slide slide = slide_of(w, k, x->shape.dims[k]);
+        int64_t tap = w->axes >> k & 1 && k != last ? index[own++] : 0;
+        int64_t at = k == last ? 0 : slide_input(&slide, index[k], tap);
+        if (at < 0)
+            return false;
+        offset += at * x->strides[k];
+    }
+    *out_offset = offset;
+    return true;
+}
+
+/* A part of a row: padding, and the run of taps that are not. Along taps, stride and dilation change places. */
+static void lay_out(const struct view *x, const struct windows *w, uint32_t last, int64_t place,
+                    int64_t offset, struct tile part, double *values)
+{
+    struct slide slide = slide_of(w, last, x->shape.dims[last]);
+    slide = (struct slide){slide.in, 0, slide.dilation, slide.stride, slide.before, false};
+    struct run run = slide_run(&slide, place, (int64_t)part.first, (int64_t)part.count);
+    struct walk line = {.dtype = dtype_row(x->dtype),
+                        .data = x->data,
+                        .start = offset + run.in * x->strides[last],
+                        .rank = 1,
+                        .dims = {run.count},
+                        .strides = {run.in_step * x->strides[last]}};
+    if (run.count)
+        walk_load(&line, 0, (size_t)run.count, values + run.out);
+}
+
+void reference_unfold(const struct launch *launch, size_t first, size_t end)
+{
+    const struct unfold_attributes *a = launch->attributes;
+    const struct view *x = &launch->inputs[0], *out = &launch->outputs[0];
+    uint32_t last = 31 - (uint32_t)__builtin_clz(a->windows.axes);
+    struct sliding rows = {.rank = out->shape.rank};
+    for (uint32_t k = 0; k < rows.rank; k++)
+        rows.out[k] = out->shape.dims[k];
+    size_t columns = (size_t)rows.out[rows.rank - 1];
+    for (size_t row = first; row < end; row++) {
+        int64_t index[FORGE_MAX_RANK], offset = 0;
+        find_row(&rows, row, index);
+        bool is_inside = find_window(x, &a->windows, last, index, &offset);
+        for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
+            double values[TILE];
+            for (size_t i = 0; i < part.count; i++)
+                values[i] = a->padding;
+            if (is_inside)
+                lay_out(x, &a->windows, last, index[last], offset, part, values);
+            dtype_row(out->dtype)->store(out->data, row * columns + part.first, part.count, values);
+        }
+    }
+}
