@@ -260,6 +260,30 @@ FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t
 FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
                                 const int64_t *high, double value);
 
+/* NumPy's take: x with dimension `axis` replaced by the dimensions of the indices, which are of any integer type and shape;
+ * rows of a table are axis 0. A negative index counts from the end. An index beyond x gives NaN, or 0 where x is no float;
+ * nothing outside x is ever read. */
+FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis);
+/* NumPy's take_along_axis: element i of a line along the axis is x's element indices[i] of the same line. x and the
+ * indices may differ in size along the axis only. */
+FORGE_API forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices,
+                                         uint32_t axis);
+
+typedef enum forge_scatter_kind {
+    FORGE_SCATTER_SET = 0, /* of several for one place, the last */
+    FORGE_SCATTER_ADD = 1, /* one after the other, in order, each rounded to the type */
+    FORGE_SCATTER_MAX = 2, /* NaN wins */
+    FORGE_SCATTER_MIN = 3,
+    FORGE_SCATTER_KINDS
+} forge_scatter_kind;
+/* x with the updates put where a gather with these indices would have taken them from; their shape is what it gives.
+ * Updates beyond x are dropped. Where x is a slot's value and the result is written into it in place, only the places that
+ * are updated are touched. */
+FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge_value indices,
+                                    forge_value updates, uint32_t axis, forge_scatter_kind kind);
+FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
+                                          forge_value updates, uint32_t axis, forge_scatter_kind kind);
+
 /* --- composites --------------------------------------------------------------------------------------------- */
 
 /* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */
@@ -285,8 +309,8 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 
 /* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
  * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
- * window, share their gradient equally; of
- * equal operands of max and min each gets half. */
+ * window, share their gradient equally; of equal operands of max and min each gets half; of several updates that are set
+ * into one place the last has all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 

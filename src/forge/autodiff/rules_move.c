@@ -44,3 +44,85 @@ void gradient_pad(struct gradient *r)
     struct slice_attributes back = {a->cut};
     gradient_add(r, 0, builder_emit(r->b, OP_SLICE, &back, sizeof back, &r->g, 1));
 }
+
+/* --- by indices --------------------------------------------------------------------------------------------- */
+
+static forge_value zeros_like(forge_builder *b, forge_dtype dtype, forge_value x)
+{
+    return forge_broadcast(b, forge_scalar(b, dtype, 0), forge_value_shape(b, x));
+}
+
+void gradient_gather(struct gradient *r)
+{
+    const struct gather_attributes *a = r->node.attributes;
+    forge_value nothing = zeros_like(r->b, forge_value_dtype(r->b, r->g), r->inputs[0]);
+    struct scatter_attributes back = {FORGE_SCATTER_ADD, a->axis, a->is_along};
+    gradient_add(
+        r, 0,
+        builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){nothing, r->inputs[1], r->g}, 3));
+}
+
+/* A scatter of this node's kind of indices. */
+static forge_value put(struct gradient *r, forge_scatter_kind kind, forge_value x, forge_value updates)
+{
+    struct scatter_attributes a = *(const struct scatter_attributes *)r->node.attributes;
+    a.kind = kind;
+    return builder_emit(r->b, OP_SCATTER, &a, sizeof a, (forge_value[]){x, r->inputs[1], updates}, 3);
+}
+
+/* For each update what stands in x at its place; 0 for those that were dropped. */
+static forge_value take(struct gradient *r, forge_value x)
+{
+    const struct scatter_attributes *a = r->node.attributes;
+    struct gather_attributes gather = {a->axis, a->is_along, true};
+    return builder_emit(r->b, OP_GATHER, &gather, sizeof gather, (forge_value[]){x, r->inputs[1]}, 2);
+}
+
+/* Whether each update is the one that was kept: numbers from 1 on are scattered, and looked for again. */
+static forge_value is_kept(struct gradient *r)
+{
+    forge_builder *b = r->b;
+    forge_shape shape = forge_value_shape(b, r->inputs[2]), flat = {.rank = 1, .dims = {1}};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        flat.dims[0] = forge_dim_mul(b, flat.dims[0], shape.dims[i]);
+    forge_value counted = forge_add(b, forge_iota(b, FORGE_I64, flat, 0), forge_scalar(b, FORGE_I64, 1));
+    forge_value numbers = forge_reshape(b, counted, shape);
+    forge_value kept = put(r, FORGE_SCATTER_SET, zeros_like(b, FORGE_I64, r->inputs[0]), numbers);
+    return forge_binary(b, FORGE_EQ, take(r, kept), numbers);
+}
+
+static void gradient_of_set(struct gradient *r)
+{
+    forge_value zero = forge_scalar(r->b, forge_value_dtype(r->b, r->g), 0);
+    forge_value none = forge_broadcast(r->b, zero, forge_value_shape(r->b, r->inputs[2]));
+    gradient_add(r, 0, put(r, FORGE_SCATTER_SET, r->g, none));
+    gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), none));
+}
+
+/* Of max and min: those that are equal to the result share. */
+static void gradient_of_best(struct gradient *r)
+{
+    forge_builder *b = r->b;
+    forge_dtype dtype = forge_value_dtype(b, r->g);
+    forge_value x_wins = forge_cast(b, dtype, forge_binary(b, FORGE_EQ, r->inputs[0], r->y));
+    forge_value wins = forge_cast(b, dtype, forge_binary(b, FORGE_EQ, r->inputs[2], take(r, r->y)));
+    forge_value share = forge_div(b, r->g, put(r, FORGE_SCATTER_ADD, x_wins, wins));
+    gradient_add(r, 0, forge_mul(b, x_wins, share));
+    gradient_add(r, 2, forge_mul(b, wins, take(r, share)));
+}
+
+void gradient_scatter(struct gradient *r)
+{
+    switch (((const struct scatter_attributes *)r->node.attributes)->kind) {
+    case FORGE_SCATTER_SET:
+        gradient_of_set(r);
+        break;
+    case FORGE_SCATTER_ADD:
+        gradient_add(r, 0, r->g);
+        gradient_add(r, 2, take(r, r->g));
+        break;
+    default:
+        gradient_of_best(r);
+        break;
+    }
+}

@@ -118,7 +118,7 @@ static struct view view_of(const struct program_binding *binding)
 static bool choose_kernel(struct lowering *l, struct lowered_launch *launch, const struct node *node,
                           const struct program_binding *bindings)
 {
-    struct view views[UINT8_MAX + 1];
+    struct view views[2 * (UINT8_MAX + 1)];
     struct selection selection = {0};
     size_t count = (size_t)launch->made.input_count + launch->made.output_count;
     for (size_t i = 0; i < count; i++)
@@ -133,20 +133,20 @@ static bool choose_kernel(struct lowering *l, struct lowered_launch *launch, con
         return lower_fail(l, JOULE_UNSUPPORTED, "the device %s has no kernel for %s of %s",
                           l->device->ops->name, op_name(work.op), forge_dtype_name(views[0].dtype));
     launch->made.kernel = add_string(l, selection.kernel);
-    launch->made.cost = cost_of_launch(&work);
-    launch->works_in_place = selection.works_in_place;
+    launch->in_place = selection.in_place;
     return l->status == JOULE_OK;
 }
 
-/* The last binding is the output, which this launch writes. */
+/* Inputs, then outputs, whose buffers this launch writes. */
 static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
-                       size_t input_count)
+                       size_t input_count, size_t output_count)
 {
+    size_t count = input_count + output_count;
     struct lowered_launch launch = {
         .made = {.op = node->op,
                  .first_binding = (uint32_t)l->binding_count,
                  .input_count = (uint16_t)input_count,
-                 .output_count = 1,
+                 .output_count = (uint16_t)output_count,
                  .attributes = add_bytes(l, node->attributes, node->attributes_size),
                  .attributes_size = node->attributes_size,
                  .scope = add_string(l, l->graph->scopes[node->scope]),
@@ -154,14 +154,15 @@ static bool add_launch(struct lowering *l, const struct node *node, const struct
     if (!choose_kernel(l, &launch, node, bindings))
         return false;
     if (!ARRAY_ROOM(l->launches, l->launch_capacity, l->launch_count) ||
-        !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + input_count + 1,
+        !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + count,
                        sizeof *l->bindings))
         return no_memory(l);
-    for (size_t i = 0; i <= input_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         l->bindings[l->binding_count++] = bindings[i];
         l->buffers[bindings[i].buffer].last = (uint32_t)l->launch_count;
+        if (i >= input_count)
+            l->buffers[bindings[i].buffer].writer = (uint32_t)l->launch_count;
     }
-    l->buffers[bindings[input_count].buffer].writer = (uint32_t)l->launch_count;
     l->launches[l->launch_count++] = launch;
     return l->status == JOULE_OK;
 }
@@ -171,7 +172,7 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
     struct shape_attributes attributes = {from->shape};
     struct node node = {.op = OP_RESHAPE, .attributes = &attributes, .attributes_size = sizeof attributes};
     struct program_binding bindings[] = {*from, packed(buffer, (forge_dtype)from->dtype, &from->shape)};
-    return add_launch(l, &node, bindings, 1);
+    return add_launch(l, &node, bindings, 1, 1);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------- */
@@ -229,18 +230,21 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
     }
 }
 
-/* Gives the value a buffer that this launch fills. */
-static bool compute(struct lowering *l, const struct node *node, forge_value v)
+/* Gives the values of the node buffers that this launch fills. */
+static bool compute(struct lowering *l, const struct node *node)
 {
-    const struct value *value = &l->graph->values[v];
-    struct program_binding bindings[UINT8_MAX + 1];
+    struct program_binding bindings[2 * (UINT8_MAX + 1)];
     for (size_t i = 0; i < node->input_count; i++)
         bindings[i] = l->places[node_input(l->graph, node, i)];
-    uint32_t buffer = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
-    if (buffer == PROGRAM_NONE)
-        return false;
-    l->places[v] = bindings[node->input_count] = packed(buffer, value->dtype, &value->shape);
-    return add_launch(l, node, bindings, node->input_count);
+    for (size_t i = 0; i < node->output_count; i++) {
+        const struct value *value = &l->graph->values[node->output + i];
+        uint32_t buffer = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
+        if (buffer == PROGRAM_NONE)
+            return false;
+        l->places[node->output + i] = packed(buffer, value->dtype, &value->shape);
+        bindings[node->input_count + i] = l->places[node->output + i];
+    }
+    return add_launch(l, node, bindings, node->input_count, node->output_count);
 }
 
 static bool place_leaf(struct lowering *l, const struct node *node, forge_value v)
@@ -270,7 +274,7 @@ static bool lower_node(struct lowering *l, const struct node *node)
         l->places[v] = view;
         return true;
     }
-    return compute(l, node, v);
+    return compute(l, node);
 }
 
 static bool place_slots(struct lowering *l)
@@ -312,6 +316,27 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
+/* What each launch does, now that it is known which work in place: there, addresses are the same. */
+static void count_costs(struct lowering *l)
+{
+    struct view views[2 * (UINT8_MAX + 1)];
+    for (size_t i = 0; i < l->launch_count; i++) {
+        struct program_launch *made = &l->launches[i].made;
+        const struct program_binding *bindings = &l->bindings[made->first_binding];
+        for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
+            views[k] = view_of(&bindings[k]);
+            views[k].data = &l->buffers[lower_root(l, bindings[k].buffer)];
+        }
+        struct launch work = {.op = (enum op)made->op,
+                              .attributes = l->bytes + made->attributes,
+                              .inputs = views,
+                              .input_count = made->input_count,
+                              .outputs = views + made->input_count,
+                              .output_count = made->output_count};
+        made->cost = cost_of_launch(&work);
+    }
+}
+
 static void lowering_free(struct lowering *l)
 {
     free(l->buffers);
@@ -329,8 +354,10 @@ joule_status lower(const forge_graph *graph, forge_device *device, forge_program
                    joule_error *out_error)
 {
     struct lowering l = {.graph = graph, .device = device, .error = out_error};
-    if (lower_nodes(&l) && lower_merge(&l))
+    if (lower_nodes(&l) && lower_merge(&l)) {
+        count_costs(&l);
         l.status = lower_pack(&l, out_program);
+    }
     lowering_free(&l);
     return l.status;
 }

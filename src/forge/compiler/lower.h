@@ -25,7 +25,7 @@ struct lowered_buffer {
 
 struct lowered_launch {
     struct program_launch made;
-    bool works_in_place;
+    enum in_place in_place;
 };
 
 struct lowering {

@@ -18,6 +18,12 @@ static bool same_view(const struct program_binding *a, const struct program_bind
            forge_shape_equal(&a->shape, &b->shape) && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
+/* Whether its output may lie where this input does. */
+static bool may_lie_on(const struct lowered_launch *launch, size_t input)
+{
+    return launch->in_place == IN_PLACE_ANY || (launch->in_place == IN_PLACE_FIRST && input == 0);
+}
+
 static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
 {
     l->buffers[buffer].merged = into;
@@ -34,7 +40,7 @@ static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer
         for (size_t k = 0; k < launch->made.input_count; k++) {
             if (bindings[k].buffer != slot_buffer)
                 continue;
-            if (i != writer || !launch->works_in_place ||
+            if (i != writer || !may_lie_on(launch, k) ||
                 !same_view(&bindings[k], &bindings[launch->made.input_count]))
                 return i;
         }
@@ -112,7 +118,8 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const s
     const struct program_launch *made = &l->launches[i].made;
     for (size_t k = 0; k < made->input_count; k++) {
         const struct program_binding *input = &l->bindings[made->first_binding + k];
-        if (lower_root(l, input->buffer) == root && !same_view(input, output))
+        if (lower_root(l, input->buffer) == root &&
+            !(may_lie_on(&l->launches[i], k) && same_view(input, output)))
             return false;
     }
     return is_arena(l, root) && l->buffers[root].last == i;
@@ -123,11 +130,12 @@ static void merge_operand(struct lowering *l, uint32_t i)
     const struct program_launch *made = &l->launches[i].made;
     const struct program_binding *bindings = &l->bindings[made->first_binding],
                                  *output = &bindings[made->input_count];
-    if (!l->launches[i].works_in_place || !is_arena(l, output->buffer))
+    if (!is_arena(l, output->buffer))
         return;
     for (size_t k = 0; k < made->input_count; k++) {
         uint32_t root = lower_root(l, bindings[k].buffer);
-        if (same_view(&bindings[k], output) && is_free(l, i, root, output)) {
+        if (may_lie_on(&l->launches[i], k) && same_view(&bindings[k], output) &&
+            is_free(l, i, root, output)) {
             merge(l, output->buffer, root);
             return;
         }

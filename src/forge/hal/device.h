@@ -11,8 +11,8 @@
 
 /* What a device would run an operation with. */
 struct selection {
-    const char *kernel;  /* its name; static storage */
-    bool works_in_place; /* the output may lie where an input of the same shape, type and strides does */
+    const char *kernel; /* its name; static storage */
+    enum in_place in_place;
 };
 
 /* A launch of a loaded program with addresses in it. */

@@ -34,6 +34,7 @@ NO_FLOP(concat)
 NO_FLOP(slice)
 NO_FLOP(pad)
 NO_FLOP(unfold)
+NO_FLOP(gather)
 
 static double cost_unary(const struct launch *launch)
 {
@@ -43,6 +44,12 @@ static double cost_unary(const struct launch *launch)
 static double cost_binary(const struct launch *launch)
 {
     return elements(&launch->outputs[0]);
+}
+
+static double cost_scatter(const struct launch *launch)
+{
+    const struct scatter_attributes *a = launch->attributes;
+    return a->kind == FORGE_SCATTER_SET ? 0 : elements(&launch->inputs[2]);
 }
 
 static double cost_reduce(const struct launch *launch)
@@ -103,6 +110,16 @@ static flop_fn *const flop_of[OP_COUNT] = {
 struct program_cost cost_of_launch(const struct launch *launch)
 {
     struct program_cost cost = {.flop = flop_of[launch->op](launch)};
+    const struct view *in = launch->inputs, *out = launch->outputs;
+    if (launch->op == OP_GATHER) { /* of x, only what is taken */
+        double taken = bytes(&out[0]), all = bytes(&in[0]);
+        return (struct program_cost){cost.flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
+    }
+    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* of x, only what is updated */
+        double updated = bytes(&in[2]);
+        return (struct program_cost){cost.flop, bytes(&in[1]) + updated + (cost.flop > 0 ? updated : 0),
+                                     updated};
+    }
     for (size_t i = 0; i < launch->input_count; i++)
         cost.read_bytes += bytes(&launch->inputs[i]);
     for (size_t i = 0; i < launch->output_count; i++)

@@ -9,6 +9,7 @@
 
 #include "forge/ir/program.h"
 
+/* Where an input and an output have one address, the work is done in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
 
 #endif

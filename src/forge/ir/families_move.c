@@ -129,3 +129,41 @@ forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
         return x;
     return builder_emit(builder, OP_PAD, &attributes, sizeof attributes, &x, 1);
 }
+
+/* --- by indices --------------------------------------------------------------------------------------------- */
+
+static forge_value gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis,
+                          bool is_along)
+{
+    struct gather_attributes attributes = {axis, is_along, 0};
+    return builder_emit(builder, OP_GATHER, &attributes, sizeof attributes, (forge_value[]){x, indices}, 2);
+}
+
+forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis)
+{
+    return gather(builder, x, indices, axis, false);
+}
+
+forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis)
+{
+    return gather(builder, x, indices, axis, true);
+}
+
+static forge_value scatter(forge_builder *builder, const forge_value *inputs, uint32_t axis,
+                           forge_scatter_kind kind, bool is_along)
+{
+    struct scatter_attributes attributes = {kind, axis, is_along};
+    return builder_emit(builder, OP_SCATTER, &attributes, sizeof attributes, inputs, 3);
+}
+
+forge_value forge_scatter(forge_builder *builder, forge_value x, forge_value indices, forge_value updates,
+                          uint32_t axis, forge_scatter_kind kind)
+{
+    return scatter(builder, (forge_value[]){x, indices, updates}, axis, kind, false);
+}
+
+forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
+                                forge_value updates, uint32_t axis, forge_scatter_kind kind)
+{
+    return scatter(builder, (forge_value[]){x, indices, updates}, axis, kind, true);
+}

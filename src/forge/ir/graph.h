@@ -118,6 +118,17 @@ struct random_attributes {
     uint32_t stream;
     forge_shape shape;
 };
+/* Along an axis: one index for each element of the result, with the same rank; else one for each of x's pieces. */
+struct gather_attributes {
+    uint32_t axis;
+    uint32_t is_along;
+    uint32_t gives_zero; /* beyond x: 0 instead of NaN */
+};
+struct scatter_attributes {
+    uint32_t kind;
+    uint32_t axis;
+    uint32_t is_along;
+};
 struct composite_attributes {
     char name[32];
     const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */
@@ -206,5 +217,6 @@ const char *op_name(enum op op);
 const char *unary_name(forge_unary_kind kind);
 const char *binary_name(forge_binary_kind kind);
 const char *reduce_name(forge_reduce_kind kind);
+const char *scatter_name(forge_scatter_kind kind);
 
 #endif

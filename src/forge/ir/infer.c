@@ -55,6 +55,12 @@ const char *reduce_name(forge_reduce_kind kind)
     return (unsigned)kind < FORGE_REDUCE_KINDS ? names[kind] : "unknown";
 }
 
+const char *scatter_name(forge_scatter_kind kind)
+{
+    static const char *const names[] = {"set", "add", "max", "min"};
+    return (unsigned)kind < FORGE_SCATTER_KINDS ? names[kind] : "unknown";
+}
+
 /* --- saying no ---------------------------------------------------------------------------------------------- */
 
 bool infer_refuse(struct inference *i, const char *format, ...)

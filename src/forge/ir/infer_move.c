@@ -94,8 +94,8 @@ static bool cut_shape(struct inference *i, const struct cut *cut, const forge_sh
     if (whole->rank == 0)
         return infer_refuse(i, "a single element has no dimensions");
     for (uint32_t k = 0; k < whole->rank; k++) {
-        int64_t step = cut->step[k] < 0 ? -cut->step[k] : cut->step[k];
-        if (step < 1 || step > DIM_MAX_NUMBER)
+        int64_t step = cut->step[k];
+        if (step == 0 || step > DIM_MAX_NUMBER || step < -DIM_MAX_NUMBER)
             return refuse_cut(i, cut, k, whole->dims[k], "the step cannot be");
         if (!dim_is_known(dims, cut->start[k]) || !dim_is_known(dims, cut->limit[k]))
             return refuse_cut(i, cut, k, whole->dims[k],
@@ -105,6 +105,7 @@ static bool cut_shape(struct inference *i, const struct cut *cut, const forge_sh
         forge_dim size = dim_sub(dims, cut->limit[k], cut->start[k]);
         if (size == DIM_FAILED)
             return refuse_cut(i, cut, k, whole->dims[k], "the start is not always before the limit");
+        step = step < 0 ? -step : step;
         out_shape->dims[k] = dim_div(dims, dim_add(dims, size, step - 1), step);
     }
     return true;
@@ -128,4 +129,64 @@ bool infer_pad(struct inference *i)
     if (!forge_shape_equal(&part, &i->inputs[0]->shape))
         return infer_refuse(i, "the elements do not fill their places in the result");
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
+}
+
+/* --- by indices --------------------------------------------------------------------------------------------- */
+
+/* What indices along an axis of x take from it. */
+static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge_shape *out_shape)
+{
+    const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;
+    if (!forge_dtype_is_integer(i->inputs[1]->dtype))
+        return infer_refuse(i, "the indices are integers, not %s", forge_dtype_name(i->inputs[1]->dtype));
+    if (axis >= x->rank)
+        return infer_refuse(i, "there is no axis %u", axis);
+    if (is_along) {
+        *out_shape = *indices;
+        out_shape->dims[axis] = x->dims[axis];
+        if (!forge_shape_equal(out_shape, x))
+            return infer_refuse(i, "the indices differ from x not along axis %u alone: broadcast them", axis);
+        *out_shape = *indices;
+        return true;
+    }
+    if (x->rank - 1 + indices->rank > FORGE_MAX_RANK)
+        return infer_refuse(i, "the result has rank %u, above %d", x->rank - 1 + indices->rank,
+                            FORGE_MAX_RANK);
+    *out_shape = (forge_shape){0};
+    for (uint32_t k = 0; k < axis; k++)
+        out_shape->dims[out_shape->rank++] = x->dims[k];
+    for (uint32_t k = 0; k < indices->rank; k++)
+        out_shape->dims[out_shape->rank++] = indices->dims[k];
+    for (uint32_t k = axis + 1; k < x->rank; k++)
+        out_shape->dims[out_shape->rank++] = x->dims[k];
+    return true;
+}
+
+bool infer_gather(struct inference *i)
+{
+    const struct gather_attributes *a = i->attributes;
+    forge_shape shape;
+    return taken_shape(i, a->axis, a->is_along, &shape) && infer_give(i, i->inputs[0]->dtype, &shape);
+}
+
+bool infer_scatter(struct inference *i)
+{
+    const struct scatter_attributes *a = i->attributes;
+    const struct value *x = i->inputs[0], *updates = i->inputs[2];
+    forge_shape shape;
+    if (a->kind >= FORGE_SCATTER_KINDS)
+        return infer_refuse(i, "there is no kind %u", a->kind);
+    if (!taken_shape(i, a->axis, a->is_along, &shape))
+        return false;
+    if (updates->dtype != x->dtype || (x->dtype == FORGE_BOOL && a->kind != FORGE_SCATTER_SET))
+        return infer_refuse(i, "%s of %s into %s", scatter_name((forge_scatter_kind)a->kind),
+                            forge_dtype_name(updates->dtype), forge_dtype_name(x->dtype));
+    if (!forge_shape_equal(&updates->shape, &shape)) {
+        char wanted[100];
+        struct text text;
+        text_init(&text, wanted, sizeof wanted);
+        dim_print_shape(&i->graph->dims, &shape, &text);
+        return infer_refuse(i, "the updates are to be %s, which is what a gather would give", wanted);
+    }
+    return infer_give(i, x->dtype, &x->shape);
 }

@@ -16,6 +16,14 @@ struct view {
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
 };
 
+/* Where a kernel's output may lie beside memory of its own: on inputs of the same type, shape and strides. A kernel sees
+ * that it works in place where the addresses are the same. */
+enum in_place {
+    IN_PLACE_NOT,
+    IN_PLACE_ANY,   /* on any */
+    IN_PLACE_FIRST, /* on the first only */
+};
+
 struct launch {
     enum op op;
     const void *
@@ -68,7 +76,14 @@ static inline size_t launch_lines(const struct launch *launch, uint32_t axis, si
  * from one element to the next; rows for all others. */
 static inline size_t launch_pieces(const struct launch *launch)
 {
-    return launch_rows(launch);
+    const struct scatter_attributes *scatter = launch->attributes;
+    size_t inner;
+    switch (launch->op) {
+    case OP_SCATTER:
+        return launch_lines(launch, scatter->axis, &inner);
+    default:
+        return launch_rows(launch);
+    }
 }
 
 #endif

@@ -21,7 +21,7 @@ static double mod_number(double a, double b)
     return (rest < 0) == (b < 0) ? rest : rest + b; /* of a NaN, NaN either way */
 }
 
-static double binary_number(forge_binary_kind kind, double a, double b)
+double binary_number(forge_binary_kind kind, double a, double b)
 {
     switch (kind) {
     case FORGE_ADD:
@@ -99,7 +99,7 @@ static bool is_less(uint64_t a, uint64_t b, bool is_signed)
     return (a ^ flip) < (b ^ flip);
 }
 
-static uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_signed)
+uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_signed)
 {
     switch (kind) {
     case FORGE_ADD:

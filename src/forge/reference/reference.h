@@ -10,13 +10,17 @@
 
 #include "forge/ir/launch.h"
 
-/* Computes the rows [first, end) of the output (see launch_rows). Rows may be computed in any order and on any thread. */
+/* Computes the pieces [first, end) of the work (see launch_pieces), in any order and on any thread. */
 typedef void reference_fn(const struct launch *launch, size_t first, size_t end);
 
 #define LEAF(...)
 #define WHOLE(...)
 #define OP(NAME, name, least, most, attributes) reference_fn reference_##name;
 #include "forge/ir/ops.def"
+
+/* What a binary kind makes of two elements: of floats, and of integers and bool, sign-extended to 64 bits. */
+double binary_number(forge_binary_kind kind, double a, double b);
+uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_signed);
 
 /* The one for this family; NULL for leaves and composites. */
 reference_fn *reference_of(enum op op);

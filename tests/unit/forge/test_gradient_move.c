@@ -56,12 +56,70 @@ static void test_pad(void **state)
         derivative_check(&(struct function){"pad", padded, value, 1, {forge_shape_of(2, 1, 3)}, -1, 1, true});
 }
 
+/* --- by indices --------------------------------------------------------------------------------------------- */
+
+static forge_value indices_of(forge_builder *b, const int64_t *numbers, forge_shape shape)
+{
+    forge_tensor tensor;
+    assert_int_equal(forge_tensor_new(FORGE_I64, &shape, &tensor, NULL), JOULE_OK);
+    memcpy(forge_tensor_data(&tensor), numbers, forge_tensor_elements(&tensor) * sizeof *numbers);
+    forge_value value = forge_constant(b, &tensor);
+    forge_buffer_release(tensor.buffer);
+    return value;
+}
+
+static forge_value gathered(forge_builder *b, const forge_value *x, int kind)
+{
+    static const int64_t rows[] = {2, 0, -1, 2, 1, -3}; /* some twice, some from the end */
+    forge_value indices = indices_of(b, rows, kind & 4 ? forge_shape_of(3, 2) : forge_shape_of(2, 3));
+    uint32_t axis = kind & 1;
+    return square(b, kind & 2 ? forge_gather_along(b, x[0], indices, axis)
+                              : forge_gather(b, x[0], indices, axis));
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    derivative_check(&(struct function){"gather", gathered, 0, 1, {forge_shape_of(3, 4)}, -1, 1, true});
+    derivative_check(&(struct function){"gather", gathered, 1, 1, {forge_shape_of(2, 3, 2)}, -1, 1, true});
+    derivative_check(&(struct function){"gather along", gathered, 6, 1, {forge_shape_of(3, 2)}, -1, 1, true});
+    derivative_check(&(struct function){"gather along", gathered, 3, 1, {forge_shape_of(2, 3)}, -1, 1, true});
+}
+
+/* Two updates for one place, one that is dropped, one from the end. */
+static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
+{
+    static const int64_t places[] = {2, 0, 9, -1, 2, 0, 1, 1};
+    forge_scatter_kind how = (forge_scatter_kind)(kind & 3);
+    forge_value all = indices_of(b, places, forge_shape_of(4, 2)),
+                rows = indices_of(b, places, forge_shape_of(2, 3));
+    if (kind & 4)
+        return square(b, forge_scatter_along(b, x[0], all, x[1], 0, how));
+    return square(b, forge_scatter(b, x[0], rows, x[1], 1, how));
+}
+
+static void test_scatter(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < FORGE_SCATTER_KINDS; kind++) {
+        derivative_check(&(struct function){
+            "scatter", scattered, kind, 2, {forge_shape_of(2, 3), forge_shape_of(2, 2, 3)}, -1, 1, true});
+        derivative_check(&(struct function){"scatter along",
+                                            scattered,
+                                            kind | 4,
+                                            2,
+                                            {forge_shape_of(3, 2), forge_shape_of(4, 2)},
+                                            -1,
+                                            1,
+                                            true});
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_gather), cmocka_unit_test(test_scatter), cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_slice),  cmocka_unit_test(test_pad),
     };
     return cmocka_run_group_tests_name("gradient_move", tests, NULL, NULL);
 }

@@ -124,11 +124,68 @@ static void test_what_no_cut_is(void **state)
     assert_refused(b, "concat does not take 0 inputs");
 }
 
+/* --- by indices --------------------------------------------------------------------------------------------- */
+
+static forge_value integers(forge_builder *b, const char *name, forge_shape shape)
+{
+    return forge_input(b, name, FORGE_I32, shape);
+}
+
+static void test_indices(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_dim batch = forge_symbol(b, "B", 1, 64, 1), time = forge_symbol(b, "T", 1, 64, 1);
+    forge_value table = input(b, "table", forge_shape_of(1000, 16));
+    forge_value tokens = integers(b, "tokens", forge_shape_of(batch, time));
+    forge_value found = forge_gather(b, table, tokens, 0);
+    assert_shape(b, found, "[B,T,16]");
+    assert_shape(b, forge_gather(b, table, integers(b, "one", (forge_shape){0}), 1), "[1000]");
+    assert_shape(b, forge_gather(b, found, tokens, 2), "[B,T,B,T]");
+    forge_value places = integers(b, "places", forge_shape_of(batch, time, 3));
+    assert_shape(b, forge_gather_along(b, found, places, 2), "[B,T,3]");
+    forge_value back = forge_scatter(b, table, tokens, found, 0, FORGE_SCATTER_ADD);
+    assert_shape(b, back, "[1000,16]");
+    forge_value three = input(b, "three", forge_shape_of(batch, time, 3));
+    assert_shape(b, forge_scatter_along(b, found, places, three, 2, FORGE_SCATTER_MAX), "[B,T,16]");
+    assert_right(b, back);
+}
+
+static void test_what_no_indices_are(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = input(b, "x", forge_shape_of(4, 3));
+    forge_gather(b, x, x, 0);
+    assert_refused(b, "gather(f32[4,3], f32[4,3]): the indices are integers, not f32");
+    b = forge_builder_new();
+    forge_gather(b, input(b, "x", forge_shape_of(4, 3)), integers(b, "i", forge_shape_of(2)), 2);
+    assert_refused(b, "there is no axis 2");
+    b = forge_builder_new();
+    forge_gather_along(b, input(b, "x", forge_shape_of(4, 3)), integers(b, "i", forge_shape_of(2, 2)), 0);
+    assert_refused(b, "the indices differ from x not along axis 0 alone");
+    b = forge_builder_new();
+    forge_gather_along(b, input(b, "x", forge_shape_of(4, 3)), integers(b, "i", forge_shape_of(4)), 0);
+    assert_refused(b, "the indices differ from x not along axis 0 alone");
+    b = forge_builder_new();
+    forge_gather(b, input(b, "x", forge_shape_of(1, 1, 1, 1, 1, 1)),
+                 integers(b, "i", forge_shape_of(1, 1, 1, 1)), 0);
+    assert_refused(b, "the result has rank 9");
+    b = forge_builder_new();
+    x = input(b, "x", forge_shape_of(4, 3));
+    forge_scatter(b, x, integers(b, "i", forge_shape_of(2)), x, 0, FORGE_SCATTER_SET);
+    assert_refused(b, "the updates are to be [2,3], which is what a gather would give");
+    b = forge_builder_new();
+    x = forge_input(b, "x", FORGE_BOOL, forge_shape_of(4));
+    forge_scatter(b, x, integers(b, "i", forge_shape_of(4)), x, 0, FORGE_SCATTER_ADD);
+    assert_refused(b, "add of bool into bool");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_cuts_of_expressions),
+        cmocka_unit_test(test_indices),        cmocka_unit_test(test_what_no_indices_are),
+        cmocka_unit_test(test_cuts),           cmocka_unit_test(test_cuts_of_expressions),
         cmocka_unit_test(test_what_no_cut_is),
     };
     return cmocka_run_group_tests_name("graph_move", tests, NULL, NULL);

@@ -263,6 +263,76 @@ static void test_in_place_costs_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[12345] == 20);
 }
 
+/* A slot of 256 MiB: what is planned, moved and counted is a row. Nothing is run, so nothing is allocated. */
+static void test_a_row_written_in_place_costs_a_row(void **state)
+{
+    struct machine *m = *state;
+    forge_graph *graph = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_slot cache = forge_state(b, "cache", FORGE_F32, forge_shape_of(65536, 1024), (forge_init){0});
+    forge_value at = forge_cast(b, FORGE_I64, forge_input(b, "at", FORGE_F32, forge_shape_of(1)));
+    forge_value row = forge_neg(b, forge_input(b, "row", FORGE_F32, forge_shape_of(1, 1024)));
+    forge_write(b, cache, forge_scatter(b, forge_read(b, cache), at, row, 0, FORGE_SCATTER_SET), true);
+    assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
+    unload(m);
+    assert_int_equal(forge_compile(graph, m->device, &m->program, NULL), JOULE_OK);
+    forge_graph_free(graph);
+    assert_int_equal(facts(m).state_bytes, 256 << 20);
+    assert_int_equal(facts(m).arena_bytes, 4096 + 64); /* the row and its number */
+    assert_int_equal(facts(m).launches, 3);
+    const struct program_launch *last = &program_launches(m->program)[2];
+    assert_true(last->op == OP_SCATTER && last->cost.written_bytes == 4096 &&
+                last->cost.read_bytes == 4096 + 8);
+}
+
+static void test_rows_written_in_place(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_slot cache =
+        forge_state(b, "rows", FORGE_F32, forge_shape_of(3, 2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+    forge_value at = forge_cast(b, FORGE_I32, forge_input(b, "at", FORGE_F32, forge_shape_of(2)));
+    forge_value old = forge_read(b, cache), rows = forge_neg(b, forge_gather(b, old, at, 0));
+    forge_output(b, "old", forge_slice_along(b, old, 0, 2, 3));
+    forge_write(b, cache, forge_scatter(b, old, at, rows, 0, FORGE_SCATTER_ADD), true);
+    load(m, b);
+    set(m, "at", (float[]){2, 2});
+    run(m);
+    assert_state(m, "rows", (float[]){1, 1, 1, 1, -1, -1}, 6);
+    assert_output(m, "old", (float[]){1, 1}, 2);
+    set(m, "at", (float[]){0, -2});
+    run(m);
+    assert_state(m, "rows", (float[]){0, 0, 0, 0, -1, -1}, 6);
+}
+
+/* Updates that are the slot's own old value would change while they are read. */
+static void test_in_place_minds_the_updates(void **state)
+{
+    struct machine *m = *state;
+    joule_error error = {0};
+    for (int in_place = 0; in_place < 2; in_place++) {
+        forge_builder *b = forge_builder_new();
+        forge_slot slot =
+            forge_state(b, "turned", FORGE_F32, forge_shape_of(3), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+        forge_value old = forge_read(b, slot), x = forge_input(b, "x", FORGE_F32, forge_shape_of(3));
+        forge_value sum = forge_add(b, old, x), count = forge_iota(b, FORGE_I64, forge_shape_of(3), 0);
+        forge_output(b, "y",
+                     forge_neg(b, forge_scatter(b, sum, forge_flip(b, count, 1), sum, 0, FORGE_SCATTER_SET)));
+        forge_write(b, slot, forge_scatter(b, old, forge_flip(b, count, 1), old, 0, FORGE_SCATTER_ADD),
+                    in_place);
+        if (in_place) {
+            assert_int_equal(try_load(m, b, &error), JOULE_FAILED);
+            assert_non_null(strstr(error.message, "slot 'turned' cannot be written in place: scatter"));
+            continue;
+        }
+        load(m, b);
+        set(m, "x", (float[]){1, 2, 3});
+        run(m);
+        assert_output(m, "y", (float[]){-4, -3, -2}, 3);
+        assert_state(m, "turned", (float[]){2, 2, 2}, 3);
+    }
+}
+
 /* A product cannot be computed where its operand lies, and says who is in the way. */
 static void test_in_place_that_cannot_be(void **state)
 {
@@ -419,12 +489,21 @@ int main(void)
 {
 #define on_machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        on_machine(test_moves_leave_no_launch),        on_machine(test_moves_that_must_copy),
-        on_machine(test_slices_leave_no_launch),       on_machine(test_a_write_takes_effect_at_the_end),
-        on_machine(test_slots_can_be_exchanged),       on_machine(test_one_value_goes_to_many_places),
-        on_machine(test_in_place_costs_no_memory),     on_machine(test_in_place_that_cannot_be),
-        on_machine(test_in_place_minds_other_views),   on_machine(test_programs_share_slots_by_name),
-        on_machine(test_slots_begin_by_seed_and_name), on_machine(test_bad_arguments_say_what_differs),
+        on_machine(test_moves_leave_no_launch),
+        on_machine(test_moves_that_must_copy),
+        on_machine(test_slices_leave_no_launch),
+        on_machine(test_a_write_takes_effect_at_the_end),
+        on_machine(test_slots_can_be_exchanged),
+        on_machine(test_one_value_goes_to_many_places),
+        on_machine(test_in_place_costs_no_memory),
+        on_machine(test_in_place_that_cannot_be),
+        on_machine(test_a_row_written_in_place_costs_a_row),
+        on_machine(test_rows_written_in_place),
+        on_machine(test_in_place_minds_the_updates),
+        on_machine(test_in_place_minds_other_views),
+        on_machine(test_programs_share_slots_by_name),
+        on_machine(test_slots_begin_by_seed_and_name),
+        on_machine(test_bad_arguments_say_what_differs),
         cmocka_unit_test(test_plans_never_overlap),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);

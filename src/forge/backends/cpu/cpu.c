@@ -54,7 +54,7 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     for (const struct cpu_kernel *kernel = cpu_kernels; kernel->name; kernel++) {
         if (kernel->op != launch->op || (kernel->takes && !kernel->takes(launch)))
             continue;
-        *out_selection = (struct selection){kernel->name, kernel->works_in_place};
+        *out_selection = (struct selection){kernel->name, kernel->in_place};
         return JOULE_OK;
     }
     return JOULE_UNSUPPORTED;

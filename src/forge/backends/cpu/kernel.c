@@ -35,24 +35,36 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
+/* In place, only the updates are touched. */
+static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
+{
+    const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];
+    size_t count = launch_pieces(launch), touched = forge_shape_elements(&updates->shape);
+    touched += x->data == launch->outputs[0].data ? 0 : forge_shape_elements(&x->shape);
+    *out_grain = WORTH_A_THREAD / (touched / (count ? count : 1) + 1) + 1;
+    return count;
+}
+
 const struct cpu_kernel cpu_kernels[] = {
-    {"reference_iota", OP_IOTA, false, NULL, rows, reference_iota},
-    {"reference_unary", OP_UNARY, true, NULL, rows, reference_unary},
-    {"reference_binary", OP_BINARY, true, NULL, rows, reference_binary},
-    {"reference_select", OP_SELECT, true, NULL, rows, reference_select},
-    {"reference_cast", OP_CAST, false, NULL, rows, reference_cast},
-    {"reference_reduce", OP_REDUCE, false, NULL, rows, reference_reduce},
-    {"reference_matmul", OP_MATMUL, false, NULL, product_rows, reference_matmul},
-    {"reference_reshape", OP_RESHAPE, false, NULL, rows, reference_reshape},
-    {"reference_broadcast", OP_BROADCAST, false, NULL, rows, reference_broadcast},
-    {"reference_transpose", OP_TRANSPOSE, false, NULL, rows, reference_transpose},
-    {"reference_concat", OP_CONCAT, false, NULL, rows, reference_concat},
-    {"reference_slice", OP_SLICE, false, NULL, rows, reference_slice},
-    {"reference_pad", OP_PAD, false, NULL, rows, reference_pad},
-    {"reference_conv", OP_CONV, false, NULL, sliding_rows, reference_conv},
-    {"reference_window", OP_WINDOW, false, NULL, sliding_rows, reference_window},
-    {"reference_unfold", OP_UNFOLD, false, NULL, rows, reference_unfold},
-    {"reference_fold", OP_FOLD, false, NULL, sliding_rows, reference_fold},
-    {"reference_random", OP_RANDOM, false, NULL, sliding_rows, reference_random},
+    {"reference_iota", OP_IOTA, IN_PLACE_NOT, NULL, rows, reference_iota},
+    {"reference_unary", OP_UNARY, IN_PLACE_ANY, NULL, rows, reference_unary},
+    {"reference_binary", OP_BINARY, IN_PLACE_ANY, NULL, rows, reference_binary},
+    {"reference_select", OP_SELECT, IN_PLACE_ANY, NULL, rows, reference_select},
+    {"reference_cast", OP_CAST, IN_PLACE_NOT, NULL, rows, reference_cast},
+    {"reference_reduce", OP_REDUCE, IN_PLACE_NOT, NULL, rows, reference_reduce},
+    {"reference_matmul", OP_MATMUL, IN_PLACE_NOT, NULL, product_rows, reference_matmul},
+    {"reference_reshape", OP_RESHAPE, IN_PLACE_NOT, NULL, rows, reference_reshape},
+    {"reference_broadcast", OP_BROADCAST, IN_PLACE_NOT, NULL, rows, reference_broadcast},
+    {"reference_transpose", OP_TRANSPOSE, IN_PLACE_NOT, NULL, rows, reference_transpose},
+    {"reference_concat", OP_CONCAT, IN_PLACE_NOT, NULL, rows, reference_concat},
+    {"reference_slice", OP_SLICE, IN_PLACE_NOT, NULL, rows, reference_slice},
+    {"reference_pad", OP_PAD, IN_PLACE_NOT, NULL, rows, reference_pad},
+    {"reference_conv", OP_CONV, IN_PLACE_NOT, NULL, sliding_rows, reference_conv},
+    {"reference_window", OP_WINDOW, IN_PLACE_NOT, NULL, sliding_rows, reference_window},
+    {"reference_unfold", OP_UNFOLD, IN_PLACE_NOT, NULL, rows, reference_unfold},
+    {"reference_fold", OP_FOLD, IN_PLACE_NOT, NULL, sliding_rows, reference_fold},
+    {"reference_random", OP_RANDOM, IN_PLACE_NOT, NULL, sliding_rows, reference_random},
+    {"reference_gather", OP_GATHER, IN_PLACE_NOT, NULL, rows, reference_gather},
+    {"reference_scatter", OP_SCATTER, IN_PLACE_FIRST, NULL, scattered_lines, reference_scatter},
     {NULL},
 };

@@ -12,7 +12,7 @@
 struct cpu_kernel {
     const char *name;
     enum op op;
-    bool works_in_place;
+    enum in_place in_place;
     /* NULL: everything. */
     bool (*takes)(const struct launch *launch);
     /* How many pieces there are, and how many make it worth waking a thread. */
