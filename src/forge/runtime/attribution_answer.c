@@ -1,0 +1,142 @@
+/* runtime/attribution_answer.c - see attribution.h: what an answer says.
+ *
+ * Owns intervals, classes and the joining of what cannot be told apart. Newcomers: covariances are those of logarithms,
+ * given the sum of all; times the joules on both sides they are those of joules.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "forge/runtime/attribution_sums.h"
+
+void attribution_answer_free(struct attribution_answer *answer)
+{
+    if (answer)
+        free(answer->numbers);
+    free(answer);
+}
+
+double attribution_joules(const struct attribution_answer *answer, size_t group)
+{
+    return answer->joules[group];
+}
+
+double attribution_seconds(const struct attribution_answer *answer, size_t group)
+{
+    return answer->seconds[group];
+}
+
+/* --- errors ------------------------------------------------------------------------------------------------- */
+
+/* Variance of the joules of some groups, given the sum of all. */
+static double variance_of(const double *covariance, const double *joules, size_t n, const bool *is_in)
+{
+    double variance = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; is_in[i] && j < n; j++)
+            if (is_in[j])
+                variance += joules[i] * covariance[i * n + j] * joules[j];
+    return fmax(variance, 0);
+}
+
+static joule_class class_of(const struct attribution_answer *answer, double relative_sd, double prior_sd)
+{
+    if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
+        return answer->meter;
+    bool is_told = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3; /* all of it needs no telling */
+    return is_told ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
+}
+
+/* As libjoule has it: what is measured errs by sums, models err by factors. */
+static joule_quantity quantity_of(double value, double relative_sd, joule_class cls)
+{
+    const double z90 = 1.6448536269514722; /* the 95 % point of the standard normal */
+    joule_quantity q = {.value = value, .cls = cls};
+    q.low = cls >= JOULE_CLASS_MODELLED ? value * exp(-z90 * relative_sd)
+                                        : fmax(value * (1 - z90 * relative_sd), 0);
+    q.high = cls >= JOULE_CLASS_MODELLED ? value * exp(z90 * relative_sd) : value * (1 + z90 * relative_sd);
+    return q;
+}
+
+joule_quantity attribution_sum(const struct attribution_answer *answer, const bool *is_in)
+{
+    size_t n = answer->count;
+    double joules = 0, prior_joules = 0;
+    for (size_t i = 0; i < n; i++) {
+        joules += is_in[i] ? answer->joules[i] : 0;
+        prior_joules += is_in[i] ? answer->prior_joules[i] : 0;
+    }
+    if (joules == 0) /* what did not run used nothing */
+        return quantity_of(0, 0, class_of(answer, 0, 0));
+    double sd = sqrt(variance_of(answer->covariance, answer->joules, n, is_in)) / joules;
+    double prior_sd =
+        sqrt(variance_of(answer->prior_covariance, answer->prior_joules, n, is_in)) / prior_joules;
+    return quantity_of(joules, hypot(sd, answer->sum_sd), class_of(answer, sd, prior_sd));
+}
+
+/* --- what cannot be told apart ------------------------------------------------------------------------------ */
+
+/* Sets of groups: covariance of their joules, and joules; a joined one leaves a hole. */
+struct sets {
+    size_t count;
+    double *covariance, *joules;
+};
+
+/* How much better i and j are known together: sd of the sum over the greater sd. Over 1/2: not worth it. */
+static double gain_together(const struct sets *s, size_t i, size_t j)
+{
+    size_t n = s->count;
+    double left = s->covariance[i * n + i], right = s->covariance[j * n + j];
+    double limit = ATTRIBUTION_VAGUE * ATTRIBUTION_VAGUE;
+    bool is_vague = left > limit * s->joules[i] * s->joules[i] || right > limit * s->joules[j] * s->joules[j];
+    if (!is_vague)
+        return INFINITY;
+    return sqrt(fmax(left + right + 2 * s->covariance[i * n + j], 0) / fmax(left, right));
+}
+
+static bool find_pair(const struct sets *s, size_t *out_i, size_t *out_j)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t j = 0; s->joules[i] > 0 && j < i; j++) {
+            double gain = s->joules[j] > 0 ? gain_together(s, i, j) : INFINITY;
+            if (gain > 0.5 || gain >= best)
+                continue;
+            best = gain;
+            *out_i = i;
+            *out_j = j;
+        }
+    return isfinite(best);
+}
+
+/* j takes i in. */
+static void join(struct sets *s, size_t i, size_t j)
+{
+    size_t n = s->count;
+    for (size_t k = 0; k < n; k++)
+        s->covariance[j * n + k] += s->covariance[i * n + k];
+    for (size_t k = 0; k < n; k++)
+        s->covariance[k * n + j] += s->covariance[k * n + i];
+    s->joules[j] += s->joules[i];
+    s->joules[i] = 0;
+}
+
+joule_status attribution_merge(const struct attribution_answer *answer, size_t *out_set)
+{
+    size_t n = answer->count, i = 0, j = 0;
+    for (size_t k = 0; k < n; k++)
+        out_set[k] = k;
+    struct sets sets = {.count = n, .covariance = calloc(n * n + n, sizeof(double))};
+    if (!sets.covariance)
+        return JOULE_NO_MEMORY;
+    sets.joules = sets.covariance + n * n;
+    memcpy(sets.joules, answer->joules, n * sizeof *sets.joules);
+    for (size_t k = 0; k < n * n; k++)
+        sets.covariance[k] = answer->joules[k / n] * answer->covariance[k] * answer->joules[k % n];
+    while (find_pair(&sets, &i, &j)) {
+        join(&sets, i, j);
+        for (size_t k = 0; k < n; k++)
+            out_set[k] = out_set[k] == i ? j : out_set[k];
+    }
+    free(sets.covariance);
+    return JOULE_OK;
+}

@@ -1,0 +1,291 @@
+/* runtime/attribution_solve.c - see attribution.h: answering.
+ *
+ * The unknowns are the logarithms of the watts. From the prior, scaled to the sum, Gauss-Newton steps go to the most
+ * probable point without leaving the surface on which the groups' joules add up to the meter's. Newcomers: every pace of
+ * the drift is solved for, and the one with the greatest evidence (Laplace's approximation) answers.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "forge/runtime/attribution_sums.h"
+#include "forge/runtime/symmetric.h"
+
+#define SIZE_LOG_SD  1.0 /* of the factor common to all: the cost model's watts are taken as ratios */
+#define NOISE_DOUBT  1.0 /* the meter's own statement of its noise counts as much as so many windows */
+#define NOISE_ROUNDS 6
+#define STEPS        40
+#define HALVINGS     12
+
+/* One fit, with its work space. */
+struct fit {
+    const struct attribution *a;
+    const struct whitened *w;
+    double *precision; /* of the prior, n x n */
+    const double *centre; /* of the prior: logarithms of watts */
+    double noise;      /* variance of the rows' errors, against what the meter said */
+    double *theta, *watts, *joules; /* where it stands */
+    double *trial, *step, *slope, *hessian, *covariance, *scratch;
+    double misfit;     /* sum of squared errors of the rows, over what the meter said */
+    double evidence;
+};
+
+/* --- the prior ---------------------------------------------------------------------------------------------- */
+
+static bool is_prior(const struct attribution_group *g)
+{
+    return g->watts > 0 && isfinite(g->watts) && g->own_log_sd > 0 && isfinite(g->own_log_sd) &&
+           g->kind_log_sd >= 0 && isfinite(g->kind_log_sd);
+}
+
+static void prior_covariance(const struct attribution_group *groups, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            const struct attribution_group *left = &groups[i], *right = &groups[j];
+            out[i * n + j] = SIZE_LOG_SD * SIZE_LOG_SD +
+                             (left->kind == right->kind ? left->kind_log_sd * right->kind_log_sd : 0) +
+                             (i == j ? left->own_log_sd * left->own_log_sd : 0);
+        }
+}
+
+/* Watts from logarithms, scaled so that joules add up to the sum; the logarithms are shifted accordingly. */
+static void settle(const struct attribution *a, double *theta, double *watts, double *joules)
+{
+    double sum = 0;
+    for (size_t i = 0; i < a->count; i++)
+        sum += exp(theta[i]) * a->seconds[i];
+    double shift = log(a->joules / sum);
+    for (size_t i = 0; i < a->count; i++) {
+        theta[i] += shift;
+        watts[i] = exp(theta[i]);
+        joules[i] = watts[i] * a->seconds[i];
+    }
+}
+
+/* The covariance that is left of `covariance` once it is known that the joules add up. */
+static void condition(double *covariance, size_t n, const double *joules, double *along)
+{
+    double variance = 0;
+    memset(along, 0, n * sizeof *along);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            along[i] += covariance[i * n + j] * joules[j];
+    for (size_t i = 0; i < n; i++)
+        variance += joules[i] * along[i];
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            covariance[i * n + j] -= along[i] * along[j] / variance;
+}
+
+/* --- the fit ------------------------------------------------------------------------------------------------ */
+
+/* Half of minus two log posterior, up to what does not change; sets misfit. */
+static double height(struct fit *f, const double *theta, const double *watts)
+{
+    size_t n = f->a->count;
+    double *off = f->scratch, squares = f->w->square + symmetric_form(f->w->gram, n, watts, watts);
+    for (size_t i = 0; i < n; i++) {
+        squares -= 2 * f->w->joules[i] * watts[i];
+        off[i] = theta[i] - f->centre[i];
+    }
+    f->misfit = fmax(squares, 0);
+    return 0.5 * (f->misfit / f->noise + symmetric_form(f->precision, n, off, off));
+}
+
+/* Slope and curvature where the fit stands; the factor of the latter. False: no numbers. */
+static bool look_around(struct fit *f)
+{
+    size_t n = f->a->count;
+    double *off = f->scratch;
+    for (size_t i = 0; i < n; i++)
+        off[i] = f->theta[i] - f->centre[i];
+    symmetric_apply(f->precision, n, off, f->slope);
+    symmetric_apply(f->w->gram, n, f->watts, off);
+    for (size_t i = 0; i < n; i++) {
+        f->slope[i] += f->watts[i] * (off[i] - f->w->joules[i]) / f->noise;
+        for (size_t j = 0; j <= i; j++)
+            f->hessian[i * n + j] =
+                f->precision[i * n + j] + f->watts[i] * f->w->gram[i * n + j] * f->watts[j] / f->noise;
+    }
+    return symmetric_factor(f->hessian, n);
+}
+
+/* The step to the lowest point of the parabola, along the surface of the sum; returns its greatest part. */
+static double make_step(struct fit *f)
+{
+    size_t n = f->a->count;
+    double *across = f->scratch, slope = 0, curve = 0, greatest = 0;
+    for (size_t i = 0; i < n; i++) {
+        f->step[i] = -f->slope[i];
+        across[i] = f->joules[i];
+    }
+    symmetric_solve(f->hessian, n, f->step);
+    symmetric_solve(f->hessian, n, across);
+    for (size_t i = 0; i < n; i++) {
+        slope += f->joules[i] * f->step[i];
+        curve += f->joules[i] * across[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        f->step[i] -= across[i] * slope / curve;
+        greatest = fmax(greatest, fabs(f->step[i]));
+    }
+    return greatest;
+}
+
+/* Goes as far along the step as it gets lower. False where it does not. */
+static bool descend(struct fit *f, double from, double greatest)
+{
+    size_t n = f->a->count;
+    double part = fmin(1, 1 / greatest); /* no power changes by more than e at once */
+    for (int i = 0; i < HALVINGS; i++, part /= 2) {
+        for (size_t k = 0; k < n; k++)
+            f->trial[k] = f->theta[k] + part * f->step[k];
+        settle(f->a, f->trial, f->watts, f->joules);
+        if (height(f, f->trial, f->watts) < from) {
+            memcpy(f->theta, f->trial, n * sizeof *f->theta);
+            return true;
+        }
+    }
+    settle(f->a, f->theta, f->watts, f->joules);
+    return false;
+}
+
+static bool climb_down(struct fit *f)
+{
+    for (int i = 0; i < STEPS; i++) {
+        if (!look_around(f))
+            return false;
+        double greatest = make_step(f);
+        if (!(greatest > 1e-7))
+            break;
+        if (!descend(f, height(f, f->theta, f->watts), greatest))
+            break;
+    }
+    return look_around(f);
+}
+
+/* How many of the unknowns the rows have told, rather than the prior. */
+static double told(const struct fit *f)
+{
+    size_t n = f->a->count;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double gram = f->w->gram[i >= j ? i * n + j : j * n + i];
+            sum += f->covariance[i * n + j] * f->watts[i] * gram * f->watts[j] / f->noise;
+        }
+    return sum;
+}
+
+/* Fits watts and noise in turns. */
+static bool fit(struct fit *f)
+{
+    const struct attribution *a = f->a;
+    size_t n = a->count;
+    double rows = (double)a->windows - 1, height_here;
+    f->noise = 1;
+    memcpy(f->theta, f->centre, n * sizeof *f->theta);
+    settle(a, f->theta, f->watts, f->joules);
+    for (int i = 0;; i++) {
+        if (!climb_down(f))
+            return false;
+        symmetric_inverse(f->hessian, n, f->covariance);
+        condition(f->covariance, n, f->joules, f->scratch);
+        height_here = height(f, f->theta, f->watts);
+        if (i == NOISE_ROUNDS)
+            break;
+        f->noise = (f->misfit + NOISE_DOUBT) / (fmax(rows - told(f), 0) + NOISE_DOUBT);
+    }
+    f->evidence = -height_here - 0.5 * (rows * log(f->noise) + f->w->log_size) -
+                  0.5 * symmetric_log_determinant(f->hessian, n);
+    return isfinite(f->evidence);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static struct attribution_answer *answer_new(size_t n)
+{
+    struct attribution_answer *answer = calloc(1, sizeof *answer);
+    double *numbers = calloc(2 * n * n + 3 * n + 1, sizeof *numbers);
+    if (!answer || !numbers) {
+        free(answer);
+        free(numbers);
+        return NULL;
+    }
+    *answer = (struct attribution_answer){.count = n,
+                                          .covariance = numbers,
+                                          .prior_covariance = numbers + n * n,
+                                          .joules = numbers + 2 * n * n,
+                                          .seconds = numbers + 2 * n * n + n,
+                                          .prior_joules = numbers + 2 * n * n + 2 * n,
+                                          .numbers = numbers};
+    return answer;
+}
+
+static void keep(struct attribution_answer *answer, const struct fit *f, double gain_sd)
+{
+    const struct attribution *a = f->a;
+    memcpy(answer->joules, f->joules, a->count * sizeof *answer->joules);
+    memcpy(answer->covariance, f->covariance, a->count * a->count * sizeof *answer->covariance);
+    double noise_sd = sqrt(f->noise * a->variance) / a->joules;
+    answer->sum_sd = hypot(noise_sd, gain_sd);
+}
+
+static joule_status solve(const struct attribution *a, const struct attribution_group *groups,
+                          struct attribution_answer *answer, double *numbers, double gain_sd)
+{
+    size_t n = a->count;
+    struct fit f = {.a = a, .precision = numbers, .hessian = numbers + n * n, .covariance = numbers + 2 * n * n};
+    double *centre = numbers + 3 * n * n, **vectors[] = {&f.theta, &f.watts, &f.joules, &f.trial,
+                                                         &f.step,  &f.slope, &f.scratch};
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = centre + (i + 1) * n;
+    for (size_t i = 0; i < n; i++)
+        centre[i] = log(groups[i].watts);
+    settle(a, centre, f.watts, answer->prior_joules);
+    prior_covariance(groups, n, answer->prior_covariance);
+    memcpy(f.hessian, answer->prior_covariance, n * n * sizeof *f.hessian);
+    condition(answer->prior_covariance, n, answer->prior_joules, f.scratch);
+    if (!symmetric_factor(f.hessian, n))
+        return JOULE_FAILED;
+    symmetric_inverse(f.hessian, n, f.precision);
+    f.centre = centre;
+    double best = -DBL_MAX;
+    for (size_t i = 0; i < PACES; i++) {
+        f.w = &a->paces[i];
+        if (!fit(&f) || !(f.evidence > best))
+            continue;
+        best = f.evidence;
+        keep(answer, &f, gain_sd);
+    }
+    return best > -DBL_MAX ? JOULE_OK : JOULE_FAILED;
+}
+
+joule_status attribution_solve(const struct attribution *a, const struct attribution_group *groups,
+                               const struct attribution_meter *meter, struct attribution_answer **out_answer)
+{
+    size_t n = a->count;
+    double seconds = 0;
+    for (size_t i = 0; i < n; i++) {
+        seconds += a->seconds[i];
+        if (!is_prior(&groups[i]))
+            return JOULE_INVALID;
+    }
+    if (!(a->joules > 0 && seconds > 0))
+        return JOULE_PENDING;
+    struct attribution_answer *answer = answer_new(n);
+    double *numbers = calloc(3 * n * n + 8 * n, sizeof *numbers);
+    joule_status status = JOULE_NO_MEMORY;
+    if (answer && numbers) {
+        answer->meter = meter->cls;
+        memcpy(answer->seconds, a->seconds, n * sizeof *answer->seconds);
+        status = solve(a, groups, answer, numbers, meter->gain_sd);
+    }
+    free(numbers);
+    if (status == JOULE_OK)
+        *out_answer = answer;
+    else
+        attribution_answer_free(answer);
+    return status;
+}
