@@ -17,7 +17,9 @@ extern "C" {
 
 typedef struct forge_device forge_device;
 
-/* A device by name: "cpu". ABSENT names those there are. The device is the caller's, and must outlive what was made for it. */
+/* A device by name: "cpu". ABSENT names those there are. The device is the caller's, and must outlive what was made for it.
+ * The CPU's kernels are those of the best instruction set that the processor has, or of the one that FORGE_ISA names:
+ * plain, avx2, avx512. INVALID: none of these; ABSENT: the processor does not have it. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
 /* NULL is allowed. */
 FORGE_API void forge_device_close(forge_device *device);

@@ -1,8 +1,11 @@
 /* backends/cpu/cpu.c - the CPU as a device.
  *
- * Owns its threads and the running of launches on them. Newcomers: subnormal numbers are flushed to zero while launches
- * run, in every thread, and the caller's own setting comes back afterwards.
+ * Owns its threads, the memory in which each works, and the running of launches on them. A device does one thing at a
+ * time: who comes second waits.
+ * Newcomers: subnormal numbers are flushed to zero while launches run, in every thread, and the caller's own setting
+ * comes back afterwards.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__SSE2__)
@@ -11,33 +14,91 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "forge/backends/cpu/kernel.h"
+#include "forge/backends/cpu/isa.h"
 #include "forge/hal/device.h"
 
 struct cpu {
     struct forge_device device;
+    const struct cpu_kernel *tables[2]; /* of the instruction set, then the reference's */
+    pthread_mutex_t lock;               /* of all that follows */
     struct pool *pool;
+    void **scratches; /* of each thread */
+    unsigned scratch_count;
 };
 
-static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
+/* --- threads ------------------------------------------------------------------------------------------------ */
+
+/* As many as there are threads, or more. */
+static bool make_scratches(struct cpu *cpu)
 {
-    struct cpu *cpu = calloc(1, sizeof *cpu);
-    if (!cpu)
-        return error_set(out_error, JOULE_NO_MEMORY, "memory for a device is used up");
-    cpu->device.ops = &cpu_ops;
-    joule_status status = pool_create(NULL, &cpu->pool, out_error);
-    if (status == JOULE_OK)
-        *out_device = &cpu->device;
-    else
-        free(cpu);
+    unsigned wanted = pool_width(cpu->pool);
+    if (wanted <= cpu->scratch_count)
+        return true;
+    void **grown = realloc(cpu->scratches, wanted * sizeof *grown);
+    if (!grown)
+        return false;
+    cpu->scratches = grown;
+    while (cpu->scratch_count < wanted) {
+        void *scratch = aligned_alloc(64, KERNEL_SCRATCH_BYTES);
+        if (!scratch)
+            return false;
+        cpu->scratches[cpu->scratch_count++] = scratch;
+    }
+    return true;
+}
+
+static joule_status set_threads(struct cpu *cpu, unsigned threads, joule_error *error)
+{
+    joule_status status = pool_resize(cpu->pool, threads, error);
+    if (make_scratches(cpu))
+        return status;
+    pool_resize(cpu->pool, cpu->scratch_count ? cpu->scratch_count : 1, NULL);
+    return error_set(error, JOULE_NO_MEMORY, "memory for %u threads to work in is used up", threads);
+}
+
+static joule_status cpu_set_threads(forge_device *device, unsigned threads, joule_error *out_error)
+{
+    struct cpu *cpu = (struct cpu *)device;
+    pthread_mutex_lock(&cpu->lock);
+    joule_status status = set_threads(cpu, threads, out_error);
+    pthread_mutex_unlock(&cpu->lock);
     return status;
 }
+
+/* --- life --------------------------------------------------------------------------------------------------- */
 
 static void cpu_close(forge_device *device)
 {
     struct cpu *cpu = (struct cpu *)device;
     pool_free(cpu->pool);
+    for (unsigned i = 0; i < cpu->scratch_count; i++)
+        free(cpu->scratches[i]);
+    free(cpu->scratches);
+    pthread_mutex_destroy(&cpu->lock);
     free(cpu);
+}
+
+static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
+{
+    enum isa isa;
+    joule_status status = isa_choose(getenv("FORGE_ISA"), &isa, out_error);
+    if (status != JOULE_OK)
+        return status;
+    struct cpu *cpu = calloc(1, sizeof *cpu);
+    if (!cpu)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a device is used up");
+    cpu->device.ops = &cpu_ops;
+    cpu->tables[0] = isa_kernels(isa);
+    cpu->tables[1] = reference_kernels;
+    pthread_mutex_init(&cpu->lock, NULL);
+    status = pool_create(NULL, &cpu->pool, out_error);
+    if (status == JOULE_OK && !make_scratches(cpu))
+        status = error_set(out_error, JOULE_NO_MEMORY, "memory for threads to work in is used up");
+    if (status == JOULE_OK)
+        *out_device = &cpu->device;
+    else
+        cpu_close(&cpu->device);
+    return status;
 }
 
 static joule_status cpu_allocate(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
@@ -47,25 +108,29 @@ static joule_status cpu_allocate(forge_device *device, size_t size_bytes, forge_
     return forge_buffer_new(size_bytes, out_buffer, out_error);
 }
 
+/* --- kernels ------------------------------------------------------------------------------------------------ */
+
 static joule_status cpu_select(forge_device *device, const struct launch *launch,
                                struct selection *out_selection)
 {
-    (void)device;
-    for (const struct cpu_kernel *kernel = cpu_kernels; kernel->name; kernel++) {
-        if (kernel->op != launch->op || (kernel->takes && !kernel->takes(launch)))
-            continue;
-        *out_selection = (struct selection){kernel->name, kernel->in_place};
-        return JOULE_OK;
-    }
+    const struct cpu *cpu = (const struct cpu *)device;
+    for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
+        for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++) {
+            if (kernel->op != launch->op || (kernel->takes && !kernel->takes(launch)))
+                continue;
+            *out_selection = (struct selection){kernel->name, kernel->in_place};
+            return JOULE_OK;
+        }
     return JOULE_UNSUPPORTED;
 }
 
 static const void *cpu_find_kernel(forge_device *device, const char *name)
 {
-    (void)device;
-    for (const struct cpu_kernel *kernel = cpu_kernels; kernel->name; kernel++)
-        if (strcmp(kernel->name, name) == 0)
-            return kernel;
+    const struct cpu *cpu = (const struct cpu *)device;
+    for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
+        for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
+            if (strcmp(kernel->name, name) == 0)
+                return kernel;
     return NULL;
 }
 
@@ -98,12 +163,21 @@ static void restore_subnormals(unsigned before)
 }
 #endif
 
+/* A launch, and the memory of each thread. */
+struct work {
+    const struct bound_launch *bound;
+    void **scratches;
+};
+
 static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
 {
-    const struct bound_launch *bound = context;
-    (void)worker;
+    const struct work *work = context;
+    const struct cpu_kernel *kernel = work->bound->kernel;
     unsigned before = flush_subnormals();
-    ((const struct cpu_kernel *)bound->kernel)->run(&bound->launch, begin, end);
+    if (kernel->run_in)
+        kernel->run_in(&work->bound->launch, begin, end, work->scratches[worker]);
+    else
+        kernel->run(&work->bound->launch, begin, end);
     restore_subnormals(before);
 }
 
@@ -112,21 +186,19 @@ static joule_status cpu_run(forge_device *device, const struct bound_launch *lau
 {
     struct cpu *cpu = (struct cpu *)device;
     (void)out_error;
+    pthread_mutex_lock(&cpu->lock);
     for (size_t i = 0; i < count; i++) {
         const struct cpu_kernel *kernel = launches[i].kernel;
+        struct work work = {&launches[i], cpu->scratches};
         size_t grain, pieces = kernel->pieces(&launches[i].launch, &grain);
         if (pieces <= grain)
-            run_pieces((void *)&launches[i], 0, pieces, 0);
+            run_pieces(&work, 0, pieces, 0);
         else
-            parallel_for(cpu->pool, pieces, grain, run_pieces, (void *)&launches[i]);
+            parallel_for(cpu->pool, pieces, grain, run_pieces, &work);
         ends_ns[i] = clock_now_ns();
     }
+    pthread_mutex_unlock(&cpu->lock);
     return JOULE_OK;
-}
-
-static joule_status cpu_set_threads(forge_device *device, unsigned threads, joule_error *out_error)
-{
-    return pool_resize(((struct cpu *)device)->pool, threads, out_error);
 }
 
 const struct device_ops cpu_ops = {.name = "cpu",

@@ -45,7 +45,7 @@ static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-const struct cpu_kernel cpu_kernels[] = {
+const struct cpu_kernel reference_kernels[] = {
     {"reference_iota", OP_IOTA, IN_PLACE_NOT, NULL, rows, reference_iota},
     {"reference_unary", OP_UNARY, IN_PLACE_ANY, NULL, rows, reference_unary},
     {"reference_binary", OP_BINARY, IN_PLACE_ANY, NULL, rows, reference_binary},

@@ -1,7 +1,7 @@
 /* backends/cpu/kernel.h - the kernels of the CPU.
  *
- * Owns the table of kernels and how one is chosen: the first in the table that takes the work. The reference's functions
- * stand at its end and take everything. Newcomers: a kernel cuts its work into pieces, by the problem and never by the
+ * Owns the table of kernels and how one is chosen: the first that takes the work, among those of the
+ * instruction set in use (isa.h) and then the reference's. Newcomers: a kernel cuts its work into pieces, by the problem and never by the
  * number of threads; any piece may run on any thread.
  */
 #ifndef FORGE_CPU_KERNEL_H
@@ -18,9 +18,13 @@ struct cpu_kernel {
     /* How many pieces there are, and how many make it worth waking a thread. */
     size_t (*pieces)(const struct launch *launch, size_t *out_grain);
     void (*run)(const struct launch *launch, size_t first, size_t end);
+    /* In place of run: gets KERNEL_SCRATCH_BYTES that are this thread's own meanwhile, aligned to 64 bytes. */
+    void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
 };
 
-/* The end of the table has name NULL. */
-extern const struct cpu_kernel cpu_kernels[];
+enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
+
+/* The reference's functions, which take everything. The end of the table has name NULL. */
+extern const struct cpu_kernel reference_kernels[];
 
 #endif

@@ -1,0 +1,175 @@
+/* backends/cpu/gemm.c - see gemm.h: blocks that stay in caches.
+ *
+ * For each block of k: a block of b is packed (second or third level cache), then for each block of rows a block of a is
+ * packed (second level), and each panel of b is multiplied with all panels of a, so that it stays in the first level.
+ */
+#include "forge/backends/cpu/gemm.h"
+
+#include "forge/backends/cpu/kernel.h"
+
+enum {
+    DEPTH_BLOCK = 384,
+    ROW_BLOCK = 168, /* a multiple of all tiles' rows */
+    COLUMN_BLOCK = 512,
+    ELEMENT_BYTES = 8, /* at most */
+    PADDING = 64,
+    PIECE = 512,       /* rows and columns of a piece of work, at most */
+    PIECE_LEAST = 128, /* what is packed for a piece is to be used often enough */
+    PIECES_ENOUGH = 4,
+    TILE_ROWS = GEMM_TILE_ROWS, /* pieces are whole tiles of the widest code */
+    TILE_COLUMNS = 32,
+};
+#define PIECE_FLOP 24e6 /* not worth a second thread: 100 us or so */
+
+#define A_BYTES    (ROW_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
+#define B_BYTES    (COLUMN_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
+#define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any type */
+
+_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= KERNEL_SCRATCH_BYTES, "blocks have room");
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t pieces_of(size_t whole, size_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+size_t gemm_depth_block(size_t depth)
+{
+    size_t blocks = pieces_of(depth, DEPTH_BLOCK);
+    return blocks ? pieces_of(depth, blocks) : 1;
+}
+
+/* --- one block ---------------------------------------------------------------------------------------------- */
+
+/* The block of c at hand, and its share of a and b. */
+struct block {
+    const struct gemm_code *code;
+    char *a, *b, *tile; /* packed; room for a tile */
+    size_t rows, columns, k_count;
+    char *c;
+    int64_t next_row;
+    bool adds;
+};
+
+static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
+                 size_t k, size_t k_count, size_t width, char *out)
+{
+    (side->pack ? side->pack : code->pack)(side, side->first_line + line, lines, k, k_count, width, out);
+}
+
+/* Panels of a have as many rows as are there: each number of rows has its tile. */
+static void pack_rows(const struct block *block, const struct gemm_side *a, size_t row, size_t k)
+{
+    size_t rows_of_tile = block->code->rows, line_bytes = block->k_count * block->code->element_bytes;
+    for (size_t i = 0, rows; i < block->rows; i += rows) {
+        rows = least(rows_of_tile, block->rows - i);
+        pack(block->code, a, row + i, rows, k, block->k_count, rows, block->a + i * line_bytes);
+    }
+}
+
+/* Panels of b have all columns of a tile; the last one's are filled up with zeros. */
+static void pack_columns(const struct block *block, const struct gemm_side *b, size_t column, size_t k)
+{
+    size_t width = block->code->columns, line_bytes = block->k_count * block->code->element_bytes;
+    for (size_t j = 0; j < block->columns; j += width)
+        pack(block->code, b, column + j, least(width, block->columns - j), k, block->k_count, width,
+             block->b + j * line_bytes);
+}
+
+static void multiply_tile(const struct block *block, size_t row, size_t rows, size_t column)
+{
+    const struct gemm_code *code = block->code;
+    size_t line_bytes = block->k_count * code->element_bytes, columns = block->columns - column;
+    const char *a = block->a + row * line_bytes, *b = block->b + column * line_bytes;
+    char *c = block->c + ((int64_t)row * block->next_row + (int64_t)column) * (int64_t)code->element_bytes;
+    gemm_tile_fn *tile = code->tiles[rows - 1];
+    if (columns >= code->columns) {
+        tile(block->k_count, a, b, (int64_t)code->columns, c, block->next_row, block->adds);
+        return;
+    }
+    tile(block->k_count, a, b, (int64_t)code->columns, block->tile, (int64_t)code->columns, false);
+    code->put(block->tile, rows, columns, c, block->next_row, block->adds);
+}
+
+static void multiply_block(const struct block *block)
+{
+    for (size_t j = 0; j < block->columns; j += block->code->columns)
+        for (size_t i = 0; i < block->rows; i += block->code->rows)
+            multiply_tile(block, i, least(block->code->rows, block->rows - i), j);
+}
+
+/* --- all blocks --------------------------------------------------------------------------------------------- */
+
+/* Columns from `column` on, as many as the block has. */
+static void multiply_columns(struct block *block, const struct gemm *gemm, size_t column, size_t k)
+{
+    int64_t element_bytes = (int64_t)block->code->element_bytes;
+    pack_columns(block, &gemm->b, column, k);
+    for (size_t row = 0; row < gemm->rows; row += ROW_BLOCK) {
+        block->rows = least(ROW_BLOCK, gemm->rows - row);
+        block->c = (char *)gemm->c + ((int64_t)row * gemm->next_row + (int64_t)column) * element_bytes;
+        pack_rows(block, &gemm->a, row, k);
+        multiply_block(block);
+    }
+}
+
+void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
+{
+    struct block block = {code, scratch, (char *)scratch + A_BYTES, (char *)scratch + A_BYTES + B_BYTES,
+                          .next_row = gemm->next_row};
+    size_t depth_block = gemm_depth_block(gemm->depth);
+    for (size_t column = 0; column < gemm->columns; column += COLUMN_BLOCK) {
+        block.columns = least(COLUMN_BLOCK, gemm->columns - column);
+        /* A depth of 0 is one empty block, whose sums are 0. */
+        for (size_t k = 0; k == 0 || k < gemm->depth; k += depth_block) {
+            block.k_count = least(depth_block, gemm->depth - k);
+            block.adds = k > 0;
+            multiply_columns(&block, gemm, column, k);
+        }
+    }
+}
+
+/* --- sharing it out ----------------------------------------------------------------------------------------- */
+
+/* Into so many parts or a few less, of whole tiles. */
+static void share(size_t whole, size_t parts, size_t multiple, size_t *out_part, size_t *out_parts)
+{
+    *out_part = pieces_of(pieces_of(whole, parts), multiple) * multiple;
+    *out_parts = pieces_of(whole, *out_part);
+}
+
+struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth)
+{
+    struct gemm_cut cut = {1, 1, 0, 0};
+    if (rows == 0 || columns == 0)
+        return cut;
+    share(rows, pieces_of(rows, PIECE), TILE_ROWS, &cut.rows, &cut.row_pieces);
+    share(columns, pieces_of(columns, PIECE), TILE_COLUMNS, &cut.columns, &cut.column_pieces);
+    while (cut.row_pieces * cut.column_pieces < PIECES_ENOUGH &&
+           2. * (double)cut.rows * (double)cut.columns * (double)depth > PIECE_FLOP) {
+        if (cut.rows >= 2 * PIECE_LEAST && cut.rows >= cut.columns)
+            share(rows, 2 * cut.row_pieces, TILE_ROWS, &cut.rows, &cut.row_pieces);
+        else if (cut.columns >= 2 * PIECE_LEAST)
+            share(columns, 2 * cut.column_pieces, TILE_COLUMNS, &cut.columns, &cut.column_pieces);
+        else
+            break;
+    }
+    return cut;
+}
+
+struct gemm gemm_piece(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,
+                       size_t element_bytes)
+{
+    size_t row = piece / cut->column_pieces * cut->rows, column = piece % cut->column_pieces * cut->columns;
+    struct gemm part = *gemm;
+    part.rows = least(cut->rows, gemm->rows - row);
+    part.columns = least(cut->columns, gemm->columns - column);
+    part.a.first_line += row;
+    part.b.first_line += column;
+    part.c = (char *)gemm->c + ((int64_t)row * gemm->next_row + (int64_t)column) * (int64_t)element_bytes;
+    return part;
+}

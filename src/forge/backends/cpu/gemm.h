@@ -1,0 +1,71 @@
+/* backends/cpu/gemm.h - the one driver of products of matrices: c = a x b.
+ *
+ * Owns the blocking. What differs by instruction set and type stands in a struct gemm_code (isa/tile.inc); where the
+ * elements of a and b come from may be a packing function's matter, so that a convolution is a product, too.
+ * Newcomers: an element of c is the sum over k of a[i][k] * b[k][j] in one order, whatever lies beside it: k is cut into
+ * blocks that follow from the depth alone (gemm_depth_block); a block is one chain of multiply-adds that begins with 0 and
+ * goes from its first k to its last; the blocks are added in order. So a row's bits do not depend on how many rows there
+ * are, and instruction sets with fused multiply-adds give the same bits. c is never read before it was written.
+ */
+#ifndef FORGE_CPU_GEMM_H
+#define FORGE_CPU_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GEMM_TILE_ROWS = 14 }; /* of any tile, at most */
+
+/* One side of a product: lines along k, which are a's rows or b's columns. */
+struct gemm_side {
+    const void *data;          /* line 0, k 0; or what `pack` knows */
+    int64_t next_line, next_k; /* in elements; any. Not used where there is a function: */
+    /* Writes k_count groups of `width` elements, those of `lines` <= width lines from `line` on and then zeros; may write up
+     * to 64 bytes beyond. NULL: from memory. */
+    void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
+                 size_t width, void *out);
+    size_t first_line; /* added to `line` by the driver */
+};
+
+/* c = a x b, or c += a x b, of a tile: some rows by all columns that the code has. a is k_count groups of as many elements
+ * as there are rows; b has a group of all columns every next_b elements. */
+typedef void gemm_tile_fn(size_t k_count, const void *a, const void *b, int64_t next_b, void *c,
+                          int64_t next_row, bool adds);
+
+struct gemm_code {
+    size_t element_bytes;
+    size_t rows, columns;                /* of a tile */
+    gemm_tile_fn *tiles[GEMM_TILE_ROWS]; /* [i]: for i + 1 rows */
+    /* From memory: as gemm_side.pack. */
+    void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
+                 size_t width, void *out);
+    /* Stores or adds the part of a tile that there is. */
+    void (*put)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row, bool adds);
+};
+
+struct gemm {
+    size_t rows, columns, depth;
+    struct gemm_side a, b;
+    void *c;          /* never overlaps a or b */
+    int64_t next_row; /* of c, in elements; columns follow each other */
+};
+
+/* How many k are in a block: equal ones, the last one smaller. */
+size_t gemm_depth_block(size_t depth);
+
+/* All of it, in this thread. `scratch` has KERNEL_SCRATCH_BYTES (kernel.h). */
+void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch);
+
+/* --- sharing it out ----------------------------------------------------------------------------------------- */
+
+/* A product cut into pieces that can be computed in any order, by its sizes alone. */
+struct gemm_cut {
+    size_t rows, columns; /* of a piece, but for those at the edges */
+    size_t row_pieces, column_pieces;
+};
+
+struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth);
+struct gemm gemm_piece(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,
+                       size_t element_bytes);
+
+#endif

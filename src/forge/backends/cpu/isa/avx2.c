@@ -1,0 +1,10 @@
+/* isa/avx2.c - kernels for x86-64 with AVX2 and FMA: of 16 registers, 12 hold a tile. */
+#if defined(__x86_64__)
+#define FLOAT_LANES  8
+#define DOUBLE_LANES 4
+#define TILE_ROWS    6
+#define KERNELS      avx2_kernels
+#include "forge/backends/cpu/isa/kernels.inc"
+#else
+typedef int avx2_is_elsewhere;
+#endif

@@ -1,0 +1,123 @@
+/* backends/cpu/matmul.c - see matmul.h. */
+#include "forge/backends/cpu/matmul.h"
+
+#include "forge/reference/walk.h"
+
+#define WORTH_A_THREAD 4e6 /* FLOP */
+
+static bool takes(const struct launch *launch, forge_dtype dtype)
+{
+    const struct matmul_attributes *attributes = launch->attributes;
+    return launch->inputs[0].dtype == dtype && launch->inputs[1].dtype == dtype &&
+           launch->outputs[0].dtype == dtype && attributes->accumulate == dtype;
+}
+
+bool matmul_takes_f32(const struct launch *launch)
+{
+    return takes(launch, FORGE_F32);
+}
+
+bool matmul_takes_f64(const struct launch *launch)
+{
+    return takes(launch, FORGE_F64);
+}
+
+/* The first product, and where the others lie. */
+struct products {
+    struct gemm gemm;
+    size_t count;
+    struct walk a, b;
+};
+
+static struct gemm_side side_of(const struct view *view, bool lines_are_columns)
+{
+    const int64_t *strides = &view->strides[view->shape.rank - 2];
+    return (struct gemm_side){
+        .data = view->data, .next_line = strides[lines_are_columns], .next_k = strides[!lines_are_columns]};
+}
+
+/* The stride of an operand along a leading dimension of the output, counted from the last one; 0: the same for all. */
+static int64_t leading_stride(const struct view *view, uint32_t from_last)
+{
+    uint32_t leading = view->shape.rank - 2;
+    bool is_there = from_last < leading && view->shape.dims[leading - 1 - from_last] != 1;
+    return is_there ? view->strides[leading - 1 - from_last] : 0;
+}
+
+/* Leading dimensions along which b is the same and a's rows go on are more rows of one product. */
+static forge_shape join_rows(const struct launch *launch, struct gemm *gemm)
+{
+    forge_shape leading = launch->outputs[0].shape;
+    leading.rank -= 2;
+    for (uint32_t from_last = 0; leading.rank; from_last++, leading.rank--) {
+        size_t count = (size_t)leading.dims[leading.rank - 1];
+        int64_t a = leading_stride(&launch->inputs[0], from_last),
+                b = leading_stride(&launch->inputs[1], from_last);
+        if (count == 1)
+            continue;
+        if (gemm->rows == 1)
+            gemm->a.next_line = a;
+        if (b != 0 || a != (int64_t)gemm->rows * gemm->a.next_line)
+            break;
+        gemm->rows *= count;
+    }
+    return leading;
+}
+
+static struct products products_of(const struct launch *launch)
+{
+    const struct view *a = &launch->inputs[0], *b = &launch->inputs[1], *out = &launch->outputs[0];
+    const struct matmul_attributes *attributes = launch->attributes;
+    bool a_turned = attributes->flags & FORGE_TRANSPOSE_A, b_turned = attributes->flags & FORGE_TRANSPOSE_B;
+    struct products products = {.gemm = {.rows = (size_t)out->shape.dims[out->shape.rank - 2],
+                                         .columns = (size_t)out->shape.dims[out->shape.rank - 1],
+                                         .depth = (size_t)a->shape.dims[a->shape.rank - (a_turned ? 2 : 1)],
+                                         .a = side_of(a, a_turned),
+                                         .b = side_of(b, !b_turned),
+                                         .c = out->data,
+                                         .next_row = out->shape.dims[out->shape.rank - 1]}};
+    forge_shape leading = join_rows(launch, &products.gemm);
+    uint32_t joined = out->shape.rank - 2 - leading.rank;
+    struct view heads[2] = {*a, *b};
+    for (int i = 0; i < 2; i++) {
+        uint32_t own = heads[i].shape.rank - 2;
+        heads[i].shape.rank = own > joined ? own - joined : 0;
+    }
+    products.count = forge_shape_elements(&leading);
+    products.a = walk_of(&heads[0], &leading);
+    products.b = walk_of(&heads[1], &leading);
+    return products;
+}
+
+static struct gemm product(const struct gemm_code *code, const struct products *products, size_t i)
+{
+    struct gemm gemm = products->gemm;
+    size_t bytes = code->element_bytes;
+    gemm.a.data = (const char *)gemm.a.data + walk_offset(&products->a, i) * (int64_t)bytes;
+    gemm.b.data = (const char *)gemm.b.data + walk_offset(&products->b, i) * (int64_t)bytes;
+    gemm.c = (char *)gemm.c + i * gemm.rows * gemm.columns * bytes;
+    return gemm;
+}
+
+size_t matmul_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct products products = products_of(launch);
+    const struct gemm *gemm = &products.gemm;
+    struct gemm_cut cut = gemm_cut(gemm->rows, gemm->columns, gemm->depth);
+    *out_grain = 1 + (size_t)(WORTH_A_THREAD /
+                              (1 + 2. * (double)cut.rows * (double)cut.columns * (double)gemm->depth));
+    return products.count * cut.row_pieces * cut.column_pieces;
+}
+
+void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
+                void *scratch)
+{
+    struct products products = products_of(launch);
+    struct gemm_cut cut = gemm_cut(products.gemm.rows, products.gemm.columns, products.gemm.depth);
+    size_t pieces = cut.row_pieces * cut.column_pieces;
+    for (size_t i = first; i < end; i++) {
+        struct gemm whole = product(code, &products, i / pieces);
+        struct gemm piece = gemm_piece(&whole, &cut, i % pieces, code->element_bytes);
+        gemm_run(code, &piece, scratch);
+    }
+}

@@ -1,0 +1,112 @@
+/* tests/unit/forge/cpu_kernels.h - the CPU's kernels run without a device, for each instruction set that is here.
+ *
+ * Owns views, random elements and the two ways of running a kernel. Newcomers: what is asked of every kernel is asked in
+ * run_kernel: pieces in any order and any grouping give the same bytes, and the output's old elements (NaN) are not read.
+ */
+#ifndef CPU_KERNELS_H
+#define CPU_KERNELS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/backends/cpu/isa.h"
+#include "forge/core/dtype.h"
+#include "forge/reference/reference.h"
+
+#define EACH_ISA(isa)                                                                                        \
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++)                                                           \
+        if (isa_is_here(isa))
+
+static inline struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
+{
+    struct view view = {.data = data, .dtype = dtype, .shape = shape};
+    int64_t stride = 1;
+    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
+        view.strides[i] = stride;
+    return view;
+}
+
+static inline size_t size_of(const struct view *view)
+{
+    return forge_dtype_size_bytes(view->dtype, forge_shape_elements(&view->shape));
+}
+
+static uint64_t random_state = 1;
+
+static inline uint64_t random_bits(void)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
+}
+
+/* Between -1 and 1, with all digits. */
+static inline double random_number(void)
+{
+    return (double)(int64_t)random_bits() * 0x1p-63;
+}
+
+static inline void *random_floats(forge_dtype dtype, size_t count)
+{
+    char *data = malloc(count * 8 + 1);
+    assert_non_null(data);
+    for (size_t i = 0; i < count; i++) {
+        double number = random_number();
+        dtype_row(dtype)->store(data, i, 1, &number);
+    }
+    return data;
+}
+
+/* The one that a device would choose; NULL: the reference. */
+static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
+{
+    for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)
+        if (kernel->op == launch->op && kernel->takes(launch))
+            return kernel;
+    return NULL;
+}
+
+static inline void run_some(const struct cpu_kernel *kernel, const struct launch *launch, size_t first,
+                            size_t end)
+{
+    static _Alignas(64) unsigned char scratch[KERNEL_SCRATCH_BYTES];
+    if (kernel->run_in)
+        kernel->run_in(launch, first, end, scratch);
+    else
+        kernel->run(launch, first, end);
+}
+
+/* All at once over NaN; then once more, from the last piece to the first in uneven groups: the same bytes. */
+static inline void run_kernel(enum isa isa, const struct launch *launch)
+{
+    const struct cpu_kernel *kernel = kernel_for(isa, launch);
+    size_t grain, bytes = size_of(&launch->outputs[0]), pieces = kernel->pieces(launch, &grain);
+    struct view again = launch->outputs[0];
+    struct launch second = *launch;
+    assert_true(grain > 0);
+    memset(launch->outputs[0].data, 0xff, bytes);
+    run_some(kernel, launch, 0, pieces);
+    again.data = malloc(bytes + 1);
+    assert_non_null(again.data);
+    memset(again.data, 0x7f, bytes);
+    second.outputs = &again;
+    for (size_t end = pieces, first, group = 1; end > 0; end = first, group = group % 3 + 1) {
+        first = end > group ? end - group : 0;
+        run_some(kernel, &second, first, end);
+    }
+    assert_memory_equal(again.data, launch->outputs[0].data, bytes);
+    free(again.data);
+}
+
+static inline double number_at(const struct view *view, size_t i)
+{
+    double number;
+    dtype_row(view->dtype)->load(view->data, i, 1, &number);
+    return number;
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* The CPU as a device: its instruction set by name, and the same bits with any number of threads. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/program.h>
+#include "forge/backends/cpu/isa.h"
+
+static void test_isa_by_name(void **state)
+{
+    (void)state;
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
+        forge_device *device = NULL;
+        joule_error error = {0};
+        setenv("FORGE_ISA", isa_name(isa), 1);
+        joule_status status = forge_device_open("cpu", &device, &error);
+        assert_int_equal(status, isa_is_here(isa) ? JOULE_OK : JOULE_ABSENT);
+        if (status != JOULE_OK)
+            assert_non_null(strstr(error.message, isa_name(isa)));
+        forge_device_close(device);
+    }
+    unsetenv("FORGE_ISA");
+}
+
+static void test_isa_nobody_knows(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sse9", "", "AVX2", "avx512 "};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        forge_device *device = NULL;
+        joule_error error = {0};
+        setenv("FORGE_ISA", names[i], 1);
+        assert_int_equal(forge_device_open("cpu", &device, &error), JOULE_INVALID);
+        assert_null(device);
+        assert_non_null(strstr(error.message, "plain, avx2, avx512"));
+    }
+    unsetenv("FORGE_ISA");
+}
+
+static void test_the_same_kernels_everywhere(void **state)
+{
+    (void)state;
+    const struct cpu_kernel *plain = isa_kernels(ISA_PLAIN);
+    for (enum isa isa = ISA_PLAIN + 1; isa < ISA_COUNT; isa++)
+        for (size_t i = 0; isa_is_here(isa) && (i == 0 || plain[i - 1].name); i++) {
+            const struct cpu_kernel *kernel = &isa_kernels(isa)[i];
+            assert_true(kernel->name == plain[i].name || strcmp(kernel->name, plain[i].name) == 0);
+        }
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------ */
+
+enum { M = 300, K = 200, N = 400 };
+
+static forge_graph *layer(void)
+{
+    forge_builder *b = forge_builder_new();
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(M, K));
+    forge_value w = forge_input(b, "w", FORGE_F32, forge_shape_of(K, N));
+    forge_value y = forge_matmul(b, x, w, 0);
+    forge_output(b, "y", forge_unary(b, FORGE_RELU, y));
+    forge_output(b, "sum", forge_reduce(b, FORGE_SUM, y, 1, false));
+    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    return graph;
+}
+
+static void fill(forge_instance *instance, const char *name, forge_shape shape)
+{
+    forge_tensor tensor;
+    assert_int_equal(forge_tensor_new(FORGE_F32, &shape, &tensor, NULL), JOULE_OK);
+    float *to = forge_tensor_data(&tensor);
+    for (size_t i = 0; i < forge_tensor_elements(&tensor); i++)
+        to[i] = sinf((float)i);
+    assert_int_equal(forge_instance_set(instance, name, &tensor, NULL), JOULE_OK);
+    forge_buffer_release(tensor.buffer);
+}
+
+static void take(forge_instance *instance, const char *name, float *out)
+{
+    forge_tensor tensor;
+    assert_int_equal(forge_instance_get(instance, name, &tensor, NULL), JOULE_OK);
+    memcpy(out, forge_tensor_data(&tensor), forge_tensor_elements(&tensor) * sizeof *out);
+}
+
+static void run_with(unsigned threads, float *out)
+{
+    forge_device *device;
+    forge_states *states;
+    forge_program *program;
+    forge_instance *instance;
+    forge_graph *graph = layer();
+    assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
+    assert_int_equal(forge_device_set_threads(device, threads, NULL), JOULE_OK);
+    assert_int_equal(forge_states_new(device, 1, &states, NULL), JOULE_OK);
+    assert_int_equal(forge_compile(graph, device, &program, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_new(program, device, states, &instance, NULL), JOULE_OK);
+    fill(instance, "x", forge_shape_of(M, K));
+    fill(instance, "w", forge_shape_of(K, N));
+    assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK);
+    take(instance, "y", out);
+    take(instance, "sum", out + M * N);
+    forge_instance_free(instance);
+    forge_program_free(program);
+    forge_states_free(states);
+    forge_device_close(device);
+    forge_graph_free(graph);
+}
+
+static void test_any_number_of_threads(void **state)
+{
+    (void)state;
+    enum { COUNT = M * N + N };
+    float *results = malloc(2 * COUNT * sizeof *results);
+    assert_non_null(results);
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
+        if (!isa_is_here(isa))
+            continue;
+        setenv("FORGE_ISA", isa_name(isa), 1);
+        run_with(1, results);
+        for (unsigned threads = 2; threads <= 3; threads++) {
+            run_with(threads, results + COUNT);
+            assert_memory_equal(results, results + COUNT, COUNT * sizeof *results);
+        }
+    }
+    unsetenv("FORGE_ISA");
+    free(results);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_isa_by_name),
+        cmocka_unit_test(test_isa_nobody_knows),
+        cmocka_unit_test(test_the_same_kernels_everywhere),
+        cmocka_unit_test(test_any_number_of_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
