@@ -318,6 +318,19 @@ FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const f
 
 FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
 
+/* --- graphs as text ----------------------------------------------------------------------------------------- */
+
+/* One line for each symbol, slot, node, output and write, and a block for each composite's body:
+ *
+ *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
+ *
+ * Nothing is lost: parsed, the text gives an equal graph, and numbers are exact. The text is the caller's: free. */
+FORGE_API joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error);
+/* Reads `length` bytes, which need no terminator and may be anything. '#' begins a comment that ends with its line.
+ * INVALID: the message has line, column and what was expected there. The graph is the caller's: forge_graph_free. */
+FORGE_API joule_status forge_graph_parse(const char *text, size_t length, forge_graph **out_graph,
+                                         joule_error *out_error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -209,7 +209,7 @@ static uint64_t hash_node(enum op op, const void *attributes, size_t size, const
 static uint64_t hash_of(const forge_graph *graph, const struct node *node)
 {
     return hash_node((enum op)node->op, node->attributes, node->attributes_size,
-                     graph->edges + node->first_input, node->input_count);
+                     node->input_count ? graph->edges + node->first_input : NULL, node->input_count);
 }
 
 static bool is_same(const forge_graph *graph, const struct node *node, enum op op, const void *attributes,

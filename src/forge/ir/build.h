@@ -54,6 +54,8 @@ bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const s
 /* The same without provenance: in the scope and phase of the builder. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
+/* The builder's graph owns this body of composites, too. */
+bool builder_share_body(forge_builder *builder, const forge_graph *body);
 /* Outputs and writes of `graph`, by the map. */
 void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map);
 /* Writes a body's nodes out in place of a node with these inputs. map has body->value_count entries: where each of its

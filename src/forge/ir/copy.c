@@ -23,8 +23,7 @@ bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_
     return builder_goes_on(builder);
 }
 
-/* The successor owns the body, too. */
-static bool share_body(forge_builder *builder, const forge_graph *body)
+bool builder_share_body(forge_builder *builder, const forge_graph *body)
 {
     forge_graph *graph = builder->graph;
     for (size_t i = 0; i < graph->body_count; i++)
@@ -52,7 +51,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
     if (node->op == OP_COMPOSITE &&
-        !share_body(builder, ((const struct composite_attributes *)node->attributes)->body)) {
+        !builder_share_body(builder, ((const struct composite_attributes *)node->attributes)->body)) {
         builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
         return false;
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "forge/ir/text.h"
 
 void dim_table_free(struct dim_table *table)
 {
@@ -109,7 +110,7 @@ int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *v
 
 static forge_dim add_entry(struct dim_table *table, const struct dim *e)
 {
-    if (!ARRAY_ROOM(table->entries, table->capacity, table->count))
+    if (table->count >= DIM_MAX_ENTRIES || !ARRAY_ROOM(table->entries, table->capacity, table->count))
         return DIM_FAILED;
     table->entries[table->count++] = *e;
     return -(forge_dim)table->count;
@@ -117,7 +118,7 @@ static forge_dim add_entry(struct dim_table *table, const struct dim *e)
 
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple)
 {
-    struct dim e = {.kind = DIM_SYMBOL, .min = min, .max = max, .multiple = multiple};
+    struct dim e = {.kind = DIM_SYMBOL, .min = min, .max = max, .multiple = multiple, .leaves = 1};
     if (!string_copy(e.name, sizeof e.name, name) || !*name || min < 0 || max < min || max > DIM_MAX_NUMBER ||
         multiple < 1)
         return DIM_FAILED;
@@ -130,6 +131,11 @@ forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int
     return add_entry(table, &e);
 }
 
+static uint32_t leaves_of(const struct dim_table *table, forge_dim dim)
+{
+    return dim >= 0 ? 1 : entry(table, dim)->leaves;
+}
+
 /* The entry for `a kind b`, in which a and b stand in their order; made where there is none. */
 static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b)
 {
@@ -140,7 +146,7 @@ static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a
         if (e->kind == kind && e->a == a && e->b == b)
             return -(forge_dim)i - 1;
     }
-    struct dim e = {.kind = kind, .a = a, .b = b};
+    struct dim e = {.kind = kind, .a = a, .b = b, .leaves = leaves_of(table, a) + leaves_of(table, b)};
     int64_t min_a = dim_min(table, a), min_b = dim_min(table, b), max_a = dim_max(table, a),
             max_b = dim_max(table, b);
     bool divides = kind == DIM_QUOTIENT;
@@ -148,7 +154,7 @@ static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a
     e.max = apply(kind, max_a, divides ? (min_b ? min_b : 1) : max_b);
     int64_t ma = multiple_of(table, a), mb = multiple_of(table, b);
     e.multiple = kind == DIM_PRODUCT ? product_of(ma, mb) : kind == DIM_SUM ? greatest_divisor(ma, mb) : 1;
-    if (e.min == DIM_FAILED || e.max == DIM_FAILED)
+    if (e.min == DIM_FAILED || e.max == DIM_FAILED || e.leaves > DIM_MAX_LEAVES)
         return DIM_FAILED;
     if (e.multiple < 1)
         e.multiple = 1;
@@ -292,7 +298,8 @@ forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b)
         return DIM_FAILED;
     if (is_kind(table, a, DIM_SUM)) {
         struct dim e = *entry(table, a);
-        return dim_add(table, dim_mul(table, e.a, b), dim_mul(table, e.b, b));
+        forge_dim first = dim_mul(table, e.a, b);
+        return first == DIM_FAILED ? DIM_FAILED : dim_add(table, first, dim_mul(table, e.b, b));
     }
     if (is_kind(table, b, DIM_SUM))
         return dim_mul(table, b, a);
@@ -364,7 +371,7 @@ void dim_print(const struct dim_table *table, forge_dim dim, struct text *text)
     } else if (dim >= 0) {
         text_printf(text, "%lld", (long long)dim);
     } else if (entry(table, dim)->kind == DIM_SYMBOL) {
-        text_add(text, entry(table, dim)->name);
+        text_add_word(text, entry(table, dim)->name);
     } else {
         text_add(text, "(");
         dim_print(table, entry(table, dim)->a, text);

@@ -13,6 +13,8 @@
 
 #define DIM_FAILED     INT64_MIN
 #define DIM_MAX_NUMBER (INT64_C(1) << 48)
+/* So that no text can ask for endless work: entries of one table, and symbols and numbers in one expression. */
+enum { DIM_MAX_ENTRIES = 4096, DIM_MAX_LEAVES = 256 };
 
 enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 
@@ -21,6 +23,7 @@ struct dim {
     forge_dim a, b;   /* of what; a product's or sum's rest is in b. Symbols: unused */
     int64_t min, max; /* whatever the symbols are */
     int64_t multiple; /* a number that always divides it, 1 or more */
+    uint32_t leaves;  /* symbols and numbers when it is written out */
     char name[32];    /* of a symbol */
 };
 
@@ -32,7 +35,7 @@ struct dim_table {
 void dim_table_free(struct dim_table *table);
 bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 
-/* DIM_FAILED: bad bounds, another symbol of this name with others, no memory. */
+/* DIM_FAILED: bad bounds, another symbol of this name with others, too many entries, no memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
 /* DIM_FAILED also where the difference is no sum of such products. */
@@ -51,7 +54,7 @@ int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *v
 /* The product of a shape's dims. */
 forge_dim dim_elements(struct dim_table *table, const forge_shape *shape);
 
-/* "B", "(4*B*T)", "((B+1)/2)". */
+/* "B", "(T*(B*4))", "((B+1)/2)"; a symbol whose name is no word stands in quotes. */
 void dim_print(const struct dim_table *table, forge_dim dim, struct text *text);
 /* "[B,784]". */
 void dim_print_shape(const struct dim_table *table, const forge_shape *shape, struct text *text);

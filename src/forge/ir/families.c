@@ -110,6 +110,17 @@ void forge_output(forge_builder *builder, const char *name, forge_value value)
 
 #define NO_SLOT UINT32_MAX
 
+/* Slots may stand without any node, so no rule of infer.c has seen them. */
+static bool is_slot(forge_builder *builder, const struct slot *slot)
+{
+    bool is_shape = slot->shape.rank <= FORGE_MAX_RANK;
+    for (uint32_t i = 0; is_shape && i < slot->shape.rank; i++)
+        is_shape = dim_is_known(&builder->graph->dims, slot->shape.dims[i]);
+    if (!is_shape || !forge_dtype_block_bytes(slot->dtype) || (unsigned)slot->init.kind > FORGE_INIT_NORMAL)
+        forge_builder_fail(builder, "slot '%s' has no shape, type or beginning that there is", slot->name);
+    return !builder->has_failed;
+}
+
 forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
                        forge_init init)
 {
@@ -126,6 +137,8 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
             forge_builder_fail(builder, "slot '%s' has another type or shape already", name);
         return (forge_slot)i;
     }
+    if (slot.name && !is_slot(builder, &slot))
+        return NO_SLOT;
     if (!slot.name || !ARRAY_ROOM(graph->slots, graph->slot_capacity, graph->slot_count)) {
         out_of_memory(builder);
         return NO_SLOT;
@@ -185,14 +198,16 @@ forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor)
 
 forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number)
 {
-    struct {
+    union {
         struct constant_attributes head;
-        unsigned char element[16];
-    } attributes = {.head = {.dtype = dtype, .size_bytes = (uint32_t)forge_dtype_block_bytes(dtype)}};
+        unsigned char room[sizeof(struct constant_attributes) + 16];
+    } attributes = {.room = {0}};
     if (!forge_dtype_is_computed(dtype)) {
         forge_builder_fail(builder, "a scalar of %s", forge_dtype_name(dtype));
         return FORGE_NO_VALUE;
     }
+    attributes.head.dtype = dtype;
+    attributes.head.size_bytes = (uint32_t)forge_dtype_block_bytes(dtype);
     dtype_row(dtype)->store(attributes.head.bytes, 0, 1, &number);
     return builder_emit(builder, OP_CONSTANT, &attributes,
                         sizeof attributes.head + attributes.head.size_bytes, NULL, 0);

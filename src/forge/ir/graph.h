@@ -218,5 +218,6 @@ const char *unary_name(forge_unary_kind kind);
 const char *binary_name(forge_binary_kind kind);
 const char *reduce_name(forge_reduce_kind kind);
 const char *scatter_name(forge_scatter_kind kind);
+const char *random_name(forge_random_kind kind);
 
 #endif

@@ -61,6 +61,12 @@ const char *scatter_name(forge_scatter_kind kind)
     return (unsigned)kind < FORGE_SCATTER_KINDS ? names[kind] : "unknown";
 }
 
+const char *random_name(forge_random_kind kind)
+{
+    static const char *const names[] = {"uniform", "normal", "bits"};
+    return (unsigned)kind < FORGE_RANDOM_KINDS ? names[kind] : "unknown";
+}
+
 /* --- saying no ---------------------------------------------------------------------------------------------- */
 
 bool infer_refuse(struct inference *i, const char *format, ...)

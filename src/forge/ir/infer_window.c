@@ -15,7 +15,10 @@ struct slider {
 
 static int64_t span_of(const struct slider *s)
 {
-    return s->dilation * (s->size - 1) + 1;
+    int64_t span; /* above all sizes where it would overflow */
+    return __builtin_mul_overflow(s->dilation, s->size - 1, &span) || span > DIM_MAX_NUMBER
+               ? 2 * DIM_MAX_NUMBER
+               : span + 1;
 }
 
 static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
@@ -84,8 +87,10 @@ static bool stretch(struct inference *i, const struct slider *s, forge_dim in, u
         return infer_refuse(i, "the result's size cannot be expressed: it is a symbol less %lld. Pad less",
                             (long long)-more);
     if (*out == DIM_FAILED)
-        return infer_refuse(i, "the padding takes %lld more than there is",
-                            (long long)(-more - in * s->stride));
+        return more >= -DIM_MAX_NUMBER && in <= DIM_MAX_NUMBER / s->stride
+                   ? infer_refuse(i, "the padding takes %lld more than there is",
+                                  (long long)(-more - in * s->stride))
+                   : infer_refuse(i, "the result is too large");
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "forge/ir/build.h"
+#include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
 
 static joule_status broken(joule_error *error, const forge_graph *graph, size_t n, const char *what)
@@ -32,6 +33,9 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
             return broken(error, graph, n, "it uses a value that does not come before it");
         inference.inputs[inference.input_count++] = &graph->values[input];
     }
+    const char *wrong = fields_check(inference.op, node->attributes, node->attributes_size, &graph->dims);
+    if (wrong)
+        return broken(error, graph, n, wrong);
     if (!infer(&inference))
         return broken(error, graph, n, inference.message);
     if (inference.output_count != node->output_count)

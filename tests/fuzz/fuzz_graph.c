@@ -1,0 +1,34 @@
+/* Any bytes as the text of a graph: no crash, no leak, no memory beyond what the text itself could fill. What is a graph
+ * is one that the verifier takes, and its text gives the same text again. */
+#include <stdlib.h>
+#include <string.h>
+#include "forge/ir/build.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    forge_graph *graph = NULL, *again = NULL;
+    char *text, *second;
+    joule_error error = {0};
+    joule_status status = forge_graph_parse((const char *)data, size, &graph, &error);
+    require(status == JOULE_OK || (status == JOULE_INVALID && strncmp(error.message, "line ", 5) == 0));
+    if (status != JOULE_OK)
+        return 0;
+    require(graph_verify(graph, NULL) == JOULE_OK);
+    require(forge_graph_print(graph, &text, NULL) == JOULE_OK);
+    require(forge_graph_parse(text, strlen(text), &again, NULL) == JOULE_OK);
+    require(forge_graph_print(again, &second, NULL) == JOULE_OK);
+    require(strcmp(text, second) == 0 && again->node_count == graph->node_count);
+    free(text);
+    free(second);
+    forge_graph_free(graph);
+    forge_graph_free(again);
+    return 0;
+}
