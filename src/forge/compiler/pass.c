@@ -9,6 +9,7 @@ static const struct {
     pass_fn *run;
 } passes[] = {
     {"expand", pass_expand},
+    {"fold", pass_fold},
 };
 
 static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,

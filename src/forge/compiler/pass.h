@@ -13,6 +13,8 @@ typedef joule_status pass_fn(const forge_graph *graph, forge_graph **out_graph, 
 
 /* Writes composites out, until there are none. */
 pass_fn pass_expand;
+/* Computes what depends on constants alone. */
+pass_fn pass_fold;
 
 /* All passes, each verified. */
 joule_status passes_run(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);

@@ -55,8 +55,7 @@ struct attribution_answer;
 /* PENDING: no window with energy yet. INVALID: a group's prior is none. NO_MEMORY. FAILED: no numbers came out. The answer
  * is the caller's. Takes time that grows with the cube of the number of groups: about 0.3 s for 128. */
 joule_status attribution_solve(const struct attribution *attribution, const struct attribution_group *groups,
-                               const struct attribution_meter *meter,
-                               struct attribution_answer **out_answer);
+                               const struct attribution_meter *meter, struct attribution_answer **out_answer);
 void attribution_answer_free(struct attribution_answer *answer);
 
 /* Best estimate of a group's joules, in the windows that the meter saw. They add up to what it saw. */

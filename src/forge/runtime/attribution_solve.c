@@ -21,12 +21,12 @@
 struct fit {
     const struct attribution *a;
     const struct whitened *w;
-    double *precision; /* of the prior, n x n */
-    const double *centre; /* of the prior: logarithms of watts */
-    double noise;      /* variance of the rows' errors, against what the meter said */
+    double *precision;              /* of the prior, n x n */
+    const double *centre;           /* of the prior: logarithms of watts */
+    double noise;                   /* variance of the rows' errors, against what the meter said */
     double *theta, *watts, *joules; /* where it stands */
     double *trial, *step, *slope, *hessian, *covariance, *scratch;
-    double misfit;     /* sum of squared errors of the rows, over what the meter said */
+    double misfit; /* sum of squared errors of the rows, over what the meter said */
     double evidence;
 };
 
@@ -236,9 +236,10 @@ static joule_status solve(const struct attribution *a, const struct attribution_
                           struct attribution_answer *answer, double *numbers, double gain_sd)
 {
     size_t n = a->count;
-    struct fit f = {.a = a, .precision = numbers, .hessian = numbers + n * n, .covariance = numbers + 2 * n * n};
-    double *centre = numbers + 3 * n * n, **vectors[] = {&f.theta, &f.watts, &f.joules, &f.trial,
-                                                         &f.step,  &f.slope, &f.scratch};
+    struct fit f = {
+        .a = a, .precision = numbers, .hessian = numbers + n * n, .covariance = numbers + 2 * n * n};
+    double *centre = numbers + 3 * n * n,
+           **vectors[] = {&f.theta, &f.watts, &f.joules, &f.trial, &f.step, &f.slope, &f.scratch};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         *vectors[i] = centre + (i + 1) * n;
     for (size_t i = 0; i < n; i++)

@@ -27,7 +27,7 @@ struct attribution {
     double *row;     /* work space */
     double *seconds; /* of each group, in windows with energy */
     double joules, variance;
-    double gap_s;     /* since the last window with energy */
+    double gap_s;    /* since the last window with energy */
     size_t windows;  /* with energy */
     double *numbers; /* all of the arrays above */
 };

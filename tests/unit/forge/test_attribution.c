@@ -42,11 +42,11 @@ static double normal(uint64_t *state)
 
 struct machine {
     uint64_t chance;
-    double watts[GROUPS];      /* while the group runs, without drift */
-    double typical_s[GROUPS];  /* length of one launch */
-    double drift_watts;        /* amplitude; 0: none */
+    double watts[GROUPS];     /* while the group runs, without drift */
+    double typical_s[GROUPS]; /* length of one launch */
+    double drift_watts;       /* amplitude; 0: none */
     double now_s;
-    double joules[GROUPS], seconds[GROUPS]; /* the truth */
+    double joules[GROUPS], seconds[GROUPS];           /* the truth */
     double window_joules, window_s, active_s[GROUPS]; /* since the last tick */
 };
 

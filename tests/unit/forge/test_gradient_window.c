@@ -28,10 +28,7 @@ static const struct conv_case {
      {4, 0, {2, 2, 4, 3}},
      {4, 0, {2, 2, 3, 2}},
      {.stride = {2, 1}, .padding_before = {1, 1}, .padding_after = {1, 0}}},
-    {"one channel each",
-     {4, 0, {2, 3, 3, 3}},
-     {4, 0, {3, 1, 2, 2}},
-     {.groups = 3, .padding_before = {1, 1}}},
+    {"one channel each", {4, 0, {2, 3, 3, 3}}, {4, 0, {3, 1, 2, 2}}, {.groups = 3, .padding_before = {1, 1}}},
     {"three dimensions",
      {5, 0, {1, 2, 3, 2, 3}},
      {5, 0, {2, 1, 2, 2, 2}},
@@ -100,7 +97,10 @@ static const struct window_case {
      {3, 0, {4, 2, 5}},
      5,
      {{.size = 3, .stride = 2, .after = 1}, {.size = 2, .stride = 1, .dilation = 3}}},
-    {"three dimensions", {3, 0, {3, 3, 3}}, 7, {{.size = 2, .stride = 1}, {.size = 3}, {.size = 1, .stride = 2}}},
+    {"three dimensions",
+     {3, 0, {3, 3, 3}},
+     7,
+     {{.size = 2, .stride = 1}, {.size = 3}, {.size = 1, .stride = 2}}},
 };
 enum { WINDOW_CASES = sizeof window_cases / sizeof *window_cases };
 
@@ -134,8 +134,8 @@ static void test_unfold_and_fold(void **state)
 {
     (void)state;
     for (int i = 0; i < WINDOW_CASES; i++)
-        derivative_check(&(struct function){
-            window_cases[i].name, there_and_back, i, 1, {window_cases[i].x}, -1, 1, true});
+        derivative_check(
+            &(struct function){window_cases[i].name, there_and_back, i, 1, {window_cases[i].x}, -1, 1, true});
 }
 
 /* --- ties ---------------------------------------------------------------------------------------------------- */

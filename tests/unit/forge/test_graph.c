@@ -166,6 +166,28 @@ static void test_scope_and_phase_survive_passes(void **state)
     forge_graph_free(plain);
 }
 
+static void test_constants_are_folded(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3));
+    forge_value ones = forge_broadcast(b, forge_scalar(b, FORGE_F32, 1), forge_shape_of(2, 3));
+    forge_value six = forge_reduce(b, FORGE_SUM, ones, 3, false);
+    forge_output(b, "y", forge_mul(b, x, forge_sub(b, six, forge_scalar(b, FORGE_F32, 4))));
+    forge_output(b, "large", forge_broadcast(b, six, forge_shape_of(1000, 1000)));
+    forge_graph *graph = finish(b), *folded = NULL;
+    assert_int_equal(pass_fold(graph, &folded, NULL), JOULE_OK);
+    assert_int_equal(graph_verify(folded, NULL), JOULE_OK);
+    const struct node *product = graph_producer(folded, folded->outputs[0].value);
+    const struct node *two = graph_producer(folded, node_input(folded, product, 1));
+    assert_int_equal(two->op, OP_CONSTANT);
+    assert_true(*(const float *)((const struct constant_attributes *)two->attributes)->bytes == 2);
+    assert_int_equal(graph_producer(folded, folded->outputs[1].value)->op, OP_BROADCAST);
+    assert_int_equal(folded->node_count, 5); /* x, 2, the product, 6, and 6 made large */
+    forge_graph_free(graph);
+    forge_graph_free(folded);
+}
+
 static void test_slots(void **state)
 {
     (void)state;
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_messages_name_operation_and_shapes),
         cmocka_unit_test(test_equal_nodes_are_one_and_unused_ones_go),
         cmocka_unit_test(test_scope_and_phase_survive_passes),
+        cmocka_unit_test(test_constants_are_folded),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_verifier_sees_what_is_broken),
         cmocka_unit_test(test_a_failed_builder_is_harmless),

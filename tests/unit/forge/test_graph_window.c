@@ -60,7 +60,8 @@ static void test_sizes_of_convolutions(void **state)
     assert_conv(image, kernel, (forge_conv_options){.stride = {2, 3}, .padding_before = {2}}, "[5,8,15,9]");
     assert_conv(image, kernel, (forge_conv_options){.dilation = {2, 4}, .padding_after = {1, 1}},
                 "[5,8,25,21]");
-    assert_conv(forge_shape_of(0, 4, 9), forge_shape_of(6, 2, 9), (forge_conv_options){.groups = 2}, "[0,6,1]");
+    assert_conv(forge_shape_of(0, 4, 9), forge_shape_of(6, 2, 9), (forge_conv_options){.groups = 2},
+                "[0,6,1]");
     assert_conv(forge_shape_of(1, 2, 3, 4, 5), forge_shape_of(7, 2, 1, 2, 3), (forge_conv_options){0},
                 "[1,7,3,3,3]");
     forge_conv_options up = {.is_transposed = true, .stride = {2, 3}, .output_padding = {1, 2}};
@@ -219,12 +220,9 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_of_convolutions),
-        cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_messages_of_convolutions),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_messages_of_windows),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_sizes_of_convolutions),    cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_messages_of_convolutions), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_messages_of_windows),      cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests_name("graph_window", tests, NULL, NULL);
 }

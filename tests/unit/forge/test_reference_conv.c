@@ -70,7 +70,8 @@ static void index_of(const forge_shape *shape, uint32_t from, int64_t position, 
 static void convolve(const struct view *x, const struct view *weight, const forge_shape *out,
                      const forge_conv_options *o, double *sums)
 {
-    const forge_shape *narrow = o->is_transposed ? &x->shape : out, *wide = o->is_transposed ? out : &x->shape;
+    const forge_shape *narrow = o->is_transposed ? &x->shape : out,
+                      *wide = o->is_transposed ? out : &x->shape;
     int64_t groups = o->groups, of_narrow = narrow->dims[1] / groups, of_wide = wide->dims[1] / groups;
     int64_t places = count_of(narrow, 2), taps = count_of(&weight->shape, 2), p[3], t[3], w[3];
     uint32_t axes = out->rank - 2;
@@ -90,7 +91,8 @@ static void convolve(const struct view *x, const struct view *weight, const forg
                     if (!is_inside)
                         continue;
                     int64_t e = c / of_narrow * of_wide + d, own = o->is_transposed ? e : c;
-                    double product = at(weight, c, d, t) * at(x, n, o->is_transposed ? c : e, o->is_transposed ? p : w);
+                    double product =
+                        at(weight, c, d, t) * at(x, n, o->is_transposed ? c : e, o->is_transposed ? p : w);
                     sums[(n * out->dims[1] + own) * count_of(out, 2) + offset] += product;
                 }
 }
@@ -98,7 +100,8 @@ static void convolve(const struct view *x, const struct view *weight, const forg
 static void check(forge_dtype dtype, forge_shape x_shape, forge_shape w_shape, const forge_conv_options *o)
 {
     forge_builder *b = forge_builder_new();
-    forge_value y = forge_conv(b, forge_input(b, "x", dtype, x_shape), forge_input(b, "w", dtype, w_shape), o);
+    forge_value y =
+        forge_conv(b, forge_input(b, "x", dtype, x_shape), forge_input(b, "w", dtype, w_shape), o);
     if (b->has_failed)
         fail_msg("%s", b->error.message);
     forge_shape shape = forge_value_shape(b, y);
@@ -125,7 +128,8 @@ static void check_random(bool is_transposed)
     static const forge_dtype types[] = {FORGE_F64, FORGE_F32, FORGE_F16, FORGE_I8, FORGE_U32, FORGE_I64};
     uint32_t axes = (uint32_t)pick(1, 3);
     int64_t groups = pick(1, 3), in = groups * pick(1, 2), out = groups * pick(1, 2);
-    forge_conv_options o = {.struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
+    forge_conv_options o = {
+        .struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
     forge_shape x = {.rank = axes + 2, .dims = {pick(0, 2), in}}, w = x;
     w.dims[0] = is_transposed ? in : out;
     w.dims[1] = (is_transposed ? out : in) / groups;
@@ -161,11 +165,16 @@ static void test_lines_longer_than_a_tile(void **state)
 {
     (void)state;
     for (int is_transposed = 0; is_transposed < 2; is_transposed++) {
-        forge_conv_options o = {.struct_size = sizeof o, .groups = 1, .stride = {2}, .dilation = {1},
-                                .padding_before = {1}, .is_transposed = is_transposed};
+        forge_conv_options o = {.struct_size = sizeof o,
+                                .groups = 1,
+                                .stride = {2},
+                                .dilation = {1},
+                                .padding_before = {1},
+                                .is_transposed = is_transposed};
         check(FORGE_F64, forge_shape_of(1, 2, 700), forge_shape_of(2, 2, 3), &o);
         o.stride[0] = 1;
-        check(FORGE_F64, forge_shape_of(1, 1, 600), forge_shape_of(1, 1, 590), &o); /* more taps than outputs */
+        check(FORGE_F64, forge_shape_of(1, 1, 600), forge_shape_of(1, 1, 590),
+              &o); /* more taps than outputs */
     }
 }
 

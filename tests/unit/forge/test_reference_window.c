@@ -64,8 +64,8 @@ static bool is_same(double a, double b)
 }
 
 /* The value of one window, element by element. */
-static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside, size_t first,
-                     size_t size, bool counts_padding, double least, double most)
+static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside,
+                     size_t first, size_t size, bool counts_padding, double least, double most)
 {
     double result = kind == FORGE_MAXIMUM ? least : kind == FORGE_MINIMUM ? most : 0, count = 0;
     for (size_t i = first; i < first + size; i++) {
@@ -74,7 +74,9 @@ static double reduce(forge_reduce_kind kind, const struct view *parts, const str
             continue;
         count++;
         if (kind == FORGE_MAXIMUM || kind == FORGE_MINIMUM)
-            result = isnan(x) || isnan(result) ? NAN : kind == FORGE_MAXIMUM ? fmax(x, result) : fmin(x, result);
+            result = isnan(x) || isnan(result) ? NAN
+                     : kind == FORGE_MAXIMUM   ? fmax(x, result)
+                                               : fmin(x, result);
         else
             result += x;
     }
@@ -132,7 +134,8 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
                          const struct view *parts, const struct view *inside)
 {
     forge_builder *b = forge_builder_new();
-    forge_value y = forge_window_reduce(b, kind, forge_input(b, "x", x->dtype, t->shape), t->axes, t->windows, counts);
+    forge_value y =
+        forge_window_reduce(b, kind, forge_input(b, "x", x->dtype, t->shape), t->axes, t->windows, counts);
     if (b->has_failed)
         fail_msg("%s", b->error.message);
     forge_shape shape = forge_value_shape(b, y);
@@ -220,7 +223,8 @@ static void test_fold(void **state)
 static void test_rows_longer_than_a_tile(void **state)
 {
     (void)state;
-    struct trial t = {.shape = forge_shape_of(2, 900), .axes = 2, .windows = {{300, 2, 1, 5, 0}}, .size = 300};
+    struct trial t = {
+        .shape = forge_shape_of(2, 900), .axes = 2, .windows = {{300, 2, 1, 5, 0}}, .size = 300};
     struct view x = array_of(FORGE_F64, t.shape), ones = array_of(FORGE_F64, t.shape);
     for (size_t i = 0; i < 1800; i++)
         ((double *)ones.data)[i] = 1;
@@ -246,7 +250,8 @@ static void test_random(void **state)
     forge_random random = {.key = key, .step = step, .stream = 9};
     for (uint32_t kind = 0; kind < FORGE_RANDOM_KINDS; kind++) {
         struct random_attributes attributes = {kind, 9, forge_shape_of(ROWS, COLUMNS)};
-        struct view out = view_packed(kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, found, attributes.shape);
+        struct view out =
+            view_packed(kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, found, attributes.shape);
         run_reference(OP_RANDOM, &attributes, inputs, 2, &out, 1);
         if (kind == FORGE_RANDOM_BITS)
             forge_random_bits(&random, 0, COUNT, wanted);

@@ -1,0 +1,89 @@
+/* compiler/fold.c - what depends on constants alone is computed once, here, by the reference.
+ *
+ * Newcomers: only small results are kept, since every constant lies in the program; a large one that is cheap to make
+ * (zeros, an iota) is better made where it is used.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "forge/compiler/pass.h"
+#include "forge/reference/reference.h"
+
+#define LARGEST_BYTES 4096 /* of a result */
+
+static const struct constant_attributes *constant_of(const forge_builder *builder, forge_value value)
+{
+    const struct node *node = value ? graph_producer(builder->graph, value) : NULL;
+    return node && node->op == OP_CONSTANT ? node->attributes : NULL;
+}
+
+static struct view packed(void *data, forge_dtype dtype, const forge_shape *shape)
+{
+    struct view view = {.data = data, .dtype = dtype, .shape = *shape};
+    int64_t stride = 1;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        view.strides[i] = stride;
+        stride *= shape->dims[i];
+    }
+    return view;
+}
+
+/* True where the node of the new graph can be computed now. Without inputs there is nothing to fold: an iota is as small
+ * in a program as a node can be. */
+static bool can_fold(const forge_builder *builder, const struct node *node, const struct value *value,
+                     const forge_value *map, const forge_graph *graph)
+{
+    size_t bytes = forge_dtype_size_bytes(value->dtype, forge_shape_elements(&value->shape));
+    if (node->input_count == 0 || node->output_count != 1 || !reference_of((enum op)node->op) ||
+        bytes > LARGEST_BYTES)
+        return false;
+    for (size_t i = 0; i < node->input_count; i++)
+        if (!constant_of(builder, map[node_input(graph, node, i)]))
+            return false;
+    return true;
+}
+
+static forge_value fold(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                        const struct value *value, const forge_value *map)
+{
+    struct view inputs[UINT8_MAX];
+    forge_tensor result;
+    if (forge_tensor_new(value->dtype, &value->shape, &result, NULL) != JOULE_OK)
+        return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    for (size_t i = 0; i < node->input_count; i++) {
+        const struct constant_attributes *constant = constant_of(builder, map[node_input(graph, node, i)]);
+        inputs[i] = packed((void *)constant->bytes, constant->dtype, &constant->shape);
+    }
+    struct view output = packed(forge_tensor_data(&result), value->dtype, &value->shape);
+    struct launch launch = {.op = (enum op)node->op,
+                            .attributes = node->attributes,
+                            .inputs = inputs,
+                            .input_count = node->input_count,
+                            .outputs = &output,
+                            .output_count = 1};
+    reference_of(launch.op)(&launch, 0, launch_pieces(&launch));
+    builder_stand_at(builder, graph, node);
+    forge_value folded = forge_constant(builder, &result);
+    forge_buffer_release(result.buffer);
+    return folded;
+}
+
+joule_status pass_fold(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
+{
+    forge_builder *builder = builder_new(&graph->dims);
+    forge_value *map = calloc(graph->value_count, sizeof *map);
+    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
+    for (size_t n = 0; goes_on && n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        const struct value *value = &graph->values[node->output];
+        if (can_fold(builder, node, value, map, graph))
+            goes_on = (map[node->output] = fold(builder, graph, node, value, map)) != FORGE_NO_VALUE;
+        else
+            goes_on = builder_copy_node(builder, graph, node, map);
+    }
+    if (goes_on)
+        builder_end_like(builder, graph, map);
+    else
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    free(map);
+    return forge_builder_finish(builder, out_graph, out_error);
+}
