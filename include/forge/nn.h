@@ -26,9 +26,60 @@ FORGE_API forge_slot forge_parameter_slot(const forge_builder *builder, size_t i
 FORGE_API forge_value forge_linear(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_features, bool has_bias);
 
+/* A convolution (forge_conv) with 1 to 3 spatial dimensions and a kernel of these sizes. Parameters as PyTorch's Conv and
+ * ConvTranspose have them: weight [out, in / groups, kernel...], or transposed [in, out / groups, kernel...], and bias [out],
+ * both uniform within +-1/sqrt(weight's elements / its first dimension). options: NULL for none. */
+FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_value x,
+                                       int64_t out_channels, const int64_t *kernel,
+                                       const forge_conv_options *options, bool has_bias);
+/* The same along two dimensions alike. stride 0: 1. */
+FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
+                                   int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
+                                   bool has_bias);
+
+/* --- normalisations: (x - mean) / sqrt(variance + epsilon) * weight + bias ---------------------------------- */
+
+/* Variances are means of squared distances from the mean, computed in two passes, in f32 for narrower floats. Each is a
+ * composite of this name. Weights are 1 and biases 0 at first. */
+
+/* For each channel of x [n, channels, ...]. In training by the batch's mean and variance, which also move the slots
+ * running_mean and running_var (unbiased): running = (1 - momentum) running + momentum of_batch; num_batches_tracked (i64)
+ * counts. Otherwise by these slots. As PyTorch's BatchNorm, with momentum 0.1 and epsilon 1e-5 for its defaults. A graph can
+ * have one training layer of each name. */
+FORGE_API forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_value x,
+                                       double momentum, double epsilon, bool is_training);
+/* Over the last `dims` dimensions, which weight and bias have. */
+FORGE_API forge_value forge_layer_norm(forge_builder *builder, const char *name, forge_value x, uint32_t dims,
+                                       double epsilon, bool has_bias);
+/* x / sqrt(mean of squares + epsilon) * weight over the last `dims` dimensions. */
+FORGE_API forge_value forge_rms_norm(forge_builder *builder, const char *name, forge_value x, uint32_t dims,
+                                     double epsilon);
+/* For each example of x [n, channels, ...] over groups of channels; weight and bias are by channel. */
+FORGE_API forge_value forge_group_norm(forge_builder *builder, const char *name, forge_value x,
+                                       uint32_t groups, double epsilon);
+/* For each example and channel; has_weight: with weight and bias by channel. */
+FORGE_API forge_value forge_instance_norm(forge_builder *builder, const char *name, forge_value x,
+                                          double epsilon, bool has_weight);
+
+/* In training each element is 0 with this probability (below 1), and otherwise divided by what is left of 1. Which ones: those
+ * for which forge_random_uniform is below `rate`, with the key in slot "random.key" (u64, made of the states' seed), the step
+ * in slot "random.step" (u32), which each run of a graph with dropout counts, and the name's hash as stream. */
+FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, forge_value x, double rate,
+                                    bool is_training);
+
+/* --- models. name NULL: no scope of their own ---------------------------------------------------------------- */
+
 /* Linear layers with relu between them: sizes[0 .. count-1] are the widths after each. */
 FORGE_API forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
                                 size_t count);
+/* x [n, channels, height, width]: twice a 3 x 3 convolution without padding, relu, and a maximum over 2 x 2 (conv1, conv2);
+ * then two linear layers with relu between them (fc1, fc2). sizes: channels and widths after each of the four. */
+FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_value x,
+                                const int64_t sizes[4]);
+/* x [n, channels, height, width]: three 3 x 3 convolutions with relu (8, 16 and 24 channels: conv1 to conv3), batch norm
+ * (norm1), linear to 32 with relu (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
+FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, forge_value x, int64_t classes,
+                                     bool is_training);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,9 @@
-/* nn/nn.c - see <forge/nn.h>. */
-#include <forge/nn.h>
+/* nn/nn.c - parameters, and the linear layer; see <forge/nn.h>. */
+#include "forge/nn/layer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/array.h"
-#include "forge/ir/build.h"
 
 /* "encoder/layer0" and "weight": "encoder.layer0.weight". */
 static bool slot_name(const forge_builder *builder, const char *name, char *out, size_t size)
@@ -18,19 +16,51 @@ static bool slot_name(const forge_builder *builder, const char *name, char *out,
     return true;
 }
 
+forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
+                      forge_init init)
+{
+    char full[512];
+    if (builder_goes_on(builder) && !slot_name(builder, name, full, sizeof full))
+        forge_builder_fail(builder, "the name of slot '%s' is too long", name);
+    return builder_goes_on(builder) ? forge_state(builder, full, dtype, shape, init) : 0;
+}
+
+bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x, uint32_t least,
+                 uint32_t most, uint32_t axis)
+{
+    if (!builder_goes_on(builder))
+        return false;
+    forge_shape shape = forge_value_shape(builder, x);
+    forge_dtype dtype = forge_value_dtype(builder, x);
+    if (!forge_dtype_is_float(dtype))
+        forge_builder_fail(builder, "%s '%s': it takes floats, not %s", layer, name, forge_dtype_name(dtype));
+    else if (shape.rank < least || shape.rank > most)
+        forge_builder_fail(builder, "%s '%s': it takes a rank from %u to %u, not %u", layer, name, least,
+                           most, shape.rank);
+    else if (shape.dims[axis] <= 0)
+        forge_builder_fail(builder, "%s '%s': dimension %u has to be a number above 0", layer, name, axis);
+    return builder_goes_on(builder);
+}
+
+void layer_begin(forge_builder *builder, const char *name)
+{
+    if (name)
+        forge_scope_push(builder, name);
+}
+
+void layer_end(forge_builder *builder, const char *name)
+{
+    if (name)
+        forge_scope_pop(builder);
+}
+
 forge_value forge_parameter(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,
                             forge_init init)
 {
-    char full[512];
+    forge_slot slot = layer_slot(builder, name, dtype, shape, init);
     if (!builder_goes_on(builder))
         return FORGE_NO_VALUE;
-    if (!slot_name(builder, name, full, sizeof full)) {
-        forge_builder_fail(builder, "the name of parameter '%s' is too long", name);
-        return FORGE_NO_VALUE;
-    }
-    forge_slot slot = forge_state(builder, full, dtype, shape, init);
-    if (builder_goes_on(builder))
-        builder->graph->slots[slot].is_parameter = true;
+    builder->graph->slots[slot].is_parameter = true;
     return forge_read(builder, slot);
 }
 
@@ -79,19 +109,4 @@ forge_value forge_linear(forge_builder *builder, const char *name, forge_value x
         y = forge_reshape(builder, y, forge_shape_of(out_features));
     forge_scope_pop(builder);
     return y;
-}
-
-forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
-                      size_t count)
-{
-    char layer[24];
-    forge_scope_push(builder, name);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(layer, sizeof layer, "fc%zu", i + 1);
-        x = forge_linear(builder, layer, x, sizes[i], true);
-        if (i + 1 < count)
-            x = forge_relu(builder, x);
-    }
-    forge_scope_pop(builder);
-    return x;
 }

@@ -1,0 +1,345 @@
+/* Layers of convolutions, dropout, and the models made of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/data.h>
+#include <forge/nn.h>
+#include <forge/optim.h>
+#include <forge/program.h>
+#include <forge/random.h>
+#include "support/test_data.h"
+
+struct machine {
+    forge_device *device;
+    forge_states *states;
+    forge_program *program;
+    forge_instance *instance;
+};
+
+static int set_up(void **state)
+{
+    struct machine *m = calloc(1, sizeof *m);
+    *state = m;
+    return forge_device_open("cpu", &m->device, NULL) || forge_states_new(m->device, 42, &m->states, NULL);
+}
+
+static int tear_down(void **state)
+{
+    struct machine *m = *state;
+    forge_instance_free(m->instance);
+    forge_program_free(m->program);
+    forge_states_free(m->states);
+    forge_device_close(m->device);
+    free(m);
+    return 0;
+}
+
+static void load(struct machine *m, forge_builder *b)
+{
+    joule_error error = {0};
+    forge_graph *graph = NULL;
+    forge_instance_free(m->instance);
+    forge_program_free(m->program);
+    m->instance = NULL;
+    m->program = NULL;
+    if (forge_builder_finish(b, &graph, &error) || forge_compile(graph, m->device, &m->program, &error) ||
+        forge_instance_new(m->program, m->device, m->states, &m->instance, &error))
+        fail_msg("%s", error.message);
+    forge_graph_free(graph);
+}
+
+static void set(struct machine *m, const char *name, forge_dtype dtype, forge_shape shape, void *data)
+{
+    forge_tensor tensor;
+    forge_buffer *buffer;
+    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&shape));
+    assert_int_equal(forge_buffer_wrap(data, size, NULL, NULL, &buffer, NULL), JOULE_OK);
+    assert_int_equal(forge_tensor_view(buffer, 0, dtype, &shape, &tensor, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set(m->instance, name, &tensor, NULL), JOULE_OK);
+    forge_buffer_release(buffer);
+}
+
+static const void *run(struct machine *m, const char *output)
+{
+    forge_tensor tensor;
+    joule_error error = {0};
+    if (forge_instance_run(m->instance, &error) || forge_instance_get(m->instance, output, &tensor, &error))
+        fail_msg("%s", error.message);
+    return forge_tensor_data(&tensor);
+}
+
+static forge_tensor slot(struct machine *m, const char *name)
+{
+    forge_tensor tensor;
+    if (forge_states_find(m->states, name, &tensor) != JOULE_OK)
+        fail_msg("no slot %s", name);
+    return tensor;
+}
+
+static void assert_slot(struct machine *m, const char *name, const char *shape, double reach)
+{
+    char text[100];
+    forge_tensor tensor = slot(m, name);
+    forge_shape_format(&tensor.shape, text, sizeof text);
+    assert_string_equal(text, shape);
+    float most = 0;
+    for (size_t i = 0; i < forge_tensor_elements(&tensor); i++)
+        most = fmaxf(most, fabsf(((float *)forge_tensor_data(&tensor))[i]));
+    assert_true((double)most <= reach && (double)most > 0.5 * reach);
+}
+
+/* --- convolutions -------------------------------------------------------------------------------------------- */
+
+static void test_parameters_of_convolutions(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 4, 9));
+    forge_conv_options o = {.struct_size = sizeof o, .groups = 2, .stride = {2}};
+    forge_value y = forge_conv_layer(b, "down", x, 6, (int64_t[]){3}, &o, true);
+    o.is_transposed = true;
+    forge_output(b, "y", forge_conv_layer(b, "up", y, 8, (int64_t[]){5}, &o, false));
+    forge_value image = forge_input(b, "image", FORGE_F32, forge_shape_of(1, 3, 8, 8));
+    forge_output(b, "z", forge_conv2d(b, "square", image, 5, 3, 2, 1, true));
+    load(m, b);
+    assert_slot(m, "down.weight", "[6,2,3]", 1 / sqrt(6));
+    assert_slot(m, "down.bias", "[6]", 1 / sqrt(6));
+    assert_slot(m, "up.weight", "[6,4,5]", 1 / sqrt(20));
+    assert_slot(m, "square.weight", "[5,3,3,3]", 1 / sqrt(27));
+    assert_int_equal(forge_states_find(m->states, "up.bias", &(forge_tensor){0}), JOULE_ABSENT);
+}
+
+static void test_bias_is_by_channel(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 1, 2, 2));
+    forge_output(b, "y", forge_conv2d(b, "c", x, 3, 1, 1, 0, true));
+    load(m, b);
+    float zeros[4] = {0};
+    forge_tensor bias = slot(m, "c.bias");
+    set(m, "x", FORGE_F32, forge_shape_of(1, 1, 2, 2), zeros);
+    const float *y = run(m, "y");
+    for (size_t i = 0; i < 12; i++)
+        assert_true(y[i] == ((float *)forge_tensor_data(&bias))[i / 4]);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        static const char *const words[] = {"conv 'c': 3 channels to 4 in 2 groups", "dimension 1",
+                                            "dropout 'c'", "a rank from 4 to 4"};
+        forge_graph *graph;
+        joule_error error = {0};
+        forge_builder *b = forge_builder_new();
+        forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 4));
+        forge_conv_options o = {.struct_size = sizeof o, .groups = 2};
+        forge_dim c = forge_symbol(b, "C", 1, 4, 1);
+        if (i == 0)
+            forge_conv_layer(b, "c", x, 4, (int64_t[]){2}, &o, true);
+        else if (i == 1)
+            forge_conv_layer(b, "c", forge_input(b, "z", FORGE_F32, forge_shape_of(1, c, 3)), 4,
+                             (int64_t[]){2}, NULL, true);
+        else if (i == 2)
+            forge_dropout(b, "c", x, 1, true);
+        else
+            forge_conv2d(b, "c", x, 3, 1, 1, 0, true);
+        assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
+        if (!strstr(error.message, words[i]))
+            fail_msg("'%s' is not in: %s", words[i], error.message);
+    }
+}
+
+/* --- dropout -------------------------------------------------------------------------------------------------- */
+
+enum { DROPPED = 1000 };
+
+static void build_dropout(struct machine *m, bool is_training)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(DROPPED)), g;
+    forge_scope_push(b, "block");
+    forge_value y = forge_dropout(b, "first", x, 0.25, is_training);
+    forge_value z = forge_dropout(b, "second", x, 0.25, is_training);
+    forge_scope_pop(b);
+    forge_gradients(b, forge_reduce(b, FORGE_SUM, y, 1, false), &x, 1, &g);
+    forge_output(b, "y", y);
+    forge_output(b, "z", z);
+    forge_output(b, "g", g);
+    load(m, b);
+}
+
+static void test_dropout(void **state)
+{
+    struct machine *m = *state;
+    float x[DROPPED], u[DROPPED], first[DROPPED] = {0};
+    for (size_t i = 0; i < DROPPED; i++)
+        x[i] = 1 + (float)i;
+    build_dropout(m, true);
+    set(m, "x", FORGE_F32, forge_shape_of(DROPPED), x);
+    forge_tensor key = slot(m, "random.key"), step = slot(m, "random.step");
+    uint32_t stream = UINT32_C(0x811c9dc5);
+    for (const char *at = "block/first"; *at; at++)
+        stream = (stream ^ (unsigned char)*at) * UINT32_C(0x01000193);
+    forge_random random = {.key = *(uint64_t *)forge_tensor_data(&key), .stream = stream};
+    assert_true(random.key != 0);
+    for (random.step = 0; random.step < 3; random.step++) {
+        size_t dropped = 0, same = 0;
+        forge_random_uniform(&random, 0, DROPPED, u);
+        const float *y = run(m, "y"), *z, *g;
+        forge_tensor other;
+        assert_int_equal(*(uint32_t *)forge_tensor_data(&step), random.step + 1);
+        forge_instance_get(m->instance, "z", &other, NULL);
+        z = forge_tensor_data(&other);
+        forge_instance_get(m->instance, "g", &other, NULL);
+        g = forge_tensor_data(&other);
+        for (size_t i = 0; i < DROPPED; i++) {
+            float factor = u[i] < 0.25f ? 0 : (float)(1 / 0.75);
+            assert_true(y[i] == x[i] * factor && g[i] == factor);
+            dropped += factor == 0;
+            same += (y[i] == 0) == (z[i] == 0);
+        }
+        assert_true(dropped > 190 && dropped < 310 && same < 750); /* five sd or so */
+        assert_memory_not_equal(y, first, sizeof first);
+        memcpy(first, y, sizeof first);
+    }
+    build_dropout(m, false);
+    set(m, "x", FORGE_F32, forge_shape_of(DROPPED), x);
+    assert_memory_equal(run(m, "y"), x, sizeof x);
+}
+
+/* --- models --------------------------------------------------------------------------------------------------- */
+
+/* Bars across or down: a few steps tell them apart. */
+static void test_cnn_learns(void **state)
+{
+    struct machine *m = *state;
+    enum { BATCH = 8, SIDE = 10 };
+    float images[BATCH][SIDE][SIDE], rate = 0.1f, loss[30];
+    int32_t labels[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        labels[i] = i % 2;
+        for (int y = 0; y < SIDE; y++)
+            for (int x = 0; x < SIDE; x++)
+                images[i][y][x] = ((i % 2 ? x : y) + i) % 3 == 0;
+    }
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE));
+    forge_value label = forge_input(b, "label", FORGE_I32, forge_shape_of(BATCH));
+    forge_value logits = forge_cnn(b, "cnn", x, (int64_t[]){4, 4, 8, 2});
+    forge_value error = forge_cross_entropy(b, logits, label);
+    forge_output(b, "loss", error);
+    forge_sgd(b, error, forge_input(b, "rate", FORGE_F32, (forge_shape){0}),
+              &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options), .momentum = 0.9});
+    load(m, b);
+    set(m, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE), images);
+    set(m, "label", FORGE_I32, forge_shape_of(BATCH), labels);
+    set(m, "rate", FORGE_F32, (forge_shape){0}, &rate);
+    for (int i = 0; i < 30; i++)
+        loss[i] = *(const float *)run(m, "loss");
+    assert_true(loss[0] > 0.4f && loss[29] < 0.1f * loss[0]);
+    assert_int_equal(slot(m, "cnn.fc1.weight").shape.rank, 2);
+}
+
+/* Dropout and both batch norms, forth and back. */
+static void test_norm_cnn_trains(void **state)
+{
+    struct machine *m = *state;
+    enum { BATCH = 4, SIDE = 8 };
+    float images[BATCH * SIDE * SIDE], rate = 0.05f;
+    int32_t labels[BATCH] = {0, 1, 2, 0};
+    forge_random_normal(&(forge_random){.key = 5}, 0, BATCH * SIDE * SIDE, images);
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE));
+    forge_value error = forge_cross_entropy(b, forge_norm_cnn(b, NULL, x, 3, true),
+                                            forge_input(b, "label", FORGE_I32, forge_shape_of(BATCH)));
+    forge_output(b, "loss", error);
+    forge_sgd(b, error, forge_input(b, "rate", FORGE_F32, (forge_shape){0}),
+              &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options)});
+    load(m, b);
+    set(m, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE), images);
+    set(m, "label", FORGE_I32, forge_shape_of(BATCH), labels);
+    set(m, "rate", FORGE_F32, (forge_shape){0}, &rate);
+    float begin = *(const float *)run(m, "loss"), last = begin;
+    for (int i = 0; i < 15; i++)
+        last = *(const float *)run(m, "loss");
+    assert_true(isfinite(last) && last < begin);
+    forge_tensor batches = slot(m, "norm2.num_batches_tracked");
+    assert_int_equal(*(int64_t *)forge_tensor_data(&batches), 16);
+}
+
+/* Fills a slot from a safetensors file in memory whose header is known to be good. */
+static void take(struct machine *m, const char *file, const char *name)
+{
+    char key[80];
+    unsigned long long header, begin, end;
+    memcpy(&header, file, 8);
+    snprintf(key, sizeof key, "\"%s\":{", name);
+    const char *entry = strstr(file + 8, key), *offsets = entry ? strstr(entry, "\"data_offsets\":[") : NULL;
+    if (!offsets || sscanf(offsets, "\"data_offsets\":[%llu,%llu]", &begin, &end) != 2)
+        fail_msg("no %s in the file", name);
+    forge_tensor tensor = slot(m, name);
+    assert_int_equal(forge_buffer_size_bytes(tensor.buffer), end - begin);
+    memcpy(forge_tensor_data(&tensor), file + 8 + header + begin, end - begin);
+}
+
+/* A network that others have trained: it knows the first 100 images, run by PyTorch too. */
+static void test_known_weights(void **state)
+{
+    struct machine *m = *state;
+    enum { IMAGES = 100, PIXELS = 28 * 28 };
+    const char *path = test_data("weights/mnist_cnn.safetensors");
+    char *weights = path ? test_read_file(path, NULL) : NULL;
+    forge_dataset *test;
+    joule_error error;
+    path = test_data("ml-data/mnist");
+    if (!weights || !path || forge_dataset_mnist(path, true, &test, &error) != JOULE_OK) {
+        free(weights);
+        print_message("MNIST or a network trained on it is absent\n");
+        skip();
+    }
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(IMAGES, 1, 28, 28));
+    forge_output(b, "class", forge_reduce(b, FORGE_ARGMAX, forge_norm_cnn(b, NULL, x, 10, false), 2, false));
+    load(m, b);
+    for (size_t i = 0; i < forge_states_count(m->states); i++) {
+        const char *name;
+        assert_int_equal(forge_states_get(m->states, i, &(forge_tensor){0}, &name), JOULE_OK);
+        take(m, weights, name);
+    }
+    forge_tensor columns[] = {forge_dataset_column(test, 0), forge_dataset_column(test, 1)};
+    const uint8_t *bytes = forge_tensor_data(&columns[0]), *labels = forge_tensor_data(&columns[1]);
+    float *pixels = calloc(IMAGES * PIXELS, sizeof *pixels);
+    for (size_t i = 0; i < IMAGES * PIXELS; i++)
+        pixels[i] = ((float)bytes[i] / 255 - 0.1307f) / 0.3081f;
+    set(m, "x", FORGE_F32, forge_shape_of(IMAGES, 1, 28, 28), pixels);
+    const int64_t *class = run(m, "class");
+    int right = 0;
+    for (int i = 0; i < IMAGES; i++)
+        right += class[i] == labels[i];
+    assert_int_equal(right, IMAGES);
+    free(pixels);
+    free(weights);
+    forge_dataset_free(test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_parameters_of_convolutions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bias_is_by_channel, set_up, tear_down),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test_setup_teardown(test_dropout, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cnn_learns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_norm_cnn_trains, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_known_weights, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
+}
