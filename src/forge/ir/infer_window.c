@@ -86,11 +86,10 @@ static bool stretch(struct inference *i, const struct slider *s, forge_dim in, u
     if (*out == DIM_FAILED && in < 0)
         return infer_refuse(i, "the result's size cannot be expressed: it is a symbol less %lld. Pad less",
                             (long long)-more);
+    double missing = -(double)more - (double)in * (double)s->stride;
     if (*out == DIM_FAILED)
-        return more >= -DIM_MAX_NUMBER && in <= DIM_MAX_NUMBER / s->stride
-                   ? infer_refuse(i, "the padding takes %lld more than there is",
-                                  (long long)(-more - in * s->stride))
-                   : infer_refuse(i, "the result is too large");
+        return missing > 0 ? infer_refuse(i, "the padding takes %.0f more than there is", missing)
+                           : infer_refuse(i, "the result is too large");
     return true;
 }
 

@@ -4,7 +4,6 @@
  * from the weight's second dimension, although that is of the result.
  */
 #include <math.h>
-#include <string.h>
 #include "base/abi.h"
 #include "forge/nn/layer.h"
 
@@ -40,25 +39,33 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
     return makes_sense;
 }
 
+static forge_value conv_layer(forge_builder *b, const char *name, forge_value x, int64_t out_channels,
+                              const int64_t *kernel, const forge_conv_options *o, bool has_bias)
+{
+    forge_shape shape;
+    if (!layer_takes(b, "conv", name, x, 3, 5, 1) ||
+        !weight_shape(b, name, forge_value_shape(b, x), out_channels, kernel, o, &shape))
+        return FORGE_NO_VALUE;
+    double fan = 1;
+    for (uint32_t k = 1; k < shape.rank; k++)
+        fan *= (double)shape.dims[k];
+    forge_init init = {FORGE_INIT_UNIFORM, -1 / sqrt(fan), 1 / sqrt(fan)};
+    forge_scope_push(b, name);
+    forge_value weight = forge_parameter(b, "weight", forge_value_dtype(b, x), shape, init);
+    forge_value y = forge_conv(b, x, weight, o);
+    if (has_bias)
+        y = add_bias(b, y, init);
+    forge_scope_pop(b);
+    return y;
+}
+
 forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
                              const int64_t *kernel, const forge_conv_options *options, bool has_bias)
 {
     forge_conv_options o = {.struct_size = sizeof o};
     if (options && abi_take(&o, sizeof o, SIZE_UP_TO(forge_conv_options, is_transposed), options))
         forge_builder_fail(builder, "conv '%s': options of another version", name);
-    forge_shape shape;
-    if (!layer_takes(builder, "conv", name, x, 3, 5, 1) ||
-        !weight_shape(builder, name, forge_value_shape(builder, x), out_channels, kernel, &o, &shape))
-        return FORGE_NO_VALUE;
-    double fan = (double)(forge_shape_elements(&shape) / (size_t)shape.dims[0]), reach = 1 / sqrt(fan);
-    forge_init init = {FORGE_INIT_UNIFORM, -reach, reach};
-    forge_scope_push(builder, name);
-    forge_value weight = forge_parameter(builder, "weight", forge_value_dtype(builder, x), shape, init);
-    forge_value y = forge_conv(builder, x, weight, &o);
-    if (has_bias)
-        y = add_bias(builder, y, init);
-    forge_scope_pop(builder);
-    return y;
+    return conv_layer(builder, name, x, out_channels, kernel, &o, has_bias);
 }
 
 forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
@@ -68,7 +75,8 @@ forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x
                             .stride = {stride, stride},
                             .padding_before = {padding, padding},
                             .padding_after = {padding, padding}};
+    const int64_t kernels[FORGE_MAX_RANK] = {kernel, kernel};
     if (!layer_takes(builder, "conv2d", name, x, 4, 4, 1))
         return FORGE_NO_VALUE;
-    return forge_conv_layer(builder, name, x, out_channels, (int64_t[]){kernel, kernel}, &o, has_bias);
+    return conv_layer(builder, name, x, out_channels, kernels, &o, has_bias);
 }

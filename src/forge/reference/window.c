@@ -41,12 +41,13 @@ static struct sliding sliding_of(const struct launch *launch, const struct windo
     return s;
 }
 
-/* Indices along all dimensions but the last. */
+/* Indices along all dimensions but the last, of which none is 0: there is this row. */
 static void find_row(const struct sliding *s, size_t row, int64_t *index)
 {
     for (uint32_t k = s->rank - 1; k-- > 0;) {
-        index[k] = (int64_t)(row % (size_t)s->out[k]);
-        row /= (size_t)s->out[k];
+        size_t size = s->out[k] > 0 ? (size_t)s->out[k] : 1;
+        index[k] = (int64_t)(row % size);
+        row /= size;
     }
 }
 
@@ -262,7 +263,7 @@ void reference_unfold(const struct launch *launch, size_t first, size_t end)
         rows.out[k] = out->shape.dims[k];
     size_t columns = (size_t)rows.out[rows.rank - 1];
     for (size_t row = first; row < end; row++) {
-        int64_t index[FORGE_MAX_RANK], offset = 0;
+        int64_t index[FORGE_MAX_RANK] = {0}, offset = 0;
         find_row(&rows, row, index);
         bool is_inside = find_window(x, &a->windows, last, index, &offset);
         for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {

@@ -279,7 +279,7 @@ static void test_norm_cnn_trains(void **state)
 static void take(struct machine *m, const char *file, const char *name)
 {
     char key[80];
-    unsigned long long header, begin, end;
+    unsigned long long header, begin = 0, end = 0;
     memcpy(&header, file, 8);
     snprintf(key, sizeof key, "\"%s\":{", name);
     const char *entry = strstr(file + 8, key), *offsets = entry ? strstr(entry, "\"data_offsets\":[") : NULL;
