@@ -169,6 +169,23 @@ typedef enum forge_reduce_kind {
 FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                    uint32_t axes, bool keeps_dims);
 
+enum {
+    FORGE_SCAN_EXCLUSIVE =
+        1, /* each result is of the elements before its own; the first is of none: 0, 1, or the least or
+                               * largest number of the type */
+    FORGE_SCAN_REVERSE = 2, /* from the last element to the first */
+};
+/* SUM, PRODUCT, MAXIMUM or MINIMUM of all elements up to each, along one axis. NaN wins from where it is met. */
+FORGE_API forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axis,
+                                 uint32_t flags);
+/* The elements of each line along the axis in order, and in *out_indices (may be NULL), i64, where in the line they were.
+ * Equal ones stay in their order; NaN comes last, whatever the direction. */
+FORGE_API forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t axis, bool is_descending,
+                                 forge_value *out_indices);
+/* The first k of a descending sort. */
+FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
+                                  forge_value *out_indices);
+
 enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
 /* [..., m, k] x [..., k, n], the last two dimensions of either swapped by a flag; leading dimensions are broadcast.
  * Accumulated in f32 for narrower floats, in the type itself otherwise. */
@@ -310,7 +327,7 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 /* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
  * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
  * window, share their gradient equally; of equal operands of max and min each gets half; of several updates that are set
- * into one place the last has all. */
+ * into one place the last has all; of equals in a scan the first that is met has all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 

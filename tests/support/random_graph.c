@@ -274,6 +274,28 @@ static forge_value make_scatter(struct maker *m)
                          (forge_scatter_kind)below(m, FORGE_SCATTER_KINDS));
 }
 
+static forge_value make_scan(struct maker *m)
+{
+    static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
+    forge_value x = any(m);
+    uint32_t rank = forge_value_shape(m->b, x).rank;
+    if (rank == 0 || forge_value_dtype(m->b, x) == FORGE_BOOL)
+        return FORGE_NO_VALUE;
+    return forge_scan(m->b, kinds[below(m, 4)], x, below(m, rank), below(m, 4));
+}
+
+static forge_value make_sort(struct maker *m)
+{
+    forge_value x = any(m), where;
+    uint32_t rank = forge_value_shape(m->b, x).rank;
+    if (rank == 0)
+        return FORGE_NO_VALUE;
+    uint32_t axis = below(m, rank);
+    forge_value y =
+        below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &where) : forge_top_k(m->b, x, 1, axis, &where);
+    return below(m, 3) ? y : where;
+}
+
 static forge_value twice(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
@@ -290,10 +312,10 @@ static forge_value make_composite(struct maker *m)
 }
 
 static forge_value (*const makers[])(struct maker *) = {
-    make_constant,  make_iota,   make_unary,  make_unary,  make_binary,    make_binary,
-    make_select,    make_cast,   make_reduce, make_matmul, make_reshape,   make_broadcast,
-    make_transpose, make_concat, make_slice,  make_pad,    make_composite, make_conv,
-    make_window,    make_unfold, make_fold,   make_random, make_gather,    make_scatter,
+    make_constant, make_iota,   make_unary,     make_unary,   make_binary,    make_binary,    make_select,
+    make_cast,     make_reduce, make_matmul,    make_reshape, make_broadcast, make_transpose, make_concat,
+    make_slice,    make_pad,    make_composite, make_conv,    make_window,    make_unfold,    make_fold,
+    make_random,   make_gather, make_scatter,   make_scan,    make_sort,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */

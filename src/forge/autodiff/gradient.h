@@ -13,7 +13,7 @@ struct gradient {
     forge_builder *b;
     struct node node;       /* a copy: the builder's nodes move while rules add to them */
     forge_value inputs[16]; /* of the node */
-    forge_value y;          /* its first output */
+    forge_value y;          /* its first output; others are integers, through which nothing flows */
     forge_value g;          /* d loss / d y, of y's shape */
     forge_value sums[16];   /* what the rule has given so far, for each input */
 };

@@ -1,6 +1,8 @@
 /* ir/cost.c - see cost.h. */
 #include "forge/ir/cost.h"
 
+#include <math.h>
+
 typedef double flop_fn(const struct launch *launch);
 
 static double elements(const struct view *view)
@@ -55,6 +57,18 @@ static double cost_scatter(const struct launch *launch)
 static double cost_reduce(const struct launch *launch)
 {
     return elements(&launch->inputs[0]);
+}
+
+static double cost_scan(const struct launch *launch)
+{
+    return elements(&launch->inputs[0]);
+}
+
+/* Comparisons: each element is to find its place among those that are kept. */
+static double cost_sort(const struct launch *launch)
+{
+    const struct sort_attributes *a = launch->attributes;
+    return elements(&launch->inputs[0]) * log2((double)launch->outputs[0].shape.dims[a->axis] + 1);
 }
 
 static double cost_matmul(const struct launch *launch)

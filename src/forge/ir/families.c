@@ -268,3 +268,35 @@ forge_value forge_matmul(forge_builder *builder, forge_value a, forge_value b, u
                                            builder_accumulator(forge_value_dtype(builder, a))};
     return builder_emit(builder, OP_MATMUL, &attributes, sizeof attributes, (forge_value[]){a, b}, 2);
 }
+
+forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axis,
+                       uint32_t flags)
+{
+    struct scan_attributes attributes = {kind, axis, flags};
+    return builder_emit(builder, OP_SCAN, &attributes, sizeof attributes, &x, 1);
+}
+
+/* The first `count` of each line; NULL: all. */
+static forge_value sort(forge_builder *builder, forge_value x, const forge_dim *count, uint32_t axis,
+                        bool is_descending, forge_value *out_indices)
+{
+    struct sort_attributes attributes = {axis, is_descending, forge_value_shape(builder, x)};
+    if (count && axis < attributes.shape.rank)
+        attributes.shape.dims[axis] = *count;
+    forge_value values = builder_emit(builder, OP_SORT, &attributes, sizeof attributes, &x, 1);
+    if (out_indices)
+        *out_indices = values ? values + 1 : FORGE_NO_VALUE;
+    return values;
+}
+
+forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t axis, bool is_descending,
+                       forge_value *out_indices)
+{
+    return sort(builder, x, NULL, axis, is_descending, out_indices);
+}
+
+forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
+                        forge_value *out_indices)
+{
+    return sort(builder, x, &k, axis, true, out_indices);
+}

@@ -91,6 +91,13 @@ static const struct field gather_fields[] = {FIELD(NUMBER, "axis", gather, axis)
 static const struct field scatter_fields[] = {KIND(scatter, FORGE_SCATTER_KINDS, scatter_name),
                                               FIELD(NUMBER, "axis", scatter, axis),
                                               FLAG("along", scatter, is_along, 1), END};
+static const struct field scan_fields[] = {KIND(scan, FORGE_REDUCE_KINDS, reduce_name),
+                                           FIELD(NUMBER, "axis", scan, axis),
+                                           FLAG("exclusive", scan, flags, FORGE_SCAN_EXCLUSIVE),
+                                           FLAG("reverse", scan, flags, FORGE_SCAN_REVERSE), END};
+static const struct field sort_fields[] = {FIELD(NUMBER, "axis", sort, axis),
+                                           FLAG("descending", sort, is_descending, 1),
+                                           FIELD(RESULT_SHAPE, "shape", sort, shape), END};
 
 static const struct field *const fields[OP_COUNT] = {
 #define OP(NAME, name, least, most, attributes) [OP_##NAME] = name##_fields,

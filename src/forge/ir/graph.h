@@ -129,6 +129,17 @@ struct scatter_attributes {
     uint32_t axis;
     uint32_t is_along;
 };
+struct scan_attributes {
+    uint32_t kind; /* forge_reduce_kind */
+    uint32_t axis;
+    uint32_t flags;
+};
+/* Outputs: values, and where in x they are, i64. */
+struct sort_attributes {
+    uint32_t axis;
+    uint32_t is_descending;
+    forge_shape shape; /* along the axis, how many there are from the first on */
+};
 struct composite_attributes {
     char name[32];
     const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */

@@ -77,10 +77,16 @@ static inline size_t launch_lines(const struct launch *launch, uint32_t axis, si
 static inline size_t launch_pieces(const struct launch *launch)
 {
     const struct scatter_attributes *scatter = launch->attributes;
+    const struct scan_attributes *scan = launch->attributes;
+    const struct sort_attributes *sort = launch->attributes;
     size_t inner;
     switch (launch->op) {
     case OP_SCATTER:
         return launch_lines(launch, scatter->axis, &inner);
+    case OP_SCAN:
+        return launch_lines(launch, scan->axis, &inner);
+    case OP_SORT:
+        return launch_lines(launch, sort->axis, &inner);
     default:
         return launch_rows(launch);
     }

@@ -6,6 +6,7 @@
  * what then.
  */
 #include "forge/reference/reference.h"
+#include "forge/reference/sum.h"
 #include "forge/reference/walk.h"
 
 #include <math.h>
@@ -13,23 +14,14 @@
 /* --- floats ----------------------------------------------------------------------------------------------- */
 
 struct fold {
-    double value;
-    double lost; /* what the roundings of a sum took */
+    struct sum sum; /* what is kept of other kinds is its value */
     size_t place;
 };
 
-/* Neumaier's sum: exact to a rounding of double, unless the numbers nearly cancel. */
-static void add(struct fold *fold, double x)
-{
-    double sum = fold->value + x;
-    fold->lost += fabs(fold->value) >= fabs(x) ? fold->value - sum + x : x - sum + fold->value;
-    fold->value = sum;
-}
-
 static void keep(struct fold *fold, double x, size_t place, bool is_better)
 {
-    if (place == 0 || is_better || (isnan(x) && !isnan(fold->value))) {
-        fold->value = x;
+    if (place == 0 || is_better || (isnan(x) && !isnan(fold->sum.value))) {
+        fold->sum.value = x;
         fold->place = place;
     }
 }
@@ -39,17 +31,17 @@ static void fold_number(struct fold *fold, forge_reduce_kind kind, double x, siz
     switch (kind) {
     case FORGE_SUM:
     case FORGE_MEAN:
-        add(fold, x);
+        sum_add(&fold->sum, x);
         break;
     case FORGE_PRODUCT:
-        fold->value = place == 0 ? x : fold->value * x;
+        fold->sum.value = place == 0 ? x : fold->sum.value * x;
         break;
     case FORGE_MAXIMUM:
     case FORGE_ARGMAX:
-        keep(fold, x, place, x > fold->value);
+        keep(fold, x, place, x > fold->sum.value);
         break;
     case FORGE_MINIMUM:
-        keep(fold, x, place, x < fold->value);
+        keep(fold, x, place, x < fold->sum.value);
         break;
     case FORGE_REDUCE_KINDS:
         break;
@@ -71,8 +63,7 @@ static void reduce_numbers(forge_reduce_kind kind, const struct walk *x, size_t 
         dtype_row(out->dtype)->store_bits(out->data, at, 1, &place);
         return;
     }
-    /* What an infinity took is NaN. */
-    double result = isfinite(fold.value) ? fold.value + fold.lost : fold.value;
+    double result = sum_total(&fold.sum);
     if (kind == FORGE_MEAN)
         result /= (double)count;
     dtype_row(out->dtype)->store(out->data, at, 1, &result);

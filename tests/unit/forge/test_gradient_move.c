@@ -115,11 +115,109 @@ static void test_scatter(void **state)
     }
 }
 
+/* --- along an axis ------------------------------------------------------------------------------------------ */
+
+static forge_value scanned(forge_builder *b, const forge_value *x, int kind)
+{
+    return square(b, forge_scan(b, (forge_reduce_kind)(kind & 7), x[0], kind >> 3 & 1, (uint32_t)kind >> 4));
+}
+
+/* Of extremes only what is not exclusive: infinities have no slope. */
+static void test_scan(void **state)
+{
+    (void)state;
+    static const int kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
+    for (int k = 0; k < 4; k++)
+        for (int mode = 0; mode < 8; mode++)
+            if (k < 2 || !(mode >> 1 & FORGE_SCAN_EXCLUSIVE))
+                derivative_check(&(struct function){
+                    "scan", scanned, kinds[k] | mode << 3, 1, {forge_shape_of(4, 3)}, -1.5, 1.5, true});
+}
+
+/* The bounded part of an exclusive extreme. */
+static forge_value later_extremes(forge_builder *b, const forge_value *x, int kind)
+{
+    bool is_reverse = kind >> 4 & FORGE_SCAN_REVERSE;
+    forge_value y = forge_scan(b, (forge_reduce_kind)(kind & 7), x[0], 1, (uint32_t)kind >> 4);
+    return square(b, is_reverse ? forge_slice_along(b, y, 1, 0, 4) : forge_slice_along(b, y, 1, 1, 5));
+}
+
+static void test_exclusive_extremes(void **state)
+{
+    (void)state;
+    for (int flags = FORGE_SCAN_EXCLUSIVE; flags < 4; flags += FORGE_SCAN_REVERSE)
+        for (int is_min = 0; is_min < 2; is_min++)
+            derivative_check(&(struct function){"exclusive extreme",
+                                                later_extremes,
+                                                (is_min ? FORGE_MINIMUM : FORGE_MAXIMUM) | flags << 4,
+                                                1,
+                                                {forge_shape_of(3, 5)},
+                                                -1,
+                                                1,
+                                                true});
+}
+
+/* Lines with no, one and two elements that are exactly 0 where it is tried. */
+static forge_value products_with_zeros(forge_builder *b, const forge_value *x, int flags)
+{
+    static const double mask[] = {1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 1};
+    forge_shape shape = forge_shape_of(3, 4);
+    forge_tensor tensor;
+    assert_int_equal(forge_tensor_new(FORGE_F64, &shape, &tensor, NULL), JOULE_OK);
+    memcpy(forge_tensor_data(&tensor), mask, sizeof mask);
+    forge_value kept = forge_constant(b, &tensor);
+    forge_buffer_release(tensor.buffer);
+    forge_value gone = forge_sub(b, forge_scalar(b, FORGE_F64, 1), kept);
+    return forge_scan(b, FORGE_PRODUCT, forge_sub(b, x[0], forge_mul(b, x[1], gone)), 1, (uint32_t)flags);
+}
+
+static void test_products_with_zeros(void **state)
+{
+    (void)state;
+    for (int flags = 0; flags < 4; flags++) {
+        struct function f = {"products with zeros",
+                             products_with_zeros,
+                             flags,
+                             2,
+                             {forge_shape_of(3, 4), forge_shape_of(3, 4)},
+                             0.5,
+                             1.5,
+                             false};
+        struct trial t = {0};
+        derivative_begin(&t, &f);
+        memcpy(forge_tensor_data(&t.x[1]), forge_tensor_data(&t.x[0]), 12 * sizeof(double));
+        derivative_compare(&t, &f, 0, "loss", 'g');
+        derivative_end(&t, &f);
+    }
+}
+
+static forge_value sorted(forge_builder *b, const forge_value *x, int kind)
+{
+    forge_value indices, y = kind & 4 ? forge_top_k(b, x[0], 2, kind & 1, &indices)
+                                      : forge_sort(b, x[0], kind & 1, kind & 2, &indices);
+    /* The indices are used, too, and nothing flows through them. */
+    return forge_mul(b, square(b, y), forge_cast(b, FORGE_F64, indices));
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 8; kind++)
+        derivative_check(&(struct function){"sort", sorted, kind, 1, {forge_shape_of(4, 3)}, -1, 1, true});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather), cmocka_unit_test(test_scatter), cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_slice),  cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_exclusive_extremes),
+        cmocka_unit_test(test_products_with_zeros),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_pad),
     };
     return cmocka_run_group_tests_name("gradient_move", tests, NULL, NULL);
 }

@@ -181,12 +181,48 @@ static void test_what_no_indices_are(void **state)
     assert_refused(b, "add of bool into bool");
 }
 
+/* --- along an axis ------------------------------------------------------------------------------------------ */
+
+static void test_scans_and_sorts(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_dim time = forge_symbol(b, "T", 4, 64, 1);
+    forge_value x = input(b, "x", forge_shape_of(2, time)), where, first;
+    assert_shape(b, forge_scan(b, FORGE_SUM, x, 1, FORGE_SCAN_REVERSE), "[2,T]");
+    forge_value y = forge_sort(b, x, 1, false, &where);
+    assert_shape(b, y, "[2,T]");
+    assert_shape(b, where, "[2,T]");
+    assert_int_equal(forge_value_dtype(b, where), FORGE_I64);
+    assert_int_equal(forge_sort(b, x, 1, false, NULL), y);
+    assert_shape(b, forge_top_k(b, x, 4, 1, &first), "[2,4]");
+    assert_shape(b, first, "[2,4]");
+    assert_shape(b, forge_top_k(b, x, forge_dim_div(b, time, 2), 1, NULL), "[2,(T/2)]");
+    assert_right(b, where); /* the values are not used */
+    b = forge_builder_new();
+    forge_top_k(b, input(b, "x", forge_shape_of(forge_symbol(b, "T", 4, 64, 1))), 5, 0, &where);
+    assert_int_equal(where, FORGE_NO_VALUE);
+    assert_refused(b, "sort(f32[T]): there are not always 5 elements along axis 0");
+    b = forge_builder_new();
+    forge_sort(b, input(b, "x", forge_shape_of(3)), 1, false, NULL);
+    assert_refused(b, "there is no axis 1");
+    b = forge_builder_new();
+    forge_scan(b, FORGE_MEAN, input(b, "x", forge_shape_of(3)), 0, 0);
+    assert_refused(b, "there is no scan by mean");
+    b = forge_builder_new();
+    forge_scan(b, FORGE_SUM, input(b, "x", forge_shape_of(3)), 0, 4);
+    assert_refused(b, "there are no flags 0x4");
+    b = forge_builder_new();
+    forge_scan(b, FORGE_SUM, forge_input(b, "x", FORGE_BOOL, forge_shape_of(3)), 0, 0);
+    assert_refused(b, "sum of bool");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_indices),        cmocka_unit_test(test_what_no_indices_are),
-        cmocka_unit_test(test_cuts),           cmocka_unit_test(test_cuts_of_expressions),
-        cmocka_unit_test(test_what_no_cut_is),
+        cmocka_unit_test(test_scans_and_sorts),     cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_what_no_indices_are), cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_cuts_of_expressions), cmocka_unit_test(test_what_no_cut_is),
     };
     return cmocka_run_group_tests_name("graph_move", tests, NULL, NULL);
 }

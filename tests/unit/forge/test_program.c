@@ -180,6 +180,54 @@ static void test_moves_that_must_copy(void **state)
     assert_output(m, "ends", (float[]){1, 4, 1, 4, 2, 5, 2, 5, 3, 6, 3, 6}, 12);
 }
 
+/* Both values of one launch, one of them through a view and one into a slot. */
+static void test_a_launch_with_two_results(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4)), where, unused;
+    forge_slot best = forge_state(b, "best", FORGE_F32, forge_shape_of(2, 2), (forge_init){0});
+    forge_value two = forge_top_k(b, x, 2, 1, &where);
+    forge_write(b, best, two, false);
+    forge_output(b, "where", forge_cast(b, FORGE_F32, forge_flip(b, where, 2)));
+    forge_output(b, "sorted", forge_neg(b, forge_sort(b, x, 1, false, &unused)));
+    load(m, b);
+    assert_int_equal(facts(m).launches, 4);
+    set(m, "x", (float[]){3, 1, 4, 1, 5, 9, 2, 6});
+    run(m);
+    assert_state(m, "best", (float[]){4, 3, 9, 6}, 4);
+    assert_output(m, "where", (float[]){0, 2, 3, 1}, 4);
+    assert_output(m, "sorted", (float[]){-1, -1, -3, -4, -2, -5, -6, -9}, 8);
+}
+
+/* Updates for one place come in order, whatever thread puts them there. */
+static void test_sums_do_not_depend_on_threads(void **state)
+{
+    struct machine *m = *state;
+    enum { UPDATES = 3000, WIDTH = 40, PLACES = 7 };
+    static float first[PLACES * WIDTH];
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_iota(b, FORGE_F32, forge_shape_of(UPDATES, WIDTH), 0);
+    forge_value at = forge_cast(b, FORGE_I32, forge_iota(b, FORGE_F32, forge_shape_of(UPDATES), 0));
+    forge_tensor seven, sums;
+    forge_shape none = {0};
+    assert_int_equal(forge_tensor_new(FORGE_I32, &none, &seven, NULL), JOULE_OK);
+    *(int32_t *)forge_tensor_data(&seven) = PLACES;
+    forge_value zero = forge_broadcast(b, forge_scalar(b, FORGE_F32, 0), forge_shape_of(PLACES, WIDTH));
+    at = forge_binary(b, FORGE_MOD, at, forge_constant(b, &seven));
+    forge_buffer_release(seven.buffer);
+    forge_output(b, "sums", forge_scatter(b, zero, at, forge_unary(b, FORGE_SIN, x), 0, FORGE_SCATTER_ADD));
+    load(m, b);
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        assert_int_equal(forge_device_set_threads(m->device, threads, NULL), JOULE_OK);
+        run(m);
+        assert_int_equal(forge_instance_get(m->instance, "sums", &sums, NULL), JOULE_OK);
+        if (threads == 1)
+            memcpy(first, forge_tensor_data(&sums), sizeof first);
+        assert_memory_equal(first, forge_tensor_data(&sums), sizeof first);
+    }
+}
+
 /* --- state -------------------------------------------------------------------------------------------------- */
 
 static void test_a_write_takes_effect_at_the_end(void **state)
@@ -497,6 +545,8 @@ int main(void)
         on_machine(test_one_value_goes_to_many_places),
         on_machine(test_in_place_costs_no_memory),
         on_machine(test_in_place_that_cannot_be),
+        on_machine(test_a_launch_with_two_results),
+        on_machine(test_sums_do_not_depend_on_threads),
         on_machine(test_a_row_written_in_place_costs_a_row),
         on_machine(test_rows_written_in_place),
         on_machine(test_in_place_minds_the_updates),

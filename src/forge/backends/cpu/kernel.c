@@ -35,6 +35,15 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
+/* Lines of the output, each with a line of x. */
+static size_t lines(const struct launch *launch, size_t *out_grain)
+{
+    size_t count = launch_pieces(launch);
+    double of_line = cost_of_launch(launch).flop / (double)(count ? count : 1) + 1;
+    *out_grain = (size_t)(WORTH_A_THREAD / of_line) + 1;
+    return count;
+}
+
 /* In place, only the updates are touched. */
 static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
 {
@@ -66,5 +75,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_random", OP_RANDOM, IN_PLACE_NOT, NULL, sliding_rows, reference_random},
     {"reference_gather", OP_GATHER, IN_PLACE_NOT, NULL, rows, reference_gather},
     {"reference_scatter", OP_SCATTER, IN_PLACE_FIRST, NULL, scattered_lines, reference_scatter},
+    {"reference_scan", OP_SCAN, IN_PLACE_NOT, NULL, lines, reference_scan},
+    {"reference_sort", OP_SORT, IN_PLACE_NOT, NULL, lines, reference_sort},
     {NULL},
 };

@@ -1,0 +1,41 @@
+/* ir/infer_scan.c - the rules of families that go along an axis from element to element; see infer.h.
+ *
+ * Owns scans and sorts. Newcomers: a sort gives two values, and its sizes may be expressions: that there are enough elements
+ * must be shown whatever the symbols are.
+ */
+#include "forge/ir/infer.h"
+
+bool infer_scan(struct inference *i)
+{
+    const struct scan_attributes *a = i->attributes;
+    const struct value *x = i->inputs[0];
+    if (a->kind != FORGE_SUM && a->kind != FORGE_PRODUCT && a->kind != FORGE_MAXIMUM &&
+        a->kind != FORGE_MINIMUM)
+        return infer_refuse(i, "there is no scan by %s", reduce_name((forge_reduce_kind)a->kind));
+    if (a->flags & ~(uint32_t)(FORGE_SCAN_EXCLUSIVE | FORGE_SCAN_REVERSE))
+        return infer_refuse(i, "there are no flags 0x%x", a->flags);
+    if (a->axis >= x->shape.rank)
+        return infer_refuse(i, "there is no axis %u", a->axis);
+    if (x->dtype == FORGE_BOOL)
+        return infer_refuse(i, "%s of bool", reduce_name((forge_reduce_kind)a->kind));
+    return infer_give(i, x->dtype, &x->shape);
+}
+
+bool infer_sort(struct inference *i)
+{
+    const struct sort_attributes *a = i->attributes;
+    forge_shape shape = i->inputs[0]->shape;
+    if (a->axis >= shape.rank)
+        return infer_refuse(i, "there is no axis %u", a->axis);
+    forge_dim all = shape.dims[a->axis], count = shape.dims[a->axis] = a->shape.dims[a->axis];
+    if (!forge_shape_equal(&shape, &a->shape))
+        return infer_refuse(i, "the result differs in size not along axis %u alone", a->axis);
+    if (!dim_is_at_most(&i->graph->dims, count, all)) {
+        char wanted[100];
+        struct text text;
+        text_init(&text, wanted, sizeof wanted);
+        dim_print(&i->graph->dims, count, &text);
+        return infer_refuse(i, "there are not always %s elements along axis %u", wanted, a->axis);
+    }
+    return infer_give(i, i->inputs[0]->dtype, &shape) && infer_give(i, FORGE_I64, &shape);
+}

@@ -1,0 +1,28 @@
+/* reference/sum.h - sums that lose nothing.
+ *
+ * Owns Neumaier's sum: exact to a rounding of double, unless the numbers nearly cancel.
+ */
+#ifndef FORGE_REFERENCE_SUM_H
+#define FORGE_REFERENCE_SUM_H
+
+#include <math.h>
+
+struct sum {
+    double value;
+    double lost; /* what the roundings took */
+};
+
+static inline void sum_add(struct sum *sum, double x)
+{
+    double total = sum->value + x;
+    sum->lost += fabs(sum->value) >= fabs(x) ? sum->value - total + x : x - total + sum->value;
+    sum->value = total;
+}
+
+/* What an infinity took is NaN. */
+static inline double sum_total(const struct sum *sum)
+{
+    return isfinite(sum->value) ? sum->value + sum->lost : sum->value;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* Scans and sorts against plain loops, on views of every kind and of every type. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/core/dtype.h"
+#include "forge/reference/reference.h"
+#include "support/views.h"
+
+enum { SPACE = 8000, OUTER = 2, INNER = 3, LONGEST = 12 };
+
+static unsigned char space[SPACE * 8], results[SPACE * 8];
+static int64_t places[SPACE];
+
+static struct view numbers(forge_dtype dtype, forge_shape shape, int64_t least, int64_t most)
+{
+    struct view view = view_packed(dtype, space + SPACE / 2 * forge_dtype_block_bytes(dtype), shape);
+    for (size_t i = 0; i < SPACE; i++) {
+        double number = (double)(least + (int64_t)(random_bits() % (uint64_t)(most - least + 1)));
+        dtype_row(dtype)->store(space, i, 1, &number);
+    }
+    for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
+        view.strides[i] = (int64_t)(random_bits() % 61) - 30;
+    return view;
+}
+
+static double combined(uint32_t kind, double a, double b)
+{
+    switch (kind) {
+    case FORGE_SUM:
+        return a + b;
+    case FORGE_PRODUCT:
+        return a * b;
+    case FORGE_MAXIMUM:
+        return a > b ? a : b;
+    default:
+        return a < b ? a : b;
+    }
+}
+
+static bool is_unsigned(forge_dtype dtype)
+{
+    return dtype <= FORGE_U64;
+}
+
+/* Small enough that all sums and products are exact in every type; -1 and 0 make products turn and end. */
+static void check_scan(uint32_t kind, forge_dtype dtype, int64_t count, uint32_t flags)
+{
+    struct scan_attributes attributes = {kind, 1, flags};
+    struct view x = numbers(dtype, forge_shape_of(OUTER, count, INNER), is_unsigned(dtype) ? 0 : -1,
+                            kind == FORGE_PRODUCT ? 1 : 3);
+    struct view out = view_packed(dtype, results, x.shape);
+    run_reference(OP_SCAN, &attributes, &x, 1, &out, 1);
+    for (int64_t line = 0; line < OUTER * INNER; line++)
+        for (int64_t i = 0; i < count; i++) {
+            bool is_reverse = flags & FORGE_SCAN_REVERSE, is_exclusive = flags & FORGE_SCAN_EXCLUSIVE;
+            int64_t from = is_reverse ? i + is_exclusive : 0, to = is_reverse ? count : i + !is_exclusive;
+            int64_t base = line / INNER * count * INNER + line % INNER;
+            double got = view_number(&out, (size_t)(base + i * INNER)), expected = NAN;
+            for (int64_t k = from; k < to; k++) {
+                double next = view_number(&x, (size_t)(base + k * INNER));
+                expected = k == from ? next : combined(kind, expected, next);
+            }
+            if (from < to)
+                assert_true(got == expected);
+            else if (kind == FORGE_SUM || kind == FORGE_PRODUCT)
+                assert_true(got == (kind == FORGE_PRODUCT));
+            else if (forge_dtype_is_float(dtype))
+                assert_true(got == (kind == FORGE_MAXIMUM ? -INFINITY : INFINITY));
+        }
+}
+
+static void test_scan(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
+    for (int round = 0; round < 1200; round++)
+        check_scan(kinds[random_bits() % 4], (forge_dtype)(FORGE_U8 + random_bits() % 12),
+                   (int64_t)(random_bits() % LONGEST), (uint32_t)(random_bits() % 4));
+    check_scan(FORGE_MAXIMUM, FORGE_F32, 1000, 0); /* more than a tile */
+    check_scan(FORGE_SUM, FORGE_I16, 600, FORGE_SCAN_REVERSE | FORGE_SCAN_EXCLUSIVE);
+}
+
+static void test_ends_of_scans(void **state)
+{
+    (void)state;
+    int8_t bytes[] = {5, -7}, least[2];
+    uint64_t large[] = {UINT64_MAX, 7}, most[2];
+    struct view in = view_packed(FORGE_I8, bytes, forge_shape_of(2)),
+                out = view_packed(FORGE_I8, least, in.shape);
+    run_reference(OP_SCAN, &(struct scan_attributes){FORGE_MAXIMUM, 0, FORGE_SCAN_EXCLUSIVE}, &in, 1, &out,
+                  1);
+    assert_true(least[0] == INT8_MIN && least[1] == 5);
+    in = view_packed(FORGE_U64, large, forge_shape_of(2));
+    out = view_packed(FORGE_U64, most, in.shape);
+    run_reference(OP_SCAN, &(struct scan_attributes){FORGE_MINIMUM, 0, FORGE_SCAN_EXCLUSIVE}, &in, 1, &out,
+                  1);
+    assert_true(most[0] == UINT64_MAX && most[1] == UINT64_MAX);
+    run_reference(OP_SCAN, &(struct scan_attributes){FORGE_SUM, 0, 0}, &in, 1, &out, 1);
+    assert_true(most[1] == 6); /* modulo 2^64 */
+}
+
+static void test_scans_lose_nothing_and_keep_nan(void **state)
+{
+    (void)state;
+    double values[] = {1, 1e100, 1, -1e100}, sums[4];
+    struct view in = view_packed(FORGE_F64, values, forge_shape_of(4)),
+                out = view_packed(FORGE_F64, sums, in.shape);
+    run_reference(OP_SCAN, &(struct scan_attributes){FORGE_SUM, 0, 0}, &in, 1, &out, 1);
+    assert_true(sums[0] == 1 && sums[1] == 1e100 && sums[3] == 2);
+    values[1] = NAN;
+    struct launch launch = {OP_SCAN, &(struct scan_attributes){FORGE_MAXIMUM, 0, 0}, &in, 1, &out, 1};
+    reference_scan(&launch, 0, 1);
+    assert_true(sums[0] == 1 && isnan(sums[1]) && isnan(sums[2]) && isnan(sums[3]));
+}
+
+/* --- sorting -------------------------------------------------------------------------------------------------- */
+
+static bool comes_before(double a, double b, bool is_descending)
+{
+    if (isnan(a) || isnan(b))
+        return !isnan(a) && isnan(b);
+    return is_descending ? a > b : a < b;
+}
+
+/* Each result is the element that it says it is, comes not before the one before it, and nothing that was left out or
+ * stood earlier should have come first. */
+static void check_sort(struct view x, int64_t kept, bool is_descending)
+{
+    int64_t count = x.shape.dims[1];
+    forge_shape shape = forge_shape_of(OUTER, kept, INNER);
+    struct sort_attributes attributes = {1, is_descending, shape};
+    struct view out[] = {view_packed(x.dtype, results, shape), view_packed(FORGE_I64, places, shape)};
+    run_reference(OP_SORT, &attributes, &x, 1, out, 2);
+    for (int64_t line = 0; line < OUTER * INNER; line++) {
+        int64_t from = line / INNER * count * INNER + line % INNER,
+                to = line / INNER * kept * INNER + line % INNER;
+        bool is_taken[LONGEST * 100] = {false};
+        for (int64_t i = 0; i < kept; i++) {
+            int64_t place = places[to + i * INNER];
+            assert_true(place >= 0 && place < count && !is_taken[place]);
+            assert_memory_equal(results + (size_t)(to + i * INNER) * forge_dtype_block_bytes(x.dtype),
+                                view_address(&x, &x.shape, (size_t)(from + place * INNER)),
+                                forge_dtype_block_bytes(x.dtype));
+            is_taken[place] = true;
+            double chosen = view_number(&x, (size_t)(from + place * INNER));
+            for (int64_t k = 0; k < count; k++) {
+                double other = view_number(&x, (size_t)(from + k * INNER));
+                assert_true(is_taken[k] || comes_before(chosen, other, is_descending) ||
+                            (!comes_before(other, chosen, is_descending) && place < k));
+            }
+        }
+    }
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 1200; round++) {
+        forge_dtype dtype = (forge_dtype)(FORGE_BOOL + random_bits() % 13);
+        int64_t count = (int64_t)(random_bits() % LONGEST),
+                kept = (int64_t)(random_bits() % (uint64_t)(count + 1));
+        int64_t most = dtype == FORGE_BOOL ? 1 : 5, least = is_unsigned(dtype) ? 0 : -5;
+        struct view x = numbers(dtype, forge_shape_of(OUTER, count, INNER), least, most);
+        check_sort(x, round & 1 ? count : kept, round & 2);
+    }
+    check_sort(numbers(FORGE_I32, forge_shape_of(OUTER, 300, INNER), -100, 100), 300, true);
+}
+
+static void test_nan_comes_last(void **state)
+{
+    (void)state;
+    float *values = (float *)(void *)space;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < OUTER * 9 * INNER; i++) {
+            int number = (int)(random_bits() % 6);
+            values[i] = number == 0   ? NAN
+                        : number == 1 ? INFINITY
+                        : number == 2 ? -0.0f
+                                      : (float)(number - 4);
+        }
+        check_sort(view_packed(FORGE_F32, values, forge_shape_of(OUTER, 9, INNER)), 1 + round % 9, round & 1);
+    }
+}
+
+/* What no double tells apart. */
+static void test_large_integers(void **state)
+{
+    (void)state;
+    uint64_t values[] = {UINT64_MAX - 1, 1, UINT64_MAX, UINT64_C(1) << 63}, sorted[4];
+    int64_t where[4];
+    struct view out[] = {view_packed(FORGE_U64, sorted, forge_shape_of(4)),
+                         view_packed(FORGE_I64, where, forge_shape_of(4))};
+    struct view in = view_packed(FORGE_U64, values, forge_shape_of(4));
+    run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
+    assert_true(where[0] == 1 && where[1] == 3 && where[2] == 0 && where[3] == 2 && sorted[3] == UINT64_MAX);
+    in.dtype = out[0].dtype = FORGE_I64; /* -2, 1, -1, the least */
+    run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
+    assert_true(where[0] == 3 && where[1] == 0 && where[2] == 2 && where[3] == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_ends_of_scans),
+        cmocka_unit_test(test_scans_lose_nothing_and_keep_nan),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_nan_comes_last),
+        cmocka_unit_test(test_large_integers),
+    };
+    return cmocka_run_group_tests_name("reference_scan", tests, NULL, NULL);
+}
