@@ -309,7 +309,7 @@ static char *repeat(const char *head, const char *piece, size_t times)
 {
     size_t size = strlen(head), step = strlen(piece);
     char *text = malloc(size + step * times + 1);
-    memcpy(text, head, size);
+    memcpy(text, head, size + 1);
     for (size_t i = 0; i < times; i++)
         memcpy(text + size + i * step, piece, step + 1);
     return text;
