@@ -1,0 +1,41 @@
+/* serialize/file.h - files that are read from their middle, and files that are there whole or not at all.
+ *
+ * Owns opening, reading and the way of a new file into its place. What the bytes mean is the reader's.
+ * Newcomers: a draft is written beside its path, as PATH.partial, flushed to the disk and renamed. Whatever ends the
+ * process or the machine in between, PATH is the old file or the new one. What a killed writer leaves is used again.
+ */
+#ifndef FORGE_SERIALIZE_FILE_H
+#define FORGE_SERIALIZE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <joule/base.h>
+
+struct file {
+    const char *path; /* the caller's */
+    int fd;
+    uint64_t size; /* when it was opened */
+};
+
+/* Regular files only: a size that can be trusted is what keeps a reader from believing a header. */
+joule_status file_open(struct file *file, const char *path, joule_error *out_error);
+/* All `size` bytes from `offset` on. INVALID: the file is shorter now. */
+joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes, size_t size,
+                       joule_error *out_error);
+void file_close(struct file *file);
+
+struct draft {
+    const char *path;
+    char *partial; /* the other name */
+    int fd;
+    joule_status status; /* the first failure: later writes do nothing */
+    joule_error *error;
+};
+
+/* PENDING: somebody else is writing this file now. draft_end is due, whatever comes back. */
+joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error);
+void draft_write(struct draft *draft, const void *bytes, size_t size);
+/* Puts the file into its place, if all went well and `status` is OK; else the file that was there stays. */
+joule_status draft_end(struct draft *draft, joule_status status);
+
+#endif

@@ -1,0 +1,197 @@
+/* serialize/json.c - see json.h. */
+#include "forge/serialize/json.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+
+bool json_fail(struct json *json, size_t at, const char *format, ...)
+{
+    char message[300];
+    va_list arguments;
+    if (json->has_failed)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    json->has_failed = true;
+    error_set(json->error, JOULE_INVALID, "%s: byte %" PRIu64 ": %s", json->path, json->offset + at, message);
+    return false;
+}
+
+size_t json_place(struct json *json)
+{
+    while (json->at < json->size && strchr(" \t\r\n", json->text[json->at]) && json->text[json->at])
+        json->at++;
+    return json->at;
+}
+
+static bool fail_expected(struct json *json, const char *what)
+{
+    size_t at = json_place(json);
+    if (at == json->size)
+        return json_fail(json, at, "the text ends where %s is expected", what);
+    unsigned char is = (unsigned char)json->text[at];
+    if (is < ' ' || is > '~')
+        return json_fail(json, at, "byte %02x where %s is expected", is, what);
+    return json_fail(json, at, "'%c' where %s is expected", is, what);
+}
+
+/* Goes beyond this character, if it is next. */
+static bool take(struct json *json, char c)
+{
+    if (json->has_failed || json_place(json) == json->size || json->text[json->at] != c)
+        return false;
+    json->at++;
+    return true;
+}
+
+bool json_open(struct json *json, char bracket)
+{
+    return take(json, bracket) || fail_expected(json, bracket == '{' ? "'{'" : "'['");
+}
+
+bool json_more(struct json *json, char bracket, size_t *count)
+{
+    if (json->has_failed || take(json, bracket))
+        return false;
+    if (*count > 0 && !take(json, ','))
+        return fail_expected(json, bracket == '}' ? "',' or '}'" : "',' or ']'");
+    ++*count;
+    return true;
+}
+
+/* --- strings ------------------------------------------------------------------------------------------------- */
+
+/* Four hexadecimal digits; above 0xffff: there are none. */
+static uint32_t hex4(const struct json *json, size_t at)
+{
+    uint32_t value = 0;
+    if (json->size - at < 4)
+        return UINT32_MAX;
+    for (size_t i = 0; i < 4; i++) {
+        char c = json->text[at + i];
+        const char *digits = "0123456789abcdef", *digit = strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c);
+        if (!c || !digit)
+            return UINT32_MAX;
+        value = value * 16 + (uint32_t)(digit - digits);
+    }
+    return value;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = length; i-- > 1; c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(0xf00 >> length | c);
+    return length;
+}
+
+/* A character given by number, from behind "\u" on: one unit of UTF-16, or a pair. 0: none, or NUL. */
+static uint32_t numbered(struct json *json)
+{
+    uint32_t high = hex4(json, json->at);
+    json->at += high <= 0xffff ? 4 : 0;
+    if (high < 0xd800 || high > 0xdfff)
+        return high <= 0xffff ? high : 0;
+    if (high > 0xdbff || json->size - json->at < 6 || memcmp(json->text + json->at, "\\u", 2) != 0)
+        return 0;
+    uint32_t low = hex4(json, json->at + 2);
+    if (low < 0xdc00 || low > 0xdfff)
+        return 0;
+    json->at += 6;
+    return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* From behind the backslash on; the length of what was put, which is below that of what was read. 0: it is none. */
+static size_t escaped(struct json *json, char *out)
+{
+    static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+    if (json->at == json->size)
+        return 0;
+    char c = json->text[json->at++];
+    if (c == 'u') {
+        uint32_t number = numbered(json);
+        return number ? put_utf8(out, number) : 0;
+    }
+    const char *name = c ? strchr(names, c) : NULL;
+    if (!name)
+        return 0;
+    *out = characters[name - names];
+    return 1;
+}
+
+char *json_string(struct json *json)
+{
+    size_t begin = json_place(json), end = begin, length;
+    if (!take(json, '"')) {
+        fail_expected(json, "a string");
+        return NULL;
+    }
+    while (json->at < json->size && json->text[json->at] != '"') {
+        size_t at = json->at;
+        if (json->text[at] == '\\') {
+            json->at++;
+            length = escaped(json, json->text + end);
+        } else {
+            length = (unsigned char)json->text[at] < ' '
+                         ? 0
+                         : string_utf8_length(json->text + at, json->size - at);
+            memmove(json->text + end, json->text + at, length);
+            json->at += length;
+        }
+        if (length == 0) {
+            json_fail(json, at, "this is no character in a string of JSON");
+            return NULL;
+        }
+        end += length;
+    }
+    if (json->at == json->size) {
+        json_fail(json, begin, "this string has no end");
+        return NULL;
+    }
+    json->at++;
+    json->text[end] = '\0'; /* at the latest where the closing quote was */
+    return json->text + begin;
+}
+
+char *json_name(struct json *json)
+{
+    char *name = json_string(json);
+    if (name && !take(json, ':')) {
+        fail_expected(json, "':'");
+        return NULL;
+    }
+    return name;
+}
+
+bool json_u64(struct json *json, uint64_t *out_value)
+{
+    size_t begin = json_place(json);
+    uint64_t value = 0;
+    for (; json->at < json->size && json->text[json->at] >= '0' && json->text[json->at] <= '9'; json->at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(json->text[json->at] - '0'), &value))
+            return json_fail(json, begin, "this number is above 2^64");
+    if (json->has_failed || json->at == begin)
+        return fail_expected(json, "a whole number");
+    if (json->text[begin] == '0' && json->at > begin + 1)
+        return json_fail(json, begin, "this number begins with 0");
+    *out_value = value;
+    return true;
+}
+
+bool json_end(struct json *json)
+{
+    if (!json->has_failed && json_place(json) < json->size)
+        return fail_expected(json, "the end");
+    return !json->has_failed;
+}

@@ -1,0 +1,105 @@
+/* Any bytes as a safetensors file: no crash, no leak, no memory for what is only claimed. What was read and is written
+ * again is read as the same. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <forge/serialize.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char folder[] = "/dev/shm/fuzz_safetensors.XXXXXX", copy[64];
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void remove_copy(void)
+{
+    unlink(copy);
+    rmdir(folder);
+}
+
+static forge_safetensors *open_bytes(const uint8_t *bytes, size_t size)
+{
+    static int fd = -1;
+    static char path[40];
+    if (fd < 0) {
+        fd = memfd_create("safetensors", 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        require(mkdtemp(folder) != NULL);
+        snprintf(copy, sizeof copy, "%s/x", folder);
+        atexit(remove_copy);
+    }
+    require(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);
+    joule_error error = {0};
+    forge_safetensors *file = NULL;
+    joule_status status = forge_safetensors_open(path, &file, &error);
+    require(status == JOULE_OK || status == JOULE_INVALID);
+    require(error.status == status && (status == JOULE_OK) == (file != NULL));
+    require((status == JOULE_OK) == (error.message[0] == '\0'));
+    return file;
+}
+
+static size_t size_bytes(const forge_tensor *tensor)
+{
+    return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
+}
+
+/* All tensors; what they take is what the file has. */
+static forge_named_tensor *read_all(const forge_safetensors *file, size_t most_bytes)
+{
+    size_t count = forge_safetensors_count(file), all = 0;
+    forge_named_tensor *tensors = calloc(count + 1, sizeof *tensors);
+    require(tensors != NULL);
+    for (size_t i = 0; i < count; i++) {
+        forge_dtype dtype;
+        forge_shape shape;
+        size_t found;
+        require(forge_safetensors_entry(file, i, &tensors[i].name, &dtype, &shape) == JOULE_OK);
+        require(forge_safetensors_find(file, tensors[i].name, &found) == JOULE_OK && found == i);
+        require(forge_safetensors_read(file, i, &tensors[i].tensor, NULL) == JOULE_OK);
+        all += size_bytes(&tensors[i].tensor);
+    }
+    require(all <= most_bytes);
+    return tensors;
+}
+
+static void require_same(const forge_safetensors *again, const forge_named_tensor *tensors, size_t count)
+{
+    require(forge_safetensors_count(again) == count);
+    for (size_t i = 0; i < count; i++) {
+        size_t k;
+        forge_tensor is;
+        const forge_tensor *was = &tensors[i].tensor;
+        require(forge_safetensors_find(again, tensors[i].name, &k) == JOULE_OK);
+        require(forge_safetensors_read(again, k, &is, NULL) == JOULE_OK);
+        require(is.dtype == was->dtype && forge_shape_equal(&is.shape, &was->shape));
+        require(memcmp(forge_tensor_data(&is), forge_tensor_data(was), size_bytes(was)) == 0);
+        forge_buffer_release(is.buffer);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    forge_safetensors *file = open_bytes(data, size), *again = NULL;
+    if (!file)
+        return 0;
+    size_t count = forge_safetensors_count(file);
+    forge_named_tensor *tensors = read_all(file, size);
+    const char *text = forge_safetensors_metadata(file, "k");
+    forge_metadata pair = {"k", text ? text : ""};
+    require(forge_safetensors_write(copy, tensors, count, &pair, 1, NULL) == JOULE_OK);
+    require(forge_safetensors_open(copy, &again, NULL) == JOULE_OK);
+    require_same(again, tensors, count);
+    require(strcmp(forge_safetensors_metadata(again, "k"), pair.text) == 0);
+    forge_safetensors_close(again);
+    for (size_t i = 0; i < count; i++)
+        forge_buffer_release(tensors[i].tensor.buffer);
+    free(tensors);
+    forge_safetensors_close(file);
+    return 0;
+}
