@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,15 @@ class Demo(unittest.TestCase):
 
     def test_equals_have_no_verdict(self):
         self.assertIn("No verdict: ", self.ask_fake({}, "modelled"))
+
+    def test_a_network_learns_to_read_drawn_digits(self):
+        if not os.environ.get("FORGE"):
+            self.skipTest("there is no forge: zlib was not found")
+        command = [sys.executable, DEMO.with_name("train.py"), "--forge", os.environ["FORGE"], "--examples", "3000"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(float(re.findall(r"found ([0-9.]+) %", done.stderr)[-1]), 80)
+        self.assertIn("mlp/fc1", done.stdout)
 
     def test_a_missing_program_is_an_error(self):
         code, said = demo("/nonexistent/joule")

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Where do the joules of a training go?
+
+Draws digits (a small font, moved about, with noise), writes them as MNIST's files are written, and trains a network on
+them with `forge train`, whose table says what each layer and operation cost. Needs nothing beyond Python's standard
+library.
+"""
+import argparse
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+SIDE = 28
+FONT = """
+.###. ..#.. .###. ##### ...#. ##### .###. ##### .###. .###.
+#...# .##.. #...# ....# ..##. #.... #.... ....# #...# #...#
+#...# ..#.. ....# ...#. .#.#. ####. #.... ...#. #...# #...#
+#...# ..#.. ...#. ..##. #..#. ....# ####. ..#.. .###. .####
+#...# ..#.. ..#.. ....# ##### ....# #...# .#... #...# ....#
+#...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ....#
+.###. .###. ##### .###. ...#. .###. .###. .#... .###. .###.
+"""
+
+
+def glyphs():
+    """Ten drawings of 5 by 7, as lists of (x, y)."""
+    rows = [line.split() for line in FONT.strip().splitlines()]
+    return [[(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row[digit]) if mark == "#"]
+            for digit in range(10)]
+
+
+def draw(points, rng, noise):
+    """One image: a digit of 10 to 15 by 14 to 21 pixels, somewhere, on a background of noise."""
+    start = rng.randrange(len(noise) - SIDE * SIDE)
+    image = bytearray(noise[start:start + SIDE * SIDE])
+    wide, high = rng.choice((2, 3)), rng.choice((2, 3))
+    left, top, ink = rng.randrange(SIDE - 5 * wide + 1), rng.randrange(SIDE - 7 * high + 1), rng.randrange(150, 256)
+    for x, y in points:
+        for row in range(top + y * high, top + (y + 1) * high):
+            begin = row * SIDE + left + x * wide
+            image[begin:begin + wide] = bytes([ink]) * wide
+    return image
+
+
+def write_digits(folder, kind, count, seed):
+    rng, shapes = random.Random(seed), glyphs()
+    noise = bytes(max(0, int(rng.gauss(20, 30))) % 256 for _ in range(1 << 16))
+    labels = [rng.randrange(10) for _ in range(count)]
+    images = b"".join(draw(shapes[label], rng, noise) for label in labels)
+    (folder / f"{kind}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, SIDE, SIDE) + images)
+    (folder / f"{kind}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + bytes(labels))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--forge", required=True, help="the program")
+    parser.add_argument("--examples", type=int, default=12000, help="drawn for training (12000)")
+    parser.add_argument("--epochs", type=int, default=6, help="(6)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        print(f"Drawing {options.examples} digits, and training a network of two layers on them ...\n", flush=True)
+        write_digits(folder, "train", options.examples, 1)
+        write_digits(folder, "t10k", max(1, options.examples // 6), 2)
+        command = [options.forge, "train", "--data", name, "--epochs", str(options.epochs)]
+        try:
+            return subprocess.run(command, check=False).returncode
+        except OSError as error:
+            print(f"demo: cannot run {options.forge}: {error.strerror}", file=sys.stderr)
+            return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
