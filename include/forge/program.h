@@ -38,6 +38,19 @@ FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *dev
                                      forge_program **out_program, joule_error *out_error);
 FORGE_API void forge_program_free(forge_program *program);
 
+/* Writes a file that another process can read and run, with the same bits. It is there whole or not at all: a file that was
+ * there before stays until the new one is safe on the disk. */
+FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
+                                           joule_error *out_error);
+/* Everything in the file is checked, so that no file whatever makes an instance read or write outside its own memory. The
+ * program is the caller's. INVALID: it is no program, or damaged; UNSUPPORTED: one of another version. */
+FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
+                                          joule_error *out_error);
+/* A page for a person: buffers, the arena as planned and as it must at least be, and each launch with kernel, shapes, work,
+ * scope and phase. The text is the caller's: free. */
+FORGE_API joule_status forge_program_print(const forge_program *program, char **out_text,
+                                           joule_error *out_error);
+
 typedef struct forge_program_facts {
     uint32_t struct_size; /* sizeof(forge_program_facts) */
     uint32_t reserved;

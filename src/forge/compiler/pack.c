@@ -132,6 +132,7 @@ joule_status lower_pack(struct lowering *l, forge_program **out_program)
     memset(program, 0, head.size_bytes);
     *program = head;
     fill(l, program, new_index);
+    program->hash = program_hash(program);
     free(new_index);
     *out_program = program;
     return JOULE_OK;

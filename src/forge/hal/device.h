@@ -32,8 +32,9 @@ struct device_ops {
     /* The kernel for this operation on such views (without addresses). UNSUPPORTED: none. */
     joule_status (*select)(forge_device *device, const struct launch *launch,
                            struct selection *out_selection);
-    /* The kernel of this name, to be kept in bound launches; NULL: none. */
-    const void *(*find_kernel)(forge_device *device, const char *name);
+    /* The kernel of this name, to be kept in bound launches; NULL: there is none, or not for this operation on such views
+     * (with addresses). A program's file may claim anything. */
+    const void *(*find_kernel)(forge_device *device, const char *name, const struct launch *launch);
     /* Runs launches in order and returns when they are done. ends_ns gets the time (CLOCK_MONOTONIC) at which each ended;
      * count entries. */
     joule_status (*run)(forge_device *device, const struct bound_launch *launches, size_t count,

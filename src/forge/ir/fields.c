@@ -121,10 +121,18 @@ static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
     return true;
 }
 
+/* Of strides, dilations, padding: times any size it is far from overflow. */
+#define MAX_NUMBER (UINT32_C(1) << 24)
+
 /* Steps may be negative, sizes too: they are symbols then. */
 static bool are_numbers(const struct field *field, const void *at, const struct dim_table *dims)
 {
     for (uint32_t i = 0; i < field->limit; i++) {
+        if (field->kind == FIELD_NUMBERS) {
+            if (((const uint32_t *)at)[i] > MAX_NUMBER)
+                return false;
+            continue;
+        }
         int64_t number = ((const int64_t *)at)[i];
         if (field->kind == FIELD_DIMS ? !dim_is_known(dims, number)
                                       : number > DIM_MAX_NUMBER || number < -DIM_MAX_NUMBER)
@@ -156,6 +164,7 @@ static bool is_sane(const struct field *field, enum op op, const void *attribute
         return (number & ~flags_at(op_fields(op), field->offset)) == 0;
     case FIELD_AXES:
         return number >> FORGE_MAX_RANK == 0;
+    case FIELD_NUMBERS:
     case FIELD_STEPS:
     case FIELD_DIMS:
         return are_numbers(field, at, dims);

@@ -61,7 +61,8 @@ struct program_array {
 
 struct forge_program {
     uint32_t magic, version;
-    uint64_t size_bytes; /* of all of it */
+    uint64_t size_bytes; /* of all of it; a multiple of PROGRAM_ALIGNMENT */
+    uint64_t hash;       /* of all that follows */
     uint64_t arena_bytes;
     uint64_t arena_bound_bytes; /* the most that is alive at once: no plan can be smaller in this order */
     struct program_array buffers, bindings, launches, strings, bytes, constants;
@@ -87,5 +88,14 @@ static inline const char *program_string(const forge_program *program, uint32_t 
 {
     return (const char *)program_at(program, program->strings) + offset;
 }
+
+/* What head.hash is to be. */
+uint64_t program_hash(const forge_program *program);
+
+/* Whether `size` bytes at a multiple of PROGRAM_ALIGNMENT are a program that an instance may trust: every offset, count and
+ * string lies in it, every view in its buffer, every launch is what infer.c makes of its operands, and what a launch writes
+ * is memory of the instance that it reads in no other way. Kernels still check what they are given (device.h).
+ * INVALID says what is not so; UNSUPPORTED: another version. */
+joule_status program_check(const void *bytes, size_t size, joule_error *out_error);
 
 #endif

@@ -95,11 +95,11 @@ static joule_status bind_launches(forge_instance *instance, joule_error *error)
                                         .input_count = made->input_count,
                                         .outputs = instance->views + made->first_binding + made->input_count,
                                         .output_count = made->output_count};
-        bound->kernel = instance->device->ops->find_kernel(instance->device, kernel);
+        bound->kernel = instance->device->ops->find_kernel(instance->device, kernel, &bound->launch);
         if (!bound->kernel)
             return error_set(error, JOULE_UNSUPPORTED,
-                             "the device %s has no kernel '%s': compile the graph for it",
-                             instance->device->ops->name, kernel);
+                             "the device %s has no kernel '%s' for %s: compile the graph for it",
+                             instance->device->ops->name, kernel, op_name(bound->launch.op));
     }
     return JOULE_OK;
 }

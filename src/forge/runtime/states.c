@@ -95,13 +95,14 @@ static joule_status fill(const forge_states *states, const char *name, const str
 {
     enum { PIECE = 256 };
     forge_random random = {.key = states->seed ^ hash_name(name)};
-    size_t count = forge_tensor_elements(tensor), element = forge_dtype_block_bytes(tensor->dtype);
+    size_t count = forge_tensor_elements(tensor);
     float values[PIECE];
     for (size_t first = 0; first < count; first += PIECE) {
         size_t some = count - first < PIECE ? count - first : PIECE;
         draw(&random, slot, first, some, values);
-        joule_status status = forge_convert(FORGE_F32, values, tensor->dtype,
-                                            (char *)forge_tensor_data(tensor) + first * element, some);
+        joule_status status = forge_convert(
+            FORGE_F32, values, tensor->dtype,
+            (char *)forge_tensor_data(tensor) + forge_dtype_size_bytes(tensor->dtype, first), some);
         if (status != JOULE_OK)
             return status;
     }

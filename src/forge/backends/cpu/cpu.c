@@ -124,12 +124,24 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     return JOULE_UNSUPPORTED;
 }
 
-static const void *cpu_find_kernel(forge_device *device, const char *name)
+/* Where the output lies on an input, the kernel must be one that works so. */
+static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->input_count; i++)
+        if (launch->inputs[i].data == launch->outputs[0].data &&
+            forge_shape_elements(&launch->inputs[i].shape) && kernel->in_place != IN_PLACE_ANY &&
+            (kernel->in_place == IN_PLACE_NOT || i > 0))
+            return false;
+    return true;
+}
+
+static const void *cpu_find_kernel(forge_device *device, const char *name, const struct launch *launch)
 {
     const struct cpu *cpu = (const struct cpu *)device;
     for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
         for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
-            if (strcmp(kernel->name, name) == 0)
+            if (strcmp(kernel->name, name) == 0 && kernel->op == launch->op &&
+                (!kernel->takes || kernel->takes(launch)) && may_lie_so(kernel, launch))
                 return kernel;
     return NULL;
 }

@@ -1,0 +1,100 @@
+/* ir/program_print.c - a program as a page for a person.
+ *
+ * Owns what forge_program_print shows, and its order. Newcomers: unlike the text of graphs it is not read back.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "forge/ir/program.h"
+#include "forge/ir/text.h"
+
+static void print_type(struct text *text, uint32_t dtype, const forge_shape *shape)
+{
+    char sizes[200];
+    forge_shape_format(shape, sizes, sizeof sizes);
+    text_printf(text, "%s%s", forge_dtype_name((forge_dtype)dtype), sizes);
+}
+
+static void print_buffer(struct text *text, const forge_program *program, size_t i)
+{
+    static const char *const kinds[] = {"input", "output", "state", "constant", "arena"};
+    const struct program_buffer *buffer = &program_buffers(program)[i];
+    text_printf(text, "  $%-4zu %-8s ", i, kinds[buffer->kind]);
+    print_type(text, buffer->dtype, &buffer->shape);
+    text_printf(text, ", %" PRIu64 " bytes", buffer->size_bytes);
+    if (buffer->kind >= BUFFER_CONSTANT) {
+        text_printf(text, " at %" PRIu64, buffer->offset_bytes);
+    } else {
+        text_add(text, " ");
+        text_add_quoted(text, program_string(program, buffer->name));
+    }
+    text_add(text, "\n");
+}
+
+/* "$3 f32[2,10]"; views that are not the whole buffer, packed, show where they lie. */
+static void print_binding(struct text *text, const struct program_binding *binding)
+{
+    int64_t packed = 1;
+    bool is_packed = binding->offset_bytes == 0;
+    for (uint32_t i = binding->shape.rank; i-- > 0; packed *= binding->shape.dims[i])
+        is_packed &= binding->shape.dims[i] == 1 || binding->strides[i] == packed;
+    text_printf(text, "$%u ", binding->buffer);
+    print_type(text, binding->dtype, &binding->shape);
+    if (is_packed)
+        return;
+    text_printf(text, " (+%" PRIu64 ", strides", binding->offset_bytes);
+    for (uint32_t i = 0; i < binding->shape.rank; i++)
+        text_printf(text, " %" PRId64, binding->strides[i]);
+    text_add(text, ")");
+}
+
+static void print_launch(struct text *text, const forge_program *program, size_t i)
+{
+    const struct program_launch *launch = &program_launches(program)[i];
+    const struct program_binding *bindings = &program_bindings(program)[launch->first_binding];
+    const char *scope = program_string(program, launch->scope);
+    size_t operands = (size_t)launch->input_count + launch->output_count;
+    text_printf(text, "  %5zu  %s by %s: ", i, op_name((enum op)launch->op),
+                program_string(program, launch->kernel));
+    for (size_t k = 0; k < operands; k++) {
+        if (k)
+            text_add(text, k == launch->input_count ? " -> " : ", ");
+        print_binding(text, &bindings[k]);
+    }
+    text_printf(text, "; %.0f FLOP, %.0f bytes", launch->cost.flop,
+                launch->cost.read_bytes + launch->cost.written_bytes);
+    if (*scope) {
+        text_add(text, " @");
+        text_add_path(text, scope);
+    }
+    text_printf(text, " %s\n", forge_phase_name((forge_phase)launch->phase));
+}
+
+static void print_all(struct text *text, const forge_program *program)
+{
+    text_printf(text, "program, version %u: %" PRIu64 " bytes, hash %016" PRIx64 "\n", program->version,
+                program->size_bytes, program->hash);
+    text_printf(text, "arena: %" PRIu64 " bytes planned, %" PRIu64 " alive at once\n", program->arena_bytes,
+                program->arena_bound_bytes);
+    text_printf(text, "buffers: %" PRIu64 "\n", program->buffers.count);
+    for (size_t i = 0; i < program->buffers.count; i++)
+        print_buffer(text, program, i);
+    text_printf(text, "launches: %" PRIu64 "\n", program->launches.count);
+    for (size_t i = 0; i < program->launches.count; i++)
+        print_launch(text, program, i);
+}
+
+joule_status forge_program_print(const forge_program *program, char **out_text, joule_error *out_error)
+{
+    struct text text;
+    text_init(&text, NULL, 0);
+    print_all(&text, program);
+    size_t size = text.length + 1;
+    char *page = malloc(size);
+    if (!page)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a program's text is used up");
+    text_init(&text, page, size);
+    print_all(&text, program);
+    *out_text = page;
+    return JOULE_OK;
+}
