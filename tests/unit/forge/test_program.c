@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <math.h>
 #include "forge/compiler/plan.h"
 #include "forge/ir/program.h"
 
@@ -247,6 +248,22 @@ static void test_a_write_takes_effect_at_the_end(void **state)
         assert_output(m, "next", (float[]){6 + (float)i, 6 + (float)i}, 2);
         assert_state(m, "n", (float[]){6 + (float)i, 6 + (float)i}, 2);
     }
+}
+
+/* More elements than are filled at a time, and fewer bytes than elements. */
+static void test_slots_of_block_formats_are_filled(void **state)
+{
+    struct machine *m = *state;
+    forge_tensor y;
+    forge_builder *b = forge_builder_new();
+    forge_slot slot =
+        forge_state(b, "blocks", FORGE_Q8_0, forge_shape_of(1024), (forge_init){FORGE_INIT_CONSTANT, 5, 0});
+    forge_output(b, "y", forge_cast(b, FORGE_F32, forge_read(b, slot)));
+    load(m, b);
+    run(m);
+    assert_int_equal(forge_instance_get(m->instance, "y", &y, NULL), JOULE_OK);
+    for (size_t i = 0; i < 1024; i++)
+        assert_true(fabsf(((float *)forge_tensor_data(&y))[i] - 5) < 0.01f);
 }
 
 static void test_slots_can_be_exchanged(void **state)
@@ -541,6 +558,7 @@ int main(void)
         on_machine(test_moves_that_must_copy),
         on_machine(test_slices_leave_no_launch),
         on_machine(test_a_write_takes_effect_at_the_end),
+        on_machine(test_slots_of_block_formats_are_filled),
         on_machine(test_slots_can_be_exchanged),
         on_machine(test_one_value_goes_to_many_places),
         on_machine(test_in_place_costs_no_memory),
