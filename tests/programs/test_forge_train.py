@@ -56,6 +56,12 @@ class Train(unittest.TestCase):
         self.assertIn("mlp/fc1", done.stdout)
         self.assertRegex(done.stdout, r"modelled|measured|derived")
 
+    def test_a_convolutional_network_learns(self):
+        done = self.forge("--model", "cnn", "-e", "2", "-b", "32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
+        self.assertIn("cnn/conv2", done.stdout)
+
     def test_same_seed_same_losses_whatever_the_threads(self):
         def losses(*arguments):
             done = self.forge("-e", "2", "-b", "32", *arguments)

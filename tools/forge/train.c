@@ -118,7 +118,7 @@ int train_main(int argc, char **argv)
         .model = "mlp", .batch_size = 128, .epochs = 3, .learning_rate = 0.05, .momentum = 0.9};
     double seed = 1;
     const struct option table[] = {
-        {"model", 'm', OPTION_TEXT, &options.model, "NAME", "mlp (two linear layers)"},
+        {"model", 'm', OPTION_TEXT, &options.model, "NAME", "mlp (two linear layers; the default) or cnn"},
         {"data", 'd', OPTION_TEXT, &options.data, "FOLDER",
          "with the files of MNIST (train-*, t10k-*; .gz or not)"},
         {"epochs", 'e', OPTION_COUNT, &options.epochs, "N", "times through the training examples (3)"},
@@ -145,7 +145,7 @@ int train_main(int argc, char **argv)
     while (known < trainee_models() && strcmp(trainee_model(known, NULL), options.model) != 0)
         known++;
     if (known == trainee_models()) {
-        complain("train", "there is no model '%s'; there is: mlp", options.model);
+        complain("train", "there is no model '%s'; there are: mlp, cnn", options.model);
         return EXIT_USAGE;
     }
     options.seed = (uint64_t)seed;

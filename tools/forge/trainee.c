@@ -16,11 +16,20 @@ static forge_value mlp(forge_builder *b, forge_value images)
     return forge_mlp(b, "mlp", rows, (int64_t[]){128, CLASSES}, 2);
 }
 
+static forge_value cnn(forge_builder *b, forge_value images)
+{
+    forge_shape shape = forge_value_shape(b, images);
+    forge_value one_channel =
+        forge_reshape(b, images, forge_shape_of(shape.dims[0], 1, shape.dims[1], shape.dims[2]));
+    return forge_cnn(b, "cnn", one_channel, (int64_t[]){16, 32, 64, CLASSES});
+}
+
 static const struct model {
     const char *name;
     forge_value (*build)(forge_builder *b, forge_value images); /* f32 [n, 28, 28] to logits [n, 10] */
 } models[] = {
     {"mlp", mlp},
+    {"cnn", cnn},
 };
 
 size_t trainee_models(void)

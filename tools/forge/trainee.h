@@ -11,7 +11,7 @@
 #include <forge/program.h>
 
 struct trainee_options {
-    const char *model; /* "mlp" */
+    const char *model; /* "mlp", "cnn" */
     const char *data;  /* folder */
     unsigned batch_size, epochs, threads;
     double learning_rate, momentum;

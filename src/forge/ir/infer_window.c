@@ -1,8 +1,8 @@
 /* ir/infer_window.c - what convolutions and windows make of shapes.
  *
- * Owns the number of places at which something stands that slides along a dimension. Newcomers: sizes may be symbols, of
- * which nothing can be taken away; a size is expressed as (input + padding - span + stride) / stride, and refused where the
- * number in front is negative and no sum swallows it.
+ * Owns the number of places at which something stands that slides along a dimension. Newcomers: sizes may be symbols,
+ * and a result's size is (input + padding - span + stride) / stride; where that takes something away, it is only expressed
+ * if the input's size is a sum that has as much.
  */
 #include "forge/ir/infer.h"
 
