@@ -1,11 +1,11 @@
-/* Any bytes as a safetensors file: no crash, no leak, no memory for what is only claimed. What was read and is written
- * again is read as the same. */
+/* Any bytes as a safetensors file, and as a checkpoint: no crash, no leak, no memory for what is only claimed. What was read
+ * and is written again is read as the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <forge/serialize.h>
+#include <forge/checkpoint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +41,9 @@ static forge_safetensors *open_bytes(const uint8_t *bytes, size_t size)
     require(status == JOULE_OK || status == JOULE_INVALID);
     require(error.status == status && (status == JOULE_OK) == (file != NULL));
     require((status == JOULE_OK) == (error.message[0] == '\0'));
+    forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
+    joule_status looked = forge_checkpoint_look(path, &checkpoint, NULL);
+    require(looked == status || looked == JOULE_INVALID || looked == JOULE_UNSUPPORTED);
     return file;
 }
 

@@ -1,0 +1,562 @@
+/* Checkpoints: what goes in comes out; training goes on with the same bits; and whatever ends the writer, at whatever byte,
+ * leaves the last one whole. JOULE_TEST_FULL=1 kills more often. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <forge/checkpoint.h>
+#include <forge/optim.h>
+
+static char folder[] = "/tmp/test_checkpoint.XXXXXX";
+static char path[64], partial[80];
+static joule_error error;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/c", folder);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(partial);
+    return rmdir(folder);
+}
+
+/* --- something with state ------------------------------------------------------------------------------------ */
+
+struct machine {
+    forge_device *device;
+    forge_states *states;
+    forge_program *program;
+    forge_instance *instance;
+};
+
+static joule_status begin(struct machine *m, forge_builder *b, uint64_t seed)
+{
+    forge_graph *graph = NULL;
+    *m = (struct machine){0};
+    joule_status status = forge_builder_finish(b, &graph, &error);
+    if (status == JOULE_OK)
+        status = forge_device_open("cpu", &m->device, &error);
+    if (status == JOULE_OK)
+        status = forge_states_new(m->device, seed, &m->states, &error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, m->device, &m->program, &error);
+    if (status == JOULE_OK)
+        status = forge_instance_new(m->program, m->device, m->states, &m->instance, &error);
+    forge_graph_free(graph);
+    return status;
+}
+
+static void end(struct machine *m)
+{
+    forge_instance_free(m->instance);
+    forge_program_free(m->program);
+    forge_states_free(m->states);
+    forge_device_close(m->device);
+}
+
+/* Two slots whose every element is the number of runs. */
+static forge_builder *counters(int64_t elements)
+{
+    forge_builder *b = forge_builder_new();
+    const char *names[] = {"a", "b"};
+    for (int i = 0; i < 2; i++) {
+        forge_slot slot = forge_state(b, names[i], FORGE_F32, forge_shape_of(elements), (forge_init){0});
+        forge_value next = forge_add(b, forge_read(b, slot), forge_scalar(b, FORGE_F32, 1));
+        forge_write(b, slot, next, true);
+    }
+    return b;
+}
+
+static forge_checkpoint checkpoint_of(uint64_t step)
+{
+    return (forge_checkpoint){.struct_size = sizeof(forge_checkpoint),
+                              .seed = 7,
+                              .step = step,
+                              .energy = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0}};
+}
+
+/* The step of a whole checkpoint of counters: what it says, and every element of both slots. */
+static uint64_t read_whole(const char *file_path)
+{
+    forge_checkpoint c = {.struct_size = sizeof c};
+    forge_safetensors *file = NULL;
+    if (forge_checkpoint_look(file_path, &c, &error) != JOULE_OK ||
+        forge_safetensors_open(file_path, &file, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(forge_safetensors_count(file), 2);
+    for (size_t i = 0; i < 2; i++) {
+        forge_tensor tensor;
+        assert_int_equal(forge_safetensors_read(file, i, &tensor, NULL), JOULE_OK);
+        for (size_t k = 0; k < forge_tensor_elements(&tensor); k++)
+            if (((float *)forge_tensor_data(&tensor))[k] != (float)c.step)
+                fail_msg("step %llu: element %zu of slot %zu is %g", (unsigned long long)c.step, k, i,
+                         (double)((float *)forge_tensor_data(&tensor))[k]);
+        forge_buffer_release(tensor.buffer);
+    }
+    forge_safetensors_close(file);
+    return c.step;
+}
+
+/* --- what goes in comes out ---------------------------------------------------------------------------------- */
+
+static void test_there_and_back(void **state)
+{
+    (void)state;
+    struct machine m, n;
+    assert_int_equal(begin(&m, counters(3), 1), JOULE_OK);
+    assert_int_equal(begin(&n, counters(3), 1), JOULE_OK);
+    assert_int_equal(forge_instance_run(m.instance, NULL), JOULE_OK);
+    forge_checkpoint in = {.struct_size = sizeof in,
+                           .seed = UINT64_MAX,
+                           .step = 1,
+                           .cursor = {3, 1000},
+                           .energy = {0.1, 1e-300, 12345.678901234567, JOULE_CLASS_DERIVED, 0}},
+                     out = {.struct_size = sizeof out};
+    const forge_metadata texts[] = {{"model", "mlp"}, {"note", "a\nb"}};
+    if (forge_checkpoint_write(path, m.states, &in, texts, 2, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(read_whole(path), 1);
+    if (forge_checkpoint_read(path, n.states, &out, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_memory_equal(&in, &out, sizeof in);
+    forge_tensor tensor;
+    assert_int_equal(forge_states_find(n.states, "b", &tensor), JOULE_OK);
+    assert_true(((float *)forge_tensor_data(&tensor))[2] == 1);
+    forge_safetensors *file;
+    assert_int_equal(forge_safetensors_open(path, &file, NULL), JOULE_OK);
+    assert_string_equal(forge_safetensors_metadata(file, "note"), "a\nb");
+    forge_safetensors_close(file);
+
+    in.energy = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    assert_int_equal(forge_checkpoint_write(path, m.states, &in, NULL, 0, &error), JOULE_OK);
+    assert_int_equal(forge_checkpoint_look(path, &out, &error), JOULE_OK);
+    assert_true(isnan(out.energy.value) && isnan(out.energy.low) && out.energy.cls == JOULE_CLASS_NONE);
+    end(&m);
+    end(&n);
+}
+
+static void expect_refused(const forge_metadata *metadata, size_t count, joule_status status, const char *part)
+{
+    forge_checkpoint c = {.struct_size = sizeof c};
+    memset(&error, 0, sizeof error);
+    assert_int_equal(forge_safetensors_write(path, NULL, 0, metadata, count, NULL), JOULE_OK);
+    assert_int_equal(forge_checkpoint_look(path, &c, &error), status);
+    if (!strstr(error.message, part) || !strstr(error.message, path))
+        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+}
+
+static void test_what_is_no_checkpoint(void **state)
+{
+    (void)state;
+    forge_metadata m[] = {{"forge.checkpoint", "1"},        {"forge.seed", "1"},
+                          {"forge.step", "2"},              {"forge.epoch", "0"},
+                          {"forge.batch", "0"},             {"forge.energy_joules", "1.5"},
+                          {"forge.energy_joules_low", "1"}, {"forge.energy_joules_high", "unknown"},
+                          {"forge.energy_class", "none"}};
+    enum { COUNT = sizeof m / sizeof *m };
+    forge_checkpoint c = {.struct_size = sizeof c};
+    assert_int_equal(forge_safetensors_write(path, NULL, 0, m, COUNT, NULL), JOULE_OK);
+    assert_int_equal(forge_checkpoint_look(path, &c, NULL), JOULE_OK);
+    expect_refused(NULL, 0, JOULE_INVALID, "no 'forge.checkpoint'");
+    expect_refused(m, COUNT - 1, JOULE_INVALID, "'forge.energy_class' is '(missing)'");
+    const struct {
+        size_t field;
+        const char *text, *part;
+    } wrong[] = {{0, "2", "a checkpoint of version '2'"}, {1, "-1", "'forge.seed' is '-1'"},
+                 {2, "18446744073709551616", "forge.step"}, {4, "", "'forge.batch' is ''"},
+                 {5, "nan", "'forge.energy_joules' is 'nan'"}, {8, "guessed", "'forge.energy_class' is 'guessed'"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        forge_metadata right = m[wrong[i].field];
+        m[wrong[i].field].text = wrong[i].text;
+        expect_refused(m, COUNT, i == 0 ? JOULE_UNSUPPORTED : JOULE_INVALID, wrong[i].part);
+        m[wrong[i].field] = right;
+    }
+    assert_int_equal(forge_checkpoint_look(path, NULL, NULL), JOULE_INVALID);
+    unlink(path);
+    assert_int_equal(forge_checkpoint_look(path, &c, NULL), JOULE_ABSENT);
+}
+
+/* Another network's checkpoint is refused, and changes neither slots nor seed. */
+static void test_what_does_not_fit(void **state)
+{
+    (void)state;
+    struct machine m, n;
+    assert_int_equal(begin(&m, counters(3), 1), JOULE_OK);
+    assert_int_equal(begin(&n, counters(4), 1), JOULE_OK);
+    forge_checkpoint c = checkpoint_of(0);
+    const forge_metadata taken[] = {{"forge.step", "9"}};
+    assert_int_equal(forge_checkpoint_write(path, m.states, &c, taken, 1, &error), JOULE_INVALID);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
+    assert_int_equal(forge_instance_run(n.instance, NULL), JOULE_OK);
+    assert_int_equal(forge_checkpoint_read(path, n.states, NULL, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "wrong: 'a' is f32[3], not f32[4]"));
+    forge_tensor tensor;
+    assert_int_equal(forge_states_find(n.states, "a", &tensor), JOULE_OK);
+    assert_true(((float *)forge_tensor_data(&tensor))[0] == 1);
+    c.struct_size = 4;
+    assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_INVALID);
+    assert_int_equal(forge_checkpoint_write(path, m.states, NULL, NULL, 0, &error), JOULE_INVALID);
+    end(&m);
+    end(&n);
+}
+
+/* --- going on ------------------------------------------------------------------------------------------------ */
+
+enum { EXAMPLES = 50, BATCH = 8, FEATURES = 6, CLASSES = 3 };
+
+struct training {
+    struct machine m;
+    forge_dataset *data;
+    forge_loader *loader;
+    uint64_t step;
+};
+
+static forge_builder *learner(void)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(BATCH, FEATURES));
+    forge_value label = forge_input(b, "label", FORGE_I32, forge_shape_of(BATCH));
+    forge_value logits = forge_mlp(b, "mlp", forge_dropout(b, "drop", x, 0.2, true), (int64_t[]){16, CLASSES}, 2);
+    forge_value loss = forge_cross_entropy(b, logits, label);
+    forge_adamw_options how = FORGE_ADAMW_OPTIONS;
+    how.max_norm = 1;
+    forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 0.05), &how);
+    forge_output(b, "loss", loss);
+    return b;
+}
+
+static void begin_training(struct training *t, uint64_t seed)
+{
+    forge_tensor columns[2];
+    forge_shape rows = forge_shape_of(EXAMPLES, FEATURES), row = forge_shape_of(EXAMPLES);
+    assert_int_equal(forge_tensor_new(FORGE_F32, &rows, &columns[0], NULL), JOULE_OK);
+    assert_int_equal(forge_tensor_new(FORGE_I32, &row, &columns[1], NULL), JOULE_OK);
+    for (int i = 0; i < EXAMPLES; i++) {
+        for (int k = 0; k < FEATURES; k++)
+            ((float *)forge_tensor_data(&columns[0]))[i * FEATURES + k] = (float)sin(i * 1.7 + k);
+        ((int32_t *)forge_tensor_data(&columns[1]))[i] = i % CLASSES;
+    }
+    *t = (struct training){0};
+    assert_int_equal(forge_dataset_new(columns, 2, &t->data, NULL), JOULE_OK);
+    forge_buffer_release(columns[0].buffer);
+    forge_buffer_release(columns[1].buffer);
+    forge_loader_options how = {
+        .struct_size = sizeof how, .batch_size = BATCH, .seed = seed, .shuffles = true, .workers = 1};
+    assert_int_equal(forge_loader_new(t->data, &how, &t->loader, NULL), JOULE_OK);
+    if (begin(&t->m, learner(), seed) != JOULE_OK)
+        fail_msg("%s", error.message);
+}
+
+static void end_training(struct training *t)
+{
+    end(&t->m);
+    forge_loader_free(t->loader);
+    forge_dataset_free(t->data);
+}
+
+/* *cursor: of the batch that comes next. */
+static void train(struct training *t, int steps, forge_cursor *cursor)
+{
+    forge_tensor columns[2];
+    for (int i = 0; i < steps; i++, t->step++) {
+        assert_int_equal(forge_loader_next(t->loader, columns, cursor, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_set(t->m.instance, "x", &columns[0], &error), JOULE_OK);
+        assert_int_equal(forge_instance_set(t->m.instance, "label", &columns[1], &error), JOULE_OK);
+        assert_int_equal(forge_instance_run(t->m.instance, &error), JOULE_OK);
+    }
+    if (++cursor->batch == forge_loader_batches_per_epoch(t->loader))
+        *cursor = (forge_cursor){cursor->epoch + 1, 0};
+}
+
+static void test_going_on_gives_the_same_bits(void **state)
+{
+    (void)state;
+    struct training whole, first, second;
+    forge_cursor cursor;
+    forge_checkpoint c = checkpoint_of(0), found = {.struct_size = sizeof found};
+    begin_training(&whole, 11);
+    train(&whole, 20, &cursor);
+
+    begin_training(&first, 11);
+    train(&first, 10, &c.cursor);
+    c.seed = 11;
+    c.step = first.step;
+    assert_int_equal(forge_checkpoint_write(path, first.m.states, &c, NULL, 0, &error), JOULE_OK);
+    end_training(&first);
+
+    assert_int_equal(forge_checkpoint_look(path, &found, &error), JOULE_OK);
+    begin_training(&second, found.seed);
+    if (forge_checkpoint_read(path, second.m.states, &found, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    second.step = found.step;
+    assert_int_equal(forge_loader_seek(second.loader, found.cursor, &error), JOULE_OK);
+    train(&second, 10, &cursor);
+
+    assert_true(whole.step == 20 && second.step == 20);
+    size_t count = forge_states_count(whole.m.states);
+    assert_true(count == 4 * 3 + 3 && count == forge_states_count(second.m.states));
+    for (size_t i = 0; i < count; i++) {
+        forge_tensor a, b;
+        const char *name;
+        assert_int_equal(forge_states_get(whole.m.states, i, &a, &name), JOULE_OK);
+        assert_int_equal(forge_states_find(second.m.states, name, &b), JOULE_OK);
+        if (memcmp(forge_tensor_data(&a), forge_tensor_data(&b),
+                   forge_dtype_size_bytes(a.dtype, forge_tensor_elements(&a))) != 0)
+            fail_msg("slot %s has other bits", name);
+    }
+    end_training(&whole);
+    end_training(&second);
+}
+
+/* --- ends in the middle -------------------------------------------------------------------------------------- */
+
+static int rounds(void)
+{
+    const char *full = getenv("JOULE_TEST_FULL");
+    return full && strcmp(full, "1") == 0 ? 50 : 10;
+}
+
+/* Counts, and writes a checkpoint after each run, without end; goes on from the last one. The file size at which the kernel
+ * ends it, 0 for none, holds from the second checkpoint on. */
+_Noreturn static void write_for_ever(int told, rlim_t most_bytes)
+{
+    struct machine m;
+    forge_checkpoint c = {.struct_size = sizeof c};
+    if (begin(&m, counters(1 << 18), 7) != JOULE_OK)
+        _exit(2);
+    if (forge_checkpoint_read(path, m.states, &c, &error) != JOULE_OK)
+        c = checkpoint_of(0);
+    for (bool is_first = true;; is_first = false) {
+        c.step++;
+        if (forge_instance_run(m.instance, NULL) != JOULE_OK ||
+            forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) != JOULE_OK)
+            _exit(3);
+        if (is_first && write(told, "", 1) != 1)
+            _exit(4);
+        const struct rlimit none = {0, 0}, limit = {most_bytes, most_bytes};
+        if (most_bytes && (setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0))
+            _exit(5);
+    }
+}
+
+/* Starts such a writer; comes back when it has written its first checkpoint. */
+static pid_t start_writer(rlim_t most_bytes)
+{
+    int told[2];
+    char byte;
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(told[0]);
+        alarm(60);
+        write_for_ever(told[1], most_bytes);
+    }
+    close(told[1]);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    return child;
+}
+
+static void expect_killed(pid_t child, int by_signal)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), by_signal);
+}
+
+static void test_kills_at_any_moment(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    int in_the_middle = 0;
+    unlink(path);
+    srand(5);
+    for (int i = 0; i < rounds(); i++) {
+        pid_t child = start_writer(0);
+        usleep((useconds_t)(rand() % 30000));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        expect_killed(child, SIGKILL);
+        in_the_middle += access(partial, F_OK) == 0;
+        uint64_t step = read_whole(path);
+        assert_true(step > last); /* each writer has gone on from where the last one was killed */
+        last = step;
+    }
+    print_message("%d of %d kills came while a file was half written\n", in_the_middle, rounds());
+}
+
+/* The same at chosen bytes: the kernel ends a process that writes beyond its limit. */
+static void test_ends_at_any_byte(void **state)
+{
+    (void)state;
+    const rlim_t size = 2 << 20; /* and a header */
+    unlink(path);
+    srand(6);
+    for (int i = 0; i < rounds(); i++) {
+        rlim_t at = i < 3 ? (rlim_t)(1 + i * 4) : i < 6 ? size + (rlim_t)i * 10 : (rlim_t)rand() % size + 1;
+        expect_killed(start_writer(at), SIGXFSZ);
+        struct stat facts;
+        assert_int_equal(stat(partial, &facts), 0);
+        assert_int_equal(facts.st_size, at);
+        assert_int_equal(read_whole(path), i + 1);
+    }
+}
+
+/* A writer that lives on is told, and nothing is left lying about. */
+static void test_a_write_that_fails(void **state)
+{
+    (void)state;
+    struct machine m;
+    struct rlimit old, tight;
+    forge_checkpoint c = checkpoint_of(1);
+    unlink(path);
+    assert_int_equal(begin(&m, counters(1 << 16), 7), JOULE_OK);
+    assert_int_equal(forge_instance_run(m.instance, NULL), JOULE_OK);
+    assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
+    assert_int_equal(forge_instance_run(m.instance, NULL), JOULE_OK);
+    c.step = 2;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 100000;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    joule_status status = forge_checkpoint_write(path, m.states, &c, NULL, 0, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, before);
+    assert_int_equal(status, JOULE_FAILED);
+    assert_non_null(strstr(error.message, "File too large; what was there is unchanged"));
+    assert_int_equal(access(partial, F_OK), -1);
+    assert_int_equal(read_whole(path), 1);
+    assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
+    assert_int_equal(read_whole(path), 2);
+    end(&m);
+}
+
+/* --- a full disk --------------------------------------------------------------------------------------------- */
+
+static bool write_text(const char *file, const char *text)
+{
+    int fd = open(file, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* A file system of 1 MiB on the folder, which only this process sees; as its own root where it is not the machine's. */
+static bool mount_small(void)
+{
+    char users[40], groups[40];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)geteuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getegid());
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) {
+        if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", users) ||
+            !write_text("/proc/self/gid_map", groups))
+            return false;
+    } else if (unshare(CLONE_NEWNS) != 0) {
+        return false;
+    }
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0;
+}
+
+/* In the child, where a failed assertion would go on with the other tests. */
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "on a full disk: %s: %s\n", what, error.message);
+    _exit(1);
+}
+
+static void fill_disk(const char *file)
+{
+    char junk[4096] = {1};
+    int fd = open(file, O_CREAT | O_WRONLY, 0600);
+    require(fd >= 0, "filler");
+    while (write(fd, junk, sizeof junk) > 0)
+        ;
+    require(errno == ENOSPC, "filled");
+    close(fd);
+}
+
+_Noreturn static void write_to_a_full_disk(void)
+{
+    struct machine m;
+    char filler[64];
+    forge_checkpoint c = checkpoint_of(1);
+    if (!mount_small())
+        _exit(77);
+    snprintf(filler, sizeof filler, "%s/filler", folder);
+    require(begin(&m, counters(1 << 15), 7) == JOULE_OK, "begin"); /* 256 KiB */
+    require(forge_instance_run(m.instance, NULL) == JOULE_OK, "run");
+    require(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) == JOULE_OK, "first");
+    fill_disk(filler);
+    require(forge_instance_run(m.instance, NULL) == JOULE_OK, "run again");
+    c.step = 2;
+    joule_status status = forge_checkpoint_write(path, m.states, &c, NULL, 0, &error);
+    require(status == JOULE_FAILED && strstr(error.message, "No space left on device; what was there is unchanged"),
+            "second");
+    require(access(partial, F_OK) != 0 && read_whole(path) == 1, "the first is whole");
+    require(unlink(filler) == 0, "unlink");
+    require(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) == JOULE_OK && read_whole(path) == 2,
+            "third");
+    end(&m);
+    _exit(0);
+}
+
+static void test_a_full_disk(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        write_to_a_full_disk();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        print_message("no file system may be mounted here: skipped\n");
+        skip();
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_what_is_no_checkpoint),
+        cmocka_unit_test(test_what_does_not_fit),
+        cmocka_unit_test(test_going_on_gives_the_same_bits),
+        cmocka_unit_test(test_kills_at_any_moment),
+        cmocka_unit_test(test_ends_at_any_byte),
+        cmocka_unit_test(test_a_write_that_fails),
+        cmocka_unit_test(test_a_full_disk),
+    };
+    return cmocka_run_group_tests_name("checkpoint", tests, set_up, tear_down);
+}
