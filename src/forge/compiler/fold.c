@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "forge/compiler/pass.h"
+#include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
 
 #define LARGEST_BYTES 4096 /* of a result */
@@ -34,7 +35,7 @@ static bool can_fold(const forge_builder *builder, const struct node *node, cons
 {
     size_t bytes = forge_dtype_size_bytes(value->dtype, forge_shape_elements(&value->shape));
     if (node->input_count == 0 || node->output_count != 1 || !reference_of((enum op)node->op) ||
-        bytes > LARGEST_BYTES)
+        bytes > LARGEST_BYTES || fields_have_symbols((enum op)node->op, node->attributes))
         return false;
     for (size_t i = 0; i < node->input_count; i++)
         if (!constant_of(builder, map[node_input(graph, node, i)]))

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "forge/ir/cost.h"
+#include "forge/ir/fields.h"
 
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
 {
@@ -241,6 +242,7 @@ static bool compute(struct lowering *l, const struct node *node)
         uint32_t buffer = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
         if (buffer == PROGRAM_NONE)
             return false;
+        l->buffers[buffer].is_result = l->needs_own[node->output + i];
         l->places[node->output + i] = packed(buffer, value->dtype, &value->shape);
         bindings[node->input_count + i] = l->places[node->output + i];
     }
@@ -259,6 +261,7 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
     uint32_t own = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
     if (own == PROGRAM_NONE || !lower_copy(l, &l->places[v], own))
         return false;
+    l->buffers[own].is_result = true;
     l->places[v].buffer = own;
     return true;
 }
@@ -269,6 +272,9 @@ static bool lower_node(struct lowering *l, const struct node *node)
     struct program_binding view;
     if (node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT)
         return place_leaf(l, node, v);
+    if (fields_have_symbols((enum op)node->op, node->attributes))
+        return lower_fail(l, JOULE_INVALID, "%s in '%s' has a size or a place that is a symbol",
+                          op_name((enum op)node->op), l->graph->scopes[node->scope]);
     if (node->input_count == 1 && !l->needs_own[v] &&
         as_view(node, &l->places[node_input(l->graph, node, 0)], &l->graph->values[v], &view)) {
         l->places[v] = view;

@@ -20,7 +20,8 @@ struct lowered_buffer {
     uint32_t merged;            /* lies where this one does; itself: nowhere else */
     uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: it is filled before the first */
     uint32_t last;              /* the last launch that uses it */
-    bool is_claimed;            /* is a slot's new value or an output */
+    bool is_result;             /* is to be a slot's new value or an output */
+    bool is_claimed;            /* is one now */
 };
 
 struct lowered_launch {

@@ -48,7 +48,46 @@ static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer
     return PROGRAM_NONE;
 }
 
+/* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
+ * it in no other way. */
+static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const struct program_binding *output)
+{
+    const struct program_launch *made = &l->launches[i].made;
+    for (size_t k = 0; k < made->input_count; k++) {
+        const struct program_binding *input = &l->bindings[made->first_binding + k];
+        if (lower_root(l, input->buffer) == root &&
+            !(may_lie_on(&l->launches[i], k) && same_view(input, output)))
+            return false;
+    }
+    return is_arena(l, root) && l->buffers[root].last == i;
+}
+
 /* --- writes ------------------------------------------------------------------------------------------------- */
+
+/* The operand on which a launch could have worked in place if it lay in the slot from its own writer on; PROGRAM_NONE: none. */
+static uint32_t operand_for_slot(const struct lowering *l, uint32_t i, uint32_t slot_buffer)
+{
+    const struct program_launch *made = &l->launches[i].made;
+    const struct program_binding *bindings = &l->bindings[made->first_binding],
+                                 *output = &bindings[made->input_count];
+    for (size_t k = 0; k < made->input_count; k++) {
+        const struct lowered_buffer *operand = &l->buffers[bindings[k].buffer];
+        if (is_free(l, i, bindings[k].buffer, output) && !operand->is_result &&
+            operand->made.size_bytes == l->buffers[slot_buffer].made.size_bytes &&
+            reader_in_the_way(l, slot_buffer, operand->writer) == PROGRAM_NONE)
+            return bindings[k].buffer;
+    }
+    return PROGRAM_NONE;
+}
+
+/* What the slot's new value was made of may lie there, too, and what that was made of: a chain of updates needs no memory. */
+static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
+{
+    while (buffer != PROGRAM_NONE) {
+        merge(l, buffer, slot_buffer);
+        buffer = operand_for_slot(l, l->buffers[buffer].writer, slot_buffer);
+    }
+}
 
 static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slot_buffer,
                        bool *out_needs_copy)
@@ -60,7 +99,7 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
         return true;
     uint32_t reader = reader_in_the_way(l, slot_buffer, buffer->writer);
     if (reader == PROGRAM_NONE) {
-        merge(l, place->buffer, slot_buffer);
+        merge_chain(l, place->buffer, slot_buffer);
         buffer->is_claimed = true;
         *out_needs_copy = false;
         return true;
@@ -110,20 +149,6 @@ static bool merge_outputs(struct lowering *l)
 }
 
 /* --- operands ----------------------------------------------------------------------------------------------- */
-
-/* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
- * it in no other way. */
-static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const struct program_binding *output)
-{
-    const struct program_launch *made = &l->launches[i].made;
-    for (size_t k = 0; k < made->input_count; k++) {
-        const struct program_binding *input = &l->bindings[made->first_binding + k];
-        if (lower_root(l, input->buffer) == root &&
-            !(may_lie_on(&l->launches[i], k) && same_view(input, output)))
-            return false;
-    }
-    return is_arena(l, root) && l->buffers[root].last == i;
-}
 
 static void merge_operand(struct lowering *l, uint32_t i)
 {

@@ -194,3 +194,18 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
             return field->name;
     return NULL;
 }
+
+bool fields_have_symbols(enum op op, const void *attributes)
+{
+    bool has = false;
+    for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++) {
+        const void *at = (const char *)attributes + field->offset;
+        const forge_dim *dims = field->kind == FIELD_RESULT_SHAPE ? ((const forge_shape *)at)->dims : at;
+        uint32_t count = field->kind == FIELD_RESULT_SHAPE ? ((const forge_shape *)at)->rank
+                         : field->kind == FIELD_DIMS       ? field->limit
+                                                           : 0;
+        for (uint32_t i = 0; i < count; i++)
+            has |= dims[i] < 0;
+    }
+    return has;
+}

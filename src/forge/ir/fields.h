@@ -47,4 +47,7 @@ const struct field *op_fields(enum op op);
  * flags, names that end. The name of the first that does not; NULL: all do. `size` is that of the attributes. */
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims);
 
+/* Whether a size or a place in the attributes is an expression of symbols. */
+bool fields_have_symbols(enum op op, const void *attributes);
+
 #endif

@@ -157,6 +157,22 @@ static void test_slices_leave_no_launch(void **state)
     assert_output(m, "none", NULL, 0);
 }
 
+/* A size may be known where the place is not. */
+static void test_places_that_are_symbols(void **state)
+{
+    struct machine *m = *state;
+    for (int is_constant = 0; is_constant < 2; is_constant++) {
+        joule_error error = {0};
+        forge_builder *b = forge_builder_new();
+        forge_dim t = forge_symbol(b, "T", 1, 8, 1);
+        forge_value nine = forge_broadcast(b, forge_scalar(b, FORGE_F32, 3), forge_shape_of(9));
+        forge_value x = is_constant ? nine : forge_input(b, "x", FORGE_F32, forge_shape_of(9));
+        forge_output(b, "y", forge_neg(b, forge_slice_along(b, x, 0, t, forge_dim_add(b, t, 1))));
+        assert_int_equal(try_load(m, b, &error), JOULE_INVALID);
+        assert_non_null(strstr(error.message, "slice in '' has a size or a place that is a symbol"));
+    }
+}
+
 /* A reshape of what is not packed moves elements; so does an output that is only a view. */
 static void test_moves_that_must_copy(void **state)
 {
@@ -370,6 +386,81 @@ static void test_rows_written_in_place(void **state)
     assert_state(m, "rows", (float[]){0, 0, 0, 0, -1, -1}, 6);
 }
 
+/* What an update passes through lies in the slot, too, unless something else needs it or the old value. */
+static void test_chains_of_updates_cost_no_memory(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_shape shape = forge_shape_of(256, 256);
+    forge_slot v = forge_state(b, "v", FORGE_F32, shape, (forge_init){FORGE_INIT_CONSTANT, 2, 0});
+    forge_slot p = forge_state(b, "p", FORGE_F32, shape, (forge_init){FORGE_INIT_CONSTANT, 5, 0});
+    forge_value x = forge_input(b, "x", FORGE_F32, (forge_shape){0}), old = forge_read(b, v);
+    forge_value first = forge_iota(b, FORGE_I64, forge_shape_of(1), 0),
+                row = forge_broadcast(b, x, forge_shape_of(1, 256));
+    forge_value one = forge_scatter(b, forge_mul(b, old, x), first, row, 0, FORGE_SCATTER_ADD);
+    forge_value two = forge_scatter(b, one, forge_add(b, first, first), row, 0, FORGE_SCATTER_ADD);
+    forge_write(b, v, two, true); /* 2 x everywhere, and 2 x more in row 0 */
+    forge_value more = forge_sub(b, x, forge_read(b, p));
+    forge_write(b, p, forge_mul(b, more, x), true);
+    forge_output(b, "more", more);
+    load(m, b);
+    assert_true(facts(m).arena_bytes < 4096);
+    set(m, "x", (float[]){3});
+    run(m);
+    forge_tensor tensor;
+    assert_int_equal(forge_states_find(m->states, "v", &tensor), JOULE_OK);
+    assert_true(((float *)forge_tensor_data(&tensor))[255] == 12 &&
+                ((float *)forge_tensor_data(&tensor))[256] == 6);
+    assert_int_equal(forge_states_find(m->states, "p", &tensor), JOULE_OK);
+    assert_true(((float *)forge_tensor_data(&tensor))[999] == -6);
+    assert_int_equal(forge_instance_get(m->instance, "more", &tensor, NULL), JOULE_OK);
+    assert_true(((float *)forge_tensor_data(&tensor))[999] == -2);
+}
+
+/* A part of something larger has no room in the slot; nor has what is made before the old value is read. */
+static void test_chains_that_end(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_slot s = forge_state(b, "s", FORGE_F32, forge_shape_of(2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+    forge_slot u = forge_state(b, "u", FORGE_F32, forge_shape_of(2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
+    forge_value wide = forge_neg(b, forge_broadcast(b, x, forge_shape_of(1000, 2)));
+    forge_value part = forge_reshape(b, forge_slice_along(b, wide, 0, 0, 1), forge_shape_of(2));
+    forge_write(b, s, forge_neg(b, part), true);
+    forge_value early = forge_mul(b, x, x), late = forge_add(b, early, forge_read(b, u));
+    forge_write(b, u, late, true);
+    load(m, b);
+    assert_true(facts(m).arena_bytes >= 8000);
+    set(m, "x", (float[]){1, 2});
+    run(m);
+    assert_state(m, "s", (float[]){1, 2}, 2);
+    assert_state(m, "u", (float[]){2, 5}, 2);
+    run(m);
+    assert_state(m, "u", (float[]){3, 9}, 2);
+}
+
+/* Nor has what is copied into another slot at the end. */
+static void test_chains_mind_other_slots(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_slot p =
+        forge_state(b, "first", FORGE_F32, forge_shape_of(2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+    forge_slot k =
+        forge_state(b, "second", FORGE_F32, forge_shape_of(2), (forge_init){FORGE_INIT_CONSTANT, 7, 0});
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2)), t = forge_sub(b, forge_read(b, p), x);
+    forge_write(b, p, forge_mul(b, t, x), true);
+    forge_write(b, k, t, false);
+    forge_output(b, "old", forge_neg(b, forge_read(b, k)));
+    load(m, b);
+    set(m, "x", (float[]){3, 5});
+    run(m);
+    assert_state(m, "first", (float[]){-6, -20}, 2);
+    assert_state(m, "second", (float[]){-2, -4}, 2);
+    assert_output(m, "old", (float[]){-7, -7}, 2);
+}
+
 /* Updates that are the slot's own old value would change while they are read. */
 static void test_in_place_minds_the_updates(void **state)
 {
@@ -563,6 +654,10 @@ int main(void)
         on_machine(test_one_value_goes_to_many_places),
         on_machine(test_in_place_costs_no_memory),
         on_machine(test_in_place_that_cannot_be),
+        on_machine(test_chains_of_updates_cost_no_memory),
+        on_machine(test_chains_that_end),
+        on_machine(test_chains_mind_other_slots),
+        on_machine(test_places_that_are_symbols),
         on_machine(test_a_launch_with_two_results),
         on_machine(test_sums_do_not_depend_on_threads),
         on_machine(test_a_row_written_in_place_costs_a_row),
