@@ -17,11 +17,11 @@ extern "C" {
 #endif
 
 typedef struct forge_checkpoint {
-    uint32_t struct_size; /* sizeof(forge_checkpoint) */
-    uint32_t reserved;    /* 0 */
-    uint64_t seed;        /* of states and loader */
-    uint64_t step;        /* steps done */
-    forge_cursor cursor;  /* the batch that comes next: for forge_loader_seek */
+    uint32_t struct_size;  /* sizeof(forge_checkpoint) */
+    uint32_t reserved;     /* 0 */
+    uint64_t seed;         /* of states and loader */
+    uint64_t step;         /* steps done */
+    forge_cursor cursor;   /* the batch that comes next: for forge_loader_seek */
     joule_quantity energy; /* joules used so far; NaN: unknown */
 } forge_checkpoint;
 

@@ -106,8 +106,9 @@ static bool read_field(const struct field *field, const char *text, forge_checkp
 
 /* --- writing ------------------------------------------------------------------------------------------------- */
 
-joule_status forge_checkpoint_write(const char *path, forge_states *states, const forge_checkpoint *checkpoint,
-                                    const forge_metadata *texts, size_t text_count, joule_error *out_error)
+joule_status forge_checkpoint_write(const char *path, forge_states *states,
+                                    const forge_checkpoint *checkpoint, const forge_metadata *texts,
+                                    size_t text_count, joule_error *out_error)
 {
     forge_checkpoint own;
     char written[FIELDS][TEXT_SIZE];
@@ -156,7 +157,8 @@ static joule_status read_fields(const forge_safetensors *file, forge_checkpoint 
 }
 
 /* `states` may be NULL. */
-static joule_status read_file(const char *path, forge_states *states, forge_checkpoint *out, joule_error *error)
+static joule_status read_file(const char *path, forge_states *states, forge_checkpoint *out,
+                              joule_error *error)
 {
     forge_safetensors *file = NULL;
     joule_status status = forge_safetensors_open(path, &file, error);

@@ -158,7 +158,8 @@ static void test_there_and_back(void **state)
     end(&n);
 }
 
-static void expect_refused(const forge_metadata *metadata, size_t count, joule_status status, const char *part)
+static void expect_refused(const forge_metadata *metadata, size_t count, joule_status status,
+                           const char *part)
 {
     forge_checkpoint c = {.struct_size = sizeof c};
     memset(&error, 0, sizeof error);
@@ -171,10 +172,14 @@ static void expect_refused(const forge_metadata *metadata, size_t count, joule_s
 static void test_what_is_no_checkpoint(void **state)
 {
     (void)state;
-    forge_metadata m[] = {{"forge.checkpoint", "1"},        {"forge.seed", "1"},
-                          {"forge.step", "2"},              {"forge.epoch", "0"},
-                          {"forge.batch", "0"},             {"forge.energy_joules", "1.5"},
-                          {"forge.energy_joules_low", "1"}, {"forge.energy_joules_high", "unknown"},
+    forge_metadata m[] = {{"forge.checkpoint", "1"},
+                          {"forge.seed", "1"},
+                          {"forge.step", "2"},
+                          {"forge.epoch", "0"},
+                          {"forge.batch", "0"},
+                          {"forge.energy_joules", "1.5"},
+                          {"forge.energy_joules_low", "1"},
+                          {"forge.energy_joules_high", "unknown"},
                           {"forge.energy_class", "none"}};
     enum { COUNT = sizeof m / sizeof *m };
     forge_checkpoint c = {.struct_size = sizeof c};
@@ -185,9 +190,10 @@ static void test_what_is_no_checkpoint(void **state)
     const struct {
         size_t field;
         const char *text, *part;
-    } wrong[] = {{0, "2", "a checkpoint of version '2'"}, {1, "-1", "'forge.seed' is '-1'"},
-                 {2, "18446744073709551616", "forge.step"}, {4, "", "'forge.batch' is ''"},
-                 {5, "nan", "'forge.energy_joules' is 'nan'"}, {8, "guessed", "'forge.energy_class' is 'guessed'"}};
+    } wrong[] = {
+        {0, "2", "a checkpoint of version '2'"},      {1, "-1", "'forge.seed' is '-1'"},
+        {2, "18446744073709551616", "forge.step"},    {4, "", "'forge.batch' is ''"},
+        {5, "nan", "'forge.energy_joules' is 'nan'"}, {8, "guessed", "'forge.energy_class' is 'guessed'"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         forge_metadata right = m[wrong[i].field];
         m[wrong[i].field].text = wrong[i].text;
@@ -240,7 +246,8 @@ static forge_builder *learner(void)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(BATCH, FEATURES));
     forge_value label = forge_input(b, "label", FORGE_I32, forge_shape_of(BATCH));
-    forge_value logits = forge_mlp(b, "mlp", forge_dropout(b, "drop", x, 0.2, true), (int64_t[]){16, CLASSES}, 2);
+    forge_value logits =
+        forge_mlp(b, "mlp", forge_dropout(b, "drop", x, 0.2, true), (int64_t[]){16, CLASSES}, 2);
     forge_value loss = forge_cross_entropy(b, logits, label);
     forge_adamw_options how = FORGE_ADAMW_OPTIONS;
     how.max_norm = 1;
@@ -520,7 +527,8 @@ _Noreturn static void write_to_a_full_disk(void)
     require(forge_instance_run(m.instance, NULL) == JOULE_OK, "run again");
     c.step = 2;
     joule_status status = forge_checkpoint_write(path, m.states, &c, NULL, 0, &error);
-    require(status == JOULE_FAILED && strstr(error.message, "No space left on device; what was there is unchanged"),
+    require(status == JOULE_FAILED &&
+                strstr(error.message, "No space left on device; what was there is unchanged"),
             "second");
     require(access(partial, F_OK) != 0 && read_whole(path) == 1, "the first is whole");
     require(unlink(filler) == 0, "unlink");
@@ -549,14 +557,10 @@ static void test_a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_what_is_no_checkpoint),
-        cmocka_unit_test(test_what_does_not_fit),
-        cmocka_unit_test(test_going_on_gives_the_same_bits),
-        cmocka_unit_test(test_kills_at_any_moment),
-        cmocka_unit_test(test_ends_at_any_byte),
-        cmocka_unit_test(test_a_write_that_fails),
-        cmocka_unit_test(test_a_full_disk),
+        cmocka_unit_test(test_there_and_back),      cmocka_unit_test(test_what_is_no_checkpoint),
+        cmocka_unit_test(test_what_does_not_fit),   cmocka_unit_test(test_going_on_gives_the_same_bits),
+        cmocka_unit_test(test_kills_at_any_moment), cmocka_unit_test(test_ends_at_any_byte),
+        cmocka_unit_test(test_a_write_that_fails),  cmocka_unit_test(test_a_full_disk),
     };
     return cmocka_run_group_tests_name("checkpoint", tests, set_up, tear_down);
 }
