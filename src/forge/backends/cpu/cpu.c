@@ -203,7 +203,7 @@ static joule_status cpu_run(forge_device *device, const struct bound_launch *lau
         const struct cpu_kernel *kernel = launches[i].kernel;
         struct work work = {&launches[i], cpu->scratches};
         size_t grain, pieces = kernel->pieces(&launches[i].launch, &grain);
-        if (pieces <= grain)
+        if (pieces <= grain || pool_width(cpu->pool) == 1)
             run_pieces(&work, 0, pieces, 0);
         else
             parallel_for(cpu->pool, pieces, grain, run_pieces, &work);

@@ -8,7 +8,7 @@
 #include "forge/backends/cpu/kernel.h"
 
 enum {
-    DEPTH_BLOCK = 384,
+    DEPTH_BLOCK = 256,
     ROW_BLOCK = 168, /* a multiple of all tiles' rows */
     COLUMN_BLOCK = 512,
     ELEMENT_BYTES = 8, /* at most */

@@ -115,9 +115,12 @@ void matmul_run(const struct gemm_code *code, const struct launch *launch, size_
     struct products products = products_of(launch);
     struct gemm_cut cut = gemm_cut(products.gemm.rows, products.gemm.columns, products.gemm.depth);
     size_t pieces = cut.row_pieces * cut.column_pieces;
-    for (size_t i = first; i < end; i++) {
-        struct gemm whole = product(code, &products, i / pieces);
-        struct gemm piece = gemm_piece(&whole, &cut, i % pieces, code->element_bytes);
-        gemm_run(code, &piece, scratch);
+    for (size_t i = first, done; i < end; i += done) {
+        struct gemm gemm = product(code, &products, i / pieces);
+        bool is_whole = i % pieces == 0 && end - i >= pieces; /* packs less often */
+        if (!is_whole)
+            gemm = gemm_piece(&gemm, &cut, i % pieces, code->element_bytes);
+        gemm_run(code, &gemm, scratch);
+        done = is_whole ? pieces : 1;
     }
 }

@@ -1,0 +1,53 @@
+/* backends/cpu/elementwise.c - see elementwise.h. */
+#include "forge/backends/cpu/elementwise.h"
+
+/* What 1000 elements take about: those that memory decides, and those with a polynomial. */
+#define CHEAP_NS 400
+#define DEAR_NS  1500
+
+static const bool is_dear[FORGE_UNARY_KINDS] = {
+    [FORGE_EXP] = true,  [FORGE_EXPM1] = true, [FORGE_LOG] = true,  [FORGE_SIGMOID] = true,
+    [FORGE_TANH] = true, [FORGE_SILU] = true,  [FORGE_GELU] = true, [FORGE_GELU_TANH] = true,
+};
+
+static const bool is_cheap[FORGE_UNARY_KINDS] = {
+    [FORGE_NEG] = true,        [FORGE_ABS] = true,  [FORGE_SQUARE] = true,
+    [FORGE_RECIPROCAL] = true, [FORGE_SQRT] = true, [FORGE_RELU] = true,
+};
+
+static const bool is_fast_binary[FORGE_BINARY_KINDS] = {
+    [FORGE_ADD] = true, [FORGE_SUB] = true, [FORGE_MUL] = true, [FORGE_DIV] = true,
+    [FORGE_MAX] = true, [FORGE_MIN] = true, [FORGE_EQ] = true,  [FORGE_NE] = true,
+    [FORGE_LT] = true,  [FORGE_LE] = true,  [FORGE_GT] = true,  [FORGE_GE] = true,
+};
+
+static uint32_t kind_of(const struct launch *launch)
+{
+    return ((const struct kind_attributes *)launch->attributes)->kind;
+}
+
+bool elementwise_takes_unary(const struct launch *launch)
+{
+    uint32_t kind = kind_of(launch);
+    return launch->inputs[0].dtype == FORGE_F32 && (is_cheap[kind] || is_dear[kind]);
+}
+
+bool elementwise_takes_binary(const struct launch *launch)
+{
+    return launch->inputs[0].dtype == FORGE_F32 && is_fast_binary[kind_of(launch)];
+}
+
+bool elementwise_takes_select(const struct launch *launch)
+{
+    return launch->inputs[1].dtype == FORGE_F32;
+}
+
+size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain)
+{
+    return runs_pieces(launch, is_dear[kind_of(launch)] ? DEAR_NS : CHEAP_NS, out_grain);
+}
+
+size_t elementwise_pieces(const struct launch *launch, size_t *out_grain)
+{
+    return runs_pieces(launch, CHEAP_NS, out_grain);
+}

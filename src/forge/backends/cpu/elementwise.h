@@ -1,0 +1,15 @@
+/* backends/cpu/elementwise.h - which operations on single elements have fast kernels (isa/elementwise.inc). */
+#ifndef FORGE_CPU_ELEMENTWISE_H
+#define FORGE_CPU_ELEMENTWISE_H
+
+#include "forge/backends/cpu/runs.h"
+
+bool elementwise_takes_unary(const struct launch *launch);
+bool elementwise_takes_binary(const struct launch *launch);
+bool elementwise_takes_select(const struct launch *launch);
+
+size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
+/* Of binary and select. */
+size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
+
+#endif

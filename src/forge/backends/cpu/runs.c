@@ -1,0 +1,91 @@
+/* backends/cpu/runs.c - see runs.h. */
+#include "forge/backends/cpu/runs.h"
+
+enum { PIECE = 4096 };          /* elements */
+#define WORTH_A_THREAD_NS 20000 /* a few times what waking one takes */
+
+struct runs {
+    uint32_t rank; /* 1 or more */
+    size_t dims[FORGE_MAX_RANK];
+    int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
+    size_t input_count, input_bytes[RUN_INPUTS], out_bytes;
+};
+
+static int64_t stride_of(const struct view *view, const forge_shape *shape, uint32_t dim)
+{
+    uint32_t missing = shape->rank - view->shape.rank;
+    return dim < missing || view->shape.dims[dim - missing] == 1 ? 0 : view->strides[dim - missing];
+}
+
+/* Adds a faster dimension; where all go on in it, the one before becomes longer. */
+static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
+{
+    const forge_shape *shape = &launch->outputs[0].shape;
+    size_t size = (size_t)shape->dims[dim];
+    uint32_t last = runs->rank - 1;
+    bool goes_on = true;
+    for (size_t i = 0; i < runs->input_count; i++)
+        goes_on &= runs->strides[i][last] == stride_of(&launch->inputs[i], shape, dim) * (int64_t)size;
+    if (size == 1)
+        return;
+    if (!goes_on && runs->dims[last] > 1)
+        last = runs->rank++;
+    runs->dims[last] = goes_on ? runs->dims[last] * size : size;
+    for (size_t i = 0; i < runs->input_count; i++)
+        runs->strides[i][last] = stride_of(&launch->inputs[i], shape, dim);
+}
+
+static struct runs runs_of(const struct launch *launch)
+{
+    struct runs runs = {.rank = 1,
+                        .dims = {1},
+                        .input_count = launch->input_count,
+                        .out_bytes = forge_dtype_block_bytes(launch->outputs[0].dtype)};
+    for (size_t i = 0; i < launch->input_count; i++)
+        runs.input_bytes[i] = forge_dtype_block_bytes(launch->inputs[i].dtype);
+    for (uint32_t dim = 0; dim < launch->outputs[0].shape.rank; dim++)
+        add(&runs, launch, dim);
+    return runs;
+}
+
+/* The run that begins with this element. */
+static struct run run_at(const struct runs *runs, const struct launch *launch, size_t position, size_t end)
+{
+    uint32_t last = runs->rank - 1;
+    size_t rest = position, place = 0;
+    int64_t offsets[RUN_INPUTS] = {0};
+    for (uint32_t dim = runs->rank; dim-- > 0; rest /= runs->dims[dim]) {
+        size_t index = dim ? rest % runs->dims[dim] : rest;
+        place = dim == last ? index : place;
+        for (size_t i = 0; i < runs->input_count; i++)
+            offsets[i] += (int64_t)index * runs->strides[i][dim];
+    }
+    struct run run = {.out = (char *)launch->outputs[0].data + position * runs->out_bytes,
+                      .count = runs->dims[last] - place};
+    if (run.count > end - position)
+        run.count = end - position;
+    for (size_t i = 0; i < runs->input_count; i++) {
+        run.inputs[i] = (const char *)launch->inputs[i].data + offsets[i] * (int64_t)runs->input_bytes[i];
+        run.steps[i] = runs->strides[i][last];
+    }
+    return run;
+}
+
+void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn, const void *context)
+{
+    struct runs runs = runs_of(launch);
+    size_t count = forge_shape_elements(&launch->outputs[0].shape), stop = end * PIECE;
+    if (stop > count)
+        stop = count;
+    for (size_t at = first * PIECE; at < stop;) {
+        struct run run = run_at(&runs, launch, at, stop);
+        fn(context, &run);
+        at += run.count;
+    }
+}
+
+size_t runs_pieces(const struct launch *launch, double ns, size_t *out_grain)
+{
+    *out_grain = (size_t)(WORTH_A_THREAD_NS / (ns * PIECE / 1000)) + 1;
+    return (forge_shape_elements(&launch->outputs[0].shape) + PIECE - 1) / PIECE;
+}

@@ -1,0 +1,259 @@
+/* The CPU's kernels of single f32 elements, for each instruction set, against the reference: the same bits where one rounding
+ * is all there is, within an ulp elsewhere; any views, any place in a run, in place.
+ */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "unit/forge/cpu_kernels.h"
+
+static const float specials[] = {
+    0,       -0.f,     1,        -1,     INFINITY,   -INFINITY,  NAN,          FLT_MIN,      -FLT_MIN,
+    FLT_MAX, -FLT_MAX, 88.7228f, 88.73f, -87.33f,    -103.f,     0x1p-30f,     -0x1p-30f,    0x1p-60f,
+    10,      -10,      13.1f,    -13.1f, .70710677f, 1.4142135f, 1 - 0x1p-24f, 1 + 0x1p-23f, -5.5f};
+enum { SPECIALS = sizeof specials / sizeof *specials };
+
+/* Steps from one f32 to another; NaN is equal to NaN. */
+static double ulps(float x, float exact)
+{
+    int32_t a, b;
+    if (isnan(x) || isnan(exact))
+        return isnan(x) && isnan(exact) ? 0 : INFINITY;
+    if (fabsf(x) <= FLT_MIN && fabsf(exact) <= FLT_MIN) /* results below that may be flushed */
+        return 0;
+    memcpy(&a, &x, 4);
+    memcpy(&b, &exact, 4);
+    a = a < 0 ? INT32_MIN - a : a;
+    b = b < 0 ? INT32_MIN - b : b;
+    return fabs((double)a - (double)b);
+}
+
+/* --- one operand -------------------------------------------------------------------------------------------- */
+
+/* Numbers of every size, and the special ones. */
+static float *inputs(size_t count)
+{
+    float *x = malloc(count * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)random_bits();
+        if (i < SPECIALS)
+            x[i] = specials[i];
+        else if (i % 2)
+            x[i] = (float)(20 * random_number());
+        else
+            memcpy(&x[i], &bits, 4);
+        if (x[i] != 0 && fabsf(x[i]) < FLT_MIN)
+            x[i] = 1;
+    }
+    return x;
+}
+
+static void check_unary(enum isa isa, forge_unary_kind kind, double most_ulps)
+{
+    enum { COUNT = 30011 };
+    const struct kind_attributes attributes = {kind};
+    float *x = inputs(COUNT), *y = malloc(COUNT * sizeof *y), *exact = malloc(COUNT * sizeof *exact);
+    struct view in = view_of(FORGE_F32, x, forge_shape_of(COUNT)), out = view_of(FORGE_F32, y, in.shape),
+                wanted = view_of(FORGE_F32, exact, in.shape);
+    struct launch launch = {OP_UNARY, &attributes, &in, 1, &out, 1},
+                  reference = {OP_UNARY, &attributes, &in, 1, &wanted, 1};
+    if (!kernel_for(isa, &launch)) {
+        free(x);
+        free(y);
+        free(exact);
+        return;
+    }
+    reference_unary(&reference, 0, 1);
+    run_kernel(isa, &launch);
+    for (size_t i = 0; i < COUNT; i++)
+        if (ulps(y[i], exact[i]) > most_ulps)
+            fail_msg("%s %s(%a): %a, not %a", isa_name(isa), unary_name(kind), (double)x[i], (double)y[i],
+                     (double)exact[i]);
+    free(x);
+    free(y);
+    free(exact);
+}
+
+static void test_every_unary(void **state)
+{
+    (void)state;
+    EACH_ISA(isa)
+    for (forge_unary_kind kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
+        bool is_exact = kind == FORGE_NEG || kind == FORGE_ABS || kind == FORGE_SQUARE ||
+                        kind == FORGE_SQRT || kind == FORGE_RECIPROCAL || kind == FORGE_RELU;
+        check_unary(isa, kind, is_exact ? 0 : 1);
+    }
+}
+
+static void test_there_are_fast_ones(void **state)
+{
+    (void)state;
+    static const forge_unary_kind kinds[] = {FORGE_NEG,  FORGE_RELU,    FORGE_SQRT, FORGE_EXP,      FORGE_LOG,
+                                             FORGE_TANH, FORGE_SIGMOID, FORGE_GELU, FORGE_GELU_TANH};
+    EACH_ISA(isa)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct kind_attributes attributes = {kinds[i]};
+        struct view x = view_of(FORGE_F32, NULL, forge_shape_of(3));
+        struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
+        assert_non_null(kernel_for(isa, &launch));
+    }
+}
+
+/* --- two operands ------------------------------------------------------------------------------------------- */
+
+static void check_elements(enum isa isa, enum op op, const void *attributes, const struct view *in,
+                           size_t count, forge_dtype dtype, forge_shape shape)
+{
+    size_t elements = forge_shape_elements(&shape), bytes = forge_dtype_block_bytes(dtype);
+    struct view out = view_of(dtype, malloc(elements * bytes + 1), shape), wanted = out;
+    struct launch launch = {op, attributes, in, count, &out, 1}, reference = launch;
+    wanted.data = malloc(elements * bytes + 1);
+    reference.outputs = &wanted;
+    reference_of(op)(&reference, 0, launch_rows(&launch));
+    run_kernel(isa, &launch);
+    for (size_t i = 0; i < elements; i++)
+        if (dtype == FORGE_F32 ? ulps(((float *)out.data)[i], ((float *)wanted.data)[i]) > 0
+                               : ((char *)out.data)[i] != ((char *)wanted.data)[i])
+            fail_msg("%s %s, element %zu: %g, not %g", isa_name(isa), op_name(op), i, number_at(&out, i),
+                     number_at(&wanted, i));
+    free(out.data);
+    free(wanted.data);
+}
+
+static forge_dtype type_of(forge_binary_kind kind)
+{
+    return kind >= FORGE_EQ ? FORGE_BOOL : FORGE_F32;
+}
+
+/* Every pair of special numbers. */
+static void test_every_binary(void **state)
+{
+    (void)state;
+    struct view in[2] = {{(void *)specials, FORGE_F32, forge_shape_of(SPECIALS, 1), {1, 1}},
+                         {(void *)specials, FORGE_F32, forge_shape_of(SPECIALS), {1}}};
+    EACH_ISA(isa)
+    for (forge_binary_kind kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
+        const struct kind_attributes attributes = {kind};
+        struct launch launch = {OP_BINARY, &attributes, in, 2, in, 1};
+        if (kernel_for(isa, &launch))
+            check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
+                           forge_shape_of(SPECIALS, SPECIALS));
+    }
+}
+
+/* Lengths of runs up to two vectors and one, each operand in each way of lying in memory. */
+static void test_runs_and_steps(void **state)
+{
+    (void)state;
+    static const int64_t strides[][2] = {{40, 1}, {0, 1}, {1, 0}, {0, 0}, {1, 33}, {-40, -1}, {80, 2}};
+    enum { WAYS = sizeof strides / sizeof *strides, ROWS = 3 };
+    float *data = random_floats(FORGE_F32, 4000);
+    EACH_ISA(isa)
+    for (int64_t n = 1; n <= 33; n++)
+        for (size_t a = 0; a < WAYS; a++)
+            for (size_t b = 0; b < WAYS; b++) {
+                forge_binary_kind kind = n % 2 ? FORGE_SUB : FORGE_LT;
+                const struct kind_attributes attributes = {kind};
+                struct view in[2] = {{data + 1001, FORGE_F32, forge_shape_of(ROWS, n), {0}},
+                                     {data + 1900, FORGE_F32, forge_shape_of(ROWS, n), {0}}};
+                memcpy(in[0].strides, strides[a], sizeof strides[a]);
+                memcpy(in[1].strides, strides[b], sizeof strides[b]);
+                check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind), forge_shape_of(ROWS, n));
+            }
+    free(data);
+}
+
+static void test_beyond_a_piece(void **state)
+{
+    (void)state;
+    const struct kind_attributes add = {FORGE_ADD};
+    float *data = random_floats(FORGE_F32, 40000);
+    struct view in[2] = {view_of(FORGE_F32, data, forge_shape_of(100, 1, 130)),
+                         view_of(FORGE_F32, data + 3, forge_shape_of(2, 1))};
+    struct view turned[2] = {in[0], {data, FORGE_F32, forge_shape_of(100, 2, 130), {1, 13000, 100}}};
+    EACH_ISA(isa)
+    {
+        check_elements(isa, OP_BINARY, &add, in, 2, FORGE_F32, forge_shape_of(100, 2, 130));
+        check_elements(isa, OP_BINARY, &add, turned, 2, FORGE_F32, forge_shape_of(100, 2, 130));
+    }
+    free(data);
+}
+
+static void test_select(void **state)
+{
+    (void)state;
+    uint8_t conditions[200];
+    float *data = random_floats(FORGE_F32, 400);
+    for (size_t i = 0; i < sizeof conditions; i++)
+        conditions[i] = random_bits() & 1;
+    data[7] = NAN;
+    EACH_ISA(isa)
+    for (int64_t n = 1; n <= 33; n++) {
+        struct view in[3] = {view_of(FORGE_BOOL, conditions, forge_shape_of(3, n)),
+                             view_of(FORGE_F32, data, forge_shape_of(3, n)),
+                             view_of(FORGE_F32, data + 100, forge_shape_of(n))};
+        check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
+        in[0] = view_of(FORGE_BOOL, conditions, forge_shape_of(3, 1));
+        in[1].data = data + 50;
+        in[1].strides[0] = -2;
+        in[1].strides[1] = 3;
+        check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
+    }
+    free(data);
+}
+
+static void test_in_place(void **state)
+{
+    (void)state;
+    enum { COUNT = 9001 };
+    const struct kind_attributes sub = {FORGE_SUB}, relu = {FORGE_RELU};
+    EACH_ISA(isa)
+    for (int way = 0; way < 3; way++) {
+        float *a = random_floats(FORGE_F32, COUNT), *b = random_floats(FORGE_F32, COUNT);
+        float *to = way == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
+        struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(COUNT)),
+                             view_of(FORGE_F32, b, forge_shape_of(COUNT))};
+        struct view out = view_of(FORGE_F32, to, forge_shape_of(COUNT));
+        struct launch launch = {
+            way == 2 ? OP_UNARY : OP_BINARY, way == 2 ? &relu : &sub, in, way == 2 ? 1 : 2, &out, 1};
+        for (size_t i = 0; i < COUNT; i++)
+            wanted[i] = way == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
+        size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
+        run_some(kernel_for(isa, &launch), &launch, 0, pieces);
+        assert_memory_equal(to, wanted, COUNT * sizeof *wanted);
+        free(a);
+        free(b);
+        free(wanted);
+    }
+}
+
+static void test_no_elements(void **state)
+{
+    (void)state;
+    const struct kind_attributes add = {FORGE_ADD};
+    float data[4] = {1, 2, 3, 4};
+    struct view none[2] = {view_of(FORGE_F32, data, forge_shape_of(3, 0)),
+                           view_of(FORGE_F32, data, forge_shape_of(3, 1))};
+    struct view one[2] = {view_of(FORGE_F32, data, (forge_shape){0}),
+                          view_of(FORGE_F32, data, (forge_shape){0})};
+    EACH_ISA(isa)
+    {
+        check_elements(isa, OP_BINARY, &add, none, 2, FORGE_F32, forge_shape_of(3, 0));
+        check_elements(isa, OP_BINARY, &add, one, 2, FORGE_F32, (forge_shape){0});
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_unary),    cmocka_unit_test(test_there_are_fast_ones),
+        cmocka_unit_test(test_every_binary),   cmocka_unit_test(test_runs_and_steps),
+        cmocka_unit_test(test_beyond_a_piece), cmocka_unit_test(test_select),
+        cmocka_unit_test(test_in_place),       cmocka_unit_test(test_no_elements),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
