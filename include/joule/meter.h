@@ -69,6 +69,13 @@ JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, j
 JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns,
                                            int64_t end_ns, joule_quantity *out_joules, double *out_coverage);
 
+/* The moments after `after_ns` (CLOCK_MONOTONIC) at which the energy of a domain (or JOULE_TOTAL ...) is known without
+ * interpolating: the ticks of its sensor, of a sum's slowest. Windows between them err least. Writes the first `capacity`,
+ * oldest first, and returns how many there are. Long after a moment only some of the ticks around it are kept. 0 for no such
+ * domain, a gauge, and in a process whose parent measures. Any thread. */
+JOULE_API size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                             size_t capacity);
+
 /* What a domain used since joule_open beside the parts of it that are listed: a package less its cores and graphics.
  * JOULE_ABSENT: no part is listed. Otherwise as joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);

@@ -151,6 +151,37 @@ joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t beg
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
+static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, int64_t last_ns,
+                            int64_t *out_ticks_ns, size_t capacity)
+{
+    const struct meter_channel *mc = &meter->channels[id];
+    pthread_mutex_lock(&mc->lane->lock);
+    size_t count = curve_ticks(&mc->channel->curve, after_ns, last_ns, out_ticks_ns, capacity);
+    pthread_mutex_unlock(&mc->lane->lock);
+    return count;
+}
+
+size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                   size_t capacity)
+{
+    if (take_handle(&meter) != JOULE_OK || meter->is_client || !meter_has_energy(meter, domain))
+        return 0;
+    struct cover cover;
+    meter_cover(meter, domain, after_ns, meter_now_ns(meter), &cover);
+    int64_t last_ns = meter_cover_horizon_ns(meter, &cover);
+    size_t slowest = 0, least = SIZE_MAX;
+    for (size_t i = 0; i < cover.count; i++) {
+        size_t count = channel_ticks(meter, cover.ids[i], after_ns, last_ns, NULL, 0);
+        if (count < least) {
+            slowest = i;
+            least = count;
+        }
+    }
+    if (cover.count == 0)
+        return 0;
+    return channel_ticks(meter, cover.ids[slowest], after_ns, last_ns, out_ticks_ns, capacity);
+}
+
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)
 {
     joule_status status = take_question(&meter, domain, out_joules);

@@ -79,6 +79,16 @@ static size_t find(const struct curve *curve, int64_t time_ns)
     return low ? low - 1 : curve->count;
 }
 
+size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
+                   size_t capacity)
+{
+    size_t before = find(curve, after_ns), first = before == curve->count ? 0 : before + 1, count = 0;
+    for (size_t i = first; i < curve->count && curve->points[i].time_ns <= last_ns; i++, count++)
+        if (count < capacity)
+            out_ticks_ns[count] = curve->points[i].time_ns;
+    return count;
+}
+
 /* Mean power of the segment that starts at point i; NaN where it was not covered. */
 static double segment_watts(const struct curve *curve, size_t i)
 {

@@ -142,6 +142,23 @@ static void test_windows(void **state)
     assert_true(part.value > 49 && coverage < 1);
 }
 
+static void test_ticks(void **state)
+{
+    (void)state;
+    int64_t ticks[64] = {0}, begin = 1000 * S;
+    size_t count = joule_ticks(meter, JOULE_TOTAL, begin, ticks, 64);
+    assert_true(count >= 2 && count <= 64 && ticks[0] > begin && ticks[count - 1] <= 1002 * S);
+    for (size_t i = 1; i < count; i++)
+        assert_true(ticks[i - 1] < ticks[i]);
+    int64_t second = ticks[1];
+    assert_int_equal(joule_ticks(meter, 0, ticks[0], ticks, 1), count - 1);
+    assert_true(ticks[0] == second);
+    assert_int_equal(joule_ticks(meter, JOULE_TOTAL, ticks[0], NULL, 0), count - 2);
+    assert_int_equal(joule_ticks(meter, JOULE_TOTAL, INT64_MAX, NULL, 0), 0);
+    assert_int_equal(joule_ticks(meter, NOT_A_DOMAIN, begin, ticks, 64), 0);
+    assert_int_equal(joule_ticks(meter, 1, begin, ticks, 64), 0); /* a gauge */
+}
+
 static void test_regions_ask_for_sense(void **state)
 {
     (void)state;
@@ -408,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_opening_asks_for_sense),
         cmocka_unit_test(test_asking_asks_for_a_place),
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_regions_ask_for_sense),
         cmocka_unit_test(test_spans_ask_for_sense),
         cmocka_unit_test(test_measuring_and_budgets_ask_for_sense),
