@@ -1,79 +1,109 @@
 /* tools/forge/ledger.c - see ledger.h. */
 #include "ledger.h"
 
+#include <forge/energy.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINES 256
-
 struct line {
-    const char *scope, *op;
-    forge_phase phase;
-    double seconds, flop;
+    forge_energy_facts facts;
+    size_t place; /* in the instance */
 };
 
-struct ledger {
-    struct line lines[MAX_LINES];
-    size_t count;
-    double seconds; /* of all lines */
-};
-
-static struct line *line_of(struct ledger *ledger, const forge_launch_facts *facts)
+/* The dearest first; members of a group stay together, in the order of the program. */
+static int by_joules(const void *a, const void *b)
 {
-    for (size_t i = 0; i < ledger->count; i++) {
-        struct line *line = &ledger->lines[i];
-        if (line->phase == facts->phase && strcmp(line->scope, facts->scope) == 0 &&
-            strcmp(line->op, facts->op) == 0)
-            return line;
-    }
-    if (ledger->count == MAX_LINES - 1) /* the last one takes the rest */
-        return &ledger->lines[ledger->count];
-    ledger->lines[ledger->count] =
-        (struct line){.scope = facts->scope, .op = facts->op, .phase = facts->phase};
-    return &ledger->lines[ledger->count++];
+    const struct line *left = a, *right = b;
+    double less = left->facts.group_joules.value, more = right->facts.group_joules.value;
+    if (left->facts.group == right->facts.group)
+        return left->place < right->place ? -1 : 1;
+    if (less != more)
+        return less < more ? 1 : -1;
+    return left->facts.group < right->facts.group ? -1 : 1;
 }
 
-static int by_seconds(const void *a, const void *b)
+/* "12.3 J (11 to 14, derived)" */
+static void write_joules(joule_quantity joules, char *out, size_t size)
 {
-    double left = ((const struct line *)a)->seconds, right = ((const struct line *)b)->seconds;
-    return left < right ? 1 : left > right ? -1 : 0;
-}
-
-static void print_line(const char *scope, const char *phase, const char *op, double seconds, double share,
-                       joule_quantity joules, double flop, FILE *to)
-{
-    char energy[32], rate[32] = "";
-    joule_format(joules.value * share, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
-    if (flop > 0 && seconds > 0)
-        snprintf(rate, sizeof rate, "%.2f", flop / seconds * 1e-9);
-    fprintf(to, "%-24s %-10s %-10s %9.3f s %6.1f %% %12s %9s\n", scope, phase, op, seconds, share * 100,
-            energy, rate);
-}
-
-void ledger_print(const forge_instance *instance, joule_quantity joules, double seconds, FILE *to)
-{
-    struct ledger ledger = {0};
-    forge_launch_facts facts = {.struct_size = sizeof facts};
-    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++) {
-        struct line *line = line_of(&ledger, &facts);
-        line->seconds += facts.seconds;
-        line->flop += facts.flop * (double)facts.runs;
-        ledger.seconds += facts.seconds;
-    }
-    qsort(ledger.lines, ledger.count, sizeof *ledger.lines, by_seconds);
     char energy[32], low[32], high[32];
     joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
     joule_format(joules.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
     joule_format(joules.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
-    fprintf(to, "\n%s in %.1f s by the whole machine (90 %%: %s to %s, %s), shared by time:\n\n", energy,
-            seconds, low, high, joule_class_name(joules.cls));
-    fprintf(to, "%-24s %-10s %-10s %11s %8s %12s %9s\n", "layer", "phase", "operation", "time", "share",
-            "energy", "GFLOP/s");
-    for (size_t i = 0; i < ledger.count; i++) {
-        const struct line *line = &ledger.lines[i];
-        print_line(*line->scope ? line->scope : "-", forge_phase_name(line->phase), line->op, line->seconds,
-                   line->seconds / seconds, joules, line->flop, to);
+    snprintf(out, size, "%s (%s to %s, %s)", energy, low, high, joule_class_name(joules.cls));
+}
+
+static void print_line(const struct line *line, bool is_first, double all_joules, double steps, FILE *to)
+{
+    const forge_energy_facts *f = &line->facts;
+    bool is_between = !*f->op;
+    char name[64], share[16] = "", energy[128] = "", rate[32] = "";
+    snprintf(name, sizeof name, "%s%s", is_first ? "" : "+ ",
+             is_between  ? "(between operations)"
+             : *f->scope ? f->scope
+                         : "-");
+    if (is_first) {
+        snprintf(share, sizeof share, "%.1f %%", f->group_joules.value / all_joules * 100);
+        write_joules(f->group_joules, energy, sizeof energy);
     }
-    print_line("(between operations)", "", "", seconds - ledger.seconds, 1 - ledger.seconds / seconds, joules,
-               0, to);
+    if (f->flop > 0 && f->seconds > 0)
+        snprintf(rate, sizeof rate, "%.2f", f->flop * steps / f->seconds * 1e-9);
+    fprintf(to, "%-24s %-10s %-10s %9.3f s %8s %9s  %s\n", name, is_between ? "" : forge_phase_name(f->phase),
+            f->op, f->seconds, rate, share, energy);
+}
+
+static void print_head(const forge_energy_sum *sum, FILE *to)
+{
+    char energy[128];
+    write_joules(sum->joules, energy, sizeof energy);
+    fprintf(to, "\n%s in %.1f s by the whole machine; 90 %% intervals.\n", energy, sum->seconds);
+    if (sum->seen_seconds < 0.995 * sum->seconds)
+        fprintf(to, "Of that time %.1f s could not be shared out and are left out below.\n",
+                sum->seconds - sum->seen_seconds);
+    fprintf(to,
+            "Shared out by what %llu readings of the meter tell of each operation's power; \"+\": only their "
+            "sum is "
+            "known well.\n\n",
+            (unsigned long long)sum->windows);
+    fprintf(to, "%-24s %-10s %-10s %11s %8s %9s  %s\n", "layer", "phase", "operation", "time", "GFLOP/s",
+            "share", "energy");
+}
+
+static void print_foot(forge_instance *instance, double samples, FILE *to)
+{
+    joule_quantity step;
+    char energy[128];
+    if (forge_step_energy(instance, -1, &step) != JOULE_OK)
+        return;
+    write_joules(step, energy, sizeof energy);
+    joule_quantity rate = forge_per_joule(samples, step);
+    fprintf(to, "\n%s each step; %.3g samples/J (%.2g to %.2g)\n", energy, rate.value, rate.low, rate.high);
+}
+
+void ledger_print(forge_instance *instance, double samples, FILE *to)
+{
+    size_t count = forge_energy_count(instance);
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    struct line *lines = calloc(count + 1, sizeof *lines);
+    if (!lines)
+        return;
+    double launch_s = 0, run_s = 0, steps = 0;
+    forge_launch_facts launch = {.struct_size = sizeof launch};
+    for (size_t i = 0; forge_instance_launch(instance, i, &launch) == JOULE_OK; i++) {
+        launch_s += launch.seconds;
+        steps = (double)launch.runs;
+    }
+    forge_energy_total(instance, &sum);
+    for (size_t i = 0; i < count; i++) {
+        lines[i] = (struct line){.facts = {.struct_size = sizeof lines[i].facts}, .place = i};
+        forge_energy_get(instance, i, &lines[i].facts);
+        run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
+    }
+    steps *= launch_s > 0 ? run_s / launch_s : 0; /* of them, those that the meter saw */
+    qsort(lines, count, sizeof *lines, by_joules);
+    print_head(&sum, to);
+    for (size_t i = 0; i < count; i++)
+        print_line(&lines[i], i == 0 || lines[i].facts.group != lines[i - 1].facts.group, sum.joules.value,
+                   steps, to);
+    print_foot(instance, samples, to);
+    free(lines);
 }

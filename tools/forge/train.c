@@ -3,6 +3,7 @@
  * Owns the options, the line that lives while it trains, and the tables at its end. Newcomers: an interrupt ends the
  * training after its step, and what was learned and used up to then is told all the same.
  */
+#include <forge/energy.h>
 #include <joule/joule.h>
 #include <math.h>
 #include <signal.h>
@@ -17,6 +18,8 @@
 #include "trainee.h"
 
 #define LINE_PERIOD_NS   (NS_PER_S / 10)
+#define COLLECT_STEPS    16
+#define METER_PERIOD_S   0.02 /* short, as the windows of time are whose joules are shared out */
 #define EXIT_INTERRUPTED (128 + SIGINT)
 
 static volatile sig_atomic_t is_interrupted;
@@ -79,6 +82,8 @@ static joule_status train_epoch(struct training *t, joule_error *error)
         if (status != JOULE_OK)
             return status;
         t->loss = t->trainee.steps == 1 ? loss : t->loss + (loss - t->loss) / 50;
+        if (t->trainee.steps % COLLECT_STEPS == 0)
+            forge_energy_collect(t->trainee.instance);
         show_now_and_then(t);
     }
     double accuracy;
@@ -95,20 +100,22 @@ static int train(struct training *t, const struct trainee_options *options)
     joule_error error = {0};
     joule_status status = trainee_open(&t->trainee, options, &error);
     if (status == JOULE_OK)
-        status = joule_open(NULL, &t->meter, &error);
+        status =
+            joule_open(&(joule_options){.struct_size = sizeof(joule_options), .period_s = METER_PERIOD_S},
+                       &t->meter, &error);
+    if (status == JOULE_OK)
+        status = forge_energy_start(t->trainee.instance, t->meter, JOULE_TOTAL, &error);
     t->begin_ns = clock_now_ns();
     for (unsigned epoch = 0; status == JOULE_OK && epoch < options->epochs && !is_interrupted; epoch++)
         status = train_epoch(t, &error);
     if (status == JOULE_OK) {
-        joule_quantity joules;
         joule_sample_now(t->meter);
-        joule_energy_joules(t->meter, JOULE_TOTAL, &joules);
-        ledger_print(t->trainee.instance, joules, clock_seconds(clock_now_ns() - t->begin_ns), stdout);
+        ledger_print(t->trainee.instance, options->batch_size, stdout);
     } else {
         complain("train", "%s", error.message);
     }
-    joule_close(t->meter);
     trainee_close(&t->trainee);
+    joule_close(t->meter);
     return status != JOULE_OK ? EXIT_OWN_FAILURE : is_interrupted ? EXIT_INTERRUPTED : 0;
 }
 

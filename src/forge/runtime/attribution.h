@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define ATTRIBUTION_Z90 1.6448536269514722 /* the 95 % point of the standard normal */
+
 /* What is believed of a group of launches before anything is measured. Only ratios of watts matter. */
 struct attribution_group {
     double watts;       /* by the cost model; > 0 */

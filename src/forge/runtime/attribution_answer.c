@@ -49,11 +49,10 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 /* As libjoule has it: what is measured errs by sums, models err by factors. */
 static joule_quantity quantity_of(double value, double relative_sd, joule_class cls)
 {
-    const double z90 = 1.6448536269514722; /* the 95 % point of the standard normal */
+    double width = ATTRIBUTION_Z90 * relative_sd;
     joule_quantity q = {.value = value, .cls = cls};
-    q.low = cls >= JOULE_CLASS_MODELLED ? value * exp(-z90 * relative_sd)
-                                        : fmax(value * (1 - z90 * relative_sd), 0);
-    q.high = cls >= JOULE_CLASS_MODELLED ? value * exp(z90 * relative_sd) : value * (1 + z90 * relative_sd);
+    q.low = cls >= JOULE_CLASS_MODELLED ? value * exp(-width) : fmax(value * (1 - width), 0);
+    q.high = cls >= JOULE_CLASS_MODELLED ? value * exp(width) : value * (1 + width);
     return q;
 }
 

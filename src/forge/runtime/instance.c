@@ -8,20 +8,8 @@
 #include "base/abi.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "forge/runtime/energy.h"
 #include "forge/runtime/states.h"
-
-struct forge_instance {
-    const forge_program *program;
-    forge_device *device;
-    forge_buffer *arena;
-    forge_buffer **buffers; /* of each of the program's: inputs and outputs are its own, states are not */
-    struct view *views;     /* of each binding */
-    struct bound_launch *launches;
-    int64_t *ends_ns;
-    int64_t *taken_ns; /* by each launch, over all runs */
-    uint64_t runs;
-    bool is_poisoned; /* a run failed in the middle: states may be half new */
-};
 
 static bool is_own(const struct program_buffer *buffer)
 {
@@ -39,8 +27,9 @@ void forge_instance_free(forge_instance *instance)
     free(instance->buffers);
     free(instance->views);
     free(instance->launches);
-    free(instance->ends_ns);
+    free(instance->stamps);
     free(instance->taken_ns);
+    energy_free(instance->energy);
     free(instance);
 }
 
@@ -115,10 +104,10 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
     instance->buffers = calloc(program->buffers.count + 1, sizeof(forge_buffer *));
     instance->views = calloc(program->bindings.count + 1, sizeof *instance->views);
     instance->launches = calloc(program->launches.count + 1, sizeof *instance->launches);
-    instance->ends_ns = calloc(program->launches.count + 1, sizeof *instance->ends_ns);
+    instance->stamps = calloc(program->launches.count + 1, sizeof *instance->stamps);
     instance->taken_ns = calloc(program->launches.count + 1, sizeof *instance->taken_ns);
     joule_status status = JOULE_OK;
-    if (!instance->buffers || !instance->views || !instance->launches || !instance->ends_ns ||
+    if (!instance->buffers || !instance->views || !instance->launches || !instance->stamps ||
         !instance->taken_ns)
         status = error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
     if (status == JOULE_OK)
@@ -182,16 +171,20 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
     if (instance->is_poisoned)
         return error_set(out_error, JOULE_FAILED,
                          "an earlier run failed in the middle: its states may be half new");
-    int64_t before_ns = clock_now_ns();
+    struct energy *energy = instance->energy;
+    int64_t *stamps = energy ? spans_row(&energy->spans) : instance->stamps;
+    stamps[0] = clock_now_ns();
     joule_status status =
-        instance->device->ops->run(instance->device, instance->launches, count, instance->ends_ns, out_error);
+        instance->device->ops->run(instance->device, instance->launches, count, stamps + 1, out_error);
     instance->is_poisoned = status != JOULE_OK;
-    for (size_t i = 0; status == JOULE_OK && i < count; i++) {
-        instance->taken_ns[i] += instance->ends_ns[i] - before_ns;
-        before_ns = instance->ends_ns[i];
-    }
-    instance->runs += status == JOULE_OK;
-    return status;
+    if (status != JOULE_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        instance->taken_ns[i] += stamps[i + 1] - stamps[i];
+    if (energy)
+        spans_keep(&energy->spans);
+    instance->runs++;
+    return JOULE_OK;
 }
 
 joule_status forge_instance_launch(const forge_instance *instance, size_t i, forge_launch_facts *out_facts)

@@ -52,8 +52,11 @@ struct machine {
 
 struct meter {
     double period_s, noise; /* sd of a window's joules over those */
-    double claim;           /* what it says of that sd, over the truth */
-    double seen;            /* joules that it has told */
+    bool
+        errs_at_ticks; /* the noise is of the ticks, as of a counter: what one window has too much the next lacks */
+    double claim;      /* what it says of that sd, over the truth */
+    double seen;       /* joules that it has told */
+    double last_error; /* of the last tick */
 };
 
 static double drift_integral(const struct machine *m, double t)
@@ -82,12 +85,21 @@ static void machine_make(struct machine *m, uint64_t seed, struct attribution_gr
                                                 CLASSES, KIND_LOG_SD, OWN_LOG_SD};
 }
 
+static double error_of(struct machine *m, struct meter *meter, double sd)
+{
+    if (!meter->errs_at_ticks)
+        return sd * normal(&m->chance);
+    double before = meter->last_error;
+    meter->last_error = sd * sqrt(0.5) * normal(&m->chance);
+    return meter->last_error - before;
+}
+
 static void tick(struct machine *m, struct meter *meter, struct attribution *a)
 {
     double sd = meter->noise * m->window_joules;
-    struct attribution_window window = {m->window_s, m->window_joules + sd * normal(&m->chance), sd * sd};
+    struct attribution_window window = {.seconds = m->window_s, .variance = pow(meter->claim * sd, 2)};
+    window.joules = m->window_joules + error_of(m, meter, sd);
     meter->seen += window.joules;
-    window.variance *= meter->claim * meter->claim;
     attribution_feed(a, &window, m->active_s);
     m->window_joules = m->window_s = 0;
     memset(m->active_s, 0, sizeof m->active_s);
@@ -173,15 +185,24 @@ static void judge(const struct machine *m, const struct attribution_answer *answ
     }
 }
 
-static struct verdict simulate(struct meter meter, int seeds, double drift_watts)
+struct trial {
+    struct meter meter;
+    int seeds;
+    double drift_watts;
+    double speed; /* of the machine: over 1, steps are shorter than a second by that */
+};
+
+static struct verdict simulate(struct trial t)
 {
     struct verdict v = {0};
-    for (int seed = 1; seed <= seeds; seed++) {
+    for (int seed = 1; seed <= t.seeds; seed++) {
         struct attribution_group prior[GROUPS];
         struct machine m;
-        meter.seen = 0;
+        struct meter meter = t.meter;
         machine_make(&m, (uint64_t)seed, prior);
-        m.drift_watts = drift_watts;
+        m.drift_watts = t.drift_watts;
+        for (int i = 0; i < GROUPS; i++)
+            m.typical_s[i] /= t.speed;
         struct attribution *a = attribution_new(GROUPS);
         assert_non_null(a);
         run_steps(&m, &meter, a, STEPS);
@@ -205,8 +226,8 @@ static double rms(double squares, const struct verdict *v)
 }
 
 /* The noise of one and the same sensor: white, so that a second has a tenth of the error of 10 ms. */
-static const struct meter fast = {.period_s = 0.01, .noise = 0.01, .claim = 1},
-                          slow = {.period_s = 1, .noise = 0.001, .claim = 1};
+static const struct trial fast = {{.period_s = 0.01, .noise = 0.01, .claim = 1}, 12, 4, 1},
+                          slow = {{.period_s = 1, .noise = 0.001, .claim = 1}, 60, 4, 1};
 
 static void assert_recovers(const struct verdict *v, double within)
 {
@@ -220,14 +241,14 @@ static void assert_recovers(const struct verdict *v, double within)
 static void test_a_meter_of_10_ms(void **state)
 {
     (void)state;
-    struct verdict v = simulate(fast, 12, 4);
+    struct verdict v = simulate(fast);
     assert_recovers(&v, 0.1);
 }
 
 static void test_a_meter_of_1_s(void **state)
 {
     (void)state;
-    struct verdict v = simulate(slow, 60, 4);
+    struct verdict v = simulate(slow);
     assert_recovers(&v, 0.2);
 }
 
@@ -236,11 +257,25 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct meter meter = slow;
-        meter.claim = i ? 5 : 0.2;
-        struct verdict v = simulate(meter, 30, 4);
+        struct trial t = slow;
+        t.seeds = 30;
+        t.meter.claim = i ? 5 : 0.2;
+        struct verdict v = simulate(t);
         assert_true(v.worst <= 0.25 && covered(&v) >= 0.85 && covered(&v) <= 0.97);
     }
+}
+
+/* Neither does whether it errs as a counter or as a sensor of power, nor that there is little to be told: intervals hold. */
+static void test_intervals_hold_elsewhere(void **state)
+{
+    (void)state;
+    struct trial counter = slow, quick = slow, still = slow;
+    counter.meter.errs_at_ticks = true;
+    quick.speed = 4;
+    still.drift_watts = 0;
+    struct verdict of[] = {simulate(counter), simulate(quick), simulate(still)};
+    for (int i = 0; i < 3; i++)
+        assert_true(covered(&of[i]) >= 0.85 && covered(&of[i]) <= 0.97);
 }
 
 /* --- by hand ------------------------------------------------------------------------------------------------ */
@@ -385,9 +420,9 @@ static void test_a_meter_lends_its_class_and_error(void **state)
 
 /* --- figures ------------------------------------------------------------------------------------------------ */
 
-static void report(const char *what, struct meter meter, int seeds, double drift_watts)
+static void report(const char *what, struct trial t)
 {
-    struct verdict v = simulate(meter, seeds, drift_watts);
+    struct verdict v = simulate(t);
     printf("%-28s %4d operations: worst %5.1f %%, rms %5.2f %%; by time: worst %5.1f %%, rms %4.1f %%; "
            "90 %% intervals hold %.1f %%\n",
            what, v.operations, v.worst * 100, rms(v.squares, &v) * 100, v.worst_by_time * 100,
@@ -396,15 +431,18 @@ static void report(const char *what, struct meter meter, int seeds, double drift
 
 static int report_all(void)
 {
-    struct meter noisy = fast, worse = slow;
-    noisy.noise *= 5;
-    worse.noise *= 3;
-    report("10 ms", fast, 12, 4);
-    report("10 ms, no drift", fast, 12, 0);
-    report("10 ms, 5 x the noise", noisy, 12, 4);
-    report("1 s", slow, 60, 4);
-    report("1 s, no drift", slow, 60, 0);
-    report("1 s, 3 x the noise", worse, 60, 4);
+    for (int i = 0; i < 2; i++) {
+        struct trial t = i ? slow : fast, noisy = t, still = t, counter = t, quick = t;
+        noisy.meter.noise *= 3;
+        still.drift_watts = 0;
+        counter.meter.errs_at_ticks = true;
+        quick.speed = 4;
+        report(i ? "1 s" : "10 ms", t);
+        report("  3 x the noise", noisy);
+        report("  no drift", still);
+        report("  noise of ticks", counter);
+        report("  steps of 0.2 s", quick);
+    }
     return 0;
 }
 
@@ -416,6 +454,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_meter_of_10_ms),
         cmocka_unit_test(test_a_meter_of_1_s),
         cmocka_unit_test(test_a_meter_that_is_wrong_about_itself),
+        cmocka_unit_test(test_intervals_hold_elsewhere),
         cmocka_unit_test(test_what_always_runs_together_is_a_group),
         cmocka_unit_test(test_one_window_is_shared_out_by_the_model),
         cmocka_unit_test(test_holes),

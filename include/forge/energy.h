@@ -1,0 +1,83 @@
+/* forge/energy.h - the joules of every operation.
+ *
+ * Owns the joining of an instance's launches with what a meter saw: the energy of each operation, layer, phase and step,
+ * each with its error. Newcomers: a share is all that the metered part of the machine used while an operation ran, idle
+ * power included, and time between launches is an item of its own; so shares add up to what the meter saw.
+ *
+ * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power of each item,
+ * beginning with what a cost model expects; see docs/energy.md. Class: derived where the meter's windows told, modelled
+ * where the cost model did or where the meter itself is a model. All functions: the thread that runs the instance.
+ */
+#ifndef FORGE_ENERGY_H
+#define FORGE_ENERGY_H
+
+#include <forge/program.h>
+#include <joule/meter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Begins to count. `meter` (NULL: the default one) must outlive the instance or forge_energy_stop; `domain` is one of its
+ * domains or sums, such as JOULE_TOTAL. From now on each launch's time is kept until it is joined: at no cost beyond the
+ * clock that is read anyway. Begins anew where it has begun. INVALID: no such domain. FAILED: no meter. */
+FORGE_API joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, int32_t domain,
+                                          joule_error *out_error);
+/* What was counted is forgotten. */
+FORGE_API void forge_energy_stop(forge_instance *instance);
+
+/* Joins what ran up to now, as far as the sensors have ticked. Every question does so, too; call it now and then in
+ * training, about each second: it costs some 20 us for each tick of the sensor. Launches are kept for 4 MiB of time stamps;
+ * older ones are dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
+FORGE_API joule_status forge_energy_collect(forge_instance *instance);
+
+/* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than
+ * 128 of these, scopes lose their last parts until there are fewer. */
+typedef struct forge_energy_facts {
+    uint32_t struct_size; /* sizeof(forge_energy_facts) */
+    forge_phase phase;
+    const char *op;    /* "matmul"; empty for what is between launches, the last item */
+    const char *scope; /* "block0/fc1" */
+    uint64_t launches; /* in one run */
+    double flop;       /* of one run */
+    double seconds;    /* of all that the meter saw, those in which it ran */
+    joule_quantity joules;
+    /* Items that neither windows nor cost model tell apart form a group: both are far better known together. */
+    size_t group; /* its first item; of most items: itself */
+    joule_quantity group_joules;
+} forge_energy_facts;
+
+/* How many items there are; 0: not started. */
+FORGE_API size_t forge_energy_count(const forge_instance *instance);
+/* INVALID: no such item. ABSENT: not started. PENDING: the meter has seen nothing yet, joules are unknown. The strings live
+ * as long as counting goes on. The first question after a collection solves the regression: up to 0.3 s. */
+FORGE_API joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_facts *out_facts);
+
+/* Joules of all items in a scope and the scopes in it (empty: all), in one phase or all (-1), without what is between
+ * launches. ABSENT: there are none, or not started. PENDING as above. */
+FORGE_API joule_status forge_scope_energy(forge_instance *instance, const char *scope, int phase,
+                                          joule_quantity *out_joules);
+/* Mean joules of one run: of the items of one phase, or, with -1, of everything from run to run. Otherwise as above. */
+FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, joule_quantity *out_joules);
+/* Joules of launch i, in all runs: its item's, by time where several launches have one item, then modelled. */
+FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);
+
+/* What all items share. */
+typedef struct forge_energy_sum {
+    uint32_t struct_size; /* sizeof(forge_energy_sum) */
+    uint32_t reserved;
+    uint64_t windows;    /* of the meter, joined */
+    double seconds;      /* from the start to the last tick */
+    double seen_seconds; /* of these, those with known energy and known launches */
+    joule_quantity joules;
+} forge_energy_sum;
+/* Statuses as above. */
+FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
+
+/* What a joule brings: samples, tokens or FLOP (1e-12 of those a joule are TFLOPS/W), with the error of the joules. */
+FORGE_API joule_quantity forge_per_joule(double amount, joule_quantity joules);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* runtime/energy.h - an instance's launches joined with a meter's joules.
+ *
+ * Owns the way from spans and ticks of the sensor to windows of the attribution. The questions are in energy_ask.c.
+ * Newcomers: collecting happens between runs, so every launch up to now is complete.
+ */
+#ifndef FORGE_RUNTIME_ENERGY_H
+#define FORGE_RUNTIME_ENERGY_H
+
+#include "forge/runtime/instance.h"
+#include "forge/runtime/items.h"
+#include "forge/runtime/spans.h"
+
+struct energy {
+    joule_meter *meter; /* NULL: the default one */
+    int32_t domain;
+    struct spans spans;
+    struct items items;
+    struct attribution *attribution;
+    double *active_s; /* of each item, in the window at hand */
+    int64_t begin_ns, cut_ns;
+    uint64_t windows;
+    double seen_s;
+    /* Of the windows with energy: what tells the error that they have in common from their own. */
+    double joules, squares, variance;
+    int64_t first_ns; /* where the first of them without a gap since begins */
+    double gain_sd;
+    joule_class cls;
+    /* Until the next collection; NULL: not solved. */
+    struct attribution_answer *answer;
+    size_t *group_of;
+    bool *is_in;
+};
+
+void energy_free(struct energy *energy);
+/* Feeds the attribution with every window that the sensors have seen the end of. */
+void energy_collect(struct energy *energy);
+/* Makes the answer where there is none. PENDING: nothing to solve yet. */
+joule_status energy_solve(const forge_instance *instance);
+
+#endif

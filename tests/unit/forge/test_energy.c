@@ -1,0 +1,401 @@
+/* Joules of operations: launches joined with windows of a meter. The model of the CPU answers on every machine, so a real
+ * meter runs here; what its shares are worth is shown by test_attribution. Waiting for sensors is bounded. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <forge/energy.h>
+#include "base/clock.h"
+#include "forge/runtime/energy.h"
+
+/* --- counting allocations: the linker puts these in the place of the C library's ------------------------------ */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static _Atomic unsigned allocations;
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    allocations++;
+    return __real_realloc(memory, size);
+}
+
+/* --- a machine ---------------------------------------------------------------------------------------------- */
+
+struct machine {
+    forge_device *device;
+    forge_states *states;
+    forge_program *program;
+    forge_instance *instance;
+    joule_meter *meter;
+};
+
+static int tear_down(void **state)
+{
+    struct machine *m = *state;
+    forge_instance_free(m->instance);
+    forge_program_free(m->program);
+    forge_states_free(m->states);
+    forge_device_close(m->device);
+    joule_close(m->meter);
+    free(m);
+    return 0;
+}
+
+static int load(struct machine *m, forge_builder *b)
+{
+    forge_graph *graph = NULL;
+    joule_status status = forge_builder_finish(b, &graph, NULL);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, m->device, &m->program, NULL);
+    forge_graph_free(graph);
+    if (status == JOULE_OK)
+        status = forge_instance_new(m->program, m->device, m->states, &m->instance, NULL);
+    return status != JOULE_OK;
+}
+
+static int open_machine(void **state)
+{
+    struct machine *m = calloc(1, sizeof *m);
+    joule_options options = {.struct_size = sizeof options, .period_s = 0.005, .sources = "estimated"};
+    *state = m;
+    return joule_open(&options, &m->meter, NULL) != JOULE_OK ||
+           forge_device_open("cpu", &m->device, NULL) != JOULE_OK ||
+           forge_states_new(m->device, 1, &m->states, NULL) != JOULE_OK;
+}
+
+/* Two layers, one within a scope of its own, and something of another phase. */
+static int set_up(void **state)
+{
+    if (open_machine(state) != 0)
+        return 1;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(48, 48)), y = x;
+    static const char *const layers[] = {"first", "second"};
+    for (int i = 0; i < 2; i++) {
+        forge_scope_push(b, "net");
+        forge_scope_push(b, layers[i]);
+        y = forge_matmul(b, forge_relu(b, forge_neg(b, forge_matmul(b, y, x, 0))), x, 0);
+        forge_scope_pop(b);
+        forge_scope_pop(b);
+    }
+    forge_phase_set(b, FORGE_PHASE_OPTIMISER);
+    forge_output(b, "y", forge_exp(b, y));
+    return load(*state, b);
+}
+
+static void run(struct machine *m, int times)
+{
+    for (int i = 0; i < times; i++)
+        assert_int_equal(forge_instance_run(m->instance, NULL), JOULE_OK);
+}
+
+/* Runs until the meter has seen so many windows. */
+static forge_energy_sum run_windows(struct machine *m, uint64_t windows)
+{
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    int64_t end_ns = clock_now_ns() + 20 * NS_PER_S;
+    do {
+        run(m, 20);
+        assert_int_equal(forge_energy_collect(m->instance), JOULE_OK);
+        assert_true(clock_now_ns() < end_ns);
+    } while (m->instance->energy->windows < windows);
+    assert_int_equal(forge_energy_total(m->instance, &sum), JOULE_OK);
+    return sum;
+}
+
+static void start(struct machine *m)
+{
+    assert_int_equal(forge_energy_start(m->instance, m->meter, JOULE_TOTAL, NULL), JOULE_OK);
+}
+
+static forge_energy_facts facts_of(struct machine *m, size_t i)
+{
+    forge_energy_facts facts = {.struct_size = sizeof facts};
+    assert_int_equal(forge_energy_get(m->instance, i, &facts), JOULE_OK);
+    return facts;
+}
+
+static void assert_near(double a, double b, double relative)
+{
+    if (!(fabs(a - b) <= relative * fabs(b)))
+        fail_msg("%.12g is not %.12g", a, b);
+}
+
+/* --- shares ------------------------------------------------------------------------------------------------- */
+
+static void test_shares_add_up_to_the_meter(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    forge_energy_sum sum = run_windows(m, 12);
+    const struct energy *e = m->instance->energy;
+    joule_quantity meter;
+    assert_int_equal(joule_window_joules(m->meter, JOULE_TOTAL, e->begin_ns, e->cut_ns, &meter, NULL),
+                     JOULE_OK);
+    assert_near(sum.joules.value, meter.value, 1e-9);
+    assert_near(sum.seen_seconds, sum.seconds, 1e-9);
+    assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
+    size_t count = forge_energy_count(m->instance);
+    double joules = 0, seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        forge_energy_facts facts = facts_of(m, i);
+        joules += facts.joules.value;
+        seconds += facts.seconds;
+        assert_true(facts.joules.low <= facts.joules.value && facts.joules.value <= facts.joules.high);
+        assert_int_equal(facts.joules.cls, JOULE_CLASS_MODELLED); /* as the meter */
+        assert_true(facts.group <= i && facts.group_joules.value >= facts.joules.value * (1 - 1e-12));
+    }
+    assert_near(joules, sum.joules.value, 1e-9);
+    assert_near(seconds, sum.seen_seconds, 1e-9);
+    assert_true(*facts_of(m, count - 1).op == '\0' && *facts_of(m, 0).op);
+}
+
+static double in_scope(struct machine *m, const char *scope, int phase)
+{
+    joule_quantity joules;
+    assert_int_equal(forge_scope_energy(m->instance, scope, phase, &joules), JOULE_OK);
+    return joules.value;
+}
+
+static void test_sums_by_scope_and_phase(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    forge_energy_sum sum = run_windows(m, 5);
+    double first = in_scope(m, "net/first", -1), second = in_scope(m, "net/second", -1);
+    assert_near(first + second, in_scope(m, "net", FORGE_PHASE_FORWARD), 1e-9);
+    assert_near(in_scope(m, "", FORGE_PHASE_FORWARD) + in_scope(m, "", FORGE_PHASE_OPTIMISER),
+                in_scope(m, "", -1), 1e-9);
+    joule_quantity joules, step, forward;
+    assert_int_equal(forge_scope_energy(m->instance, "net/fir", -1, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_scope_energy(m->instance, "", FORGE_PHASE_DATA, &joules), JOULE_ABSENT);
+    assert_true(isnan(joules.value));
+    assert_int_equal(forge_step_energy(m->instance, -1, &step), JOULE_OK);
+    assert_int_equal(forge_step_energy(m->instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
+    assert_near(forward.value / step.value, in_scope(m, "net", -1) / sum.joules.value, 0.2);
+    assert_true(step.value * (double)m->instance->runs >= sum.joules.value * (1 - 1e-9));
+    joule_quantity rate = forge_per_joule(100, step);
+    assert_near(rate.value * step.value, 100, 1e-12);
+    assert_near(rate.low * step.high, 100, 1e-12);
+    assert_true(isnan(forge_per_joule(1, (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0}).value));
+}
+
+static void test_launches_share_their_item(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    run_windows(m, 3);
+    size_t launches = m->program->launches.count, matmuls = 0;
+    double of_item = 0;
+    for (size_t i = 0; i < launches; i++) {
+        joule_quantity joules;
+        assert_int_equal(forge_launch_energy(m->instance, i, &joules), JOULE_OK);
+        if (m->instance->energy->items.item_of[i] != 0)
+            continue;
+        matmuls++;
+        of_item += joules.value;
+    }
+    forge_energy_facts facts = facts_of(m, 0);
+    assert_string_equal(facts.op, "matmul");
+    assert_string_equal(facts.scope, "net/first");
+    assert_true(matmuls == 2 && facts.launches == 2 && facts.flop == 2 * 2 * 48.0 * 48 * 48);
+    assert_near(of_item, facts.joules.value, 0.2); /* the meter has not seen the last runs yet */
+    joule_quantity joules;
+    assert_int_equal(forge_launch_energy(m->instance, launches, &joules), JOULE_INVALID);
+}
+
+static void test_what_is_not_known_is_said(void **state)
+{
+    struct machine *m = *state;
+    joule_quantity joules;
+    forge_energy_facts facts = {.struct_size = sizeof facts};
+    joule_error error = {0};
+    assert_int_equal(forge_energy_count(m->instance), 0);
+    assert_int_equal(forge_energy_collect(m->instance), JOULE_ABSENT);
+    assert_int_equal(forge_step_energy(m->instance, -1, &joules), JOULE_ABSENT);
+    assert_true(isnan(joules.value));
+    assert_int_equal(forge_energy_get(m->instance, 0, &facts), JOULE_ABSENT);
+    assert_int_equal(forge_energy_start(m->instance, m->meter, 4711, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "4711"));
+    start(m);
+    assert_int_equal(forge_energy_get(m->instance, 1000, &facts), JOULE_INVALID);
+    facts.struct_size = 8;
+    assert_int_equal(forge_energy_get(m->instance, 0, &facts), JOULE_INVALID);
+    forge_energy_stop(m->instance);
+    assert_int_equal(forge_energy_count(m->instance), 0);
+    run(m, 2);
+}
+
+/* --- what it costs ------------------------------------------------------------------------------------------ */
+
+static void test_spans_allocate_nothing(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    joule_meter *meter = m->meter; /* its threads allocate */
+    m->meter = NULL;
+    joule_close(meter);
+    run(m, 2);
+    unsigned before = allocations;
+    run(m, 200);
+    assert_int_equal(allocations, before);
+    void *volatile memory = malloc(1); /* they are counted */
+    free(memory);
+    assert_true(allocations == before + 1);
+}
+
+/* From now on any system call but exit ends the process. (Strict mode would take its clock away, too.) */
+static bool forbid_system_calls(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool survives(struct machine *m, bool runs, bool calls)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        if (!forbid_system_calls())
+            syscall(SYS_exit, 77);
+        int64_t now_ns = clock_now_ns();
+        for (int i = 0; runs && i < 1000; i++)
+            now_ns |= forge_instance_run(m->instance, NULL) != JOULE_OK;
+        if (calls)
+            syscall(SYS_getpid);
+        syscall(SYS_exit, now_ns == 0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        print_message("skipped: this kernel has no seccomp\n");
+        skip();
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_spans_make_no_system_call(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    run(m, 1);
+    if (!survives(m, false, false)) {
+        print_message("skipped: the clock of this machine is not served by the vDSO\n");
+        skip();
+    }
+    assert_true(survives(m, true, false));
+    assert_false(survives(m, true, true));
+}
+
+/* --- parts -------------------------------------------------------------------------------------------------- */
+
+static void test_time_is_taken_once(void **state)
+{
+    (void)state;
+    struct spans spans;
+    uint32_t item_of[] = {0, 1, 0};
+    assert_true(spans_init(&spans, 3, 0)); /* two runs */
+    for (int64_t begin = 100; begin <= 200; begin += 100) {
+        memcpy(spans_row(&spans), (int64_t[]){begin, begin + 10, begin + 10, begin + 40},
+               4 * sizeof(int64_t));
+        spans_keep(&spans);
+    }
+    double active_s[2] = {0};
+    assert_true(spans_take(&spans, 50, 105, item_of, active_s));
+    assert_near(active_s[0], 5e-9, 1e-9);
+    assert_true(spans_take(&spans, 105, 130, item_of, active_s));
+    assert_near(active_s[0], 30e-9, 1e-9);
+    assert_true(spans_take(&spans, 130, 205, item_of, active_s));
+    assert_near(active_s[0], 45e-9, 1e-9);
+    assert_true(active_s[1] == 0); /* a launch of no length */
+    assert_true(spans_take(&spans, 205, 300, item_of, active_s));
+    assert_near(active_s[0], 80e-9, 1e-9);
+    for (int64_t begin = 300; begin <= 500; begin += 100) { /* one too many */
+        memcpy(spans_row(&spans), (int64_t[]){begin, begin + 10, begin + 20, begin + 30},
+               4 * sizeof(int64_t));
+        spans_keep(&spans);
+    }
+    memset(active_s, 0, sizeof active_s);
+    assert_false(spans_take(&spans, 300, 420, item_of, active_s));
+    assert_near(active_s[0], 10e-9, 1e-9);
+    assert_true(spans_take(&spans, 420, 600, item_of, active_s));
+    assert_near(active_s[0], 40e-9, 1e-9);
+    assert_near(active_s[1], 20e-9, 1e-9);
+    spans_free(&spans);
+}
+
+static void test_scopes_are_cut_where_there_are_too_many(void **state)
+{
+    struct machine *m = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(4));
+    for (int i = 0; i < 2 * ITEMS_MOST; i++) {
+        char outer[16], inner[16];
+        snprintf(outer, sizeof outer, "block%d", i / 64);
+        snprintf(inner, sizeof inner, "part%d", i % 64);
+        forge_scope_push(b, outer);
+        forge_scope_push(b, inner);
+        x = i % 2 ? forge_neg(b, x) : forge_exp(b, x);
+        forge_scope_pop(b);
+        forge_scope_pop(b);
+    }
+    forge_output(b, "y", x);
+    assert_int_equal(load(m, b), 0);
+    start(m);
+    size_t count = forge_energy_count(m->instance);
+    assert_true(count == 2 * ITEMS_MOST / 64 + 1); /* unary operations are one kind */
+    assert_string_equal(m->instance->energy->items.list[1].scope, "block1");
+    assert_int_equal(m->instance->energy->items.list[1].launches, 64);
+}
+
+int main(void)
+{
+#define on_machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        on_machine(test_shares_add_up_to_the_meter),
+        on_machine(test_sums_by_scope_and_phase),
+        on_machine(test_launches_share_their_item),
+        on_machine(test_what_is_not_known_is_said),
+        on_machine(test_spans_allocate_nothing),
+        on_machine(test_spans_make_no_system_call),
+        cmocka_unit_test(test_time_is_taken_once),
+        cmocka_unit_test_setup_teardown(test_scopes_are_cut_where_there_are_too_many, open_machine,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests_name("energy", tests, NULL, NULL);
+}
