@@ -76,7 +76,7 @@ static void print_foot(forge_instance *instance, double samples, FILE *to)
         return;
     write_joules(step, energy, sizeof energy);
     joule_quantity rate = forge_per_joule(samples, step);
-    fprintf(to, "\n%s each step; %.3g samples/J (%.2g to %.2g)\n", energy, rate.value, rate.low, rate.high);
+    fprintf(to, "\n%s each step; %.4g samples/J (%.4g to %.4g)\n", energy, rate.value, rate.low, rate.high);
 }
 
 void ledger_print(forge_instance *instance, double samples, FILE *to)
