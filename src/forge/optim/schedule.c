@@ -21,6 +21,7 @@ double forge_schedule_rate(const forge_schedule *schedule, uint64_t step)
     if (step < s.warm_up_steps)
         return s.rate * ((double)step + 1) / (double)s.warm_up_steps;
     uint64_t since = step - s.warm_up_steps, period = s.period_steps ? s.period_steps : 1;
+    uint64_t periods = since / period;
     switch (s.kind) {
     case FORGE_SCHEDULE_CONSTANT:
         return s.rate;
@@ -29,7 +30,7 @@ double forge_schedule_rate(const forge_schedule *schedule, uint64_t step)
     case FORGE_SCHEDULE_COSINE:
         return s.last_rate + (s.rate - s.last_rate) * (1 + cos(M_PI * progress(&s, step))) / 2;
     case FORGE_SCHEDULE_STEP:
-        return s.rate * pow(s.factor, (double)(since / period));
+        return s.rate * pow(s.factor, (double)periods);
     case FORGE_SCHEDULE_EXPONENTIAL:
         return s.rate * pow(s.factor, (double)since / (double)period);
     }
