@@ -81,12 +81,12 @@ static void check_unary(enum isa isa, forge_unary_kind kind, double most_ulps)
 static void test_every_unary(void **state)
 {
     (void)state;
-    EACH_ISA(isa)
-    for (forge_unary_kind kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
-        bool is_exact = kind == FORGE_NEG || kind == FORGE_ABS || kind == FORGE_SQUARE ||
-                        kind == FORGE_SQRT || kind == FORGE_RECIPROCAL || kind == FORGE_RELU;
-        check_unary(isa, kind, is_exact ? 0 : 1);
-    }
+    EACH_ISA (isa)
+        for (forge_unary_kind kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
+            bool is_exact = kind == FORGE_NEG || kind == FORGE_ABS || kind == FORGE_SQUARE ||
+                            kind == FORGE_SQRT || kind == FORGE_RECIPROCAL || kind == FORGE_RELU;
+            check_unary(isa, kind, is_exact ? 0 : 1);
+        }
 }
 
 static void test_there_are_fast_ones(void **state)
@@ -94,13 +94,13 @@ static void test_there_are_fast_ones(void **state)
     (void)state;
     static const forge_unary_kind kinds[] = {FORGE_NEG,  FORGE_RELU,    FORGE_SQRT, FORGE_EXP,      FORGE_LOG,
                                              FORGE_TANH, FORGE_SIGMOID, FORGE_GELU, FORGE_GELU_TANH};
-    EACH_ISA(isa)
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const struct kind_attributes attributes = {kinds[i]};
-        struct view x = view_of(FORGE_F32, NULL, forge_shape_of(3));
-        struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
-        assert_non_null(kernel_for(isa, &launch));
-    }
+    EACH_ISA (isa)
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            const struct kind_attributes attributes = {kinds[i]};
+            struct view x = view_of(FORGE_F32, NULL, forge_shape_of(3));
+            struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
+            assert_non_null(kernel_for(isa, &launch));
+        }
 }
 
 /* --- two operands ------------------------------------------------------------------------------------------- */
@@ -135,14 +135,14 @@ static void test_every_binary(void **state)
     (void)state;
     struct view in[2] = {{(void *)specials, FORGE_F32, forge_shape_of(SPECIALS, 1), {1, 1}},
                          {(void *)specials, FORGE_F32, forge_shape_of(SPECIALS), {1}}};
-    EACH_ISA(isa)
-    for (forge_binary_kind kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
-        const struct kind_attributes attributes = {kind};
-        struct launch launch = {OP_BINARY, &attributes, in, 2, in, 1};
-        if (kernel_for(isa, &launch))
-            check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
-                           forge_shape_of(SPECIALS, SPECIALS));
-    }
+    EACH_ISA (isa)
+        for (forge_binary_kind kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
+            const struct kind_attributes attributes = {kind};
+            struct launch launch = {OP_BINARY, &attributes, in, 2, in, 1};
+            if (kernel_for(isa, &launch))
+                check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
+                               forge_shape_of(SPECIALS, SPECIALS));
+        }
 }
 
 /* Lengths of runs up to two vectors and one, each operand in each way of lying in memory. */
@@ -152,18 +152,19 @@ static void test_runs_and_steps(void **state)
     static const int64_t strides[][2] = {{40, 1}, {0, 1}, {1, 0}, {0, 0}, {1, 33}, {-40, -1}, {80, 2}};
     enum { WAYS = sizeof strides / sizeof *strides, ROWS = 3 };
     float *data = random_floats(FORGE_F32, 4000);
-    EACH_ISA(isa)
-    for (int64_t n = 1; n <= 33; n++)
-        for (size_t a = 0; a < WAYS; a++)
-            for (size_t b = 0; b < WAYS; b++) {
-                forge_binary_kind kind = n % 2 ? FORGE_SUB : FORGE_LT;
-                const struct kind_attributes attributes = {kind};
-                struct view in[2] = {{data + 1001, FORGE_F32, forge_shape_of(ROWS, n), {0}},
-                                     {data + 1900, FORGE_F32, forge_shape_of(ROWS, n), {0}}};
-                memcpy(in[0].strides, strides[a], sizeof strides[a]);
-                memcpy(in[1].strides, strides[b], sizeof strides[b]);
-                check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind), forge_shape_of(ROWS, n));
-            }
+    EACH_ISA (isa)
+        for (int64_t n = 1; n <= 33; n++)
+            for (size_t a = 0; a < WAYS; a++)
+                for (size_t b = 0; b < WAYS; b++) {
+                    forge_binary_kind kind = n % 2 ? FORGE_SUB : FORGE_LT;
+                    const struct kind_attributes attributes = {kind};
+                    struct view in[2] = {{data + 1001, FORGE_F32, forge_shape_of(ROWS, n), {0}},
+                                         {data + 1900, FORGE_F32, forge_shape_of(ROWS, n), {0}}};
+                    memcpy(in[0].strides, strides[a], sizeof strides[a]);
+                    memcpy(in[1].strides, strides[b], sizeof strides[b]);
+                    check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
+                                   forge_shape_of(ROWS, n));
+                }
     free(data);
 }
 
@@ -175,8 +176,7 @@ static void test_beyond_a_piece(void **state)
     struct view in[2] = {view_of(FORGE_F32, data, forge_shape_of(100, 1, 130)),
                          view_of(FORGE_F32, data + 3, forge_shape_of(2, 1))};
     struct view turned[2] = {in[0], {data, FORGE_F32, forge_shape_of(100, 2, 130), {1, 13000, 100}}};
-    EACH_ISA(isa)
-    {
+    EACH_ISA (isa) {
         check_elements(isa, OP_BINARY, &add, in, 2, FORGE_F32, forge_shape_of(100, 2, 130));
         check_elements(isa, OP_BINARY, &add, turned, 2, FORGE_F32, forge_shape_of(100, 2, 130));
     }
@@ -191,18 +191,18 @@ static void test_select(void **state)
     for (size_t i = 0; i < sizeof conditions; i++)
         conditions[i] = random_bits() & 1;
     data[7] = NAN;
-    EACH_ISA(isa)
-    for (int64_t n = 1; n <= 33; n++) {
-        struct view in[3] = {view_of(FORGE_BOOL, conditions, forge_shape_of(3, n)),
-                             view_of(FORGE_F32, data, forge_shape_of(3, n)),
-                             view_of(FORGE_F32, data + 100, forge_shape_of(n))};
-        check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
-        in[0] = view_of(FORGE_BOOL, conditions, forge_shape_of(3, 1));
-        in[1].data = data + 50;
-        in[1].strides[0] = -2;
-        in[1].strides[1] = 3;
-        check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
-    }
+    EACH_ISA (isa)
+        for (int64_t n = 1; n <= 33; n++) {
+            struct view in[3] = {view_of(FORGE_BOOL, conditions, forge_shape_of(3, n)),
+                                 view_of(FORGE_F32, data, forge_shape_of(3, n)),
+                                 view_of(FORGE_F32, data + 100, forge_shape_of(n))};
+            check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
+            in[0] = view_of(FORGE_BOOL, conditions, forge_shape_of(3, 1));
+            in[1].data = data + 50;
+            in[1].strides[0] = -2;
+            in[1].strides[1] = 3;
+            check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
+        }
     free(data);
 }
 
@@ -211,24 +211,24 @@ static void test_in_place(void **state)
     (void)state;
     enum { COUNT = 9001 };
     const struct kind_attributes sub = {FORGE_SUB}, relu = {FORGE_RELU};
-    EACH_ISA(isa)
-    for (int way = 0; way < 3; way++) {
-        float *a = random_floats(FORGE_F32, COUNT), *b = random_floats(FORGE_F32, COUNT);
-        float *to = way == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
-        struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(COUNT)),
-                             view_of(FORGE_F32, b, forge_shape_of(COUNT))};
-        struct view out = view_of(FORGE_F32, to, forge_shape_of(COUNT));
-        struct launch launch = {
-            way == 2 ? OP_UNARY : OP_BINARY, way == 2 ? &relu : &sub, in, way == 2 ? 1 : 2, &out, 1};
-        for (size_t i = 0; i < COUNT; i++)
-            wanted[i] = way == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
-        size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
-        run_some(kernel_for(isa, &launch), &launch, 0, pieces);
-        assert_memory_equal(to, wanted, COUNT * sizeof *wanted);
-        free(a);
-        free(b);
-        free(wanted);
-    }
+    EACH_ISA (isa)
+        for (int way = 0; way < 3; way++) {
+            float *a = random_floats(FORGE_F32, COUNT), *b = random_floats(FORGE_F32, COUNT);
+            float *to = way == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
+            struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(COUNT)),
+                                 view_of(FORGE_F32, b, forge_shape_of(COUNT))};
+            struct view out = view_of(FORGE_F32, to, forge_shape_of(COUNT));
+            struct launch launch = {
+                way == 2 ? OP_UNARY : OP_BINARY, way == 2 ? &relu : &sub, in, way == 2 ? 1 : 2, &out, 1};
+            for (size_t i = 0; i < COUNT; i++)
+                wanted[i] = way == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
+            size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
+            run_some(kernel_for(isa, &launch), &launch, 0, pieces);
+            assert_memory_equal(to, wanted, COUNT * sizeof *wanted);
+            free(a);
+            free(b);
+            free(wanted);
+        }
 }
 
 static void test_no_elements(void **state)
@@ -240,8 +240,7 @@ static void test_no_elements(void **state)
                            view_of(FORGE_F32, data, forge_shape_of(3, 1))};
     struct view one[2] = {view_of(FORGE_F32, data, (forge_shape){0}),
                           view_of(FORGE_F32, data, (forge_shape){0})};
-    EACH_ISA(isa)
-    {
+    EACH_ISA (isa) {
         check_elements(isa, OP_BINARY, &add, none, 2, FORGE_F32, forge_shape_of(3, 0));
         check_elements(isa, OP_BINARY, &add, one, 2, FORGE_F32, (forge_shape){0});
     }

@@ -51,8 +51,7 @@ static void check(struct view in[2], uint32_t flags, forge_dtype dtype, void *co
             (char *)magnitudes(dtype, buffers[i], count) + ((char *)in[i].data - (char *)buffers[i]);
     reference_matmul(&exactly, 0, launch_rows(&launch));
     reference_matmul(&bounding, 0, launch_rows(&launch));
-    EACH_ISA(isa)
-    {
+    EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < elements; i++) {
             double error = fabs(number_at(out, i) - number_at(&exact, i));
@@ -143,8 +142,7 @@ static void check_every_tail(forge_dtype dtype, uint32_t flags)
     struct view out = view_of(dtype, random_floats(dtype, M * N), forge_shape_of(M, N));
     struct launch whole = matmul(&attributes, in, &out);
     check(in, flags, dtype, buffers, N * K, &out);
-    EACH_ISA(isa)
-    {
+    EACH_ISA (isa) {
         run_kernel(isa, &whole);
         for (int64_t m = 1; m <= M; m++)
             for (int64_t n = 1; n <= N; n++)
@@ -226,8 +224,8 @@ static void test_only_whole_f32_and_f64(void **state)
     struct view half[2] = {view_of(FORGE_F16, NULL, forge_shape_of(2, 2)),
                            view_of(FORGE_F16, NULL, forge_shape_of(2, 2))};
     struct launch launch = matmul(&attributes, half, half);
-    EACH_ISA(isa)
-    assert_null(kernel_for(isa, &launch));
+    EACH_ISA (isa)
+        assert_null(kernel_for(isa, &launch));
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------ */
@@ -248,8 +246,7 @@ static void test_nan_and_infinity(void **state)
     a[3 * N + 36] = NAN;
     a[20 * N + 1] = INFINITY;
     b[5 * N + 36] = -INFINITY; /* meets zeros of a everywhere */
-    EACH_ISA(isa)
-    {
+    EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < N; i++)
             for (size_t j = 0; j < N; j++) {

@@ -1,0 +1,38 @@
+/* backends/cpu/reduce.c - see reduce.h. */
+#include "forge/backends/cpu/reduce.h"
+
+#define WORTH_A_THREAD 65536 /* elements */
+
+struct reduction reduce_of(const struct launch *launch)
+{
+    const struct reduce_attributes *attributes = launch->attributes;
+    const struct view *x = &launch->inputs[0];
+    struct view kept = view_of_axes(x, ~attributes->axes), folded = view_of_axes(x, attributes->axes);
+    struct reduction reduction = {.kind = (forge_reduce_kind)attributes->kind,
+                                  .heads = walk_of(&kept, &kept.shape),
+                                  .line = walk_of(&folded, &folded.shape),
+                                  .depth = forge_shape_elements(&folded.shape),
+                                  .results = forge_shape_elements(&kept.shape),
+                                  .out = launch->outputs[0].data};
+    reduction.is_of_rows = reduction.line.rank == 1 && reduction.line.strides[0] == 1;
+    return reduction;
+}
+
+bool reduce_takes(const struct launch *launch)
+{
+    if (launch->inputs[0].dtype != FORGE_F32 || launch->outputs[0].dtype != FORGE_F32)
+        return false;
+    struct reduction r = reduce_of(launch);
+    bool is_of_columns = r.heads.strides[r.heads.rank - 1] == 1;
+    bool is_known =
+        r.kind == FORGE_SUM || r.kind == FORGE_MEAN || r.kind == FORGE_MAXIMUM || r.kind == FORGE_MINIMUM;
+    return is_known && (r.is_of_rows || is_of_columns);
+}
+
+size_t reduce_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct reduction r = reduce_of(launch);
+    size_t width = r.is_of_rows ? 1 : REDUCE_COLUMNS;
+    *out_grain = WORTH_A_THREAD / (r.depth * width + 1) + 1;
+    return (r.results + width - 1) / width;
+}
