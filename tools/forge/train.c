@@ -110,6 +110,7 @@ static int train(struct training *t, const struct trainee_options *options)
         status = train_epoch(t, &error);
     if (status == JOULE_OK) {
         joule_sample_now(t->meter);
+        forge_energy_collect(t->trainee.instance);
         ledger_print(t->trainee.instance, options->batch_size, stdout);
     } else {
         complain("train", "%s", error.message);

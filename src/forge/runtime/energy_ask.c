@@ -20,10 +20,7 @@ static joule_quantity unknown(void)
 /* How every question begins. */
 static joule_status take_question(const forge_instance *instance)
 {
-    if (!instance->energy)
-        return JOULE_ABSENT;
-    energy_collect(instance->energy);
-    return energy_solve(instance);
+    return instance->energy ? energy_solve(instance) : JOULE_ABSENT;
 }
 
 size_t forge_energy_count(const forge_instance *instance)

@@ -294,7 +294,7 @@ static bool survives(struct machine *m, bool runs, bool calls)
         if (!forbid_system_calls())
             syscall(SYS_exit, 77);
         int64_t now_ns = clock_now_ns();
-        for (int i = 0; runs && i < 1000; i++)
+        for (int i = 0; runs && i < 100; i++)
             now_ns |= forge_instance_run(m->instance, NULL) != JOULE_OK;
         if (calls)
             syscall(SYS_getpid);
