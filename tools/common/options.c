@@ -13,6 +13,24 @@
 #define LONGEST_WORD 31
 #define HELP_COLUMN  26
 
+/* Words from a file may be anything: what is no text, or what a terminal would obey, becomes '?'. */
+static void add_printable(struct text *text, const char *message)
+{
+    size_t left = strlen(message);
+    for (size_t length; left; message += length, left -= length) {
+        length = string_utf8_length(message, left);
+        unsigned char first = (unsigned char)message[0];
+        bool is_control = (first < ' ' && first != '\n') || first == 0x7f ||
+                          (first == 0xc2 && (unsigned char)message[1] < 0xa0);
+        if (length && !is_control) {
+            text_add_bytes(text, message, length);
+            continue;
+        }
+        text_add(text, "?");
+        length = length ? length : 1;
+    }
+}
+
 void complain(const char *subcommand, const char *format, ...)
 {
     char line[1024];
@@ -24,7 +42,8 @@ void complain(const char *subcommand, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    text_printf(&text, "%s\n", message);
+    add_printable(&text, message);
+    text_add(&text, "\n");
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
     (void)written; /* nobody is left to tell */
 }
@@ -250,4 +269,29 @@ int options_read(const struct option *table, const struct command_text *text, in
             return OPTIONS_WRONG;
     }
     return i;
+}
+
+int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
+                         int argc, char **argv, const char **out_operand)
+{
+    char *command = argv[0];
+    *out_operand = NULL;
+    for (int used = 0;;) {
+        int first = options_read(table, text, argc - used, argv + used);
+        if (first <= OPTIONS_HELP)
+            return first;
+        used += first;
+        if (used >= argc)
+            break;
+        if (*out_operand) {
+            complain(command, "what is '%s'? See %s %s --help", argv[used], tool_name, command);
+            return OPTIONS_WRONG;
+        }
+        *out_operand = argv[used];
+        argv[used] = command; /* what is left is read as a command line of its own */
+    }
+    if (*out_operand)
+        return 1;
+    complain(command, "%s is missing; see %s %s --help", what, tool_name, command);
+    return OPTIONS_WRONG;
 }

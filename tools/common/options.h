@@ -54,6 +54,11 @@ struct command_text {
 enum { OPTIONS_HELP = 0, OPTIONS_WRONG = -1 };
 int options_read(const struct option *table, const struct command_text *text, int argc, char **argv);
 
+/* The same for a subcommand with one operand, which may stand before, between and after the options; `what` it is, such as
+ * "FILE", is for the message where it is missing. 1, OPTIONS_HELP or OPTIONS_WRONG. Changes the order of argv. */
+int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
+                         int argc, char **argv, const char **out_operand);
+
 /* The one of `count` words that `word` is most likely a slip of; NULL: none is near. word_at(i, context). */
 const char *nearest_word(const char *word, size_t count,
                          const char *(*word_at)(size_t index, const void *context), const void *context);

@@ -2,6 +2,8 @@
 #ifndef FORGE_COMMANDS_H
 #define FORGE_COMMANDS_H
 
+int compile_main(int argc, char **argv);
+int run_main(int argc, char **argv);
 int train_main(int argc, char **argv);
 
 #endif

@@ -17,6 +17,8 @@ static const struct {
     int (*main)(int argc, char **argv);
     const char *summary;
 } subcommands[] = {
+    {"compile", compile_main, "make a program from a graph's text"},
+    {"run", run_main, "run a program, and say what its launches took"},
     {"train", train_main, "train a network, and say what its operations cost in joules"},
 };
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof subcommands[0])

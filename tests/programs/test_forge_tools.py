@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""`forge compile` and `forge run`, from a graph's text to numbers in another process, and what they say of files that are
+missing, cut, noise, or of another kind."""
+import ast
+import json
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+
+FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
+GRAPH = """forge graph 1
+slot "fc.weight" : f32[3,4] = uniform(-0.5, 0.5) parameter
+slot "steps" : i64[] = constant(3)
+%1 = input "x" : f32[2,4]
+%2 = read "fc.weight" : f32[3,4]
+%3 = matmul(%1, %2) transpose_b : f32[2,3] @fc
+%4 = unary.relu(%3) : f32[2,3] @fc
+%5 = read "steps" : i64[]
+%6 = constant {1} : i64[] optimiser
+%7 = binary.add(%5, %6) : i64[] optimiser
+output "y" = %4
+write "steps" = %7 in_place
+"""
+X = [[1.0, 2.0, -3.0, 0.5], [0.25, -1.0, 4.0, 2.0]]
+W = [[0.5, -0.25, 1.0, 2.0], [-1.0, 0.5, 0.5, -0.5], [2.0, 1.0, 0.0, 1.0]]
+
+
+def write_npy(path, shape, values, kind="<f4", letter="f"):
+    head = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}{letter}", *values))
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<H", data[8:10])[0]
+    head = ast.literal_eval(data[10:10 + size].decode())
+    return head["shape"], [value for value, in struct.iter_unpack(head["descr"].replace("f4", "f"), data[10 + size:])]
+
+
+def write_safetensors(path, weights, steps):
+    head = ('{"__metadata__":{"made":"by a test"},"steps":{"dtype":"I64","shape":[],"data_offsets":[0,8]},'
+            '"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[8,56]}}').encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(head)) + head + struct.pack("<q12f", steps, *sum(weights, [])))
+
+
+class Tools(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with open(self.path("g.txt"), "w", encoding="ascii") as file:
+            file.write(GRAPH)
+        write_npy(self.path("x.npy"), (2, 4), sum(X, []))
+        write_safetensors(self.path("w.safetensors"), W, 10)
+        self.good("compile", self.path("g.txt"), "-o", self.path("p.fprog"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def steps(self, name):
+        with open(self.path(name), "rb") as file:
+            data = file.read()
+        size = struct.unpack("<Q", data[:8])[0]
+        begin, end = json.loads(data[8:8 + size])["steps"]["data_offsets"]
+        return struct.unpack("<q", data[8 + size + begin:8 + size + end])[0]
+
+    def forge(self, *arguments):
+        return subprocess.run([FORGE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    def good(self, *arguments):
+        done = self.forge(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def bad(self, code, words, *arguments):
+        done = self.forge(*arguments)
+        self.assertEqual(done.returncode, code, (arguments, done.stderr))
+        self.assertIn(words, done.stderr)
+        self.assertEqual(done.stdout, "", arguments)
+
+    def damaged(self, name):
+        """Copies of a file cut short, and with noise in them, and noise alone."""
+        rng = random.Random(name)
+        with open(self.path(name), "rb") as file:
+            whole = file.read()
+        copies = [whole[:n] for n in {0, 1, 7, 8, 9, len(whole) // 2, len(whole) - 1}] + [rng.randbytes(4096)]
+        for _ in range(12):
+            noisy = bytearray(whole)
+            for _ in range(8):
+                noisy[rng.randrange(len(noisy))] = rng.randrange(256)
+            copies.append(bytes(noisy))
+        for copy in copies:
+            with open(self.path("damaged"), "wb") as file:
+                file.write(copy)
+            yield self.path("damaged")
+
+    def assert_never_crashes(self, name, *arguments, may_pass):
+        for path in self.damaged(name):
+            done = self.forge(*[path if a == "FILE" else a.replace("=FILE", "=" + path) for a in arguments])
+            self.assertIn(done.returncode, (0, 125) if may_pass else (125,), done.stderr)
+            self.assertTrue(done.returncode == 0 or done.stderr.startswith(f"forge {arguments[0]}: "), done.stderr)
+
+    # --- what works -------------------------------------------------------------------------------------------
+
+    def test_compile_says_what_came_out(self):
+        out = self.good("compile", "--output", self.path("q.fprog"), self.path("g.txt"))
+        self.assertRegex(out, r"q\.fprog: 3 launches, 55 FLOP; arena \d+ bytes \(at least \d+ bytes\), state 56 bytes")
+        with open(self.path("p.fprog"), "rb") as one, open(self.path("q.fprog"), "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_another_process_gets_the_right_numbers(self):
+        out = self.good("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),
+                        "--get", "y=" + self.path("y.npy"), "--save-states", self.path("s.safetensors"))
+        shape, y = read_npy(self.path("y.npy"))
+        self.assertEqual(shape, (2, 3))
+        self.assertEqual(y, [max(0.0, sum(a * b for a, b in zip(x, w))) for x in X for w in W])  # exact in f32
+        self.assertEqual(self.steps("s.safetensors"), 11)
+        self.assertRegex(out, r"1 run, [\d.]+ .?s")
+        self.assertRegex(out, r"fc +forward +matmul +\w+")
+
+    def test_runs_go_on_with_the_states(self):
+        self.good("run", "--repeat", "5", "--states=" + self.path("w.safetensors"), "--save-states", self.path("s.safetensors"),
+                  self.path("p.fprog"))
+        self.assertEqual(self.steps("s.safetensors"), 15)
+        self.good("run", self.path("p.fprog"), "--states", self.path("s.safetensors"), "--save-states", self.path("t.safetensors"))
+        self.assertEqual(self.steps("t.safetensors"), 16)
+
+    def test_same_seed_same_bits(self):
+        def bits(*arguments):
+            self.good("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--get", "y=" + self.path("y.npy"), *arguments)
+            with open(self.path("y.npy"), "rb") as file:
+                return file.read()
+        first = bits()
+        self.assertEqual(bits("--seed", "1", "--threads", "2"), first)
+        self.assertNotEqual(bits("--seed", "2"), first)
+
+    def test_inputs_that_are_missing_are_told(self):
+        done = self.forge("run", self.path("p.fprog"))
+        self.assertEqual((done.returncode, done.stderr), (0, "forge run: inputs that are not given are zeros: x\n"))
+        self.assertRegex(self.forge("run", self.path("p.fprog"), "--repeat", "3").stdout, "3 runs, ")
+
+    # --- what is wrong ----------------------------------------------------------------------------------------
+
+    def test_wrong_usage(self):
+        self.bad(2, "PROGRAM is missing", "run")
+        self.bad(2, "GRAPH is missing", "compile", "-o", self.path("p.fprog"))
+        self.bad(2, "--output FILE is missing", "compile", self.path("g.txt"))
+        self.bad(2, "what is 'b'?", "run", "a", "b")
+        self.bad(2, "--set takes NAME=FILE, not 'x'", "run", self.path("p.fprog"), "--set", "x")
+        self.bad(2, "--get takes NAME=FILE, not '=y'", "run", self.path("p.fprog"), "--get", "=y")
+        self.bad(2, "--seed takes a whole number", "run", self.path("p.fprog"), "--seed", "-1")
+        self.bad(2, "did you mean --repeat", "run", self.path("p.fprog"), "--repaet", "2")
+        self.bad(2, "from 1 to", "run", self.path("p.fprog"), "--repeat", "0")
+
+    def test_wrong_graphs(self):
+        with open(self.path("wrong.txt"), "w", encoding="ascii") as file:
+            file.write(GRAPH.replace("relu", "rely"))
+        self.bad(125, "wrong.txt: line 7, column 12: expected a kind", "compile", self.path("wrong.txt"), "-o", self.path("w.fprog"))
+        self.assertFalse(os.path.exists(self.path("w.fprog")))
+        with open(self.path("symbol.txt"), "w", encoding="ascii") as file:
+            file.write('forge graph 1\nsymbol B : 1..8\n%1 = input "x" : f32[B]\noutput "y" = %1\n')
+        self.bad(125, "symbol", "compile", self.path("symbol.txt"), "-o", self.path("w.fprog"))
+        self.bad(125, "No such file", "compile", self.path("none"), "-o", self.path("w.fprog"))
+        self.bad(125, "line 1, column 1", "compile", self.path("p.fprog"), "-o", self.path("w.fprog"))
+        self.bad(125, "there is no device 'abacus'", "compile", self.path("g.txt"), "-o", self.path("w.fprog"), "-d", "abacus")
+        self.bad(125, "No such file", "compile", self.path("g.txt"), "-o", self.path("none/w.fprog"))
+
+    def test_wrong_files_for_a_run(self):
+        program = self.path("p.fprog")
+        self.bad(125, "No such file", "run", self.path("none"))
+        self.bad(125, "is no program", "run", self.path("g.txt"))
+        self.bad(125, "no input 'z'", "run", program, "--set", "z=" + self.path("x.npy"))
+        self.bad(125, "no output 'z'", "run", program, "--get", "z=" + self.path("z.npy"))
+        self.bad(125, "No such file", "run", program, "--set", "x=" + self.path("none"))
+        self.bad(125, "w.safetensors", "run", program, "--set", "x=" + self.path("w.safetensors"))
+        self.bad(125, "x.npy", "run", program, "--states", self.path("x.npy"))
+        write_npy(self.path("wide.npy"), (2, 5), [0.0] * 10)
+        self.bad(125, "input 'x' is f32[2,4], packed, not f32[2,5]", "run", program, "--set", "x=" + self.path("wide.npy"))
+        write_npy(self.path("whole.npy"), (2, 4), [0] * 8, "<i8", "q")
+        self.bad(125, "not i64[2,4]", "run", program, "--set", "x=" + self.path("whole.npy"))
+        self.assertFalse(os.path.exists(self.path("z.npy")))
+
+    def test_damaged_files_never_crash(self):
+        self.assert_never_crashes("p.fprog", "run", "FILE", may_pass=False)
+        self.assert_never_crashes("g.txt", "compile", "FILE", "-o", self.path("w.fprog"), may_pass=True)
+        self.assert_never_crashes("w.safetensors", "run", self.path("p.fprog"), "--states", "FILE", may_pass=True)
+        self.assert_never_crashes("x.npy", "run", self.path("p.fprog"), "--set", "x=FILE", may_pass=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,23 @@
+/* tools/forge/files.h - what the subcommands share about files, and about what they print.
+ *
+ * Owns reading a graph's text, telling kinds of files apart, and the end of standard output. What the bytes mean is for
+ * libforge to say. Newcomers: a file is told by its bytes and never by its name.
+ */
+#ifndef FORGE_FILES_H
+#define FORGE_FILES_H
+
+#include <forge/graph.h>
+
+/* The graph whose text the file holds; messages begin with its path. The graph is the caller's. */
+joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *out_error);
+
+/* "12.3 MiB", "96 bytes", in static storage of `out`. */
+enum { BYTES_TEXT = 32 };
+const char *bytes_text(double bytes, char out[BYTES_TEXT]);
+/* "1.53 GFLOP". */
+const char *flop_text(double flop, char out[BYTES_TEXT]);
+
+/* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */
+int end_output(const char *subcommand, int code);
+
+#endif
