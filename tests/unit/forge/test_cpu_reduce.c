@@ -23,8 +23,7 @@ static void check(struct view x, uint32_t axes)
         struct launch launch = {OP_REDUCE, &attributes, &x, 1, &out, 1},
                       reference = {OP_REDUCE, &attributes, &x, 1, &wanted, 1};
         reference_reduce(&reference, 0, launch_rows(&launch));
-        EACH_ISA(isa)
-        {
+        EACH_ISA (isa) {
             assert_non_null(kernel_for(isa, &launch));
             run_kernel(isa, &launch);
             for (size_t i = 0; i < results; i++) {
