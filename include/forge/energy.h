@@ -27,8 +27,9 @@ FORGE_API joule_status forge_energy_start(forge_instance *instance, joule_meter 
 FORGE_API void forge_energy_stop(forge_instance *instance);
 
 /* Joins what ran up to now, as far as the sensors have ticked. Questions are about what was collected, so that answers to
- * several of them fit together. Call it before them, and now and then in training, about each second: it costs some 20 us for each tick of the sensor. Launches are kept for 4 MiB of time stamps;
- * older ones are dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
+ * several of them fit together. Call it before them, and now and then in training, about each second: it costs some 20 us
+ * for each tick of the sensor. Launches are kept for 16 MiB of time stamps (10 s of launches of 5 us); older ones are
+ * dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
 
 /* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than

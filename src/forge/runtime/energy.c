@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define SPANS_BYTES     ((size_t)4 << 20)
-#define LEAST_WINDOW_NS (NS_PER_S / 200) /* closer ticks tell little and cost as much */
+#define SPANS_BYTES     ((size_t)16 << 20) /* touched as far as it is needed */
+#define LEAST_WINDOW_NS (NS_PER_S / 200)   /* closer ticks tell little and cost as much */
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
 #define LEAST_COVERAGE  0.99
