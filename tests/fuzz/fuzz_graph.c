@@ -3,14 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "forge/ir/build.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

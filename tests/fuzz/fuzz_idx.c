@@ -4,31 +4,16 @@
  * The first byte of the input chooses: even, the rest is the file; odd, the rest is read plain and packed. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <stdio.h>
-#include <unistd.h>
 #include <forge/data.h>
 #include <zlib.h>
+#include "file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static joule_status read_as_file(const uint8_t *bytes, size_t size, forge_tensor *out_tensor)
 {
-    static int fd = -1;
-    static char path[40];
-    if (fd < 0) {
-        fd = memfd_create("idx", 0);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    }
-    require(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);
     joule_error error = {0};
-    joule_status status = forge_idx_read(path, out_tensor, &error);
+    joule_status status = forge_idx_read(fuzz_file(bytes, size), out_tensor, &error);
     require(error.status == status && (status == JOULE_OK) == (error.message[0] == '\0'));
     return status;
 }

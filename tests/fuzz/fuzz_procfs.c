@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joule/engine.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
 
 /* Terminates at the next zero byte and steps over it. */
 static const char *next_file(char **at, const char *end)

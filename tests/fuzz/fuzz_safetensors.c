@@ -1,41 +1,16 @@
 /* Any bytes as a safetensors file, and as a checkpoint: no crash, no leak, no memory for what is only claimed. What was read
  * and is written again is read as the same. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <forge/checkpoint.h>
+#include "file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/dev/shm/fuzz_safetensors.XXXXXX", copy[64];
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-static void remove_copy(void)
-{
-    unlink(copy);
-    rmdir(folder);
-}
-
 static forge_safetensors *open_bytes(const uint8_t *bytes, size_t size)
 {
-    static int fd = -1;
-    static char path[40];
-    if (fd < 0) {
-        fd = memfd_create("safetensors", 0);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        require(mkdtemp(folder) != NULL);
-        snprintf(copy, sizeof copy, "%s/x", folder);
-        atexit(remove_copy);
-    }
-    require(fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);
     joule_error error = {0};
+    const char *path = fuzz_file(bytes, size);
     forge_safetensors *file = NULL;
     joule_status status = forge_safetensors_open(path, &file, &error);
     require(status == JOULE_OK || status == JOULE_INVALID);
@@ -95,8 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     forge_named_tensor *tensors = read_all(file, size);
     const char *text = forge_safetensors_metadata(file, "k");
     forge_metadata pair = {"k", text ? text : ""};
-    require(forge_safetensors_write(copy, tensors, count, &pair, 1, NULL) == JOULE_OK);
-    require(forge_safetensors_open(copy, &again, NULL) == JOULE_OK);
+    require(forge_safetensors_write(fuzz_copy(), tensors, count, &pair, 1, NULL) == JOULE_OK);
+    require(forge_safetensors_open(fuzz_copy(), &again, NULL) == JOULE_OK);
     require_same(again, tensors, count);
     require(strcmp(forge_safetensors_metadata(again, "k"), pair.text) == 0);
     forge_safetensors_close(again);

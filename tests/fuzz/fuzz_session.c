@@ -9,10 +9,10 @@
  *     4 SLOT                          a slot gets an owner */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "joule/collector.h"
 #include "joule/session.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,12 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct input {
     const uint8_t *next, *end;
 };
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static unsigned byte(struct input *in)
 {

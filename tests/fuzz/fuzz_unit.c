@@ -4,14 +4,9 @@
 #include <string.h>
 #include <joule/quantity.h>
 #include "base/string.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
 
 static void check_unit(const char *text, joule_dimension dimension)
 {

@@ -10,15 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joule/engine.h"
+#include "require.h"
 
 #define FUZZ_SEPARATOR 0xFE
 #define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds */
-
-static inline void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* Calls take() for at most `most` pieces of the input, each ended by a separator. `text` is a terminated copy that may be
  * written into; the byte after its end can be looked at. */

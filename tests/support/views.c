@@ -37,7 +37,7 @@ double view_number(const struct view *view, size_t position)
     return number;
 }
 
-static size_t size_of(const struct view *view)
+size_t view_size_bytes(const struct view *view)
 {
     return forge_dtype_size_bytes(view->dtype, forge_shape_elements(&view->shape));
 }
@@ -51,7 +51,7 @@ void run_reference(enum op op, const void *attributes, const struct view *inputs
     reference_of(op)(&launch, 0, pieces);
     for (size_t i = 0; i < output_count; i++) {
         again[i] = outputs[i];
-        again[i].data = calloc(1, size_of(&outputs[i]) + 1);
+        again[i].data = calloc(1, view_size_bytes(&outputs[i]) + 1);
         assert_non_null(again[i].data);
     }
     launch.outputs = again;
@@ -60,9 +60,22 @@ void run_reference(enum op op, const void *attributes, const struct view *inputs
         reference_of(op)(&launch, first, end);
     }
     for (size_t i = 0; i < output_count; i++) {
-        assert_memory_equal(again[i].data, outputs[i].data, size_of(&outputs[i]));
+        assert_memory_equal(again[i].data, outputs[i].data, view_size_bytes(&outputs[i]));
         free(again[i].data);
     }
+}
+
+struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t least,
+                            int64_t most)
+{
+    struct view view = view_packed(dtype, (char *)space + count / 2 * forge_dtype_block_bytes(dtype), shape);
+    for (size_t i = 0; i < count; i++) {
+        double number = (double)(least + (int64_t)(random_bits() % (uint64_t)(most - least + 1)));
+        dtype_row(dtype)->store(space, i, 1, &number);
+    }
+    for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
+        view.strides[i] = (int64_t)(random_bits() % 61) - 30;
+    return view;
 }
 
 uint64_t random_bits(void)

@@ -13,6 +13,13 @@ struct view view_packed(forge_dtype dtype, void *data, forge_shape shape);
 const void *view_address(const struct view *view, const forge_shape *shape, size_t position);
 /* The element at this position of the view, as a double. */
 double view_number(const struct view *view, size_t position);
+/* What its elements take when they are packed. */
+size_t view_size_bytes(const struct view *view);
+
+/* `count` random whole numbers from least to most, and a view from their middle on, sometimes with strides of either
+ * sign, up to 30. */
+struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t least,
+                            int64_t most);
 
 /* All of the work at once into `outputs`, then again from the last piece to the first in uneven runs. */
 void run_reference(enum op op, const void *attributes, const struct view *inputs, size_t input_count,

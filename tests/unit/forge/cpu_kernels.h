@@ -1,6 +1,6 @@
 /* tests/unit/forge/cpu_kernels.h - the CPU's kernels run without a device, for each instruction set that is here.
  *
- * Owns views, random elements and the two ways of running a kernel. Newcomers: what is asked of every kernel is asked in
+ * Owns random elements and the two ways of running a kernel. Newcomers: what is asked of every kernel is asked in
  * run_kernel: pieces in any order and any grouping give the same bytes, and the output's old elements (NaN) are not read.
  */
 #ifndef CPU_KERNELS_H
@@ -17,32 +17,11 @@
 #include "forge/backends/cpu/isa.h"
 #include "forge/core/dtype.h"
 #include "forge/reference/reference.h"
+#include "support/views.h"
 
 #define EACH_ISA(isa)                                                                                        \
     for (enum isa isa = 0; isa < ISA_COUNT; isa++)                                                           \
         if (isa_is_here(isa))
-
-static inline struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-static inline size_t size_of(const struct view *view)
-{
-    return forge_dtype_size_bytes(view->dtype, forge_shape_elements(&view->shape));
-}
-
-static uint64_t random_state = 1;
-
-static inline uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
 
 /* Between -1 and 1, with all digits. */
 static inline double random_number(void)
@@ -84,7 +63,7 @@ static inline void run_some(const struct cpu_kernel *kernel, const struct launch
 static inline void run_kernel(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);
-    size_t grain, bytes = size_of(&launch->outputs[0]), pieces = kernel->pieces(launch, &grain);
+    size_t grain, bytes = view_size_bytes(&launch->outputs[0]), pieces = kernel->pieces(launch, &grain);
     struct view again = launch->outputs[0];
     struct launch second = *launch;
     assert_true(grain > 0);
@@ -100,13 +79,6 @@ static inline void run_kernel(enum isa isa, const struct launch *launch)
     }
     assert_memory_equal(again.data, launch->outputs[0].data, bytes);
     free(again.data);
-}
-
-static inline double number_at(const struct view *view, size_t i)
-{
-    double number;
-    dtype_row(view->dtype)->load(view->data, i, 1, &number);
-    return number;
 }
 
 #endif

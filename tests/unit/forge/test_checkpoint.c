@@ -20,28 +20,10 @@
 #include <cmocka.h>
 #include <forge/checkpoint.h>
 #include <forge/optim.h>
+#include "support/scratch.h"
 
-static char folder[] = "/tmp/test_checkpoint.XXXXXX";
-static char path[64], partial[80];
+static const char *const path = scratch_path, *const partial = scratch_partial;
 static joule_error error;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/c", folder);
-    snprintf(partial, sizeof partial, "%s.partial", path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    unlink(path);
-    unlink(partial);
-    return rmdir(folder);
-}
 
 /* --- something with state ------------------------------------------------------------------------------------ */
 
@@ -489,7 +471,7 @@ static bool mount_small(void)
         return false;
     }
     return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", folder, "tmpfs", 0, "size=1m") == 0;
+           mount("tmpfs", scratch_folder, "tmpfs", 0, "size=1m") == 0;
 }
 
 /* In the child, where a failed assertion would go on with the other tests. */
@@ -519,7 +501,7 @@ _Noreturn static void write_to_a_full_disk(void)
     forge_checkpoint c = checkpoint_of(1);
     if (!mount_small())
         _exit(77);
-    snprintf(filler, sizeof filler, "%s/filler", folder);
+    snprintf(filler, sizeof filler, "%s/filler", scratch_folder);
     require(begin(&m, counters(1 << 15), 7) == JOULE_OK, "begin"); /* 256 KiB */
     require(forge_instance_run(m.instance, NULL) == JOULE_OK, "run");
     require(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) == JOULE_OK, "first");
@@ -562,5 +544,5 @@ int main(void)
         cmocka_unit_test(test_kills_at_any_moment), cmocka_unit_test(test_ends_at_any_byte),
         cmocka_unit_test(test_a_write_that_fails),  cmocka_unit_test(test_a_full_disk),
     };
-    return cmocka_run_group_tests_name("checkpoint", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("checkpoint", tests, scratch_set_up, scratch_tear_down);
 }

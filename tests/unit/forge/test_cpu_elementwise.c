@@ -57,8 +57,8 @@ static void check_unary(enum isa isa, forge_unary_kind kind, double most_ulps)
     enum { COUNT = 30011 };
     const struct kind_attributes attributes = {kind};
     float *x = inputs(COUNT), *y = malloc(COUNT * sizeof *y), *exact = malloc(COUNT * sizeof *exact);
-    struct view in = view_of(FORGE_F32, x, forge_shape_of(COUNT)), out = view_of(FORGE_F32, y, in.shape),
-                wanted = view_of(FORGE_F32, exact, in.shape);
+    struct view in = view_packed(FORGE_F32, x, forge_shape_of(COUNT)),
+                out = view_packed(FORGE_F32, y, in.shape), wanted = view_packed(FORGE_F32, exact, in.shape);
     struct launch launch = {OP_UNARY, &attributes, &in, 1, &out, 1},
                   reference = {OP_UNARY, &attributes, &in, 1, &wanted, 1};
     if (!kernel_for(isa, &launch)) {
@@ -97,7 +97,7 @@ static void test_there_are_fast_ones(void **state)
     EACH_ISA (isa)
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
             const struct kind_attributes attributes = {kinds[i]};
-            struct view x = view_of(FORGE_F32, NULL, forge_shape_of(3));
+            struct view x = view_packed(FORGE_F32, NULL, forge_shape_of(3));
             struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
             assert_non_null(kernel_for(isa, &launch));
         }
@@ -109,7 +109,7 @@ static void check_elements(enum isa isa, enum op op, const void *attributes, con
                            size_t count, forge_dtype dtype, forge_shape shape)
 {
     size_t elements = forge_shape_elements(&shape), bytes = forge_dtype_block_bytes(dtype);
-    struct view out = view_of(dtype, malloc(elements * bytes + 1), shape), wanted = out;
+    struct view out = view_packed(dtype, malloc(elements * bytes + 1), shape), wanted = out;
     struct launch launch = {op, attributes, in, count, &out, 1}, reference = launch;
     wanted.data = malloc(elements * bytes + 1);
     reference.outputs = &wanted;
@@ -118,8 +118,8 @@ static void check_elements(enum isa isa, enum op op, const void *attributes, con
     for (size_t i = 0; i < elements; i++)
         if (dtype == FORGE_F32 ? ulps(((float *)out.data)[i], ((float *)wanted.data)[i]) > 0
                                : ((char *)out.data)[i] != ((char *)wanted.data)[i])
-            fail_msg("%s %s, element %zu: %g, not %g", isa_name(isa), op_name(op), i, number_at(&out, i),
-                     number_at(&wanted, i));
+            fail_msg("%s %s, element %zu: %g, not %g", isa_name(isa), op_name(op), i, view_number(&out, i),
+                     view_number(&wanted, i));
     free(out.data);
     free(wanted.data);
 }
@@ -173,8 +173,8 @@ static void test_beyond_a_piece(void **state)
     (void)state;
     const struct kind_attributes add = {FORGE_ADD};
     float *data = random_floats(FORGE_F32, 40000);
-    struct view in[2] = {view_of(FORGE_F32, data, forge_shape_of(100, 1, 130)),
-                         view_of(FORGE_F32, data + 3, forge_shape_of(2, 1))};
+    struct view in[2] = {view_packed(FORGE_F32, data, forge_shape_of(100, 1, 130)),
+                         view_packed(FORGE_F32, data + 3, forge_shape_of(2, 1))};
     struct view turned[2] = {in[0], {data, FORGE_F32, forge_shape_of(100, 2, 130), {1, 13000, 100}}};
     EACH_ISA (isa) {
         check_elements(isa, OP_BINARY, &add, in, 2, FORGE_F32, forge_shape_of(100, 2, 130));
@@ -193,11 +193,11 @@ static void test_select(void **state)
     data[7] = NAN;
     EACH_ISA (isa)
         for (int64_t n = 1; n <= 33; n++) {
-            struct view in[3] = {view_of(FORGE_BOOL, conditions, forge_shape_of(3, n)),
-                                 view_of(FORGE_F32, data, forge_shape_of(3, n)),
-                                 view_of(FORGE_F32, data + 100, forge_shape_of(n))};
+            struct view in[3] = {view_packed(FORGE_BOOL, conditions, forge_shape_of(3, n)),
+                                 view_packed(FORGE_F32, data, forge_shape_of(3, n)),
+                                 view_packed(FORGE_F32, data + 100, forge_shape_of(n))};
             check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
-            in[0] = view_of(FORGE_BOOL, conditions, forge_shape_of(3, 1));
+            in[0] = view_packed(FORGE_BOOL, conditions, forge_shape_of(3, 1));
             in[1].data = data + 50;
             in[1].strides[0] = -2;
             in[1].strides[1] = 3;
@@ -215,9 +215,9 @@ static void test_in_place(void **state)
         for (int way = 0; way < 3; way++) {
             float *a = random_floats(FORGE_F32, COUNT), *b = random_floats(FORGE_F32, COUNT);
             float *to = way == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
-            struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(COUNT)),
-                                 view_of(FORGE_F32, b, forge_shape_of(COUNT))};
-            struct view out = view_of(FORGE_F32, to, forge_shape_of(COUNT));
+            struct view in[2] = {view_packed(FORGE_F32, a, forge_shape_of(COUNT)),
+                                 view_packed(FORGE_F32, b, forge_shape_of(COUNT))};
+            struct view out = view_packed(FORGE_F32, to, forge_shape_of(COUNT));
             struct launch launch = {
                 way == 2 ? OP_UNARY : OP_BINARY, way == 2 ? &relu : &sub, in, way == 2 ? 1 : 2, &out, 1};
             for (size_t i = 0; i < COUNT; i++)
@@ -236,10 +236,10 @@ static void test_no_elements(void **state)
     (void)state;
     const struct kind_attributes add = {FORGE_ADD};
     float data[4] = {1, 2, 3, 4};
-    struct view none[2] = {view_of(FORGE_F32, data, forge_shape_of(3, 0)),
-                           view_of(FORGE_F32, data, forge_shape_of(3, 1))};
-    struct view one[2] = {view_of(FORGE_F32, data, (forge_shape){0}),
-                          view_of(FORGE_F32, data, (forge_shape){0})};
+    struct view none[2] = {view_packed(FORGE_F32, data, forge_shape_of(3, 0)),
+                           view_packed(FORGE_F32, data, forge_shape_of(3, 1))};
+    struct view one[2] = {view_packed(FORGE_F32, data, (forge_shape){0}),
+                          view_packed(FORGE_F32, data, (forge_shape){0})};
     EACH_ISA (isa) {
         check_elements(isa, OP_BINARY, &add, none, 2, FORGE_F32, forge_shape_of(3, 0));
         check_elements(isa, OP_BINARY, &add, one, 2, FORGE_F32, (forge_shape){0});

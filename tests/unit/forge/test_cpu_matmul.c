@@ -54,10 +54,10 @@ static void check(struct view in[2], uint32_t flags, forge_dtype dtype, void *co
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < elements; i++) {
-            double error = fabs(number_at(out, i) - number_at(&exact, i));
-            if (!(error <= 4 * sqrt(depth) * eps_of(dtype) * number_at(&bound, i)))
-                fail_msg("%s, element %zu: %.9g, not %.9g", isa_name(isa), i, number_at(out, i),
-                         number_at(&exact, i));
+            double error = fabs(view_number(out, i) - view_number(&exact, i));
+            if (!(error <= 4 * sqrt(depth) * eps_of(dtype) * view_number(&bound, i)))
+                fail_msg("%s, element %zu: %.9g, not %.9g", isa_name(isa), i, view_number(out, i),
+                         view_number(&exact, i));
         }
     }
     for (int i = 0; i < 2; i++)
@@ -71,8 +71,8 @@ static void check_packed(forge_dtype dtype, forge_shape a, forge_shape b, uint32
     size_t a_count = forge_shape_elements(&a), b_count = forge_shape_elements(&b),
            count = a_count > b_count ? a_count : b_count;
     void *buffers[2] = {random_floats(dtype, count), random_floats(dtype, count)};
-    struct view in[2] = {view_of(dtype, buffers[0], a), view_of(dtype, buffers[1], b)};
-    struct view out = view_of(dtype, random_floats(dtype, forge_shape_elements(&shape)), shape);
+    struct view in[2] = {view_packed(dtype, buffers[0], a), view_packed(dtype, buffers[1], b)};
+    struct view out = view_packed(dtype, random_floats(dtype, forge_shape_elements(&shape)), shape);
     check(in, flags, dtype, buffers, count, &out);
     free(buffers[0]);
     free(buffers[1]);
@@ -115,7 +115,7 @@ static void test_beyond_every_block(void **state)
 static void check_part(enum isa isa, const struct launch *whole, int64_t m, int64_t n)
 {
     struct view in[2] = {whole->inputs[0], whole->inputs[1]};
-    struct view out = view_of(in[0].dtype, NULL, forge_shape_of(m, n));
+    struct view out = view_packed(in[0].dtype, NULL, forge_shape_of(m, n));
     struct launch part = matmul(whole->attributes, in, &out);
     uint32_t flags = ((const struct matmul_attributes *)whole->attributes)->flags;
     const struct view *wanted = &whole->outputs[0];
@@ -137,9 +137,11 @@ static void check_every_tail(forge_dtype dtype, uint32_t flags)
     const struct matmul_attributes attributes = {flags, dtype};
     void *buffers[2] = {random_floats(dtype, N * K), random_floats(dtype, N * K)};
     struct view in[2] = {
-        view_of(dtype, buffers[0], flags & FORGE_TRANSPOSE_A ? forge_shape_of(K, M) : forge_shape_of(M, K)),
-        view_of(dtype, buffers[1], flags & FORGE_TRANSPOSE_B ? forge_shape_of(N, K) : forge_shape_of(K, N))};
-    struct view out = view_of(dtype, random_floats(dtype, M * N), forge_shape_of(M, N));
+        view_packed(dtype, buffers[0],
+                    flags & FORGE_TRANSPOSE_A ? forge_shape_of(K, M) : forge_shape_of(M, K)),
+        view_packed(dtype, buffers[1],
+                    flags & FORGE_TRANSPOSE_B ? forge_shape_of(N, K) : forge_shape_of(K, N))};
+    struct view out = view_packed(dtype, random_floats(dtype, M * N), forge_shape_of(M, N));
     struct launch whole = matmul(&attributes, in, &out);
     check(in, flags, dtype, buffers, N * K, &out);
     EACH_ISA (isa) {
@@ -204,7 +206,7 @@ static void test_views_with_steps(void **state)
         struct view in[2] = {
             {(char *)buffers[0] + (COUNT - 1) * bytes, dtype, forge_shape_of(2, 20, 20), {-2500, -101, -3}},
             {(char *)buffers[1] + 61 * bytes, dtype, forge_shape_of(20, 20), {1, -2}}};
-        struct view out = view_of(dtype, results, forge_shape_of(2, 20, 20));
+        struct view out = view_packed(dtype, results, forge_shape_of(2, 20, 20));
         check(in, flags, dtype, buffers, COUNT, &out);
         in[0].data = (char *)buffers[0] + 5000 * bytes;
         in[0].strides[1] = 1; /* rows that overlap, and one that is repeated */
@@ -221,8 +223,8 @@ static void test_only_whole_f32_and_f64(void **state)
 {
     (void)state;
     const struct matmul_attributes attributes = {0, FORGE_F32};
-    struct view half[2] = {view_of(FORGE_F16, NULL, forge_shape_of(2, 2)),
-                           view_of(FORGE_F16, NULL, forge_shape_of(2, 2))};
+    struct view half[2] = {view_packed(FORGE_F16, NULL, forge_shape_of(2, 2)),
+                           view_packed(FORGE_F16, NULL, forge_shape_of(2, 2))};
     struct launch launch = matmul(&attributes, half, half);
     EACH_ISA (isa)
         assert_null(kernel_for(isa, &launch));
@@ -237,9 +239,9 @@ static void test_nan_and_infinity(void **state)
     enum { N = 37 };
     static float a[N * N], b[N * N], results[N * N];
     const struct matmul_attributes attributes = {0, FORGE_F32};
-    struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(N, N)),
-                         view_of(FORGE_F32, b, forge_shape_of(N, N))};
-    struct view out = view_of(FORGE_F32, results, forge_shape_of(N, N));
+    struct view in[2] = {view_packed(FORGE_F32, a, forge_shape_of(N, N)),
+                         view_packed(FORGE_F32, b, forge_shape_of(N, N))};
+    struct view out = view_packed(FORGE_F32, results, forge_shape_of(N, N));
     struct launch launch = matmul(&attributes, in, &out);
     for (size_t i = 0; i < N * N; i++)
         b[i] = 1;
@@ -266,10 +268,10 @@ static void test_fused_sets_agree(void **state)
         print_message("skipped: this processor has one fused instruction set at most\n");
         skip();
     }
-    struct view in[2] = {view_of(FORGE_F32, random_floats(FORGE_F32, M * K), forge_shape_of(M, K)),
-                         view_of(FORGE_F32, random_floats(FORGE_F32, K * N), forge_shape_of(K, N))};
+    struct view in[2] = {view_packed(FORGE_F32, random_floats(FORGE_F32, M * K), forge_shape_of(M, K)),
+                         view_packed(FORGE_F32, random_floats(FORGE_F32, K * N), forge_shape_of(K, N))};
     for (int i = 0; i < 2; i++) {
-        struct view out = view_of(FORGE_F32, results[i], forge_shape_of(M, N));
+        struct view out = view_packed(FORGE_F32, results[i], forge_shape_of(M, N));
         struct launch launch = matmul(&attributes, in, &out);
         run_kernel(i ? ISA_AVX512 : ISA_AVX2, &launch);
     }

@@ -8,26 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include <forge/data.h>
 #include <zlib.h>
+#include "support/scratch.h"
 
-static char path[] = "/tmp/test_data_idx.XXXXXX";
+static const char *const path = scratch_path;
 static joule_error error;
-
-static int set_up(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static void write_file(const void *bytes, size_t size)
 {
@@ -304,5 +291,5 @@ int main(void)
         cmocka_unit_test(test_claims_cost_nothing),
         cmocka_unit_test(test_no_file),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, scratch_set_up, scratch_tear_down);
 }

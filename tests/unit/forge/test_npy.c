@@ -9,23 +9,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
+#include "support/scratch.h"
 #include "support/test_data.h"
 
-static char path[] = "/tmp/test_npy.XXXXXX";
+static const char *const path = scratch_path;
 static joule_error error;
-
-static int set_up(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static void write_file(int version, size_t length, const char *header, const void *data, size_t size)
 {
@@ -243,5 +231,5 @@ int main(void)
         cmocka_unit_test(test_writing_a_view),
         cmocka_unit_test(test_a_file_that_numpy_wrote),
     };
-    return cmocka_run_group_tests_name("npy", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("npy", tests, scratch_set_up, scratch_tear_down);
 }

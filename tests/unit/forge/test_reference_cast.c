@@ -5,62 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
-#include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 /* --- types ---------------------------------------------------------------------------------------------------- */
 
@@ -74,9 +22,10 @@ static void test_cast_between_all_types(void **state)
             for (size_t i = 0; i < 35; i++)
                 numbers[i] = (double)(random_bits() % (from == FORGE_BOOL ? 2 : 8));
             dtype_row(from)->store(data, 0, 35, numbers);
-            struct view in = view_of(from, data, forge_shape_of(7, 5)), out = view_of(to, results, in.shape);
+            struct view in = view_packed(from, data, forge_shape_of(7, 5)),
+                        out = view_packed(to, results, in.shape);
             memset(results, 0, sizeof results);
-            run(OP_CAST, &(struct cast_attributes){to}, &in, 1, &out);
+            run_reference(OP_CAST, &(struct cast_attributes){to}, &in, 1, &out, 1);
             dtype_row(to)->load(results, 0, 35, got);
             for (size_t i = 0; i < 35; i++)
                 assert_true(got[i] == (to == FORGE_BOOL ? numbers[i] != 0 : numbers[i]));
@@ -85,8 +34,9 @@ static void test_cast_between_all_types(void **state)
 
 static void cast(forge_dtype from, const void *x, forge_dtype to, void *out)
 {
-    struct view in = view_of(from, (void *)x, (forge_shape){0}), result = view_of(to, out, (forge_shape){0});
-    run(OP_CAST, &(struct cast_attributes){to}, &in, 1, &result);
+    struct view in = view_packed(from, (void *)x, (forge_shape){0}),
+                result = view_packed(to, out, (forge_shape){0});
+    run_reference(OP_CAST, &(struct cast_attributes){to}, &in, 1, &result, 1);
 }
 
 static void test_cast_at_the_ends(void **state)
@@ -133,12 +83,12 @@ static void test_cast_blocks(void **state)
             for (size_t i = 0; i < 640; i++)
                 packed[i] = 0;
             for (size_t i = 0; i < count; i++)
-                memcpy(&packed[i], address(&in, &shape, i), 4);
-            struct view out = view_of(dtype, blocks, shape), again = view_of(FORGE_F32, back, shape);
-            run(OP_CAST, &(struct cast_attributes){dtype}, &in, 1, &out);
+                memcpy(&packed[i], view_address(&in, &shape, i), 4);
+            struct view out = view_packed(dtype, blocks, shape), again = view_packed(FORGE_F32, back, shape);
+            run_reference(OP_CAST, &(struct cast_attributes){dtype}, &in, 1, &out, 1);
             forge_convert(FORGE_F32, packed, dtype, wanted, (count + block - 1) / block * block);
             assert_memory_equal(blocks, wanted, sizeof blocks);
-            run(OP_CAST, &(struct cast_attributes){FORGE_F32}, &out, 1, &again);
+            run_reference(OP_CAST, &(struct cast_attributes){FORGE_F32}, &out, 1, &again, 1);
             for (size_t i = 0; i < count; i++)
                 if (dtype >= FORGE_Q8_0)
                     assert_true(fabsf(back[i] - packed[i]) < (dtype == FORGE_Q8_0 ? 0.03f : 0.7f));

@@ -5,62 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
 #include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 static const forge_dtype floats[] = {FORGE_F16, FORGE_BF16, FORGE_F32, FORGE_F64};
 enum { FLOATS = 4 };
@@ -176,14 +125,14 @@ static void test_unary_floats(void **state)
             if (kind == FORGE_NOT)
                 continue;
             fill_numbers(floats[t], data, x);
-            struct view in = view_of(floats[t], data, forge_shape_of(2, NUMBERS / 2));
-            struct view out = view_of(gives, results, in.shape);
-            run(OP_UNARY, &(struct kind_attributes){kind}, &in, 1, &out);
+            struct view in = view_packed(floats[t], data, forge_shape_of(2, NUMBERS / 2));
+            struct view out = view_packed(gives, results, in.shape);
+            run_reference(OP_UNARY, &(struct kind_attributes){kind}, &in, 1, &out, 1);
             for (size_t i = 0; i < NUMBERS; i++)
                 if (gives == FORGE_BOOL)
                     assert_int_equal(((unsigned char *)results)[i], 0);
                 else
-                    assert_close(gives, address(&out, &out.shape, i),
+                    assert_close(gives, view_address(&out, &out.shape, i),
                                  unary_wanted((forge_unary_kind)kind, x[i]), error_of(kind, x[i]));
         }
 }
@@ -191,9 +140,9 @@ static void test_unary_floats(void **state)
 static double unary(uint32_t kind, double x)
 {
     double result;
-    struct view in = view_of(FORGE_F64, &x, (forge_shape){0}),
-                out = view_of(FORGE_F64, &result, (forge_shape){0});
-    run(OP_UNARY, &(struct kind_attributes){kind}, &in, 1, &out);
+    struct view in = view_packed(FORGE_F64, &x, (forge_shape){0}),
+                out = view_packed(FORGE_F64, &result, (forge_shape){0});
+    run_reference(OP_UNARY, &(struct kind_attributes){kind}, &in, 1, &out, 1);
     return result;
 }
 
@@ -223,9 +172,9 @@ static void test_unary_far_numbers(void **state)
                 unary(FORGE_ROUND, -2.5) == -2);
     float in_data[4] = {NAN, INFINITY, 0, -NAN};
     unsigned char out_data[4];
-    struct view in = view_of(FORGE_F32, in_data, forge_shape_of(4)),
-                out = view_of(FORGE_BOOL, out_data, in.shape);
-    run(OP_UNARY, &(struct kind_attributes){FORGE_IS_NAN}, &in, 1, &out);
+    struct view in = view_packed(FORGE_F32, in_data, forge_shape_of(4)),
+                out = view_packed(FORGE_BOOL, out_data, in.shape);
+    run_reference(OP_UNARY, &(struct kind_attributes){FORGE_IS_NAN}, &in, 1, &out, 1);
     assert_memory_equal(out_data, "\1\0\0\1", 4);
 }
 
@@ -234,10 +183,11 @@ static double binary(uint32_t kind, double a, double b)
     double result = 0;
     unsigned char truth = 0;
     bool compares = kind >= FORGE_EQ;
-    struct view in[2] = {view_of(FORGE_F64, &a, (forge_shape){0}), view_of(FORGE_F64, &b, (forge_shape){0})};
+    struct view in[2] = {view_packed(FORGE_F64, &a, (forge_shape){0}),
+                         view_packed(FORGE_F64, &b, (forge_shape){0})};
     struct view out =
-        view_of(compares ? FORGE_BOOL : FORGE_F64, compares ? (void *)&truth : &result, (forge_shape){0});
-    run(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out);
+        view_packed(compares ? FORGE_BOOL : FORGE_F64, compares ? (void *)&truth : &result, (forge_shape){0});
+    run_reference(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out, 1);
     return compares ? truth : result;
 }
 
@@ -325,17 +275,17 @@ static void test_binary_floats_however_they_lie(void **state)
                 {(char *)data + 590 * size, floats[t], shape, {-200, 0, -2}},
                 {(char *)more + size, floats[t], forge_shape_of(4, 1), {3, 99}},
             };
-            struct view out = view_of(kind >= FORGE_EQ ? FORGE_BOOL : floats[t], results, shape);
-            run(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out);
+            struct view out = view_packed(kind >= FORGE_EQ ? FORGE_BOOL : floats[t], results, shape);
+            run_reference(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out, 1);
             for (size_t i = 0; i < 3 * 4 * 70; i++) {
                 double a, b;
-                dtype_row(floats[t])->load(address(&in[0], &shape, i), 0, 1, &a);
-                dtype_row(floats[t])->load(address(&in[1], &shape, i), 0, 1, &b);
+                dtype_row(floats[t])->load(view_address(&in[0], &shape, i), 0, 1, &a);
+                dtype_row(floats[t])->load(view_address(&in[1], &shape, i), 0, 1, &b);
                 long double wanted = binary_wanted((forge_binary_kind)kind, a, b);
                 if (kind >= FORGE_EQ)
                     assert_int_equal(((unsigned char *)results)[i], wanted != 0);
                 else
-                    assert_close(floats[t], address(&out, &shape, i), wanted, 1e-15);
+                    assert_close(floats[t], view_address(&out, &shape, i), wanted, 1e-15);
             }
         }
 }
@@ -353,14 +303,14 @@ static void test_select(void **state)
         for (size_t i = 0; i < 300; i++)
             condition[i] = random_bits() % 2;
         memcpy(other, data + 40, 8);
-        struct view in[3] = {view_of(FORGE_BOOL, condition, forge_shape_of(300)),
+        struct view in[3] = {view_packed(FORGE_BOOL, condition, forge_shape_of(300)),
                              {data + 299 * size, dtype, forge_shape_of(2, 300), {0, -1}},
-                             view_of(dtype, other, (forge_shape){0})};
-        struct view out = view_of(dtype, results, forge_shape_of(2, 300));
-        run(OP_SELECT, &(struct no_attributes){0}, in, 3, &out);
+                             view_packed(dtype, other, (forge_shape){0})};
+        struct view out = view_packed(dtype, results, forge_shape_of(2, 300));
+        run_reference(OP_SELECT, &(struct no_attributes){0}, in, 3, &out, 1);
         for (size_t i = 0; i < 600; i++)
-            assert_memory_equal(results + i * size, address(&in[condition[i % 300] ? 1 : 2], &out.shape, i),
-                                size);
+            assert_memory_equal(results + i * size,
+                                view_address(&in[condition[i % 300] ? 1 : 2], &out.shape, i), size);
     }
 }
 
@@ -369,16 +319,16 @@ static void test_select(void **state)
 static void test_no_elements(void **state)
 {
     (void)state;
-    struct view in[3] = {view_of(FORGE_BOOL, NULL, forge_shape_of(3, 0)),
-                         view_of(FORGE_F32, NULL, forge_shape_of(3, 0)),
-                         view_of(FORGE_F32, NULL, forge_shape_of(1, 0))};
-    struct view out = view_of(FORGE_F32, NULL, forge_shape_of(3, 0));
+    struct view in[3] = {view_packed(FORGE_BOOL, NULL, forge_shape_of(3, 0)),
+                         view_packed(FORGE_F32, NULL, forge_shape_of(3, 0)),
+                         view_packed(FORGE_F32, NULL, forge_shape_of(1, 0))};
+    struct view out = view_packed(FORGE_F32, NULL, forge_shape_of(3, 0));
     char none[1];
     out.data = none;
-    run(OP_UNARY, &(struct kind_attributes){FORGE_EXP}, &in[1], 1, &out);
-    run(OP_BINARY, &(struct kind_attributes){FORGE_ADD}, &in[1], 2, &out);
-    run(OP_SELECT, &(struct no_attributes){0}, in, 3, &out);
-    run(OP_CAST, &(struct cast_attributes){FORGE_F32}, &in[0], 1, &out);
+    run_reference(OP_UNARY, &(struct kind_attributes){FORGE_EXP}, &in[1], 1, &out, 1);
+    run_reference(OP_BINARY, &(struct kind_attributes){FORGE_ADD}, &in[1], 2, &out, 1);
+    run_reference(OP_SELECT, &(struct no_attributes){0}, in, 3, &out, 1);
+    run_reference(OP_CAST, &(struct cast_attributes){FORGE_F32}, &in[0], 1, &out, 1);
 }
 
 static void test_in_place(void **state)
@@ -387,7 +337,7 @@ static void test_in_place(void **state)
     float data[1000];
     for (size_t i = 0; i < 1000; i++)
         data[i] = (float)i;
-    struct view view = view_of(FORGE_F32, data, forge_shape_of(10, 100)), in[2] = {view, view};
+    struct view view = view_packed(FORGE_F32, data, forge_shape_of(10, 100)), in[2] = {view, view};
     struct launch launch = {OP_BINARY, &(struct kind_attributes){FORGE_ADD}, in, 2, &view, 1};
     reference_of(OP_BINARY)(&launch, 0, launch_rows(&launch));
     for (size_t i = 0; i < 1000; i++)

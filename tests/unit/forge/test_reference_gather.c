@@ -15,20 +15,6 @@
 
 enum { SPACE = 4000, OUTER = 3, INNER = 4 };
 
-/* Small numbers, and a view of them with strides of either sign. */
-static struct view numbers(forge_dtype dtype, unsigned char *space, forge_shape shape, int64_t least,
-                           int64_t most)
-{
-    struct view view = view_packed(dtype, space + SPACE / 2 * forge_dtype_block_bytes(dtype), shape);
-    for (size_t i = 0; i < SPACE; i++) {
-        double number = (double)(least + (int64_t)(random_bits() % (uint64_t)(most - least + 1)));
-        dtype_row(dtype)->store(space, i, 1, &number);
-    }
-    for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
-        view.strides[i] = (int64_t)(random_bits() % 61) - 30;
-    return view;
-}
-
 static forge_dtype any_index_type(void)
 {
     return (forge_dtype)(FORGE_U8 + random_bits() % 8);
@@ -76,8 +62,8 @@ static void test_gather(void **state)
         forge_dtype dtype = (forge_dtype)(FORGE_BOOL + random_bits() % 13), index_type = any_index_type();
         struct layout l = any_layout();
         struct view inputs[] = {
-            numbers(dtype, space, l.x, 0, 1 + 90 * (dtype != FORGE_BOOL)),
-            numbers(index_type, index_space, l.indices, is_signed(index_type) ? -6 : 0, 6)};
+            view_of_numbers(dtype, space, SPACE, l.x, 0, 1 + 90 * (dtype != FORGE_BOOL)),
+            view_of_numbers(index_type, index_space, SPACE, l.indices, is_signed(index_type) ? -6 : 0, 6)};
         struct view out = view_packed(dtype, results, l.taken);
         struct gather_attributes attributes = {1, l.is_along, random_bits() & 1};
         run_reference(OP_GATHER, &attributes, inputs, 2, &out, 1);
@@ -114,9 +100,9 @@ static void test_scatter(void **state)
         forge_dtype dtype = (forge_dtype)(FORGE_U8 + random_bits() % 12), index_type = any_index_type();
         struct layout l = any_layout();
         struct view inputs[] = {
-            numbers(dtype, space, l.x, 0, 7),
-            numbers(index_type, index_space, l.indices, is_signed(index_type) ? -6 : 0, 6),
-            numbers(dtype, new_space, l.taken, 0, 7)};
+            view_of_numbers(dtype, space, SPACE, l.x, 0, 7),
+            view_of_numbers(index_type, index_space, SPACE, l.indices, is_signed(index_type) ? -6 : 0, 6),
+            view_of_numbers(dtype, new_space, SPACE, l.taken, 0, 7)};
         struct view out = view_packed(dtype, results, l.x);
         struct scatter_attributes attributes = {(uint32_t)(round % FORGE_SCATTER_KINDS), 1, l.is_along};
         double expected[OUTER * INNER * 5];

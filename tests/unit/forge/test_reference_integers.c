@@ -1,6 +1,5 @@
 /* Unary and binary operations on integers and bool against 128-bit arithmetic: all pairs of 8 bits, ends and random numbers
  * of the rest. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,58 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
-#include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 static const forge_dtype integers[] = {FORGE_U8, FORGE_U16, FORGE_U32, FORGE_U64,
                                        FORGE_I8, FORGE_I16, FORGE_I32, FORGE_I64};
@@ -141,17 +89,17 @@ static void check_integers(forge_dtype dtype, const uint64_t *a, size_t a_count,
     uint64_t *packed = malloc((a_count + b_count) * sizeof *packed),
              *results = malloc(count * sizeof *results);
     assert_true(packed && results);
-    struct view in[2] = {view_of(dtype, packed, forge_shape_of((forge_dim)a_count, 1)),
-                         view_of(dtype, packed + a_count, forge_shape_of((forge_dim)b_count))};
+    struct view in[2] = {view_packed(dtype, packed, forge_shape_of((forge_dim)a_count, 1)),
+                         view_packed(dtype, packed + a_count, forge_shape_of((forge_dim)b_count))};
     dtype_row(dtype)->store_bits(in[0].data, 0, a_count, a);
     dtype_row(dtype)->store_bits(in[1].data, 0, b_count, b);
     for (uint32_t kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
-        struct view out = view_of(kind >= FORGE_EQ ? FORGE_BOOL : dtype, results,
-                                  forge_shape_of((forge_dim)a_count, (forge_dim)b_count));
+        struct view out = view_packed(kind >= FORGE_EQ ? FORGE_BOOL : dtype, results,
+                                      forge_shape_of((forge_dim)a_count, (forge_dim)b_count));
         if (dtype == FORGE_BOOL && kind < FORGE_EQ && kind != FORGE_AND && kind != FORGE_OR &&
             kind != FORGE_XOR)
             continue;
-        run(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out);
+        run_reference(OP_BINARY, &(struct kind_attributes){kind}, in, 2, &out, 1);
         for (size_t i = 0; i < count; i++) {
             uint64_t x, y, want[1];
             unsigned char wanted[8];
@@ -161,7 +109,7 @@ static void check_integers(forge_dtype dtype, const uint64_t *a, size_t a_count,
                 continue;
             want[0] = integers_wanted((forge_binary_kind)kind, widened(dtype, x), widened(dtype, y));
             dtype_row(out.dtype)->store_bits(wanted, 0, 1, want);
-            if (memcmp(wanted, address(&out, &out.shape, i), forge_dtype_block_bytes(out.dtype)) != 0)
+            if (memcmp(wanted, view_address(&out, &out.shape, i), forge_dtype_block_bytes(out.dtype)) != 0)
                 fail_msg("kind %u of %s %lld, %lld", kind, forge_dtype_name(dtype), (long long)x,
                          (long long)y);
         }
@@ -216,9 +164,9 @@ static void test_unary_integers(void **state)
             for (size_t i = 0; i < 300; i++)
                 data[i] = i < 5 ? ends[i] : random_bits();
             dtype_row(integers[t])->store_bits(data, 0, 300, memcpy(results, data, sizeof data));
-            struct view in = view_of(integers[t], data, forge_shape_of(300)),
-                        out = view_of(integers[t], results, in.shape);
-            run(OP_UNARY, &(struct kind_attributes){kinds[k]}, &in, 1, &out);
+            struct view in = view_packed(integers[t], data, forge_shape_of(300)),
+                        out = view_packed(integers[t], results, in.shape);
+            run_reference(OP_UNARY, &(struct kind_attributes){kinds[k]}, &in, 1, &out, 1);
             for (size_t i = 0; i < 300; i++) {
                 uint64_t x, got, want;
                 unsigned char wanted[8];
@@ -231,9 +179,9 @@ static void test_unary_integers(void **state)
             }
         }
     unsigned char truths[2] = {0, 1}, not_truths[2];
-    struct view in = view_of(FORGE_BOOL, truths, forge_shape_of(2)),
-                out = view_of(FORGE_BOOL, not_truths, in.shape);
-    run(OP_UNARY, &(struct kind_attributes){FORGE_NOT}, &in, 1, &out);
+    struct view in = view_packed(FORGE_BOOL, truths, forge_shape_of(2)),
+                out = view_packed(FORGE_BOOL, not_truths, in.shape);
+    run_reference(OP_UNARY, &(struct kind_attributes){FORGE_NOT}, &in, 1, &out, 1);
     assert_memory_equal(not_truths, "\1\0", 2);
 }
 

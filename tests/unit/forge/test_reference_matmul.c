@@ -7,61 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
-#include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 /* --- against loops -------------------------------------------------------------------------------------------- */
 
@@ -75,7 +23,7 @@ static const void *element(const struct view *view, const forge_shape *out, size
     first.shape.rank -= 2;
     const int64_t *strides = &view->strides[view->shape.rank - 2];
     int64_t offset = (int64_t)row * strides[is_transposed] + (int64_t)column * strides[!is_transposed];
-    return (const char *)address(&first, &leading, matrix) +
+    return (const char *)view_address(&first, &leading, matrix) +
            offset * (int64_t)forge_dtype_block_bytes(view->dtype);
 }
 
@@ -135,12 +83,12 @@ static void *random_elements(forge_dtype dtype, size_t count)
 /* Packed operands of these shapes, before their transposes. */
 static void check(forge_dtype dtype, forge_shape a, forge_shape b, uint32_t flags, forge_shape out_shape)
 {
-    struct view in[2] = {view_of(dtype, random_elements(dtype, forge_shape_elements(&a)), a),
-                         view_of(dtype, random_elements(dtype, forge_shape_elements(&b)), b)};
+    struct view in[2] = {view_packed(dtype, random_elements(dtype, forge_shape_elements(&a)), a),
+                         view_packed(dtype, random_elements(dtype, forge_shape_elements(&b)), b)};
     size_t count = forge_shape_elements(&out_shape),
            depth = (size_t)a.dims[flags & FORGE_TRANSPOSE_A ? a.rank - 2 : a.rank - 1];
-    struct view out = view_of(dtype, random_elements(dtype, count), out_shape);
-    run(OP_MATMUL, &(struct matmul_attributes){flags, dtype}, in, 2, &out);
+    struct view out = view_packed(dtype, random_elements(dtype, count), out_shape);
+    run_reference(OP_MATMUL, &(struct matmul_attributes){flags, dtype}, in, 2, &out, 1);
     for (size_t i = 0; i < count; i++)
         check_element(in, &out, flags, depth, i);
     free(in[0].data);
@@ -187,8 +135,8 @@ static void test_views_with_steps(void **state)
         double results[2 * 10 * 10];
         struct view in[2] = {{data + 1999, FORGE_F64, forge_shape_of(2, 10, 10), {-900, -40, -3}},
                              {data + 30, FORGE_F64, forge_shape_of(10, 10), {0, -2}}};
-        struct view out = view_of(FORGE_F64, results, forge_shape_of(2, 10, 10));
-        run(OP_MATMUL, &(struct matmul_attributes){flags, FORGE_F64}, in, 2, &out);
+        struct view out = view_packed(FORGE_F64, results, forge_shape_of(2, 10, 10));
+        run_reference(OP_MATMUL, &(struct matmul_attributes){flags, FORGE_F64}, in, 2, &out, 1);
         for (size_t i = 0; i < 200; i++)
             check_element(in, &out, flags, 10, i);
         free(data);
@@ -211,10 +159,10 @@ static void test_nan_goes_through_zeros(void **state)
 {
     (void)state;
     float a[4] = {0, 1, 2, 0}, b[4] = {NAN, INFINITY, 1, 1}, results[4];
-    struct view in[2] = {view_of(FORGE_F32, a, forge_shape_of(2, 2)),
-                         view_of(FORGE_F32, b, forge_shape_of(2, 2))};
-    struct view out = view_of(FORGE_F32, results, forge_shape_of(2, 2));
-    run(OP_MATMUL, &(struct matmul_attributes){0, FORGE_F32}, in, 2, &out);
+    struct view in[2] = {view_packed(FORGE_F32, a, forge_shape_of(2, 2)),
+                         view_packed(FORGE_F32, b, forge_shape_of(2, 2))};
+    struct view out = view_packed(FORGE_F32, results, forge_shape_of(2, 2));
+    run_reference(OP_MATMUL, &(struct matmul_attributes){0, FORGE_F32}, in, 2, &out, 1);
     assert_true(isnan(results[0]) && isnan(results[1]) && isnan(results[2]) && results[3] == INFINITY);
 }
 
@@ -229,10 +177,10 @@ static void test_rounded_once(void **state)
         ones[i] = 1;
         numbers[i] = i == 0 ? 1 : 0x1p-25f;
     }
-    struct view in[2] = {view_of(FORGE_F32, ones, forge_shape_of(1, DEPTH)),
-                         view_of(FORGE_F32, numbers, forge_shape_of(DEPTH, 1))};
-    struct view out = view_of(FORGE_F32, &result, forge_shape_of(1, 1));
-    run(OP_MATMUL, &(struct matmul_attributes){0, FORGE_F32}, in, 2, &out);
+    struct view in[2] = {view_packed(FORGE_F32, ones, forge_shape_of(1, DEPTH)),
+                         view_packed(FORGE_F32, numbers, forge_shape_of(DEPTH, 1))};
+    struct view out = view_packed(FORGE_F32, &result, forge_shape_of(1, 1));
+    run_reference(OP_MATMUL, &(struct matmul_attributes){0, FORGE_F32}, in, 2, &out, 1);
     assert_true(result == 1 + 4096 * 0x1p-25f);
 }
 

@@ -4,62 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
-#include "forge/reference/reference.h"
-
-/* --- running ------------------------------------------------------------------------------------------------ */
-
-static struct view view_of(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
-/* Where the element at this position of `shape` lies in a view that is broadcast to it. */
-static const void *address(const struct view *view, const forge_shape *shape, size_t position)
-{
-    int64_t offset = 0;
-    for (uint32_t i = shape->rank; i-- > 0; position /= (size_t)shape->dims[i]) {
-        uint32_t missing = shape->rank - view->shape.rank;
-        if (i >= missing && view->shape.dims[i - missing] != 1)
-            offset += (int64_t)(position % (size_t)shape->dims[i]) * view->strides[i - missing];
-    }
-    return (const char *)view->data + offset * (int64_t)forge_dtype_block_bytes(view->dtype);
-}
-
-/* All rows at once, then again from the last to the first in uneven pieces: the same bytes. */
-static void run(enum op op, const void *attributes, const struct view *inputs, size_t count,
-                const struct view *out)
-{
-    struct view again = *out;
-    struct launch launch = {op, attributes, inputs, count, out, 1};
-    size_t rows = launch_rows(&launch),
-           bytes = forge_dtype_size_bytes(out->dtype, forge_shape_elements(&out->shape));
-    reference_of(op)(&launch, 0, rows);
-    launch.outputs = &again;
-    again.data = calloc(1, bytes + 1);
-    assert_non_null(again.data);
-    for (size_t end = rows, first, piece = 1; end > 0; end = first, piece = piece % 5 + 1) {
-        first = end > piece ? end - piece : 0;
-        reference_of(op)(&launch, first, end);
-    }
-    assert_memory_equal(again.data, out->data, bytes);
-    free(again.data);
-}
-
-static uint64_t random_state = 1;
-
-static uint64_t random_bits(void)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
-}
+#include "support/views.h"
 
 /* --- every set of axes ---------------------------------------------------------------------------------------- */
 
@@ -146,15 +94,16 @@ static void check_reduction(const struct view *x, uint32_t kind, uint32_t axes, 
     static double results[ELEMENTS];
     forge_dtype dtype = x->dtype;
     bool is_float = dtype_row(dtype)->kind == DTYPE_FLOAT;
-    struct view out = view_of(kind == FORGE_ARGMAX ? FORGE_I64 : dtype, results, reduced(axes, keeps_dims));
-    run(OP_REDUCE, &(struct reduce_attributes){kind, axes, keeps_dims, dtype}, x, 1, &out);
+    struct view out =
+        view_packed(kind == FORGE_ARGMAX ? FORGE_I64 : dtype, results, reduced(axes, keeps_dims));
+    run_reference(OP_REDUCE, &(struct reduce_attributes){kind, axes, keeps_dims, dtype}, x, 1, &out, 1);
     memset(best, 0, sizeof best);
     for (size_t i = 0; i < ELEMENTS; i++) {
         double number;
         uint64_t bits = 0;
-        dtype_row(dtype)->load(address(x, &x->shape, i), 0, 1, &number);
+        dtype_row(dtype)->load(view_address(x, &x->shape, i), 0, 1, &number);
         if (!is_float)
-            dtype_row(dtype)->load_bits(address(x, &x->shape, i), 0, 1, &bits);
+            dtype_row(dtype)->load_bits(view_address(x, &x->shape, i), 0, 1, &bits);
         take(&best[result_of(i, axes)], kind, number, bits, dtype_row(dtype)->kind == DTYPE_UNSIGNED);
     }
     for (size_t i = 0; i < forge_shape_elements(&out.shape); i++)
@@ -185,7 +134,7 @@ static void test_every_kind_type_and_axes(void **state)
                 else
                     row->store_bits(data, i, 1, &bits);
             }
-            struct view packed = view_of(dtype, data, forge_shape_of(A, B, C));
+            struct view packed = view_packed(dtype, data, forge_shape_of(A, B, C));
             struct view other = {
                 (char *)data + (4 * ELEMENTS - 1) * row->block_bytes, dtype, packed.shape, {-2, -6 * C, -6}};
             for (uint32_t axes = 0; axes < 8; axes++) {
@@ -203,10 +152,10 @@ static double reduce(uint32_t kind, const double *x, size_t count)
 {
     int64_t place = -1;
     double result = 0;
-    struct view in = view_of(FORGE_F64, (void *)x, forge_shape_of((forge_dim)count));
-    struct view out = kind == FORGE_ARGMAX ? view_of(FORGE_I64, &place, (forge_shape){0})
-                                           : view_of(FORGE_F64, &result, (forge_shape){0});
-    run(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out);
+    struct view in = view_packed(FORGE_F64, (void *)x, forge_shape_of((forge_dim)count));
+    struct view out = kind == FORGE_ARGMAX ? view_packed(FORGE_I64, &place, (forge_shape){0})
+                                           : view_packed(FORGE_F64, &result, (forge_shape){0});
+    run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out, 1);
     return kind == FORGE_ARGMAX ? (double)place : result;
 }
 
@@ -244,9 +193,9 @@ static void test_sums_lose_nothing(void **state)
     }
     assert_true(reduce(FORGE_SUM, numbers, COUNT) == 1 + (COUNT - 1) * 0x1p-53);
     exact = (double)0.1f * COUNT; /* has room in 53 bits */
-    struct view in = view_of(FORGE_F32, data, forge_shape_of(COUNT)),
-                out = view_of(FORGE_F32, &sum, (forge_shape){0});
-    run(OP_REDUCE, &(struct reduce_attributes){FORGE_SUM, 1, 0, FORGE_F32}, &in, 1, &out);
+    struct view in = view_packed(FORGE_F32, data, forge_shape_of(COUNT)),
+                out = view_packed(FORGE_F32, &sum, (forge_shape){0});
+    run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_SUM, 1, 0, FORGE_F32}, &in, 1, &out, 1);
     assert_true(sum == (float)exact);
 }
 
@@ -256,24 +205,24 @@ static void test_integers_wrap_and_keep_their_order(void **state)
     int8_t data[4] = {-128, 127, -1, 127}, result;
     uint64_t large[3] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX}, greatest;
     int64_t place;
-    struct view in = view_of(FORGE_I8, data, forge_shape_of(4)),
-                out = view_of(FORGE_I8, &result, (forge_shape){0});
+    struct view in = view_packed(FORGE_I8, data, forge_shape_of(4)),
+                out = view_packed(FORGE_I8, &result, (forge_shape){0});
     static const struct {
         uint32_t kind;
         int result;
     } rows[] = {{FORGE_SUM, 125}, {FORGE_PRODUCT, -128}, {FORGE_MAXIMUM, 127}, {FORGE_MINIMUM, -128}};
     for (size_t i = 0; i < 4; i++) {
-        run(OP_REDUCE, &(struct reduce_attributes){rows[i].kind, 1, 0, FORGE_I8}, &in, 1, &out);
+        run_reference(OP_REDUCE, &(struct reduce_attributes){rows[i].kind, 1, 0, FORGE_I8}, &in, 1, &out, 1);
         assert_int_equal(result, rows[i].result);
     }
-    out = view_of(FORGE_I64, &place, (forge_shape){0});
-    run(OP_REDUCE, &(struct reduce_attributes){FORGE_ARGMAX, 1, 0, FORGE_I8}, &in, 1, &out);
+    out = view_packed(FORGE_I64, &place, (forge_shape){0});
+    run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_ARGMAX, 1, 0, FORGE_I8}, &in, 1, &out, 1);
     assert_int_equal(place, 1);
-    in = view_of(FORGE_U64, large, forge_shape_of(3));
-    run(OP_REDUCE, &(struct reduce_attributes){FORGE_ARGMAX, 1, 0, FORGE_U64}, &in, 1, &out);
+    in = view_packed(FORGE_U64, large, forge_shape_of(3));
+    run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_ARGMAX, 1, 0, FORGE_U64}, &in, 1, &out, 1);
     assert_int_equal(place, 0);
-    out = view_of(FORGE_U64, &greatest, (forge_shape){0});
-    run(OP_REDUCE, &(struct reduce_attributes){FORGE_MINIMUM, 1, 0, FORGE_U64}, &in, 1, &out);
+    out = view_packed(FORGE_U64, &greatest, (forge_shape){0});
+    run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_MINIMUM, 1, 0, FORGE_U64}, &in, 1, &out, 1);
     assert_true(greatest == UINT64_MAX - 1);
 }
 
@@ -284,20 +233,21 @@ static void test_of_nothing(void **state)
     for (uint32_t kind = 0; kind < FORGE_REDUCE_KINDS; kind++) {
         double results[3] = {7, 7, 7};
         int64_t *places = (int64_t *)results;
-        struct view in = view_of(FORGE_F64, NULL, forge_shape_of(3, 0));
-        struct view out = view_of(kind == FORGE_ARGMAX ? FORGE_I64 : FORGE_F64, results, forge_shape_of(3));
-        run(OP_REDUCE, &(struct reduce_attributes){kind, 2, 0, FORGE_F64}, &in, 1, &out);
+        struct view in = view_packed(FORGE_F64, NULL, forge_shape_of(3, 0));
+        struct view out =
+            view_packed(kind == FORGE_ARGMAX ? FORGE_I64 : FORGE_F64, results, forge_shape_of(3));
+        run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 2, 0, FORGE_F64}, &in, 1, &out, 1);
         for (size_t i = 0; i < 3; i++)
             assert_true(kind == FORGE_ARGMAX
                             ? places[i] == 0
                             : results[i] == wanted[kind] || (isnan(results[i]) && isnan(wanted[kind])));
         out.shape = forge_shape_of(0); /* and no results of nothing */
-        run(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out);
+        run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out, 1);
     }
     int8_t least[1];
-    struct view in = view_of(FORGE_I8, NULL, forge_shape_of(0, 4)),
-                out = view_of(FORGE_I8, least, (forge_shape){0});
-    run(OP_REDUCE, &(struct reduce_attributes){FORGE_MAXIMUM, 3, 0, FORGE_I8}, &in, 1, &out);
+    struct view in = view_packed(FORGE_I8, NULL, forge_shape_of(0, 4)),
+                out = view_packed(FORGE_I8, least, (forge_shape){0});
+    run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_MAXIMUM, 3, 0, FORGE_I8}, &in, 1, &out, 1);
     assert_int_equal(least[0], -128);
 }
 

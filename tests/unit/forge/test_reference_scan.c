@@ -16,18 +16,6 @@ enum { SPACE = 8000, OUTER = 2, INNER = 3, LONGEST = 12 };
 static unsigned char space[SPACE * 8], results[SPACE * 8];
 static int64_t places[SPACE];
 
-static struct view numbers(forge_dtype dtype, forge_shape shape, int64_t least, int64_t most)
-{
-    struct view view = view_packed(dtype, space + SPACE / 2 * forge_dtype_block_bytes(dtype), shape);
-    for (size_t i = 0; i < SPACE; i++) {
-        double number = (double)(least + (int64_t)(random_bits() % (uint64_t)(most - least + 1)));
-        dtype_row(dtype)->store(space, i, 1, &number);
-    }
-    for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
-        view.strides[i] = (int64_t)(random_bits() % 61) - 30;
-    return view;
-}
-
 static double combined(uint32_t kind, double a, double b)
 {
     switch (kind) {
@@ -51,8 +39,8 @@ static bool is_unsigned(forge_dtype dtype)
 static void check_scan(uint32_t kind, forge_dtype dtype, int64_t count, uint32_t flags)
 {
     struct scan_attributes attributes = {kind, 1, flags};
-    struct view x = numbers(dtype, forge_shape_of(OUTER, count, INNER), is_unsigned(dtype) ? 0 : -1,
-                            kind == FORGE_PRODUCT ? 1 : 3);
+    struct view x = view_of_numbers(dtype, space, SPACE, forge_shape_of(OUTER, count, INNER),
+                                    is_unsigned(dtype) ? 0 : -1, kind == FORGE_PRODUCT ? 1 : 3);
     struct view out = view_packed(dtype, results, x.shape);
     run_reference(OP_SCAN, &attributes, &x, 1, &out, 1);
     for (int64_t line = 0; line < OUTER * INNER; line++)
@@ -165,10 +153,12 @@ static void test_sort(void **state)
         int64_t count = (int64_t)(random_bits() % LONGEST),
                 kept = (int64_t)(random_bits() % (uint64_t)(count + 1));
         int64_t most = dtype == FORGE_BOOL ? 1 : 5, least = is_unsigned(dtype) ? 0 : -5;
-        struct view x = numbers(dtype, forge_shape_of(OUTER, count, INNER), least, most);
+        struct view x =
+            view_of_numbers(dtype, space, SPACE, forge_shape_of(OUTER, count, INNER), least, most);
         check_sort(x, round & 1 ? count : kept, round & 2);
     }
-    check_sort(numbers(FORGE_I32, forge_shape_of(OUTER, 300, INNER), -100, 100), 300, true);
+    check_sort(view_of_numbers(FORGE_I32, space, SPACE, forge_shape_of(OUTER, 300, INNER), -100, 100), 300,
+               true);
 }
 
 static void test_nan_comes_last(void **state)

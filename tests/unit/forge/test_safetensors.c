@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -14,29 +13,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
+#include "support/scratch.h"
 #include "support/test_data.h"
 
-static char folder[] = "/tmp/test_safetensors.XXXXXX";
-static char path[64], partial[80];
+static const char *const path = scratch_path, *const partial = scratch_partial;
 static joule_error error;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/x.safetensors", folder);
-    snprintf(partial, sizeof partial, "%s.partial", path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    unlink(path);
-    unlink(partial);
-    return rmdir(folder);
-}
 
 static void write_file(const char *header, size_t header_size, size_t data_size)
 {
@@ -198,7 +179,7 @@ static void test_cut_and_foreign_files(void **state)
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
     assert_non_null(strstr(error.message, "byte 7: the file ends before"));
     assert_int_equal(forge_safetensors_open("/dev/zero", &file, &error), JOULE_UNSUPPORTED);
-    assert_int_equal(forge_safetensors_open(folder, &file, &error), JOULE_UNSUPPORTED);
+    assert_int_equal(forge_safetensors_open(scratch_folder, &file, &error), JOULE_UNSUPPORTED);
     assert_int_equal(forge_safetensors_open("/nowhere/x", &file, &error), JOULE_ABSENT);
     assert_int_equal(forge_safetensors_open(NULL, &file, &error), JOULE_INVALID);
 }
@@ -389,5 +370,5 @@ int main(void)
         cmocka_unit_test(test_one_writer_at_a_time),
         cmocka_unit_test(test_foreign_files),
     };
-    return cmocka_run_group_tests_name("safetensors", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("safetensors", tests, scratch_set_up, scratch_tear_down);
 }

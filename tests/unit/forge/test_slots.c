@@ -3,30 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include <forge/nn.h>
 #include <forge/serialize.h>
+#include "support/scratch.h"
 #include "support/test_data.h"
 
-static char path[] = "/tmp/test_slots.XXXXXX";
+static const char *const path = scratch_path;
 static joule_error error;
-
-static int set_up(void **state)
-{
-    (void)state;
-    int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 struct network {
     forge_device *device;
@@ -205,5 +190,5 @@ int main(void)
         cmocka_unit_test(test_converting_a_large_slot),
         cmocka_unit_test(test_weights_that_others_trained),
     };
-    return cmocka_run_group_tests_name("slots", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("slots", tests, scratch_set_up, scratch_tear_down);
 }
