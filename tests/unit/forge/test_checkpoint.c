@@ -21,42 +21,17 @@
 #include <forge/checkpoint.h>
 #include <forge/optim.h>
 #include "support/scratch.h"
+#include "support/workbench.h"
 
 static const char *const path = scratch_path, *const partial = scratch_partial;
 static joule_error error;
 
 /* --- something with state ------------------------------------------------------------------------------------ */
 
-struct machine {
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
-};
-
-static joule_status begin(struct machine *m, forge_builder *b, uint64_t seed)
+static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
 {
-    forge_graph *graph = NULL;
-    *m = (struct machine){0};
-    joule_status status = forge_builder_finish(b, &graph, &error);
-    if (status == JOULE_OK)
-        status = forge_device_open("cpu", &m->device, &error);
-    if (status == JOULE_OK)
-        status = forge_states_new(m->device, seed, &m->states, &error);
-    if (status == JOULE_OK)
-        status = forge_compile(graph, m->device, &m->program, &error);
-    if (status == JOULE_OK)
-        status = forge_instance_new(m->program, m->device, m->states, &m->instance, &error);
-    forge_graph_free(graph);
-    return status;
-}
-
-static void end(struct machine *m)
-{
-    forge_instance_free(m->instance);
-    forge_program_free(m->program);
-    forge_states_free(m->states);
-    forge_device_close(m->device);
+    joule_status status = workbench_begin(m, seed, &error);
+    return status == JOULE_OK ? workbench_try_load(m, b, &error) : status;
 }
 
 /* Two slots whose every element is the number of runs. */
@@ -107,7 +82,7 @@ static uint64_t read_whole(const char *file_path)
 static void test_there_and_back(void **state)
 {
     (void)state;
-    struct machine m, n;
+    struct workbench m, n;
     assert_int_equal(begin(&m, counters(3), 1), JOULE_OK);
     assert_int_equal(begin(&n, counters(3), 1), JOULE_OK);
     assert_int_equal(forge_instance_run(m.instance, NULL), JOULE_OK);
@@ -136,8 +111,8 @@ static void test_there_and_back(void **state)
     assert_int_equal(forge_checkpoint_write(path, m.states, &in, NULL, 0, &error), JOULE_OK);
     assert_int_equal(forge_checkpoint_look(path, &out, &error), JOULE_OK);
     assert_true(isnan(out.energy.value) && isnan(out.energy.low) && out.energy.cls == JOULE_CLASS_NONE);
-    end(&m);
-    end(&n);
+    workbench_end(&m);
+    workbench_end(&n);
 }
 
 static void expect_refused(const forge_metadata *metadata, size_t count, joule_status status,
@@ -191,7 +166,7 @@ static void test_what_is_no_checkpoint(void **state)
 static void test_what_does_not_fit(void **state)
 {
     (void)state;
-    struct machine m, n;
+    struct workbench m, n;
     assert_int_equal(begin(&m, counters(3), 1), JOULE_OK);
     assert_int_equal(begin(&n, counters(4), 1), JOULE_OK);
     forge_checkpoint c = checkpoint_of(0);
@@ -208,8 +183,8 @@ static void test_what_does_not_fit(void **state)
     c.struct_size = 4;
     assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_INVALID);
     assert_int_equal(forge_checkpoint_write(path, m.states, NULL, NULL, 0, &error), JOULE_INVALID);
-    end(&m);
-    end(&n);
+    workbench_end(&m);
+    workbench_end(&n);
 }
 
 /* --- going on ------------------------------------------------------------------------------------------------ */
@@ -217,7 +192,7 @@ static void test_what_does_not_fit(void **state)
 enum { EXAMPLES = 50, BATCH = 8, FEATURES = 6, CLASSES = 3 };
 
 struct training {
-    struct machine m;
+    struct workbench m;
     forge_dataset *data;
     forge_loader *loader;
     uint64_t step;
@@ -262,7 +237,7 @@ static void begin_training(struct training *t, uint64_t seed)
 
 static void end_training(struct training *t)
 {
-    end(&t->m);
+    workbench_end(&t->m);
     forge_loader_free(t->loader);
     forge_dataset_free(t->data);
 }
@@ -333,7 +308,7 @@ static int rounds(void)
  * ends it, 0 for none, holds from the second checkpoint on. */
 _Noreturn static void write_for_ever(int told, rlim_t most_bytes)
 {
-    struct machine m;
+    struct workbench m;
     forge_checkpoint c = {.struct_size = sizeof c};
     if (begin(&m, counters(1 << 18), 7) != JOULE_OK)
         _exit(2);
@@ -420,7 +395,7 @@ static void test_ends_at_any_byte(void **state)
 static void test_a_write_that_fails(void **state)
 {
     (void)state;
-    struct machine m;
+    struct workbench m;
     struct rlimit old, tight;
     forge_checkpoint c = checkpoint_of(1);
     unlink(path);
@@ -443,7 +418,7 @@ static void test_a_write_that_fails(void **state)
     assert_int_equal(read_whole(path), 1);
     assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
     assert_int_equal(read_whole(path), 2);
-    end(&m);
+    workbench_end(&m);
 }
 
 /* --- a full disk --------------------------------------------------------------------------------------------- */
@@ -496,7 +471,7 @@ static void fill_disk(const char *file)
 
 _Noreturn static void write_to_a_full_disk(void)
 {
-    struct machine m;
+    struct workbench m;
     char filler[64];
     forge_checkpoint c = checkpoint_of(1);
     if (!mount_small())
@@ -516,7 +491,7 @@ _Noreturn static void write_to_a_full_disk(void)
     require(unlink(filler) == 0, "unlink");
     require(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) == JOULE_OK && read_whole(path) == 2,
             "third");
-    end(&m);
+    workbench_end(&m);
     _exit(0);
 }
 

@@ -14,78 +14,19 @@
 #include <forge/program.h>
 #include <forge/random.h>
 #include "support/test_data.h"
+#include "support/workbench.h"
 
-struct machine {
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
-};
-
-static int set_up(void **state)
+static const void *run(struct workbench *m, const char *output)
 {
-    struct machine *m = calloc(1, sizeof *m);
-    *state = m;
-    return forge_device_open("cpu", &m->device, NULL) || forge_states_new(m->device, 42, &m->states, NULL);
-}
-
-static int tear_down(void **state)
-{
-    struct machine *m = *state;
-    forge_instance_free(m->instance);
-    forge_program_free(m->program);
-    forge_states_free(m->states);
-    forge_device_close(m->device);
-    free(m);
-    return 0;
-}
-
-static void load(struct machine *m, forge_builder *b)
-{
-    joule_error error = {0};
-    forge_graph *graph = NULL;
-    forge_instance_free(m->instance);
-    forge_program_free(m->program);
-    m->instance = NULL;
-    m->program = NULL;
-    if (forge_builder_finish(b, &graph, &error) || forge_compile(graph, m->device, &m->program, &error) ||
-        forge_instance_new(m->program, m->device, m->states, &m->instance, &error))
-        fail_msg("%s", error.message);
-    forge_graph_free(graph);
-}
-
-static void set(struct machine *m, const char *name, forge_dtype dtype, forge_shape shape, void *data)
-{
-    forge_tensor tensor;
-    forge_buffer *buffer;
-    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&shape));
-    assert_int_equal(forge_buffer_wrap(data, size, NULL, NULL, &buffer, NULL), JOULE_OK);
-    assert_int_equal(forge_tensor_view(buffer, 0, dtype, &shape, &tensor, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_set(m->instance, name, &tensor, NULL), JOULE_OK);
-    forge_buffer_release(buffer);
-}
-
-static const void *run(struct machine *m, const char *output)
-{
-    forge_tensor tensor;
-    joule_error error = {0};
-    if (forge_instance_run(m->instance, &error) || forge_instance_get(m->instance, output, &tensor, &error))
-        fail_msg("%s", error.message);
+    workbench_run(m);
+    forge_tensor tensor = workbench_output(m, output);
     return forge_tensor_data(&tensor);
 }
 
-static forge_tensor slot(struct machine *m, const char *name)
-{
-    forge_tensor tensor;
-    if (forge_states_find(m->states, name, &tensor) != JOULE_OK)
-        fail_msg("no slot %s", name);
-    return tensor;
-}
-
-static void assert_slot(struct machine *m, const char *name, const char *shape, double reach)
+static void assert_slot(struct workbench *m, const char *name, const char *shape, double reach)
 {
     char text[100];
-    forge_tensor tensor = slot(m, name);
+    forge_tensor tensor = workbench_slot(m, name);
     forge_shape_format(&tensor.shape, text, sizeof text);
     assert_string_equal(text, shape);
     float most = 0;
@@ -98,7 +39,7 @@ static void assert_slot(struct machine *m, const char *name, const char *shape, 
 
 static void test_parameters_of_convolutions(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 4, 9));
     forge_conv_options o = {.struct_size = sizeof o, .groups = 2, .stride = {2}};
@@ -107,7 +48,7 @@ static void test_parameters_of_convolutions(void **state)
     forge_output(b, "y", forge_conv_layer(b, "up", y, 8, (int64_t[]){5}, &o, false));
     forge_value image = forge_input(b, "image", FORGE_F32, forge_shape_of(1, 3, 8, 8));
     forge_output(b, "z", forge_conv2d(b, "square", image, 5, 3, 2, 1, true));
-    load(m, b);
+    workbench_load(m, b);
     assert_slot(m, "down.weight", "[6,2,3]", 1 / sqrt(6));
     assert_slot(m, "down.bias", "[6]", 1 / sqrt(6));
     assert_slot(m, "up.weight", "[6,4,5]", 1 / sqrt(20));
@@ -117,14 +58,14 @@ static void test_parameters_of_convolutions(void **state)
 
 static void test_bias_is_by_channel(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 1, 2, 2));
     forge_output(b, "y", forge_conv2d(b, "c", x, 3, 1, 1, 0, true));
-    load(m, b);
+    workbench_load(m, b);
     float zeros[4] = {0};
-    forge_tensor bias = slot(m, "c.bias");
-    set(m, "x", FORGE_F32, forge_shape_of(1, 1, 2, 2), zeros);
+    forge_tensor bias = workbench_slot(m, "c.bias");
+    workbench_set(m, "x", zeros);
     const float *y = run(m, "y");
     for (size_t i = 0; i < 12; i++)
         assert_true(y[i] == ((float *)forge_tensor_data(&bias))[i / 4]);
@@ -161,7 +102,7 @@ static void test_messages(void **state)
 
 enum { DROPPED = 1000 };
 
-static void build_dropout(struct machine *m, bool is_training)
+static void build_dropout(struct workbench *m, bool is_training)
 {
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(DROPPED)), g;
@@ -173,18 +114,18 @@ static void build_dropout(struct machine *m, bool is_training)
     forge_output(b, "y", y);
     forge_output(b, "z", z);
     forge_output(b, "g", g);
-    load(m, b);
+    workbench_load(m, b);
 }
 
 static void test_dropout(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     float x[DROPPED], u[DROPPED], first[DROPPED] = {0};
     for (size_t i = 0; i < DROPPED; i++)
         x[i] = 1 + (float)i;
     build_dropout(m, true);
-    set(m, "x", FORGE_F32, forge_shape_of(DROPPED), x);
-    forge_tensor key = slot(m, "random.key"), step = slot(m, "random.step");
+    workbench_set(m, "x", x);
+    forge_tensor key = workbench_slot(m, "random.key"), step = workbench_slot(m, "random.step");
     uint32_t stream = UINT32_C(0x811c9dc5);
     for (const char *at = "block/first"; *at; at++)
         stream = (stream ^ (unsigned char)*at) * UINT32_C(0x01000193);
@@ -211,7 +152,7 @@ static void test_dropout(void **state)
         memcpy(first, y, sizeof first);
     }
     build_dropout(m, false);
-    set(m, "x", FORGE_F32, forge_shape_of(DROPPED), x);
+    workbench_set(m, "x", x);
     assert_memory_equal(run(m, "y"), x, sizeof x);
 }
 
@@ -220,7 +161,7 @@ static void test_dropout(void **state)
 /* Bars across or down: a few steps tell them apart. */
 static void test_cnn_learns(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     enum { BATCH = 8, SIDE = 10 };
     float images[BATCH][SIDE][SIDE], rate = 0.1f, loss[30];
     int32_t labels[BATCH];
@@ -238,20 +179,20 @@ static void test_cnn_learns(void **state)
     forge_output(b, "loss", error);
     forge_sgd(b, error, forge_input(b, "rate", FORGE_F32, (forge_shape){0}),
               &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options), .momentum = 0.9});
-    load(m, b);
-    set(m, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE), images);
-    set(m, "label", FORGE_I32, forge_shape_of(BATCH), labels);
-    set(m, "rate", FORGE_F32, (forge_shape){0}, &rate);
+    workbench_load(m, b);
+    workbench_set(m, "x", images);
+    workbench_set(m, "label", labels);
+    workbench_set(m, "rate", &rate);
     for (int i = 0; i < 30; i++)
         loss[i] = *(const float *)run(m, "loss");
     assert_true(loss[0] > 0.4f && loss[29] < 0.1f * loss[0]);
-    assert_int_equal(slot(m, "cnn.fc1.weight").shape.rank, 2);
+    assert_int_equal(workbench_slot(m, "cnn.fc1.weight").shape.rank, 2);
 }
 
 /* Dropout and both batch norms, forth and back. */
 static void test_norm_cnn_trains(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     enum { BATCH = 4, SIDE = 8 };
     float images[BATCH * SIDE * SIDE], rate = 0.05f;
     int32_t labels[BATCH] = {0, 1, 2, 0};
@@ -263,20 +204,20 @@ static void test_norm_cnn_trains(void **state)
     forge_output(b, "loss", error);
     forge_sgd(b, error, forge_input(b, "rate", FORGE_F32, (forge_shape){0}),
               &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options)});
-    load(m, b);
-    set(m, "x", FORGE_F32, forge_shape_of(BATCH, 1, SIDE, SIDE), images);
-    set(m, "label", FORGE_I32, forge_shape_of(BATCH), labels);
-    set(m, "rate", FORGE_F32, (forge_shape){0}, &rate);
+    workbench_load(m, b);
+    workbench_set(m, "x", images);
+    workbench_set(m, "label", labels);
+    workbench_set(m, "rate", &rate);
     float begin = *(const float *)run(m, "loss"), last = begin;
     for (int i = 0; i < 15; i++)
         last = *(const float *)run(m, "loss");
     assert_true(isfinite(last) && last < begin);
-    forge_tensor batches = slot(m, "norm2.num_batches_tracked");
+    forge_tensor batches = workbench_slot(m, "norm2.num_batches_tracked");
     assert_int_equal(*(int64_t *)forge_tensor_data(&batches), 16);
 }
 
 /* Fills a slot from a safetensors file in memory whose header is known to be good. */
-static void take(struct machine *m, const char *file, const char *name)
+static void take(struct workbench *m, const char *file, const char *name)
 {
     char key[80];
     unsigned long long header, begin = 0, end = 0;
@@ -285,7 +226,7 @@ static void take(struct machine *m, const char *file, const char *name)
     const char *entry = strstr(file + 8, key), *offsets = entry ? strstr(entry, "\"data_offsets\":[") : NULL;
     if (!offsets || sscanf(offsets, "\"data_offsets\":[%llu,%llu]", &begin, &end) != 2)
         fail_msg("no %s in the file", name);
-    forge_tensor tensor = slot(m, name);
+    forge_tensor tensor = workbench_slot(m, name);
     assert_int_equal(forge_buffer_size_bytes(tensor.buffer), end - begin);
     memcpy(forge_tensor_data(&tensor), file + 8 + header + begin, end - begin);
 }
@@ -293,7 +234,7 @@ static void take(struct machine *m, const char *file, const char *name)
 /* A network that others have trained: it knows the first 100 images, run by PyTorch too. */
 static void test_known_weights(void **state)
 {
-    struct machine *m = *state;
+    struct workbench *m = *state;
     enum { IMAGES = 100, PIXELS = 28 * 28 };
     const char *path = test_data("weights/mnist_cnn.safetensors");
     char *weights = path ? test_read_file(path, NULL) : NULL;
@@ -308,7 +249,7 @@ static void test_known_weights(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(IMAGES, 1, 28, 28));
     forge_output(b, "class", forge_reduce(b, FORGE_ARGMAX, forge_norm_cnn(b, NULL, x, 10, false), 2, false));
-    load(m, b);
+    workbench_load(m, b);
     for (size_t i = 0; i < forge_states_count(m->states); i++) {
         const char *name;
         assert_int_equal(forge_states_get(m->states, i, &(forge_tensor){0}, &name), JOULE_OK);
@@ -319,7 +260,7 @@ static void test_known_weights(void **state)
     float *pixels = calloc(IMAGES * PIXELS, sizeof *pixels);
     for (size_t i = 0; i < IMAGES * PIXELS; i++)
         pixels[i] = ((float)bytes[i] / 255 - 0.1307f) / 0.3081f;
-    set(m, "x", FORGE_F32, forge_shape_of(IMAGES, 1, 28, 28), pixels);
+    workbench_set(m, "x", pixels);
     const int64_t *class = run(m, "class");
     int right = 0;
     for (int i = 0; i < IMAGES; i++)
@@ -332,14 +273,15 @@ static void test_known_weights(void **state)
 
 int main(void)
 {
+#define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_parameters_of_convolutions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bias_is_by_channel, set_up, tear_down),
+        on_workbench(test_parameters_of_convolutions),
+        on_workbench(test_bias_is_by_channel),
         cmocka_unit_test(test_messages),
-        cmocka_unit_test_setup_teardown(test_dropout, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cnn_learns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_norm_cnn_trains, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_known_weights, set_up, tear_down),
+        on_workbench(test_dropout),
+        on_workbench(test_cnn_learns),
+        on_workbench(test_norm_cnn_trains),
+        on_workbench(test_known_weights),
     };
     return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

@@ -9,64 +9,38 @@
 #include <forge/serialize.h>
 #include "support/scratch.h"
 #include "support/test_data.h"
+#include "support/workbench.h"
 
 static const char *const path = scratch_path;
 static joule_error error;
 
-struct network {
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
-};
-
-/* A layer of this type, 3 to `out` numbers, whose weights come from `seed`. */
-static struct network begin(forge_dtype dtype, int64_t out, uint64_t seed)
+/* A layer called `name` whose weights come from `seed`. */
+static struct workbench layer(const char *name, forge_dtype dtype, int64_t in, int64_t out, uint64_t seed)
 {
-    struct network n = {0};
-    forge_graph *graph = NULL;
+    struct workbench n;
     forge_builder *b = forge_builder_new();
-    forge_value x = forge_input(b, "x", dtype, forge_shape_of(1, 3));
-    forge_output(b, "y", forge_linear(b, "fc", x, out, true));
-    joule_status status = forge_device_open("cpu", &n.device, &error);
-    if (status == JOULE_OK)
-        status = forge_states_new(n.device, seed, &n.states, &error);
-    if (status == JOULE_OK)
-        status = forge_builder_finish(b, &graph, &error);
-    if (status == JOULE_OK)
-        status = forge_compile(graph, n.device, &n.program, &error);
-    if (status == JOULE_OK)
-        status = forge_instance_new(n.program, n.device, n.states, &n.instance, &error);
-    forge_graph_free(graph);
-    if (status != JOULE_OK)
+    forge_value x = forge_input(b, "x", dtype, forge_shape_of(1, in));
+    forge_output(b, "y", forge_linear(b, name, x, out, true));
+    if (workbench_begin(&n, seed, &error) != JOULE_OK)
         fail_msg("%s", error.message);
+    workbench_load(&n, b);
     return n;
 }
 
-static void end(struct network *n)
+static struct workbench begin(forge_dtype dtype, int64_t out, uint64_t seed)
 {
-    forge_instance_free(n->instance);
-    forge_program_free(n->program);
-    forge_states_free(n->states);
-    forge_device_close(n->device);
+    return layer("fc", dtype, 3, out, seed);
 }
 
-static forge_tensor slot_of(const struct network *n, const char *name)
+static void assert_same(const struct workbench *a, const struct workbench *b, const char *name, bool wanted)
 {
-    forge_tensor tensor = {0};
-    assert_int_equal(forge_states_find(n->states, name, &tensor), JOULE_OK);
-    return tensor;
-}
-
-static void assert_same(const struct network *a, const struct network *b, const char *name, bool wanted)
-{
-    forge_tensor x = slot_of(a, name), y = slot_of(b, name);
+    forge_tensor x = workbench_slot(a, name), y = workbench_slot(b, name);
     assert_true(x.dtype == y.dtype && forge_shape_equal(&x.shape, &y.shape));
     size_t size = forge_dtype_size_bytes(x.dtype, forge_tensor_elements(&x));
     assert_true((memcmp(forge_tensor_data(&x), forge_tensor_data(&y), size) == 0) == wanted);
 }
 
-static void expect_refused(const struct network *n, uint32_t flags, const char *part)
+static void expect_refused(const struct workbench *n, uint32_t flags, const char *part)
 {
     memset(&error, 0, sizeof error);
     assert_int_equal(forge_states_load(n->states, path, flags, &error), JOULE_INVALID);
@@ -83,21 +57,21 @@ static bool is_bias(const char *name, void *context)
 static void test_there_and_back(void **state)
 {
     (void)state;
-    struct network a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 4, 2);
+    struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 4, 2);
     assert_same(&a, &b, "fc.weight", false);
     assert_int_equal(forge_states_save(a.states, path, NULL, NULL, &error), JOULE_OK);
     assert_int_equal(forge_states_load(b.states, path, 0, &error), JOULE_OK);
     assert_same(&a, &b, "fc.weight", true);
     assert_same(&a, &b, "fc.bias", true);
-    end(&a);
-    end(&b);
+    workbench_end(&a);
+    workbench_end(&b);
 }
 
 static void test_what_is_missing_or_unexpected(void **state)
 {
     (void)state;
     int asked = 0;
-    struct network a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 4, 2), c = begin(FORGE_F32, 4, 2);
+    struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 4, 2), c = begin(FORGE_F32, 4, 2);
     assert_int_equal(forge_states_save(a.states, path, is_bias, &asked, &error), JOULE_OK);
     assert_int_equal(asked, 2);
     expect_refused(&b, 0, "does not fit the slots: missing: 'fc.weight'");
@@ -107,52 +81,52 @@ static void test_what_is_missing_or_unexpected(void **state)
     assert_same(&a, &b, "fc.bias", true);
     assert_same(&b, &c, "fc.weight", true);
 
-    forge_named_tensor tensors[8] = {{"fc.weight", slot_of(&a, "fc.weight")},
-                                     {"fc.bias", slot_of(&a, "fc.bias")}};
+    forge_named_tensor tensors[8] = {{"fc.weight", workbench_slot(&a, "fc.weight")},
+                                     {"fc.bias", workbench_slot(&a, "fc.bias")}};
     const char *others[] = {"a", "b", "c", "d", "e", "f"};
     for (int i = 0; i < 6; i++)
-        tensors[2 + i] = (forge_named_tensor){others[i], slot_of(&a, "fc.bias")};
+        tensors[2 + i] = (forge_named_tensor){others[i], workbench_slot(&a, "fc.bias")};
     assert_int_equal(forge_safetensors_write(path, tensors, 8, NULL, 0, &error), JOULE_OK);
     expect_refused(&c, FORGE_LOAD_KEEPS_MISSING, "unexpected: 'a', 'b', 'c', 'd' and 2 more");
     assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_SKIPS_UNEXPECTED, &error), JOULE_OK);
     assert_same(&a, &c, "fc.weight", true);
-    end(&a);
-    end(&b);
-    end(&c);
+    workbench_end(&a);
+    workbench_end(&b);
+    workbench_end(&c);
 }
 
 static void test_other_shapes_and_types(void **state)
 {
     (void)state;
-    struct network a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 5, 2), c = begin(FORGE_F64, 4, 2);
+    struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 5, 2), c = begin(FORGE_F64, 4, 2);
     assert_int_equal(forge_states_save(a.states, path, NULL, NULL, &error), JOULE_OK);
     expect_refused(&b, FORGE_LOAD_CONVERTS,
                    "wrong: 'fc.weight' is f32[4,3], not f32[5,3], 'fc.bias' is f32[4], not f32[5]");
     expect_refused(&c, 0, "'fc.weight' is f32[4,3], not f64[4,3]");
     assert_int_equal(forge_states_load(c.states, path, FORGE_LOAD_CONVERTS, &error), JOULE_OK);
-    forge_tensor x = slot_of(&a, "fc.weight"), y = slot_of(&c, "fc.weight");
+    forge_tensor x = workbench_slot(&a, "fc.weight"), y = workbench_slot(&c, "fc.weight");
     for (int i = 0; i < 12; i++)
         assert_true(((double *)forge_tensor_data(&y))[i] == (double)((float *)forge_tensor_data(&x))[i]);
     assert_int_equal(forge_states_load(a.states, path, 8, &error), JOULE_UNSUPPORTED);
     assert_int_equal(forge_states_load(NULL, path, 0, &error), JOULE_INVALID);
     assert_int_equal(forge_states_load(a.states, "/nowhere", 0, &error), JOULE_ABSENT);
-    end(&a);
-    end(&b);
-    end(&c);
+    workbench_end(&a);
+    workbench_end(&b);
+    workbench_end(&c);
 }
 
 /* More elements than one piece of the conversion holds. */
 static void test_converting_a_large_slot(void **state)
 {
     (void)state;
-    struct network a = begin(FORGE_F64, 5001, 1), b = begin(FORGE_F32, 5001, 2);
+    struct workbench a = begin(FORGE_F64, 5001, 1), b = begin(FORGE_F32, 5001, 2);
     assert_int_equal(forge_states_save(a.states, path, NULL, NULL, &error), JOULE_OK);
     assert_int_equal(forge_states_load(b.states, path, FORGE_LOAD_CONVERTS, &error), JOULE_OK);
-    forge_tensor x = slot_of(&a, "fc.weight"), y = slot_of(&b, "fc.weight");
+    forge_tensor x = workbench_slot(&a, "fc.weight"), y = workbench_slot(&b, "fc.weight");
     for (int i = 0; i < 3 * 5001; i++)
         assert_true(((float *)forge_tensor_data(&y))[i] == (float)((double *)forge_tensor_data(&x))[i]);
-    end(&a);
-    end(&b);
+    workbench_end(&a);
+    workbench_end(&b);
 }
 
 /* A layer's weights out of a network that PyTorch trained. */
@@ -164,21 +138,11 @@ static void test_weights_that_others_trained(void **state)
         print_message("no weights in the test data: skipped\n");
         skip();
     }
-    struct network n = {0};
-    forge_graph *graph = NULL;
-    forge_builder *b = forge_builder_new();
-    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 256));
-    forge_output(b, "y", forge_linear(b, "fc1", x, 16, true));
-    assert_int_equal(forge_device_open("cpu", &n.device, NULL), JOULE_OK);
-    assert_int_equal(forge_states_new(n.device, 1, &n.states, NULL), JOULE_OK);
-    assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
-    assert_int_equal(forge_compile(graph, n.device, &n.program, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_new(n.program, n.device, n.states, &n.instance, NULL), JOULE_OK);
+    struct workbench n = layer("fc1", FORGE_F32, 256, 16, 1);
     assert_int_equal(forge_states_load(n.states, found, 0, &error), JOULE_INVALID);
     assert_non_null(strstr(error.message, "unexpected: 'norm1.num_batches_tracked', 'conv1.bias'"));
     assert_int_equal(forge_states_load(n.states, found, FORGE_LOAD_SKIPS_UNEXPECTED, &error), JOULE_OK);
-    forge_graph_free(graph);
-    end(&n);
+    workbench_end(&n);
 }
 
 int main(void)
