@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`forge compile` and `forge run`, from a graph's text to numbers in another process, and what they say of files that are
-missing, cut, noise, or of another kind."""
+"""`forge compile`, `run` and `inspect`: from a graph's text to numbers in another process, what is in every kind of file, and
+what is said of files that are missing, cut, noise, or of another kind."""
 import ast
 import json
 import os
@@ -43,8 +43,8 @@ def read_npy(path):
     return head["shape"], [value for value, in struct.iter_unpack(head["descr"].replace("f4", "f"), data[10 + size:])]
 
 
-def write_safetensors(path, weights, steps):
-    head = ('{"__metadata__":{"made":"by a test"},"steps":{"dtype":"I64","shape":[],"data_offsets":[0,8]},'
+def write_safetensors(path, weights, steps, metadata=None):
+    head = ('{"__metadata__":' + json.dumps(metadata or {"made": "by a test"}) + ',"steps":{"dtype":"I64","shape":[],"data_offsets":[0,8]},'
             '"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[8,56]}}').encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(head)) + head + struct.pack("<q12f", steps, *sum(weights, [])))
@@ -146,6 +146,55 @@ class Tools(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, "forge run: inputs that are not given are zeros: x\n"))
         self.assertRegex(self.forge("run", self.path("p.fprog"), "--repeat", "3").stdout, "3 runs, ")
 
+    def test_inspect_a_graph(self):
+        out = self.good("inspect", self.path("g.txt"))
+        self.assertIn("g.txt: graph, 7 nodes, 12 parameters (48 bytes)\n", out)
+        self.assertIn("  x f32[2,4]\n", out)
+        self.assertIn("  fc.weight f32[3,4], 48 bytes, parameter\n", out)
+        self.assertIn("  steps i64[], 8 bytes, written\n", out)
+        self.assertRegex(out, r"matmul +1 +48 FLOP +104 bytes")  # 2*2*4*3; (8 + 12 + 6) f32
+        self.assertRegex(out, r"all +7 +55 FLOP")
+
+    def test_inspect_a_graph_with_symbols_and_a_composite(self):
+        with open(self.path("s.txt"), "w", encoding="ascii") as file:
+            file.write('forge graph 1\nsymbol B : 1..8\nslot "w" : f32[B] = constant(0) parameter\n'
+                       '%1 = read "w" : f32[B]\n%2 = unary.relu(%1) : f32[B]\noutput "y" = %2\n')
+        out = self.good("inspect", self.path("s.txt"))
+        self.assertIn("s.txt: graph, 2 nodes, unknown parameters (unknown)\nsymbol B: 1 to 8\n", out)
+        self.assertRegex(out, r"unary +1 +unknown +unknown")
+        with open(self.path("c.txt"), "w", encoding="ascii") as file:
+            file.write('# a comment\nforge graph 1\nbody $0 {\n  %1 = input "0" : f32[6]\n  %2 = unary.relu(%1) : f32[6]\n'
+                       '  %3 = unary.neg(%2) : f32[6]\n  output "0" = %3\n}\n%1 = input "x" : f32[6]\n'
+                       '%2 = composite.f(%1) body=$0 : f32[6]\noutput "y" = %2\n')
+        self.assertRegex(self.good("inspect", self.path("c.txt")), r"composite +1 +12 FLOP +48 bytes")
+
+    def test_inspect_a_program(self):
+        out = self.good("inspect", self.path("p.fprog"))
+        self.assertRegex(out, r"p\.fprog: program, \d launches, 55 FLOP, state 56 bytes\n")
+        self.assertRegex(out, r"arena: \d+ bytes planned, \d+ alive at once")
+        self.assertRegex(out, r"matmul by \w+: .*f32\[2,4\].*; 48 FLOP, 104 bytes @fc forward")
+
+    def test_inspect_tensors(self):
+        out = self.good("inspect", self.path("w.safetensors"))
+        self.assertIn("w.safetensors: safetensors, 2 tensors, 56 bytes\n", out)
+        self.assertIn("f32: 12 elements in 1 tensors, 48 bytes\n", out)
+        self.assertIn('made = "by a test"', out)
+        self.assertRegex(out, r"fc\.weight +f32 +\[3,4\] +48\n")
+        self.assertIn("x.npy: array, f32[2,4], 32 bytes\n", self.good("inspect", self.path("x.npy")))
+
+    def test_inspect_a_checkpoint(self):
+        facts = {"forge.checkpoint": "1", "forge.seed": "7", "forge.step": "120", "forge.epoch": "2", "forge.batch": "5",
+                 "forge.energy_joules": "1500", "forge.energy_joules_low": "1200", "forge.energy_joules_high": "1800",
+                 "forge.energy_class": "measured", "a\u001b[2Jkey": "\u001b[2J"}
+        write_safetensors(self.path("c.safetensors"), W, 3, facts)
+        out = self.good("inspect", self.path("c.safetensors"))
+        self.assertIn("step 120, epoch 2, batch 5, seed 7\nenergy so far 1.50 kJ (1.2 kJ to 1.8 kJ, measured)\n", out)
+        self.assertNotIn("\x1b", out)  # names are shown, and not obeyed
+        write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.energy_joules": "unknown"})
+        self.assertIn("energy so far unknown\n", self.good("inspect", self.path("c.safetensors")))
+        write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.step": "many"})
+        self.bad(125, "'forge.step' is 'many'", "inspect", self.path("c.safetensors"))
+
     # --- what is wrong ----------------------------------------------------------------------------------------
 
     def test_wrong_usage(self):
@@ -187,7 +236,16 @@ class Tools(unittest.TestCase):
         self.bad(125, "not i64[2,4]", "run", program, "--set", "x=" + self.path("whole.npy"))
         self.assertFalse(os.path.exists(self.path("z.npy")))
 
+    def test_wrong_files_to_inspect(self):
+        self.bad(2, "FILE is missing", "inspect")
+        self.bad(2, "unknown option --colour", "inspect", self.path("g.txt"), "--colour")
+        self.bad(125, "No such file", "inspect", self.path("none"))
+        self.bad(125, "no regular file", "inspect", self.folder)
+        self.bad(125, "by how it begins", "inspect", __file__)
+
     def test_damaged_files_never_crash(self):
+        for name in ("g.txt", "p.fprog", "w.safetensors", "x.npy"):
+            self.assert_never_crashes(name, "inspect", "FILE", may_pass=True)
         self.assert_never_crashes("p.fprog", "run", "FILE", may_pass=False)
         self.assert_never_crashes("g.txt", "compile", "FILE", "-o", self.path("w.fprog"), may_pass=True)
         self.assert_never_crashes("w.safetensors", "run", self.path("p.fprog"), "--states", "FILE", may_pass=True)

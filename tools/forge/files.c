@@ -2,12 +2,15 @@
 #include "files.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "common/options.h"
-#include "forge/serialize/file.h"
+#include "forge/ir/program.h"
+#include "forge/serialize/npy.h"
+#include "forge/serialize/safetensors.h"
 
 #define MOST_TEXT (UINT64_C(1) << 30) /* constants stand in it, weights do not */
 
@@ -46,12 +49,55 @@ joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *
     return status == JOULE_OK ? status : error_set(out_error, status, "%s: %s", path, reason.message);
 }
 
+/* --- kinds --------------------------------------------------------------------------------------------------- */
+
+/* After blanks and comments, the first word of every graph. */
+static bool begins_graph(const char *text, size_t length)
+{
+    static const char word[] = "forge";
+    size_t at = 0;
+    while (at < length && (strchr(" \t\r\n", text[at]) || text[at] == '#')) {
+        const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at) : text + at;
+        at = end ? (size_t)(end - text) + 1 : length;
+    }
+    return at + strlen(word) <= length && memcmp(text + at, word, strlen(word)) == 0;
+}
+
+static enum file_kind kind_of(const char *bytes, size_t size)
+{
+    static const uint32_t program_magic = PROGRAM_MAGIC;
+    if (size >= sizeof program_magic && memcmp(bytes, &program_magic, sizeof program_magic) == 0)
+        return FILE_PROGRAM;
+    if (size >= strlen(NPY_MAGIC) && memcmp(bytes, NPY_MAGIC, strlen(NPY_MAGIC)) == 0)
+        return FILE_NPY;
+    if (size > SAFETENSORS_LENGTH_SIZE && bytes[SAFETENSORS_LENGTH_SIZE] == '{')
+        return FILE_SAFETENSORS;
+    return begins_graph(bytes, size) ? FILE_GRAPH : FILE_UNKNOWN;
+}
+
+joule_status file_kind(const char *path, enum file_kind *out_kind, joule_error *out_error)
+{
+    char bytes[65536];
+    struct file file;
+    joule_status status = file_open(&file, path, out_error);
+    if (status != JOULE_OK)
+        return status;
+    size_t size = file.size < sizeof bytes ? (size_t)file.size : sizeof bytes;
+    status = file_read(&file, 0, bytes, size, out_error);
+    file_close(&file);
+    if (status == JOULE_OK)
+        *out_kind = kind_of(bytes, size);
+    return status;
+}
+
 /* --- output -------------------------------------------------------------------------------------------------- */
 
 const char *bytes_text(double bytes, char out[BYTES_TEXT])
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     size_t i = 0;
+    if (isnan(bytes))
+        return "unknown";
     for (; bytes >= 1024 && i + 1 < sizeof units / sizeof *units; i++)
         bytes /= 1024;
     snprintf(out, BYTES_TEXT, i ? "%.2f %s" : "%.0f %s", bytes, units[i]);
@@ -62,6 +108,8 @@ const char *flop_text(double flop, char out[BYTES_TEXT])
 {
     static const char *const units[] = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
     size_t i = 0;
+    if (isnan(flop))
+        return "unknown";
     for (; flop >= 1000 && i + 1 < sizeof units / sizeof *units; i++)
         flop /= 1000;
     snprintf(out, BYTES_TEXT, i ? "%.2f %s" : "%.0f %s", flop, units[i]);

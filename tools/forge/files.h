@@ -8,13 +8,16 @@
 
 #include <forge/graph.h>
 
+enum file_kind { FILE_UNKNOWN, FILE_GRAPH, FILE_PROGRAM, FILE_SAFETENSORS, FILE_NPY };
+joule_status file_kind(const char *path, enum file_kind *out_kind, joule_error *out_error);
+
 /* The graph whose text the file holds; messages begin with its path. The graph is the caller's. */
 joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *out_error);
 
-/* "12.3 MiB", "96 bytes", in static storage of `out`. */
+/* "12.3 MiB", "96 bytes", in `out`; "unknown" for NaN. */
 enum { BYTES_TEXT = 32 };
 const char *bytes_text(double bytes, char out[BYTES_TEXT]);
-/* "1.53 GFLOP". */
+/* "1.53 GFLOP"; likewise. */
 const char *flop_text(double flop, char out[BYTES_TEXT]);
 
 /* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */

@@ -1,8 +1,6 @@
 /* tools/joule/page.c - see page.h. */
 #include "page.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -28,39 +26,6 @@ size_t page_width(void)
     return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
 }
 
-/* What `print` prints, for free(); NULL after a message. */
-static char *make_page(const char *subcommand, void (*print)(const void *context, struct text *out),
-                       const void *context, size_t *out_length)
-{
-    struct text text;
-    text_init(&text, NULL, 0);
-    print(context, &text);
-    size_t size = text.length + 1;
-    char *page = malloc(size);
-    if (!page) {
-        complain(subcommand, "no memory for %zu bytes of text", size);
-        return NULL;
-    }
-    text_init(&text, page, size);
-    print(context, &text);
-    *out_length = text.length;
-    return page;
-}
-
-int page_print(const char *subcommand, void (*print)(const void *context, struct text *out),
-               const void *context)
-{
-    size_t length;
-    char *page = make_page(subcommand, print, context, &length);
-    if (!page)
-        return EXIT_OWN_FAILURE;
-    bool done = fwrite(page, 1, length, stdout) == length && fflush(stdout) == 0;
-    if (!done)
-        complain(subcommand, "cannot write to standard output: %s", strerror(errno));
-    free(page);
-    return done ? 0 : EXIT_OWN_FAILURE;
-}
-
 /* --- reports ------------------------------------------------------------------------------------------------ */
 
 struct report_page {
@@ -78,7 +43,7 @@ bool page_report(const char *subcommand, const struct report *report, const char
 {
     size_t length;
     joule_error error;
-    char *page = make_page(subcommand, print_report, &(struct report_page){report, print}, &length);
+    char *page = page_make(subcommand, print_report, &(struct report_page){report, print}, &length);
     if (!page)
         return false;
     bool done = path ? output_write(path, page, length, &error) == JOULE_OK

@@ -1,21 +1,18 @@
-/* tools/joule/page.h - what a subcommand prints, in one piece.
+/* tools/joule/page.h - reports as pages, and what may be asked of a terminal.
  *
- * Owns making the text as long as it must be, and writing it; and what may be asked of a terminal. Newcomers: `print` is
- * called twice, to measure and to write, so it must say the same both times: gather first, then print.
+ * Newcomers: pages of other kinds are printed by common/page.h.
  */
 #ifndef JOULE_PAGE_H
 #define JOULE_PAGE_H
 
 #include <stdbool.h>
+#include "common/page.h"
 #include "joule/report/report.h"
 
 /* True when `fd` is a terminal that shows colours, and NO_COLOR is unset or empty. */
 bool page_has_colour(int fd);
 /* Characters in a line: of the terminal, and neither few nor many; a fixed number where nobody looks. */
 size_t page_width(void);
-/* To standard output. The exit code: 0, or EXIT_OWN_FAILURE after a message where that cannot be written. */
-int page_print(const char *subcommand, void (*print)(const void *context, struct text *out),
-               const void *context);
 
 typedef void (*page_report_fn)(const struct report *report, struct text *out);
 /* A report into the file `path` (as output_write), or where that is NULL to standard error. False, after a message

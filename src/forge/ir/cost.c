@@ -140,3 +140,37 @@ struct program_cost cost_of_launch(const struct launch *launch)
         cost.written_bytes += bytes(&launch->outputs[i]);
     return cost;
 }
+
+/* False: a size is an expression. */
+static bool view_value(const forge_graph *graph, forge_value value, struct view *out_view)
+{
+    const struct value *of = &graph->values[value];
+    int64_t stride = 1;
+    *out_view = (struct view){.data = &graph->values[value], .dtype = of->dtype, .shape = of->shape};
+    if (forge_shape_elements(&of->shape) == SIZE_MAX)
+        return false;
+    for (uint32_t i = of->shape.rank; i-- > 0; stride *= of->shape.dims[i])
+        out_view->strides[i] = stride;
+    return true;
+}
+
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node)
+{
+    struct view views[2 * (UINT8_MAX + 1)];
+    size_t count = 0;
+    bool is_known = node->op != OP_COMPOSITE;
+    if (is_known && !flop_of[node->op])
+        return (struct program_cost){0};
+    for (size_t i = 0; is_known && i < node->input_count; i++)
+        is_known = view_value(graph, node_input(graph, node, i), &views[count++]);
+    for (uint32_t i = 0; is_known && i < node->output_count; i++)
+        is_known = view_value(graph, node->output + i, &views[count++]);
+    if (!is_known)
+        return (struct program_cost){NAN, NAN, NAN};
+    return cost_of_launch(&(struct launch){.op = (enum op)node->op,
+                                           .attributes = node->attributes,
+                                           .inputs = views,
+                                           .input_count = node->input_count,
+                                           .outputs = views + node->input_count,
+                                           .output_count = node->output_count});
+}

@@ -11,5 +11,8 @@
 
 /* Where an input and an output have one address, the work is done in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
+/* Of a node as the graph has it, each operand packed and in memory of its own. A leaf costs nothing. NaN: it depends on
+ * symbols, or is a composite, whose cost is its body's. */
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node);
 
 #endif

@@ -1,0 +1,38 @@
+/* tools/common/page.c - see page.h. */
+#include "common/page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/options.h"
+
+char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length)
+{
+    struct text text;
+    text_init(&text, NULL, 0);
+    print(context, &text);
+    size_t size = text.length + 1;
+    char *page = malloc(size);
+    if (!page) {
+        complain(subcommand, "no memory for %zu bytes of text", size);
+        return NULL;
+    }
+    text_init(&text, page, size);
+    print(context, &text);
+    *out_length = text.length;
+    return page;
+}
+
+int page_print(const char *subcommand, page_print_fn print, const void *context)
+{
+    size_t length;
+    char *page = page_make(subcommand, print, context, &length);
+    if (!page)
+        return EXIT_OWN_FAILURE;
+    bool done = fwrite(page, 1, length, stdout) == length && fflush(stdout) == 0;
+    if (!done)
+        complain(subcommand, "cannot write to standard output: %s", strerror(errno));
+    free(page);
+    return done ? 0 : EXIT_OWN_FAILURE;
+}

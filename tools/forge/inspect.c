@@ -1,0 +1,217 @@
+/* tools/forge/inspect.c - `forge inspect`: what is in a file.
+ *
+ * Owns the pages of tensors, checkpoints and programs; inspect_graph.c has that of graphs. Newcomers: names in a file may be
+ * anything, so they are shown as graphs' texts show them, in quotes where they are no plain words.
+ */
+#include <forge/checkpoint.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "commands.h"
+#include "common/options.h"
+#include "common/page.h"
+#include "files.h"
+#include "forge/ir/text.h"
+#include "forge/serialize/safetensors.h"
+#include "inspect_graph.h"
+
+#define LAST_DTYPE FORGE_Q4_0
+
+/* --- tensors and checkpoints ---------------------------------------------------------------------------------- */
+
+struct tensors_page {
+    const forge_safetensors *file;
+    const forge_checkpoint *checkpoint; /* NULL: it is none */
+    size_t name_width;
+};
+
+static void print_entry(struct text *out, const struct entry *entry, size_t name_width)
+{
+    char shape[200];
+    size_t begin = out->length;
+    text_add(out, "  ");
+    text_add_path(out, entry->name);
+    size_t width = out->length - begin;
+    forge_shape_format(&entry->shape, shape, sizeof shape);
+    text_printf(out, "%*s  %-8s %-20s %12llu\n", (int)(width < name_width ? name_width - width : 0), "",
+                forge_dtype_name(entry->dtype), shape, (unsigned long long)(entry->end - entry->begin));
+}
+
+static void print_types(struct text *out, const forge_safetensors *file)
+{
+    for (int dtype = 0; dtype <= LAST_DTYPE; dtype++) {
+        size_t tensors = 0, elements = 0;
+        double bytes = 0;
+        char text[BYTES_TEXT];
+        for (size_t i = 0; i < file->entry_count; i++)
+            if (file->entries[i].dtype == (forge_dtype)dtype) {
+                tensors++;
+                elements += forge_shape_elements(&file->entries[i].shape);
+                bytes += (double)(file->entries[i].end - file->entries[i].begin);
+            }
+        if (tensors)
+            text_printf(out, "%s: %zu elements in %zu tensors, %s\n", forge_dtype_name((forge_dtype)dtype),
+                        elements, tensors, bytes_text(bytes, text));
+    }
+}
+
+static void print_checkpoint(struct text *out, const forge_checkpoint *c)
+{
+    char joules[32];
+    text_printf(out, "step %llu, epoch %llu, batch %llu, seed %llu\n", (unsigned long long)c->step,
+                (unsigned long long)c->cursor.epoch, (unsigned long long)c->cursor.batch,
+                (unsigned long long)c->seed);
+    joule_format(c->energy.value, JOULE_DIMENSION_ENERGY, 3, joules, sizeof joules);
+    text_printf(out, "energy so far %s", joules);
+    if (!isnan(c->energy.value)) {
+        char low[32], high[32];
+        joule_format(c->energy.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
+        joule_format(c->energy.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
+        text_printf(out, " (%s to %s, %s)", low, high, joule_class_name(c->energy.cls));
+    }
+    text_add(out, "\n");
+}
+
+static void print_tensors(const void *context, struct text *out)
+{
+    const struct tensors_page *page = context;
+    const forge_safetensors *file = page->file;
+    char bytes[BYTES_TEXT];
+    text_printf(out, "%s: %s, %zu tensors, %s\n", file->path, page->checkpoint ? "checkpoint" : "safetensors",
+                file->entry_count, bytes_text((double)file->data_size, bytes));
+    if (page->checkpoint)
+        print_checkpoint(out, page->checkpoint);
+    print_types(out, file);
+    text_add(out, file->metadata_count ? "\nmetadata:\n" : "");
+    for (size_t i = 0; i < file->metadata_count; i++) {
+        text_add(out, "  ");
+        text_add_path(out, file->metadata[i].key);
+        text_add(out, " = ");
+        text_add_quoted(out, file->metadata[i].text);
+        text_add(out, "\n");
+    }
+    text_printf(out, "\n  %-*s  %-8s %-20s %12s\n", (int)(page->name_width - 2), "name", "type", "shape",
+                "bytes");
+    for (size_t i = 0; i < file->entry_count; i++)
+        print_entry(out, &file->entries[i], page->name_width);
+}
+
+static size_t name_width(const forge_safetensors *file)
+{
+    enum { LEAST = 26, MOST = 62 };
+    size_t most = LEAST;
+    for (size_t i = 0; i < file->entry_count; i++) {
+        size_t width = strlen(file->entries[i].name) + 2;
+        most = width > most && width <= MOST ? width : most;
+    }
+    return most;
+}
+
+static joule_status inspect_tensors(const char *path, int *out_code, joule_error *error)
+{
+    forge_safetensors *file = NULL;
+    forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
+    joule_status status = forge_safetensors_open(path, &file, error);
+    bool is_checkpoint = status == JOULE_OK && forge_safetensors_metadata(file, "forge.checkpoint");
+    if (is_checkpoint)
+        status = forge_checkpoint_look(path, &checkpoint, error);
+    if (status == JOULE_OK)
+        *out_code =
+            page_print("inspect", print_tensors,
+                       &(struct tensors_page){file, is_checkpoint ? &checkpoint : NULL, name_width(file)});
+    forge_safetensors_close(file);
+    return status;
+}
+
+static joule_status inspect_npy(const char *path, int *out_code, joule_error *error)
+{
+    forge_tensor tensor;
+    char shape[200], bytes[BYTES_TEXT];
+    joule_status status = forge_npy_read(path, &tensor, error);
+    if (status != JOULE_OK)
+        return status;
+    forge_shape_format(&tensor.shape, shape, sizeof shape);
+    printf("%s: array, %s%s, %s\n", path, forge_dtype_name(tensor.dtype), shape,
+           bytes_text((double)forge_buffer_size_bytes(tensor.buffer), bytes));
+    forge_buffer_release(tensor.buffer);
+    *out_code = end_output("inspect", 0);
+    return JOULE_OK;
+}
+
+/* --- programs and graphs -------------------------------------------------------------------------------------- */
+
+static joule_status inspect_program(const char *path, int *out_code, joule_error *error)
+{
+    forge_program *program = NULL;
+    char *page = NULL, flop[BYTES_TEXT], state[BYTES_TEXT];
+    forge_program_facts facts = {.struct_size = sizeof facts};
+    joule_status status = forge_program_read(path, &program, error);
+    if (status == JOULE_OK)
+        status = forge_program_print(program, &page, error);
+    if (status == JOULE_OK)
+        status = forge_program_look(program, &facts);
+    if (status == JOULE_OK) {
+        printf("%s: program, %zu launches, %s, state %s\n%s", path, facts.launches,
+               flop_text(facts.flop, flop), bytes_text((double)facts.state_bytes, state), page);
+        *out_code = end_output("inspect", 0);
+    }
+    free(page);
+    forge_program_free(program);
+    return status;
+}
+
+static joule_status inspect_graph(const char *path, int *out_code, joule_error *error)
+{
+    forge_graph *graph = NULL;
+    struct graph_page page;
+    joule_status status = graph_read(path, &graph, error);
+    if (status == JOULE_OK) {
+        status = graph_page_make(&page, path, graph, error);
+        if (status == JOULE_OK)
+            *out_code = page_print("inspect", graph_page_print, &page);
+        graph_page_free(&page);
+    }
+    forge_graph_free(graph);
+    return status;
+}
+
+static joule_status inspect(const char *path, int *out_code, joule_error *error)
+{
+    enum file_kind kind;
+    joule_status status = file_kind(path, &kind, error);
+    if (status != JOULE_OK)
+        return status;
+    switch (kind) {
+    case FILE_GRAPH:
+        return inspect_graph(path, out_code, error);
+    case FILE_PROGRAM:
+        return inspect_program(path, out_code, error);
+    case FILE_SAFETENSORS:
+        return inspect_tensors(path, out_code, error);
+    case FILE_NPY:
+        return inspect_npy(path, out_code, error);
+    case FILE_UNKNOWN:
+        break;
+    }
+    return error_set(
+        error, JOULE_UNSUPPORTED,
+        "%s: neither safetensors nor checkpoint, program, graph's text or .npy, by how it begins", path);
+}
+
+int inspect_main(int argc, char **argv)
+{
+    const char *path;
+    const struct option table[] = {{NULL}};
+    const struct command_text text = {
+        "forge inspect FILE",
+        "Shows what is in a graph's text, a program, a checkpoint, safetensors or a .npy file.", NULL};
+    int read = options_read_operand(table, &text, "FILE", argc, argv, &path), code = EXIT_OWN_FAILURE;
+    if (read <= OPTIONS_HELP)
+        return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    joule_error error = {0};
+    if (inspect(path, &code, &error) != JOULE_OK)
+        complain("inspect", "%s", error.message);
+    return code;
+}

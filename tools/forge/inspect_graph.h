@@ -1,0 +1,22 @@
+/* tools/forge/inspect_graph.h - what is in a graph. */
+#ifndef FORGE_INSPECT_GRAPH_H
+#define FORGE_INSPECT_GRAPH_H
+
+#include <forge/graph.h>
+#include "base/string.h"
+
+/* A graph with its operations counted. */
+struct graph_page {
+    const char *path;
+    const forge_graph *graph;
+    struct body *bodies; /* of composites, each counted once */
+    size_t body_count, body_capacity;
+    struct tally *tallies; /* by operation */
+};
+
+joule_status graph_page_make(struct graph_page *page, const char *path, const forge_graph *graph,
+                             joule_error *out_error);
+void graph_page_free(struct graph_page *page);
+void graph_page_print(const void *page, struct text *out);
+
+#endif
