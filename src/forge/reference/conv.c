@@ -5,24 +5,13 @@
  * Newcomers: dimensions that are not there have size 1. Each element is summed over channels, then taps, in one order,
  * whatever the row is cut into.
  */
+#include "forge/reference/conv.h"
 #include "forge/reference/reference.h"
-#include "forge/reference/slide.h"
 #include "forge/reference/walk.h"
 
-enum { AXES = 3 };
+enum { AXES = CONV_AXES };
 
-struct conv {
-    struct slide axes[AXES];
-    int64_t out[AXES];                   /* the output's spatial sizes */
-    int64_t x_batch, x_channel, x[AXES]; /* strides */
-    int64_t w_first, w_second, w[AXES];
-    int64_t channels;                  /* of the output */
-    int64_t in_channels, out_channels; /* of a group */
-    bool is_transposed;
-    const struct view *x_view, *weight_view;
-};
-
-static struct conv conv_of(const struct launch *launch)
+struct conv conv_of(const struct launch *launch)
 {
     const struct conv_attributes *a = launch->attributes;
     const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1], *out = &launch->outputs[0];

@@ -1,0 +1,111 @@
+/* The CPU's convolutions, for each instruction set, against the reference. Elements are small whole numbers, whose sums are
+ * exact, so every bit is asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/ir/build.h"
+#include "unit/forge/cpu_kernels.h"
+
+static int64_t pick(int64_t least, int64_t most)
+{
+    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
+}
+
+static struct view whole_numbers(forge_shape shape, bool is_turned)
+{
+    size_t count = forge_shape_elements(&shape);
+    float *data = malloc((count + 1) * sizeof *data);
+    assert_non_null(data);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (float)pick(-2, 2);
+    struct view view = view_packed(FORGE_F32, data, shape);
+    int64_t stride = 1;
+    for (uint32_t k = 0; is_turned && k < shape.rank; k++) { /* the dimensions lie the other way round */
+        view.strides[k] = stride;
+        stride *= shape.dims[k];
+    }
+    return view;
+}
+
+static void check(forge_shape x, forge_shape w, const forge_conv_options *options)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value y =
+        forge_conv(b, forge_input(b, "x", FORGE_F32, x), forge_input(b, "w", FORGE_F32, w), options);
+    if (b->has_failed)
+        fail_msg("%s", b->error.message);
+    struct view in[] = {whole_numbers(x, pick(0, 1)), whole_numbers(w, pick(0, 1))};
+    struct view exact = whole_numbers(forge_value_shape(b, y), false),
+                out = whole_numbers(exact.shape, false);
+    const void *attributes = graph_producer(b->graph, y)->attributes;
+    struct launch exactly = {OP_CONV, attributes, in, 2, &exact, 1},
+                  launch = {OP_CONV, attributes, in, 2, &out, 1};
+    size_t count = forge_shape_elements(&out.shape);
+    reference_conv(&exactly, 0, launch_pieces(&exactly));
+    EACH_ISA (isa) {
+        run_kernel(isa, &launch);
+        for (size_t i = 0; i < count; i++)
+            if (view_number(&out, i) != view_number(&exact, i))
+                fail_msg("%s, element %zu: %g, not %g", isa_name(isa), i, view_number(&out, i),
+                         view_number(&exact, i));
+    }
+    free(in[0].data);
+    free(in[1].data);
+    free(exact.data);
+    free(out.data);
+    forge_builder_free(b);
+}
+
+static void check_random(bool is_transposed)
+{
+    uint32_t axes = (uint32_t)pick(1, 3);
+    int64_t groups = pick(1, 3), in = groups * pick(1, 4), out = groups * pick(1, 18);
+    forge_conv_options o = {
+        .struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
+    forge_shape x = {.rank = axes + 2, .dims = {pick(0, 3), in}}, w = x;
+    w.dims[0] = is_transposed ? in : out;
+    w.dims[1] = (is_transposed ? out : in) / groups;
+    for (uint32_t k = 0; k < axes; k++) {
+        o.stride[k] = (uint32_t)pick(1, 3);
+        o.dilation[k] = (uint32_t)pick(1, 3);
+        w.dims[k + 2] = pick(1, 4);
+        int64_t span = o.dilation[k] * (w.dims[k + 2] - 1) + 1;
+        int64_t most = o.stride[k] > o.dilation[k] ? o.stride[k] : o.dilation[k];
+        o.padding_before[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
+        o.padding_after[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
+        o.output_padding[k] = is_transposed ? (uint32_t)pick(0, most - 1) : 0;
+        x.dims[k + 2] = pick(is_transposed ? 1 : span, is_transposed ? 7 : span + 9);
+    }
+    check(x, w, &o);
+}
+
+static void test_random_shapes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        check_random(i & 1);
+}
+
+/* More rows, columns and depth than one block has, and taps that outnumber the outputs (a weight's gradient). */
+static void test_large_shapes(void **state)
+{
+    (void)state;
+    forge_conv_options o = {.struct_size = sizeof o, .groups = 1, .stride = {1, 1}, .dilation = {1, 1}};
+    check(forge_shape_of(2, 33, 30, 29), forge_shape_of(40, 33, 3, 3), &o);
+    check(forge_shape_of(2, 5, 40, 40), forge_shape_of(7, 5, 38, 38), &o);
+    o.padding_before[0] = o.padding_after[0] = o.padding_before[1] = o.padding_after[1] = 1;
+    check(forge_shape_of(1, 3, 28, 28), forge_shape_of(200, 3, 3, 3), &o);
+    o.is_transposed = true;
+    check(forge_shape_of(1, 40, 17, 17), forge_shape_of(40, 20, 3, 3), &o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes),
+                                       cmocka_unit_test(test_large_shapes)};
+    return cmocka_run_group_tests_name("cpu_conv", tests, NULL, NULL);
+}
