@@ -49,7 +49,7 @@ static bool take(struct json *json, char c)
     return true;
 }
 
-bool json_open(struct json *json, char bracket)
+bool json_enter(struct json *json, char bracket)
 {
     return take(json, bracket) || fail_expected(json, bracket == '{' ? "'{'" : "'['");
 }
@@ -129,7 +129,7 @@ static size_t escaped(struct json *json, char *out)
     return 1;
 }
 
-char *json_string(struct json *json)
+char *json_take_string(struct json *json)
 {
     size_t begin = json_place(json), end = begin, length;
     if (!take(json, '"')) {
@@ -165,7 +165,7 @@ char *json_string(struct json *json)
 
 char *json_name(struct json *json)
 {
-    char *name = json_string(json);
+    char *name = json_take_string(json);
     if (name && !take(json, ':')) {
         fail_expected(json, "':'");
         return NULL;

@@ -26,11 +26,11 @@ struct json {
 bool json_fail(struct json *json, size_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Opens an object ('{') or an array ('['). */
-bool json_open(struct json *json, char bracket);
+bool json_enter(struct json *json, char bracket);
 /* Whether one more item follows before `bracket` closes, which it then goes beyond. *count begins with 0. */
 bool json_more(struct json *json, char bracket, size_t *count);
 /* A string, decoded and terminated, in the text; NULL: there is none. It may hold control characters, but no NUL. */
-char *json_string(struct json *json);
+char *json_take_string(struct json *json);
 /* A member's name, and the colon behind it. */
 char *json_name(struct json *json);
 /* A whole number without sign, fraction or exponent. */

@@ -25,7 +25,7 @@ const char *safetensors_dtype_name(forge_dtype dtype)
 static bool parse_dtype(struct json *json, struct entry *entry)
 {
     size_t at = json_place(json);
-    const char *name = json_string(json);
+    const char *name = json_take_string(json);
     for (size_t i = 0; name && i < DTYPE_NAMES; i++)
         if (dtype_names[i] && strcmp(dtype_names[i], name) == 0) {
             entry->dtype = (forge_dtype)i;
@@ -39,7 +39,7 @@ static bool parse_shape(struct json *json, struct entry *entry)
 {
     size_t at = json_place(json), count = 0;
     uint64_t dim = 0;
-    json_open(json, '[');
+    json_enter(json, '[');
     while (json_more(json, ']', &count)) {
         if (count > FORGE_MAX_RANK)
             return json_fail(json, at, "tensor '%.60s' has more than %d dimensions", entry->name,
@@ -55,7 +55,7 @@ static bool parse_offsets(struct json *json, struct entry *entry)
 {
     size_t at = json_place(json), count = 0;
     uint64_t *ends[] = {&entry->begin, &entry->end};
-    json_open(json, '[');
+    json_enter(json, '[');
     while (json_more(json, ']', &count))
         if (count > 2 || !json_u64(json, ends[count - 1]))
             return json_fail(json, at, "tensor '%.60s' has more than two offsets", entry->name);
@@ -90,7 +90,7 @@ static bool parse_entry(struct json *json, struct entry *entry, uint64_t data_si
     } members[] = {{"dtype", parse_dtype}, {"shape", parse_shape}, {"data_offsets", parse_offsets}};
     size_t at = json_place(json), count = 0;
     unsigned seen = 0, all = (1u << sizeof members / sizeof *members) - 1;
-    json_open(json, '{');
+    json_enter(json, '{');
     while (json_more(json, '}', &count)) {
         size_t place = json_place(json), i = 0;
         const char *name = json_name(json);
@@ -121,13 +121,13 @@ static bool parse_metadata(struct json *json, forge_safetensors *file)
 {
     size_t count = 0;
     file->has_metadata = true;
-    json_open(json, '{');
+    json_enter(json, '{');
     while (json_more(json, '}', &count)) {
         if (!ARRAY_ROOM(file->metadata, file->metadata_capacity, file->metadata_count))
             return no_memory(json);
         forge_metadata *pair = &file->metadata[file->metadata_count];
         pair->key = json_name(json);
-        pair->text = json_string(json);
+        pair->text = json_take_string(json);
         file->metadata_count += !json->has_failed;
     }
     return !json->has_failed;
@@ -234,7 +234,7 @@ joule_status safetensors_parse(forge_safetensors *file, size_t header_size, joul
                         .size = header_size,
                         .error = &error};
     size_t count = 0;
-    json_open(&json, '{');
+    json_enter(&json, '{');
     while (json_more(&json, '}', &count) && parse_member(&json, file))
         ;
     if (json_end(&json) && (file->entry_count == 0 || check_data(&json, file)))
