@@ -20,7 +20,7 @@
 #include "joule/baseline.h"
 #include "joule/report/json.h"
 #include "joule/report/report.h"
-#include "output.h"
+#include "common/output.h"
 
 #define SCHEMA       "joule-idle-2"
 #define FILE_SIZE    4096

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "common/options.h"
-#include "output.h"
+#include "common/output.h"
 
 #define PAGE_WIDTH  100
 #define LEAST_WIDTH 60 /* narrower lines are the terminal's to break */

@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "joule/record.h"
 #include "common/options.h"
-#include "output.h"
+#include "common/output.h"
 #include "page.h"
 #include "samples.h"
 

@@ -20,7 +20,7 @@
 #include "joule/record.h"
 #include "measuring.h"
 #include "common/options.h"
-#include "output.h"
+#include "common/output.h"
 #include "page.h"
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)

@@ -2,7 +2,7 @@
 #include "samples.h"
 
 #include <errno.h>
-#include "output.h"
+#include "common/output.h"
 
 struct writer {
     int fd;

@@ -1,11 +1,11 @@
-/* tools/joule/output.h - files that a subcommand writes its findings to.
+/* tools/common/output.h - files that a subcommand writes its findings to.
  *
  * Owns finding out, before any work is done, whether a file can be written, and replacing it as a whole afterwards.
  * Newcomers: a regular file is never seen half written: the text goes to a new file beside it, which then takes its
  * name. "-" is standard output; devices and pipes are written as they are.
  */
-#ifndef JOULE_OUTPUT_H
-#define JOULE_OUTPUT_H
+#ifndef COMMON_OUTPUT_H
+#define COMMON_OUTPUT_H
 
 #include <joule/base.h>
 #include <limits.h>

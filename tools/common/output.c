@@ -1,4 +1,4 @@
-/* tools/joule/output.c - see output.h. A symbolic link is followed: the file behind it is replaced, not the link. */
+/* tools/common/output.c - see output.h. A symbolic link is followed: the file behind it is replaced, not the link. */
 #include "output.h"
 
 #include <errno.h>
