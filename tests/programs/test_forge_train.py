@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """`forge train` on digits that are made here: it learns, adds up, repeats itself bit by bit, and says what is wrong."""
 import gzip
+import json
 import os
 import random
 import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import schema_check  # noqa: E402
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 
@@ -30,6 +35,16 @@ def write_digits(folder, kind, count, seed):
         pixels += image
     write_idx(os.path.join(folder, f"{kind}-images-idx3-ubyte.gz"), (count, 28, 28), pixels)
     write_idx(os.path.join(folder, f"{kind}-labels-idx1-ubyte.gz"), (count,), labels)
+
+
+def checkpoint(path):
+    """What a safetensors file says, and its tensors' bytes; energy is a matter of its own."""
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header, data = json.loads(file.read(size)), file.read()
+    texts = header.pop("__metadata__")
+    energy = {key: texts.pop(key) for key in list(texts) if key.startswith("forge.energy")}
+    return header, data, texts, energy
 
 
 class Train(unittest.TestCase):
@@ -80,14 +95,144 @@ class Train(unittest.TestCase):
         self.assertEqual(child.returncode, 130, err)
         self.assertIn("mlp/fc1", out)
 
+    def path(self, name):
+        """A new file's."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return os.path.join(folder.name, name)
+
+    def interrupted(self, arguments, number=signal.SIGINT):
+        """Ends a training when an epoch is done."""
+        with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
+            self.assertRegex(child.stderr.readline(), "^epoch ")
+            self.assertIn("found", child.stderr.readline())
+            child.send_signal(number)
+            child.communicate(timeout=60)
+            return child.returncode
+
+    def report(self, *arguments, code=0):
+        done = self.forge(*arguments, "--json", "-")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def assert_same(self, how, parts):
+        """Going on from `parts` ends where a training that was not interrupted does."""
+        whole, middle = self.path("whole"), checkpoint(parts)
+        first, last = self.report(*how, "-c", whole), self.report(*how, "-c", parts, "--resume")
+        self.assertEqual(last["steps_before"], int(middle[2]["forge.step"]))
+        self.assertEqual(first["steps"], last["steps"])
+        for there, here in zip(reversed(first["epochs"]), reversed(last["epochs"])):
+            for key in ("epoch", "loss", "accuracy"):
+                self.assertEqual(there[key], here[key])
+        self.assertEqual(checkpoint(whole)[:3], checkpoint(parts)[:3])
+        self.assertGreater(last["energy_joules"], float(middle[3]["forge.energy_joules"]))
+
+    def test_a_resumed_training_has_the_bits_of_one_that_was_not_interrupted(self):
+        for how in (["-b", "32"], ["-b", "32", "--optimiser", "adamw"]):
+            parts = self.path("parts")
+            endless = [*how, "-e", "100000", "-c", parts, "-r"]
+            self.assertEqual(self.interrupted(endless), 130)
+            self.assertEqual(self.interrupted([*endless, "-t", "1"], signal.SIGTERM), 143)
+            how += ["-e", str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)]
+            self.assert_same(how, parts)
+            done = self.forge(*how, "-c", parts, "-r")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("epochs are done", done.stderr)
+
+    def test_a_schedule_goes_on_where_it_was(self):
+        how = ["-b", "32", "-e", "20", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
+        parts = self.path("parts")
+        done = self.forge(*how, "-c", parts, "--budget", "0.3J")
+        self.assertIn(done.returncode, (0, 124), done.stderr)
+        self.assert_same(how, parts)
+
+    def test_a_checkpoint_that_does_not_fit(self):
+        path = self.path("checkpoint")
+        self.assertEqual(self.forge("-e", "1", "-b", "32", "-c", path).returncode, 0)
+        before = checkpoint(path)
+        for other, words in ((["-b", "64"], "made with --batch 32, not 64"), (["-s", "2"], "made with --seed 1, not 2"),
+                             (["-m", "cnn"], "made with --model mlp, not cnn"),
+                             (["-o", "adamw"], "made with --optimiser sgd, not adamw")):
+            done = self.forge("-b", "32", "-c", path, "-r", *other)
+            self.assertEqual(done.returncode, 125, other)
+            self.assertIn(words, done.stderr)
+        with tempfile.TemporaryDirectory() as fewer:
+            write_digits(fewer, "train", 320, 1)
+            write_digits(fewer, "t10k", 20, 2)
+            done = self.forge("-b", "32", "-e", "4", "-c", path, "-r", data=fewer)
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("10 batches in an epoch", done.stderr)
+        done = self.forge("-b", "32", "-c", path)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--resume goes on from it", done.stderr)
+        self.assertEqual(checkpoint(path), before)
+        with open(path, "wb") as file:
+            file.write(b"no checkpoint")
+        self.assertEqual(self.forge("-b", "32", "-c", path, "-r").returncode, 125)
+
+    def test_a_spent_budget_ends_with_a_checkpoint(self):
+        path, how = self.path("checkpoint"), ["-e", "100000", "-b", "32", "--budget", "2J"]
+        done = self.forge(*how, "-c", path, "--json", "-")
+        self.assertEqual(done.returncode, 124, done.stderr)
+        self.assertIn("more than 80 % of the budget of 2.00 J", done.stderr)
+        self.assertIn("more than the budget of 2.00 J", done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["end"], "over_budget")
+        self.assertGreaterEqual(report["energy_joules"], 1.8)  # a modelled figure may be corrected a little
+        kept = float(checkpoint(path)[3]["forge.energy_joules"])
+        self.assertGreaterEqual(kept, 1.8)
+        again = self.report(*how, "-c", path, "-r", code=124)
+        self.assertLess(again["steps"] - again["steps_before"], 1000)
+        self.assertGreater(again["energy_joules"], kept)
+
+    def test_losses_that_are_not_finite(self):
+        path = self.path("checkpoint")
+        done = self.forge("-b", "32", "-l", "1e30", "-c", path)
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stderr, r"the loss of step \d+ is -?(nan|inf)")
+        self.assertFalse(os.path.exists(path))
+        self.assertEqual(self.forge("-b", "640", "-e", "1", "-c", path).returncode, 0)
+        before = checkpoint(path)
+        done = self.forge("-b", "640", "-e", "2", "-c", path, "-r", "-l", "1e300")
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stderr, r"step 2 has made -?(nan|inf) of element \d+ of mlp\.fc1\.weight")
+        self.assertIn("as it was last written", done.stderr)
+        self.assertEqual(checkpoint(path), before)
+
+    def test_json_is_what_the_schema_says(self):
+        validator = schema_check.validator("forge-train")
+        path = self.path("report.json")
+        done = self.forge("-e", "2", "-b", "32", "--json", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mlp/fc1", done.stdout)
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        adamw = self.report("-o", "adamw", "--clip", "2", "-e", "1", "-b", "64", "-t", "1", "--budget", "1MJ")
+        for valid in (report, adamw):
+            validator.validate(valid)
+        self.assertEqual(report["parameters"], 784 * 128 + 128 + 128 * 10 + 10)
+        self.assertEqual([e["epoch"] for e in report["epochs"]], [1, 2])
+        self.assertLessEqual(report["arena"]["bound_bytes"], report["arena"]["planned_bytes"])
+        self.assertEqual((adamw["options"]["momentum"], adamw["options"]["clip"]), (None, 2))
+        self.assertTrue(any(o["layer"] == "mlp/fc2" and o["operation"] == "matmul" for o in report["operations"]))
+        for key in ("end", "energy_joules", "epochs", "operations"):
+            self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
+        self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
+
     def test_what_is_wrong(self):
         with tempfile.TemporaryDirectory() as empty:
             done = self.forge(data=empty)
             self.assertEqual(done.returncode, 125)
             self.assertIn("train-images", done.stderr)
+        nowhere = self.path("nowhere")
         for arguments, words in ((["--model", "abacus"], "there is no model 'abacus'"), (["-b", "0"], "from 1 to"),
                                  (["--learning-rate", "fast"], "takes a number"), (["--epcohs", "1"], "did you mean --epochs"),
-                                 (["extra"], "what is 'extra'")):
+                                 (["extra"], "what is 'extra'"), (["-o", "sdg"], "there is no optimiser 'sdg'"),
+                                 (["--schedule", "x"], "there is no schedule 'x'"), (["-s", "1.5"], "whole number"),
+                                 (["-o", "adamw", "--momentum", "0.5"], "adamw has none"), (["--budget", "5W"], "--budget"),
+                                 (["--resume"], "--checkpoint FILE"), (["-c", os.path.join(nowhere, "x")], "cannot write"),
+                                 (["-j", os.path.join(nowhere, "x")], "cannot write")):
             done = self.forge(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(words, done.stderr)

@@ -1,164 +1,140 @@
-/* tools/forge/train.c - `forge train`: trains a network and says what it cost.
+/* tools/forge/train.c - `forge train`: its options.
  *
- * Owns the options, the line that lives while it trains, and the tables at its end. Newcomers: an interrupt ends the
- * training after its step, and what was learned and used up to then is told all the same.
+ * Owns reading them and refusing what cannot be meant, before any work is done; the work is training.c's. Newcomers: NaN
+ * stands for an option that was not given, where the default is the optimiser's.
  */
-#include <forge/energy.h>
-#include <joule/joule.h>
 #include <math.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "commands.h"
 #include "common/options.h"
-#include "ledger.h"
-#include "trainee.h"
+#include "common/output.h"
+#include "training.h"
 
-#define LINE_PERIOD_NS   (NS_PER_S / 10)
-#define COLLECT_STEPS    16
-#define METER_PERIOD_S   0.02 /* short, as the windows of time are whose joules are shared out */
-#define EXIT_INTERRUPTED (128 + SIGINT)
+#define SEEDS 9007199254740992.0 /* from here on a double skips whole numbers */
 
-static volatile sig_atomic_t is_interrupted;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    is_interrupted = 1;
-}
-
-struct training {
-    struct trainee trainee;
-    joule_meter *meter;
-    int64_t begin_ns, shown_ns;
-    double loss;  /* smoothed over about 50 steps */
-    bool is_live; /* stderr is a terminal */
+/* What is read as text or number and becomes something else. */
+struct raw {
+    const char *optimiser, *schedule;
+    double seed;
 };
 
-/* --- the line ------------------------------------------------------------------------------------------------ */
-
-static void show(struct training *t, const char *end)
+static int read_table(struct training_options *o, struct raw *raw, int argc, char **argv)
 {
-    const struct trainee *n = &t->trainee;
-    uint64_t all = n->steps_per_epoch * n->options.epochs;
-    double seconds = clock_seconds(clock_now_ns() - t->begin_ns),
-           of_step = n->steps ? seconds / (double)n->steps : 0;
-    double left_s = of_step * (double)(all - n->steps);
-    joule_quantity watts;
-    char power[32] = "? W", of_a_step[32] = "? J";
-    if (joule_power_watts(t->meter, JOULE_TOTAL, &watts) == JOULE_OK) {
-        joule_format(watts.value, JOULE_DIMENSION_POWER, 2, power, sizeof power);
-        joule_format(watts.value * of_step, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
-    }
-    fprintf(stderr,
-            "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f samples/s  %s/step  %s  %d:%02d "
-            "left%s",
-            t->is_live ? "\r\033[K" : "",
-            (unsigned long long)((n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1), n->options.epochs,
-            (unsigned long long)n->steps, (unsigned long long)all, t->loss, of_step * 1e3,
-            of_step > 0 ? n->options.batch_size / of_step : 0, of_a_step, power, (int)left_s / 60,
-            (int)left_s % 60, end);
-}
-
-static void show_now_and_then(struct training *t)
-{
-    int64_t now_ns = clock_now_ns();
-    if (!t->is_live || now_ns - t->shown_ns < LINE_PERIOD_NS)
-        return;
-    t->shown_ns = now_ns;
-    show(t, "");
-}
-
-/* --- the work ------------------------------------------------------------------------------------------------ */
-
-static joule_status train_epoch(struct training *t, joule_error *error)
-{
-    for (uint64_t i = 0; i < t->trainee.steps_per_epoch && !is_interrupted; i++) {
-        double loss;
-        joule_status status = trainee_step(&t->trainee, &loss, error);
-        if (status != JOULE_OK)
-            return status;
-        t->loss = t->trainee.steps == 1 ? loss : t->loss + (loss - t->loss) / 50;
-        if (t->trainee.steps % COLLECT_STEPS == 0)
-            forge_energy_collect(t->trainee.instance);
-        show_now_and_then(t);
-    }
-    double accuracy;
-    show(t, "\n");
-    joule_status status = trainee_test(&t->trainee, &accuracy, error);
-    if (status == JOULE_OK)
-        fprintf(stderr, "  found %.2f %% of %zu test examples\n", accuracy * 100,
-                forge_dataset_examples(t->trainee.test));
-    return status;
-}
-
-static int train(struct training *t, const struct trainee_options *options)
-{
-    joule_error error = {0};
-    joule_status status = trainee_open(&t->trainee, options, &error);
-    if (status == JOULE_OK)
-        status =
-            joule_open(&(joule_options){.struct_size = sizeof(joule_options), .period_s = METER_PERIOD_S},
-                       &t->meter, &error);
-    if (status == JOULE_OK)
-        status = forge_energy_start(t->trainee.instance, t->meter, JOULE_TOTAL, &error);
-    t->begin_ns = clock_now_ns();
-    for (unsigned epoch = 0; status == JOULE_OK && epoch < options->epochs && !is_interrupted; epoch++)
-        status = train_epoch(t, &error);
-    if (status == JOULE_OK) {
-        joule_sample_now(t->meter);
-        forge_energy_collect(t->trainee.instance);
-        ledger_print(t->trainee.instance, options->batch_size, stdout);
-    } else {
-        complain("train", "%s", error.message);
-    }
-    trainee_close(&t->trainee);
-    joule_close(t->meter);
-    return status != JOULE_OK ? EXIT_OWN_FAILURE : is_interrupted ? EXIT_INTERRUPTED : 0;
-}
-
-int train_main(int argc, char **argv)
-{
-    struct trainee_options options = {
-        .model = "mlp", .batch_size = 128, .epochs = 3, .learning_rate = 0.05, .momentum = 0.9};
-    double seed = 1;
+    struct trainee_options *t = &o->trainee;
     const struct option table[] = {
-        {"model", 'm', OPTION_TEXT, &options.model, "NAME", "mlp (two linear layers; the default) or cnn"},
-        {"data", 'd', OPTION_TEXT, &options.data, "FOLDER",
+        {"model", 'm', OPTION_TEXT, &t->model, "NAME", "mlp (two linear layers; the default) or cnn"},
+        {"data", 'd', OPTION_TEXT, &t->data, "FOLDER",
          "with the files of MNIST (train-*, t10k-*; .gz or not)"},
-        {"epochs", 'e', OPTION_COUNT, &options.epochs, "N", "times through the training examples (3)"},
-        {"batch", 'b', OPTION_COUNT, &options.batch_size, "N", "examples in a step (128)"},
-        {"learning-rate", 'l', OPTION_NUMBER, &options.learning_rate, "X", "of the optimiser, SGD (0.05)"},
-        {"momentum", 0, OPTION_NUMBER, &options.momentum, "X", "of the optimiser (0.9)"},
-        {"seed", 's', OPTION_NUMBER, &seed, "N", "of weights and order: the same gives the same bits (1)"},
-        {"threads", 't', OPTION_COUNT, &options.threads, "N",
+        {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3)"},
+        {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128)"},
+        {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw"},
+        {"learning-rate", 'l', OPTION_NUMBER, &t->learning_rate, "X", "(sgd: 0.05; adamw: 0.001)"},
+        {"schedule", 0, OPTION_TEXT, &raw->schedule, "NAME",
+         "of the learning rate: constant (the default) or cosine"},
+        {"warmup", 0, OPTION_COUNT, &t->warm_up_steps, "N", "steps in which the learning rate grows (0)"},
+        {"momentum", 0, OPTION_NUMBER, &t->momentum, "X", "of sgd (0.9)"},
+        {"weight-decay", 0, OPTION_NUMBER, &t->weight_decay, "X", "(sgd: 0; adamw: 0.01)"},
+        {"clip", 0, OPTION_NUMBER, &t->max_norm, "X", "gradients to this norm, all together (0: not)"},
+        {"seed", 's', OPTION_NUMBER, &raw->seed, "N",
+         "of weights and order: the same gives the same bits (1)"},
+        {"threads", 't', OPTION_COUNT, &t->threads, "N",
          "all CPUs allowed to us; the result does not depend on it"},
+        {"checkpoint", 'c', OPTION_TEXT, &o->checkpoint, "FILE", "written after each epoch and at the end"},
+        {"resume", 'r', OPTION_FLAG, &o->resumes, NULL, "go on from the checkpoint, if it is there"},
+        {"budget", 0, OPTION_ENERGY, &o->budget_joules, "JOULES", "end when these are spent (50kJ, 10Wh)"},
+        {"json", 'j', OPTION_TEXT, &o->json, "FILE",
+         "write the report; -: to standard output, without table"},
         {NULL},
     };
     const struct command_text text = {
         "forge train [OPTIONS] --data FOLDER",
         "Trains a network on the CPU and says what each operation cost in joules.", NULL};
-    int first = options_read(table, &text, argc, argv);
+    return options_read(table, &text, argc, argv);
+}
+
+/* The place of a word; after a message `count`. */
+static size_t choose(const char *option, const char *word, const char *const *words, size_t count)
+{
+    size_t i = 0;
+    while (i < count && strcmp(words[i], word) != 0)
+        i++;
+    if (i == count)
+        complain("train", "there is no %s '%s'; there are: %s, %s", option, word, words[0], words[1]);
+    return i;
+}
+
+static bool take_words(struct trainee_options *t, const struct raw *raw)
+{
+    static const char *const optimisers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "cosine"};
+    const char *models[] = {trainee_model(0, NULL), trainee_model(1, NULL)};
+    size_t optimiser = choose("optimiser", raw->optimiser, optimisers, 2);
+    size_t schedule = choose("schedule", raw->schedule, schedules, 2);
+    t->is_adamw = optimiser == 1;
+    t->schedule = schedule ? FORGE_SCHEDULE_COSINE : FORGE_SCHEDULE_CONSTANT;
+    return choose("model", t->model, models, 2) < 2 && optimiser < 2 && schedule < 2;
+}
+
+static bool take_numbers(struct trainee_options *t, const struct raw *raw)
+{
+    if (raw->seed >= SEEDS || raw->seed != floor(raw->seed)) {
+        complain("train", "--seed takes a whole number below 2^53");
+        return false;
+    }
+    if (t->is_adamw && !isnan(t->momentum)) {
+        complain("train", "--momentum is for sgd; adamw has none");
+        return false;
+    }
+    t->seed = (uint64_t)raw->seed;
+    if (isnan(t->learning_rate))
+        t->learning_rate = t->is_adamw ? 0.001 : 0.05;
+    if (isnan(t->weight_decay))
+        t->weight_decay = t->is_adamw ? 0.01 : 0;
+    if (isnan(t->momentum))
+        t->momentum = t->is_adamw ? 0 : 0.9;
+    return true;
+}
+
+static bool check_files(const struct training_options *o)
+{
+    const char *const paths[] = {o->checkpoint, o->json};
+    joule_error error = {0};
+    if (o->resumes && !o->checkpoint) {
+        complain("train", "--resume needs --checkpoint FILE");
+        return false;
+    }
+    if (o->checkpoint && !o->resumes && access(o->checkpoint, F_OK) == 0) {
+        complain("train", "%s is there already; --resume goes on from it", o->checkpoint);
+        return false;
+    }
+    bool is_fine = output_check_apart(paths, 2, &error) == JOULE_OK &&
+                   (!o->checkpoint || output_check(o->checkpoint, &error) == JOULE_OK) &&
+                   (!o->json || output_check(o->json, &error) == JOULE_OK);
+    if (!is_fine)
+        complain("train", "%s", error.message);
+    return is_fine;
+}
+
+int train_main(int argc, char **argv)
+{
+    struct training_options options = {.trainee = {.model = "mlp",
+                                                   .batch_size = 128,
+                                                   .epochs = 3,
+                                                   .learning_rate = NAN,
+                                                   .momentum = NAN,
+                                                   .weight_decay = NAN}};
+    struct raw raw = {.optimiser = "sgd", .schedule = "constant", .seed = 1};
+    int first = read_table(&options, &raw, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (first < argc || !options.data) {
-        complain("train", options.data ? "what is '%s'? See forge train --help" : "--data FOLDER is missing",
+    if (first < argc || !options.trainee.data) {
+        complain("train",
+                 options.trainee.data ? "what is '%s'? See forge train --help" : "--data FOLDER is missing",
                  argv[argc - 1]);
         return EXIT_USAGE;
     }
-    size_t known = 0;
-    while (known < trainee_models() && strcmp(trainee_model(known, NULL), options.model) != 0)
-        known++;
-    if (known == trainee_models()) {
-        complain("train", "there is no model '%s'; there are: mlp, cnn", options.model);
+    if (!take_words(&options.trainee, &raw) || !take_numbers(&options.trainee, &raw) ||
+        !check_files(&options))
         return EXIT_USAGE;
-    }
-    options.seed = (uint64_t)seed;
-    struct training training = {.is_live = isatty(STDERR_FILENO)};
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    return train(&training, &options);
+    return training_run(&options);
 }

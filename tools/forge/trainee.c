@@ -1,6 +1,7 @@
 /* tools/forge/trainee.c - see trainee.h. */
 #include "trainee.h"
 
+#include <math.h>
 #include <string.h>
 #include "base/error.h"
 
@@ -89,6 +90,30 @@ static joule_status load(struct trainee *t, forge_builder *b, forge_program **ou
     return status;
 }
 
+static void count_parameters(struct trainee *t, forge_builder *b)
+{
+    for (size_t i = 0; i < forge_parameter_count(b); i++) {
+        forge_shape shape = forge_value_shape(b, forge_read(b, forge_parameter_slot(b, i)));
+        t->parameters += forge_shape_elements(&shape);
+    }
+}
+
+static void add_optimiser(const struct trainee_options *o, forge_builder *b, forge_value loss,
+                          forge_value rate)
+{
+    forge_sgd_options sgd = {.struct_size = sizeof sgd,
+                             .momentum = o->momentum,
+                             .weight_decay = o->weight_decay,
+                             .max_norm = o->max_norm};
+    forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
+    adamw.weight_decay = o->weight_decay;
+    adamw.max_norm = o->max_norm;
+    if (o->is_adamw)
+        forge_adamw(b, loss, rate, &adamw);
+    else
+        forge_sgd(b, loss, rate, &sgd);
+}
+
 static joule_status load_training(struct trainee *t, joule_error *error)
 {
     forge_builder *b = forge_builder_new();
@@ -98,22 +123,9 @@ static joule_status load_training(struct trainee *t, joule_error *error)
     forge_value loss = forge_cross_entropy(b, logits, labels);
     forge_scope_pop(b);
     forge_output(b, "loss", loss);
-    forge_sgd_options how = {.struct_size = sizeof how, .momentum = t->options.momentum};
-    forge_sgd(b, loss, rate, &how);
+    count_parameters(t, b);
+    add_optimiser(&t->options, b, loss, rate);
     return load(t, b, &t->program, &t->instance, error);
-}
-
-static joule_status set_scalar(forge_instance *instance, const char *input, float number, joule_error *error)
-{
-    forge_buffer *buffer = NULL;
-    forge_tensor tensor;
-    joule_status status = forge_buffer_wrap(&number, sizeof number, NULL, NULL, &buffer, error);
-    if (status == JOULE_OK)
-        status = forge_tensor_view(buffer, 0, FORGE_F32, &(forge_shape){0}, &tensor, error);
-    if (status == JOULE_OK)
-        status = forge_instance_set(instance, input, &tensor, error);
-    forge_buffer_release(buffer);
-    return status;
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
@@ -151,7 +163,7 @@ joule_status trainee_open(struct trainee *t, const struct trainee_options *optio
     if (status == JOULE_OK)
         status = load_training(t, error);
     if (status == JOULE_OK)
-        status = set_scalar(t->instance, "learning_rate", (float)options->learning_rate, error);
+        status = forge_buffer_wrap(&t->rate, sizeof t->rate, NULL, NULL, &t->rate_buffer, error);
     return status;
 }
 
@@ -159,6 +171,7 @@ void trainee_close(struct trainee *t)
 {
     forge_instance_free(t->instance);
     forge_program_free(t->program);
+    forge_buffer_release(t->rate_buffer);
     forge_loader_free(t->loader);
     forge_dataset_free(t->train);
     forge_dataset_free(t->test);
@@ -174,12 +187,27 @@ static joule_status set_batch(forge_instance *instance, const forge_tensor *colu
     return status == JOULE_OK ? forge_instance_set(instance, "labels", &columns[1], error) : status;
 }
 
+static joule_status set_rate(struct trainee *t, joule_error *error)
+{
+    forge_schedule schedule = {.struct_size = sizeof schedule,
+                               .kind = t->options.schedule,
+                               .rate = t->options.learning_rate,
+                               .warm_up_steps = t->options.warm_up_steps,
+                               .steps = t->steps_per_epoch * t->options.epochs};
+    forge_tensor tensor;
+    t->rate = (float)forge_schedule_rate(&schedule, t->steps);
+    joule_status status = forge_tensor_view(t->rate_buffer, 0, FORGE_F32, &(forge_shape){0}, &tensor, error);
+    return status == JOULE_OK ? forge_instance_set(t->instance, "learning_rate", &tensor, error) : status;
+}
+
 joule_status trainee_step(struct trainee *t, double *out_loss, joule_error *error)
 {
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS], loss;
     joule_status status = forge_loader_next(t->loader, columns, NULL, error);
     if (status == JOULE_OK)
         status = set_batch(t->instance, columns, error);
+    if (status == JOULE_OK)
+        status = set_rate(t, error);
     if (status == JOULE_OK)
         status = forge_instance_run(t->instance, error);
     if (status == JOULE_OK)
@@ -188,6 +216,34 @@ joule_status trainee_step(struct trainee *t, double *out_loss, joule_error *erro
         return status;
     *out_loss = (double)*(float *)forge_tensor_data(&loss);
     t->steps++;
+    return JOULE_OK;
+}
+
+forge_cursor trainee_cursor(const struct trainee *t)
+{
+    return (forge_cursor){t->steps / t->steps_per_epoch, t->steps % t->steps_per_epoch};
+}
+
+joule_status trainee_seek(struct trainee *t, forge_cursor cursor, joule_error *error)
+{
+    joule_status status = forge_loader_seek(t->loader, cursor, error);
+    if (status == JOULE_OK)
+        t->steps = cursor.epoch * t->steps_per_epoch + cursor.batch;
+    return status;
+}
+
+joule_status trainee_check(struct trainee *t, joule_error *error)
+{
+    forge_tensor slot;
+    const char *name;
+    for (size_t i = 0; forge_states_get(t->states, i, &slot, &name) == JOULE_OK; i++) {
+        const float *numbers = forge_tensor_data(&slot);
+        size_t count = slot.dtype == FORGE_F32 ? forge_tensor_elements(&slot) : 0;
+        for (size_t k = 0; k < count; k++)
+            if (!isfinite(numbers[k]))
+                return error_set(error, JOULE_FAILED, "step %llu has made %g of element %zu of %s",
+                                 (unsigned long long)t->steps, (double)numbers[k], k, name);
+    }
     return JOULE_OK;
 }
 

@@ -14,7 +14,13 @@ struct trainee_options {
     const char *model; /* "mlp", "cnn" */
     const char *data;  /* folder */
     unsigned batch_size, epochs, threads;
-    double learning_rate, momentum;
+    bool is_adamw; /* else SGD */
+    forge_schedule_kind schedule;
+    unsigned warm_up_steps;
+    double learning_rate;
+    double momentum; /* SGD */
+    double weight_decay;
+    double max_norm; /* of the gradients; 0: not clipped */
     uint64_t seed;
 };
 
@@ -26,6 +32,9 @@ struct trainee {
     forge_loader *loader;
     forge_program *program;
     forge_instance *instance;
+    forge_buffer *rate_buffer;
+    float rate;                      /* of the step that runs */
+    uint64_t parameters;             /* numbers that are learned */
     uint64_t steps_per_epoch, steps; /* done so far */
 };
 
@@ -34,6 +43,12 @@ joule_status trainee_open(struct trainee *trainee, const struct trainee_options 
 void trainee_close(struct trainee *trainee);
 /* One batch, forward, backward and update. */
 joule_status trainee_step(struct trainee *trainee, double *out_loss, joule_error *error);
+/* The step that comes next will be this one; the slots are the caller's to fill. */
+joule_status trainee_seek(struct trainee *trainee, forge_cursor cursor, joule_error *error);
+/* Where the next batch lies. */
+forge_cursor trainee_cursor(const struct trainee *trainee);
+/* FAILED names the first slot of f32 that holds what is not a finite number. */
+joule_status trainee_check(struct trainee *trainee, joule_error *error);
 /* The share of test examples whose class is found. */
 joule_status trainee_test(struct trainee *trainee, double *out_accuracy, joule_error *error);
 

@@ -1,0 +1,19 @@
+/* tools/forge/checkpoint.h - the file with which a training goes on.
+ *
+ * Owns what `forge train` adds to forge_checkpoint, and whether a file fits the options. Newcomers: options that do not
+ * decide what a slot is, such as the learning rate, may differ; then the bits do, too.
+ */
+#ifndef FORGE_CHECKPOINT_TOOL_H
+#define FORGE_CHECKPOINT_TOOL_H
+
+#include <forge/checkpoint.h>
+#include "trainee.h"
+
+/* FAILED, and the file stays as it was: a slot is not finite. */
+joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, joule_quantity energy,
+                             joule_error *error);
+/* ABSENT: there is no such file. INVALID: it does not fit, and the message says why. */
+joule_status checkpoint_resume(const char *path, struct trainee *trainee, double *out_loss,
+                               joule_quantity *out_energy, joule_error *error);
+
+#endif

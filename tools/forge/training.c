@@ -1,0 +1,283 @@
+/* tools/forge/training.c - see training.h. An interrupt or a spent budget ends the training after its step. */
+#include "training.h"
+
+#include <forge/energy.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "checkpoint.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "common/page.h"
+#include "ledger.h"
+
+#define LINE_PERIOD_NS (NS_PER_S / 10)
+#define COLLECT_STEPS  16
+#define METER_PERIOD_S 0.02 /* short, as the windows of time are whose joules are shared out */
+#define LOOK_PERIOD_NS (NS_PER_S / 50)
+#define NEAR_BUDGET    0.8
+
+static volatile sig_atomic_t interrupted_by;
+
+static void on_interrupt(int signal_number)
+{
+    interrupted_by = signal_number;
+}
+
+/* --- the line ------------------------------------------------------------------------------------------------ */
+
+static void show(struct training *t, const char *end)
+{
+    const struct trainee *n = &t->trainee;
+    uint64_t all = n->steps_per_epoch * n->options.epochs, done = n->steps - t->first_step;
+    double seconds = clock_seconds(clock_now_ns() - t->begin_ns), of_step = done ? seconds / (double)done : 0;
+    double left_s = of_step * (double)(all - n->steps);
+    joule_quantity watts;
+    char power[32] = "? W", of_a_step[32] = "? J";
+    if (joule_power_watts(t->meter, JOULE_TOTAL, &watts) == JOULE_OK) {
+        joule_format(watts.value, JOULE_DIMENSION_POWER, 2, power, sizeof power);
+        joule_format(watts.value * of_step, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
+    }
+    fprintf(stderr,
+            "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f samples/s  %s/step  %s  %d:%02d "
+            "left%s",
+            t->is_live ? "\r\033[K" : "",
+            (unsigned long long)((n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1), n->options.epochs,
+            (unsigned long long)n->steps, (unsigned long long)all, t->loss, of_step * 1e3,
+            of_step > 0 ? n->options.batch_size / of_step : 0, of_a_step, power, (int)left_s / 60,
+            (int)left_s % 60, end);
+}
+
+static void show_now_and_then(struct training *t)
+{
+    int64_t now_ns = clock_now_ns();
+    if (!t->is_live || now_ns - t->shown_ns < LINE_PERIOD_NS)
+        return;
+    t->shown_ns = now_ns;
+    show(t, "");
+}
+
+/* --- energy and its budget ----------------------------------------------------------------------------------- */
+
+/* Of all runs up to now. */
+static joule_quantity energy_now(const struct training *t)
+{
+    joule_quantity q, before = t->energy_before;
+    joule_energy_joules(t->meter, JOULE_TOTAL, &q);
+    if (!t->is_resumed)
+        return q;
+    return (joule_quantity){.value = q.value + before.value,
+                            .low = q.low + before.low,
+                            .high = q.high + before.high,
+                            .cls = q.cls == JOULE_CLASS_NONE || before.cls == JOULE_CLASS_NONE
+                                       ? JOULE_CLASS_NONE
+                                   : q.cls > before.cls ? q.cls
+                                                        : before.cls};
+}
+
+static void tell_budget(struct training *t, double used_joules, const char *what)
+{
+    char used[32], budget[32];
+    joule_format(used_joules, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
+    joule_format(t->options.budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
+    if (t->is_live)
+        fputs("\r\033[K", stderr);
+    complain("train", "%s used: more than %s of %s", used, what, budget);
+}
+
+/* The best estimate decides: to wait for certainty would overrun every budget. */
+static void look_at_budget(struct training *t)
+{
+    int64_t now_ns = clock_now_ns();
+    if (!(t->options.budget_joules > 0) || now_ns - t->looked_ns < LOOK_PERIOD_NS)
+        return;
+    t->looked_ns = now_ns;
+    double used = energy_now(t).value; /* NaN until the meter has read twice */
+    if (used >= t->options.budget_joules) {
+        tell_budget(t, used, "the budget");
+        t->end = TRAINING_OVER_BUDGET;
+    } else if (used >= NEAR_BUDGET * t->options.budget_joules && !t->is_warned) {
+        tell_budget(t, used, "80 % of the budget");
+        t->is_warned = true;
+    }
+}
+
+/* --- the work ------------------------------------------------------------------------------------------------ */
+
+static bool goes_on(struct training *t)
+{
+    if (interrupted_by && t->end == TRAINING_DONE)
+        t->end = TRAINING_INTERRUPTED;
+    return t->end == TRAINING_DONE;
+}
+
+static joule_status train_step(struct training *t, joule_error *error)
+{
+    double loss;
+    joule_status status = trainee_step(&t->trainee, &loss, error);
+    if (status != JOULE_OK)
+        return status;
+    if (!isfinite(loss))
+        return error_set(error, JOULE_FAILED,
+                         "the loss of step %llu is %g; a lower --learning-rate, --warmup or --clip may help",
+                         (unsigned long long)t->trainee.steps, loss);
+    t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
+    if (t->trainee.steps % COLLECT_STEPS == 0)
+        forge_energy_collect(t->trainee.instance);
+    look_at_budget(t);
+    show_now_and_then(t);
+    return JOULE_OK;
+}
+
+static joule_status train_steps(struct training *t, uint64_t end, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    while (status == JOULE_OK && t->trainee.steps < end && goes_on(t))
+        status = train_step(t, error);
+    show(t, "\n");
+    return status;
+}
+
+static joule_status test(struct training *t, struct epoch *epoch, joule_error *error)
+{
+    joule_status status = trainee_test(&t->trainee, &epoch->accuracy, error);
+    if (status == JOULE_OK)
+        fprintf(stderr, "  found %.2f %% of %zu test examples\n", epoch->accuracy * 100,
+                forge_dataset_examples(t->trainee.test));
+    return status;
+}
+
+static joule_status save(struct training *t, joule_error *error)
+{
+    if (!t->options.checkpoint)
+        return JOULE_OK;
+    joule_sample_now(t->meter);
+    return checkpoint_save(t->options.checkpoint, &t->trainee, t->loss, energy_now(t), error);
+}
+
+static joule_status train_epoch(struct training *t, joule_error *error)
+{
+    uint64_t per_epoch = t->trainee.steps_per_epoch, done = t->trainee.steps;
+    if (!ARRAY_ROOM(t->epochs, t->epoch_capacity, t->epoch_count))
+        return error_set(error, JOULE_NO_MEMORY, "no memory for epoch %zu", t->epoch_count + 1);
+    struct epoch *epoch = &t->epochs[t->epoch_count++];
+    *epoch = (struct epoch){.number = done / per_epoch + 1, .accuracy = NAN, .begin_ns = clock_now_ns()};
+    joule_status status = train_steps(t, epoch->number * per_epoch, error);
+    epoch->steps = t->trainee.steps - done;
+    epoch->loss = t->loss;
+    if (status == JOULE_OK && t->trainee.steps % per_epoch == 0 && t->end != TRAINING_OVER_BUDGET)
+        status = test(t, epoch, error);
+    epoch->end_ns = clock_now_ns();
+    return status == JOULE_OK ? save(t, error) : status;
+}
+
+static joule_status train(struct training *t, joule_error *error)
+{
+    uint64_t all = t->trainee.steps_per_epoch * t->options.trainee.epochs;
+    joule_status status = JOULE_OK;
+    if (t->trainee.steps >= all)
+        complain("train", "%s: all %u epochs are done; --epochs can ask for more", t->options.checkpoint,
+                 t->options.trainee.epochs);
+    t->begin_ns = clock_now_ns();
+    look_at_budget(t);
+    while (status == JOULE_OK && t->trainee.steps < all && goes_on(t))
+        status = train_epoch(t, error);
+    return status;
+}
+
+/* --- before and after ---------------------------------------------------------------------------------------- */
+
+static joule_status resume(struct training *t, joule_error *error)
+{
+    const char *path = t->options.checkpoint;
+    joule_status status = checkpoint_resume(path, &t->trainee, &t->loss, &t->energy_before, error);
+    if (status == JOULE_ABSENT)
+        return JOULE_OK;
+    if (status == JOULE_OK && t->options.budget_joules > 0 && isnan(t->energy_before.value))
+        return error_set(error, JOULE_INVALID,
+                         "%s does not say what was used before: --budget cannot be kept", path);
+    t->is_resumed = true;
+    t->first_step = t->trainee.steps;
+    return status;
+}
+
+static joule_status open_all(struct training *t, joule_error *error)
+{
+    joule_options how = {.struct_size = sizeof how, .period_s = METER_PERIOD_S};
+    joule_status status = trainee_open(&t->trainee, &t->options.trainee, error);
+    if (status == JOULE_OK && t->options.resumes)
+        status = resume(t, error);
+    if (status == JOULE_OK)
+        status = joule_open(&how, &t->meter, error);
+    if (status == JOULE_OK)
+        status = forge_energy_start(t->trainee.instance, t->meter, JOULE_TOTAL, error);
+    return status;
+}
+
+/* False, after a message, where it could not be told. */
+static bool report(struct training *t)
+{
+    joule_error error = {0};
+    joule_sample_now(t->meter);
+    forge_energy_collect(t->trainee.instance);
+    t->energy = energy_now(t);
+    for (size_t i = 0; i < t->epoch_count; i++)
+        joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
+                            &t->epochs[i].energy, NULL);
+    if (t->epoch_count && !(t->options.json && strcmp(t->options.json, "-") == 0))
+        ledger_print(t->trainee.instance, t->options.trainee.batch_size, stdout);
+    if (!t->options.json)
+        return true;
+    size_t length;
+    char *page = page_make("train", training_json, t, &length);
+    joule_status status = page ? output_write(t->options.json, page, length, &error) : JOULE_OK;
+    if (status != JOULE_OK)
+        complain("train", "%s", error.message);
+    free(page);
+    return page && status == JOULE_OK;
+}
+
+static void tell_failure(const struct training *t, const joule_error *error)
+{
+    complain("train", "%s", error->message);
+    if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
+        complain("train", "%s is as it was last written", t->options.checkpoint);
+}
+
+static int exit_code(const struct training *t)
+{
+    switch (t->end) {
+    case TRAINING_DONE:
+        return 0;
+    case TRAINING_INTERRUPTED:
+        return 128 + interrupted_by;
+    case TRAINING_OVER_BUDGET:
+        return EXIT_OVER_BUDGET;
+    }
+    return EXIT_OWN_FAILURE;
+}
+
+int training_run(const struct training_options *options)
+{
+    struct training t = {.options = *options, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    joule_error error = {0};
+    joule_status status = open_all(&t, &error);
+    if (status == JOULE_OK)
+        status = train(&t, &error);
+    if (status != JOULE_OK)
+        tell_failure(&t, &error);
+    int code = status == JOULE_OK && report(&t) ? exit_code(&t) : EXIT_OWN_FAILURE;
+    trainee_close(&t.trainee);
+    joule_close(t.meter);
+    free(t.epochs);
+    return code;
+}

@@ -1,0 +1,55 @@
+/* tools/forge/training.h - a training from its options to its report.
+ *
+ * Owns the loop over epochs, the line that lives meanwhile, checkpoints, the budget, and the report as JSON. Newcomers: a
+ * training may be the work of several runs of the program; energy counts all of them, epochs and operations this one.
+ */
+#ifndef FORGE_TRAINING_H
+#define FORGE_TRAINING_H
+
+#include <joule/meter.h>
+#include <stdbool.h>
+#include "base/string.h"
+#include "trainee.h"
+
+struct training_options {
+    struct trainee_options trainee;
+    const char *checkpoint, *json; /* NULL: none */
+    bool resumes;
+    double budget_joules; /* 0: none */
+};
+
+/* What this run did in one epoch. */
+struct epoch {
+    uint64_t number; /* from 1 */
+    uint64_t steps;
+    double loss;     /* at its end, smoothed over about 50 steps */
+    double accuracy; /* NaN: not all of it was done, so it was not tested */
+    int64_t begin_ns, end_ns;
+    joule_quantity energy;
+};
+
+enum training_end { TRAINING_DONE, TRAINING_INTERRUPTED, TRAINING_OVER_BUDGET };
+
+struct training {
+    struct training_options options;
+    struct trainee trainee;
+    joule_meter *meter;
+    bool is_resumed;
+    uint64_t first_step;
+    joule_quantity energy_before; /* joules of the runs before */
+    joule_quantity energy;        /* of all runs, at the end */
+    struct epoch *epochs;
+    size_t epoch_count, epoch_capacity;
+    double loss; /* smoothed; NaN: there was no step */
+    enum training_end end;
+    int64_t begin_ns, shown_ns, looked_ns;
+    bool is_live; /* stderr is a terminal */
+    bool is_warned;
+};
+
+/* The exit code, after messages. */
+int training_run(const struct training_options *options);
+/* What docs/forge-train.schema.json describes; `context` is a struct training. */
+void training_json(const void *context, struct text *out);
+
+#endif

@@ -1,0 +1,141 @@
+/* tools/forge/training_json.c - the report of a training, as docs/forge-train.schema.json describes it.
+ *
+ * Newcomers: every key is always there; null means that it is not known or that there is none.
+ */
+#include <forge/energy.h>
+#include <joule/base.h>
+#include <math.h>
+#include "base/clock.h"
+#include "joule/report/json.h"
+#include "training.h"
+
+#define SCHEMA "forge-train-1"
+
+static void add_energy(struct json *json, joule_quantity q, const char *value, const char *interval,
+                       const char *cls)
+{
+    json_double(json, value, q.value);
+    if (isnan(q.value)) {
+        json_null(json, interval);
+    } else {
+        json_open(json, interval, '[');
+        json_double(json, NULL, q.low);
+        json_double(json, NULL, q.high);
+        json_close(json, ']');
+    }
+    json_string(json, cls, joule_class_name(isnan(q.value) ? JOULE_CLASS_NONE : q.cls));
+}
+
+static void add_joules(struct json *json, joule_quantity q)
+{
+    add_energy(json, q, "energy_joules", "interval_joules", "class");
+}
+
+/* 0 stands for none. */
+static void add_positive(struct json *json, const char *key, double number)
+{
+    json_double(json, key, number > 0 ? number : NAN);
+}
+
+static void add_options(struct json *json, const struct training_options *o)
+{
+    const struct trainee_options *t = &o->trainee;
+    json_open(json, "options", '{');
+    json_string(json, "model", t->model);
+    json_string(json, "data", t->data);
+    json_integer(json, "epochs", t->epochs);
+    json_integer(json, "batch", t->batch_size);
+    json_string(json, "optimiser", t->is_adamw ? "adamw" : "sgd");
+    json_double(json, "learning_rate", t->learning_rate);
+    json_string(json, "schedule", t->schedule == FORGE_SCHEDULE_COSINE ? "cosine" : "constant");
+    json_integer(json, "warmup_steps", t->warm_up_steps);
+    json_double(json, "momentum", t->is_adamw ? NAN : t->momentum);
+    json_double(json, "weight_decay", t->weight_decay);
+    add_positive(json, "clip", t->max_norm);
+    json_integer(json, "seed", (int64_t)t->seed);
+    if (t->threads)
+        json_integer(json, "threads", t->threads);
+    else
+        json_null(json, "threads");
+    json_string(json, "checkpoint", o->checkpoint);
+    add_positive(json, "budget_joules", o->budget_joules);
+    json_close(json, '}');
+}
+
+static void add_epochs(struct json *json, const struct training *t)
+{
+    json_open(json, "epochs", '[');
+    for (size_t i = 0; i < t->epoch_count; i++) {
+        const struct epoch *e = &t->epochs[i];
+        json_open(json, NULL, '{');
+        json_integer(json, "epoch", (int64_t)e->number);
+        json_integer(json, "steps", (int64_t)e->steps);
+        json_double(json, "loss", e->loss);
+        json_double(json, "accuracy", e->accuracy);
+        json_double(json, "seconds", clock_seconds(e->end_ns - e->begin_ns));
+        add_joules(json, e->energy);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void add_operation(struct json *json, const forge_energy_facts *f)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "layer", f->scope);
+    json_text(json, "phase", *f->op ? forge_phase_name(f->phase) : NULL);
+    json_text(json, "operation", f->op);
+    json_integer(json, "launches_per_step", (int64_t)f->launches);
+    json_double(json, "flop_per_step", f->flop);
+    json_double(json, "seconds", f->seconds);
+    add_joules(json, f->joules);
+    json_integer(json, "group", (int64_t)f->group);
+    add_energy(json, f->group_joules, "group_energy_joules", "group_interval_joules", "group_class");
+    json_close(json, '}');
+}
+
+static void add_operations(struct json *json, const struct training *t)
+{
+    forge_energy_facts facts = {.struct_size = sizeof facts};
+    size_t count = t->epoch_count ? forge_energy_count(t->trainee.instance) : 0;
+    json_open(json, "operations", '[');
+    for (size_t i = 0; i < count; i++)
+        if (forge_energy_get(t->trainee.instance, i, &facts) != JOULE_INVALID)
+            add_operation(json, &facts);
+    json_close(json, ']');
+}
+
+static void add_program(struct json *json, const forge_program *program)
+{
+    forge_program_facts facts = {.struct_size = sizeof facts};
+    forge_program_look(program, &facts);
+    json_open(json, "arena", '{');
+    json_integer(json, "planned_bytes", (int64_t)facts.arena_bytes);
+    json_integer(json, "bound_bytes", (int64_t)facts.arena_bound_bytes);
+    json_close(json, '}');
+    json_double(json, "flop_per_step", facts.flop);
+}
+
+void training_json(const void *context, struct text *out)
+{
+    static const char *const ends[] = {[TRAINING_DONE] = "done",
+                                       [TRAINING_INTERRUPTED] = "interrupted",
+                                       [TRAINING_OVER_BUDGET] = "over_budget"};
+    const struct training *t = context;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "forge_version", joule_version());
+    json_string(&json, "end", ends[t->end]);
+    add_options(&json, &t->options);
+    json_integer(&json, "parameters", (int64_t)t->trainee.parameters);
+    add_program(&json, t->trainee.program);
+    json_integer(&json, "steps_per_epoch", (int64_t)t->trainee.steps_per_epoch);
+    json_integer(&json, "steps_before", (int64_t)t->first_step);
+    json_integer(&json, "steps", (int64_t)t->trainee.steps);
+    add_joules(&json, t->energy);
+    add_epochs(&json, t);
+    add_operations(&json, t);
+    json_close(&json, '}');
+    text_add(out, "\n");
+}
