@@ -28,6 +28,26 @@ FORGE_API const char *forge_device_name(const forge_device *device);
 FORGE_API joule_status forge_device_set_threads(forge_device *device, unsigned threads,
                                                 joule_error *out_error);
 
+/* The name of backend i of those that this library was built with; NULL: there is none. Any thread. */
+FORGE_API const char *forge_device_name_at(size_t i);
+
+/* Its layout is final. */
+typedef struct forge_instruction_set {
+    const char *name; /* "avx2", static storage; NULL: the list ends here */
+    bool is_here;     /* the processor has it */
+    bool is_used;     /* by this device */
+} forge_instruction_set;
+#define FORGE_MAX_INSTRUCTION_SETS 8
+
+typedef struct forge_device_facts {
+    uint32_t struct_size;  /* sizeof(forge_device_facts) */
+    uint32_t threads;      /* that it works with */
+    uint64_t memory_bytes; /* of the machine or board that its buffers lie in, used or not; 0: unknown */
+    forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* its kernels are compiled for */
+} forge_device_facts;
+/* INVALID: no room. Any thread. */
+FORGE_API joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts);
+
 /* --- programs ----------------------------------------------------------------------------------------------- */
 
 typedef struct forge_program forge_program; /* immutable: any thread */

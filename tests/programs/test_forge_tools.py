@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`forge compile`, `run` and `inspect`: from a graph's text to numbers in another process, what is in every kind of file, and
+"""`forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process, what is in every kind of file, and
 what is said of files that are missing, cut, noise, or of another kind."""
 import ast
 import json
@@ -71,16 +71,16 @@ class Tools(unittest.TestCase):
         begin, end = json.loads(data[8:8 + size])["steps"]["data_offsets"]
         return struct.unpack("<q", data[8 + size + begin:8 + size + end])[0]
 
-    def forge(self, *arguments):
-        return subprocess.run([FORGE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    def forge(self, *arguments, **environment):
+        return subprocess.run([FORGE, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False)
 
     def good(self, *arguments):
         done = self.forge(*arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def bad(self, code, words, *arguments):
-        done = self.forge(*arguments)
+    def bad(self, code, words, *arguments, **environment):
+        done = self.forge(*arguments, **environment)
         self.assertEqual(done.returncode, code, (arguments, done.stderr))
         self.assertIn(words, done.stderr)
         self.assertEqual(done.stdout, "", arguments)
@@ -194,6 +194,36 @@ class Tools(unittest.TestCase):
         self.assertIn("energy so far unknown\n", self.good("inspect", self.path("c.safetensors")))
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.step": "many"})
         self.bad(125, "'forge.step' is 'many'", "inspect", self.path("c.safetensors"))
+
+    def test_devices(self):
+        out = self.good("devices")
+        self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*\n  memory +[\d.]+ [MGT]iB\n")
+        self.assertEqual(out.count("(in use)"), 1)
+        for wanted in ("plain", "avx2", "avx512", "sse9"):
+            done = self.forge("devices", "--json", FORGE_ISA=wanted)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            cpu = {device["name"]: device for device in json.loads(done.stdout)["devices"]}["cpu"]
+            if cpu["state"] == "ok":
+                self.assertEqual([s["name"] for s in cpu["instruction_sets"] if s["in_use"] and s["here"]], [wanted])
+                self.assertGreater(cpu["threads"], 0)
+                self.assertGreater(cpu["memory_bytes"], 1 << 20)
+                self.assertIsNone(cpu["reason"])
+            else:
+                self.assertNotEqual(wanted, "plain")
+                self.assertIn("FORGE_ISA=" + wanted, cpu["reason"])
+                self.assertEqual((cpu["threads"], cpu["instruction_sets"]), (None, None))
+        self.assertIn("cpu: compiled, not here: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
+        self.bad(2, "what is 'cpu'?", "devices", "cpu")
+
+    def test_any_instruction_set_runs_what_another_compiled(self):
+        for isa in ("plain", "avx2", "avx512"):
+            done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),
+                              "--get", "y=" + self.path("y.npy"), FORGE_ISA=isa)
+            if "does not have it" in done.stderr:
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(read_npy(self.path("y.npy"))[1], [max(0.0, sum(a * b for a, b in zip(x, w))) for x in X for w in W])
+        self.bad(125, "FORGE_ISA=sse9", "run", self.path("p.fprog"), FORGE_ISA="sse9")
 
     # --- what is wrong ----------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 #define FORGE_COMMANDS_H
 
 int compile_main(int argc, char **argv);
+int devices_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int train_main(int argc, char **argv);

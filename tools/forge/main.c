@@ -12,6 +12,7 @@ const char tool_name[] = "forge";
 
 static const struct subcommand subcommands[] = {
     {"compile", compile_main, "make a program from a graph's text"},
+    {"devices", devices_main, "list what programs can run on"},
     {"inspect", inspect_main, "show what is in a graph, program, checkpoint or file of tensors"},
     {"run", run_main, "run a program, and say what its launches took"},
     {"train", train_main, "train a network, and say what its operations cost in joules"},

@@ -1,10 +1,16 @@
 /* hal/device.c - opening devices by name. */
 #include <string.h>
+#include "base/abi.h"
 #include "base/error.h"
 #include "base/string.h"
 #include "forge/hal/device.h"
 
 static const struct device_ops *const devices[] = {&cpu_ops};
+
+const char *forge_device_name_at(size_t i)
+{
+    return i < sizeof devices / sizeof *devices ? devices[i]->name : NULL;
+}
 
 joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error)
 {
@@ -33,4 +39,14 @@ const char *forge_device_name(const forge_device *device)
 joule_status forge_device_set_threads(forge_device *device, unsigned threads, joule_error *out_error)
 {
     return device->ops->set_threads(device, threads, out_error);
+}
+
+joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts)
+{
+    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_device_facts, instruction_sets)))
+        return JOULE_INVALID;
+    forge_device_facts facts = {0};
+    device->ops->look(device, &facts);
+    abi_give(out_facts, &facts, sizeof facts);
+    return JOULE_OK;
 }

@@ -40,6 +40,8 @@ struct device_ops {
     joule_status (*run)(forge_device *device, const struct bound_launch *launches, size_t count,
                         int64_t *ends_ns, joule_error *out_error);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
+    /* Fills in what it knows of the facts, which are zeroed. */
+    void (*look)(forge_device *device, forge_device_facts *out_facts);
 };
 
 struct forge_device {

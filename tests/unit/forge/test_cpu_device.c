@@ -41,6 +41,35 @@ static void test_isa_nobody_knows(void **state)
     unsetenv("FORGE_ISA");
 }
 
+static void test_facts(void **state)
+{
+    (void)state;
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
+        forge_device *device = NULL;
+        forge_device_facts facts = {.struct_size = sizeof facts};
+        if (!isa_is_here(isa))
+            continue;
+        setenv("FORGE_ISA", isa_name(isa), 1);
+        assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
+        assert_int_equal(forge_device_set_threads(device, 3, NULL), JOULE_OK);
+        assert_int_equal(forge_device_look(device, &facts), JOULE_OK);
+        assert_int_equal(facts.threads, 3);
+        assert_true(facts.memory_bytes > 1 << 20);
+        for (enum isa i = 0; i < ISA_COUNT; i++) {
+            assert_string_equal(facts.instruction_sets[i].name, isa_name(i));
+            assert_int_equal(facts.instruction_sets[i].is_here, isa_is_here(i));
+            assert_int_equal(facts.instruction_sets[i].is_used, i == isa);
+        }
+        assert_null(facts.instruction_sets[ISA_COUNT].name);
+        facts.struct_size = 8;
+        assert_int_equal(forge_device_look(device, &facts), JOULE_INVALID);
+        forge_device_close(device);
+    }
+    unsetenv("FORGE_ISA");
+    assert_string_equal(forge_device_name_at(0), "cpu");
+    assert_null(forge_device_name_at(100));
+}
+
 static void test_the_same_kernels_everywhere(void **state)
 {
     (void)state;
@@ -138,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_isa_by_name),
         cmocka_unit_test(test_isa_nobody_knows),
+        cmocka_unit_test(test_facts),
         cmocka_unit_test(test_the_same_kernels_everywhere),
         cmocka_unit_test(test_any_number_of_threads),
     };

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -19,6 +20,7 @@
 
 struct cpu {
     struct forge_device device;
+    enum isa isa;
     const struct cpu_kernel *tables[2]; /* of the instruction set, then the reference's */
     pthread_mutex_t lock;               /* of all that follows */
     struct pool *pool;
@@ -88,6 +90,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     if (!cpu)
         return error_set(out_error, JOULE_NO_MEMORY, "memory for a device is used up");
     cpu->device.ops = &cpu_ops;
+    cpu->isa = isa;
     cpu->tables[0] = isa_kernels(isa);
     cpu->tables[1] = reference_kernels;
     pthread_mutex_init(&cpu->lock, NULL);
@@ -99,6 +102,19 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     else
         cpu_close(&cpu->device);
     return status;
+}
+
+static void cpu_look(forge_device *device, forge_device_facts *out_facts)
+{
+    _Static_assert(ISA_COUNT <= FORGE_MAX_INSTRUCTION_SETS, "the public list has room");
+    const struct cpu *cpu = (const struct cpu *)device;
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    out_facts->threads = pool_width(cpu->pool);
+    if (pages > 0 && page_bytes > 0)
+        out_facts->memory_bytes = (uint64_t)pages * (uint64_t)page_bytes;
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++)
+        out_facts->instruction_sets[isa] =
+            (forge_instruction_set){isa_name(isa), isa_is_here(isa), isa == cpu->isa};
 }
 
 static joule_status cpu_allocate(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
@@ -221,4 +237,5 @@ const struct device_ops cpu_ops = {.name = "cpu",
                                    .select = cpu_select,
                                    .find_kernel = cpu_find_kernel,
                                    .run = cpu_run,
-                                   .set_threads = cpu_set_threads};
+                                   .set_threads = cpu_set_threads,
+                                   .look = cpu_look};

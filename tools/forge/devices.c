@@ -1,0 +1,153 @@
+/* tools/forge/devices.c - `forge devices`: what programs can run on.
+ *
+ * Owns the page and the JSON object. Newcomers: a backend that cannot be opened is listed too, with the reason; that it is
+ * not here is an answer and no failure.
+ */
+#include <forge/program.h>
+#include <stdio.h>
+#include <string.h>
+#include "commands.h"
+#include "common/options.h"
+#include "common/page.h"
+#include "files.h"
+#include "joule/report/json.h"
+
+#define SCHEMA       "forge-devices-1"
+#define MOST_DEVICES 32
+
+struct row {
+    const char *name;
+    joule_status status; /* of opening it */
+    joule_error error;
+    forge_device_facts facts; /* where status is OK */
+};
+
+struct listing {
+    struct row rows[MOST_DEVICES];
+    size_t count;
+};
+
+static void look(struct row *row)
+{
+    forge_device *device = NULL;
+    row->facts.struct_size = sizeof row->facts;
+    row->status = forge_device_open(row->name, &device, &row->error);
+    if (row->status == JOULE_OK)
+        row->status = forge_device_look(device, &row->facts);
+    forge_device_close(device);
+}
+
+/* --- for people ----------------------------------------------------------------------------------------------- */
+
+static void print_sets(const forge_instruction_set *sets, struct text *out)
+{
+    text_add(out, "  instruction sets  ");
+    for (size_t i = 0; sets[i].name; i++)
+        text_printf(out, "%s%s%s", i ? ", " : "", sets[i].name,
+                    sets[i].is_used   ? " (in use)"
+                    : sets[i].is_here ? ""
+                                      : " (not here)");
+    text_add(out, "; FORGE_ISA chooses\n");
+}
+
+static void print_row(const struct row *row, struct text *out)
+{
+    char memory[BYTES_TEXT];
+    if (row->status != JOULE_OK) {
+        text_printf(out, "%s: compiled, not here: %s\n", row->name, row->error.message);
+        return;
+    }
+    text_printf(out, "%s: runs here\n", row->name);
+    if (row->facts.threads)
+        text_printf(out, "  threads           %u\n", row->facts.threads);
+    if (row->facts.instruction_sets[0].name)
+        print_sets(row->facts.instruction_sets, out);
+    if (row->facts.memory_bytes)
+        text_printf(out, "  memory            %s\n", bytes_text((double)row->facts.memory_bytes, memory));
+}
+
+static void print_listing(const void *context, struct text *out)
+{
+    const struct listing *listing = context;
+    for (size_t i = 0; i < listing->count; i++)
+        print_row(&listing->rows[i], out);
+}
+
+/* --- for programs --------------------------------------------------------------------------------------------- */
+
+static void add_number(struct json *json, const char *key, uint64_t number)
+{
+    if (number)
+        json_integer(json, key, (int64_t)number);
+    else
+        json_null(json, key);
+}
+
+static void add_sets(struct json *json, const forge_instruction_set *set)
+{
+    json_open(json, "instruction_sets", '[');
+    for (; set->name; set++) {
+        json_open(json, NULL, '{');
+        json_string(json, "name", set->name);
+        json_bool(json, "here", set->is_here);
+        json_bool(json, "in_use", set->is_used);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void add_row(struct json *json, const struct row *row)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "name", row->name);
+    json_string(json, "state", joule_status_name(row->status));
+    json_string(json, "reason", row->status == JOULE_OK ? NULL : row->error.message);
+    add_number(json, "threads", row->facts.threads);
+    add_number(json, "memory_bytes", row->facts.memory_bytes);
+    if (row->status == JOULE_OK)
+        add_sets(json, row->facts.instruction_sets);
+    else
+        json_null(json, "instruction_sets");
+    json_close(json, '}');
+}
+
+static void print_json(const void *context, struct text *out)
+{
+    const struct listing *listing = context;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "version", joule_version());
+    json_open(&json, "devices", '[');
+    for (size_t i = 0; i < listing->count; i++)
+        add_row(&json, &listing->rows[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}
+
+int devices_main(int argc, char **argv)
+{
+    bool as_json = false;
+    const struct option table[] = {
+        {"json", 'j', OPTION_FLAG, &as_json, NULL, "as a JSON object"},
+        {NULL},
+    };
+    const struct command_text text = {
+        "forge devices [OPTIONS]", "Lists what programs can run on, and why they cannot where they cannot.",
+        NULL};
+    int first = options_read(table, &text, argc, argv);
+    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (first < argc) {
+        complain("devices", "what is '%s'? See forge devices --help", argv[first]);
+        return EXIT_USAGE;
+    }
+    struct listing listing = {0};
+    const char *name;
+    while (listing.count < MOST_DEVICES && (name = forge_device_name_at(listing.count))) {
+        listing.rows[listing.count].name = name;
+        look(&listing.rows[listing.count++]);
+    }
+    return page_print("devices", as_json ? print_json : print_listing, &listing);
+}
