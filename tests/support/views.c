@@ -10,15 +10,6 @@
 #include "forge/core/dtype.h"
 #include "forge/reference/reference.h"
 
-struct view view_packed(forge_dtype dtype, void *data, forge_shape shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape.rank; i-- > 0; stride *= shape.dims[i])
-        view.strides[i] = stride;
-    return view;
-}
-
 const void *view_address(const struct view *view, const forge_shape *shape, size_t position)
 {
     int64_t offset = 0;

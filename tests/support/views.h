@@ -8,7 +8,6 @@
 
 #include "forge/ir/launch.h"
 
-struct view view_packed(forge_dtype dtype, void *data, forge_shape shape);
 /* Where the element at this position of `shape` lies in a view that is broadcast to it. */
 const void *view_address(const struct view *view, const forge_shape *shape, size_t position);
 /* The element at this position of the view, as a double. */

@@ -3,8 +3,6 @@
  * Newcomers: only small results are kept, since every constant lies in the program; a large one that is cheap to make
  * (zeros, an iota) is better made where it is used.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "forge/compiler/pass.h"
 #include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
@@ -15,17 +13,6 @@ static const struct constant_attributes *constant_of(const forge_builder *builde
 {
     const struct node *node = value ? graph_producer(builder->graph, value) : NULL;
     return node && node->op == OP_CONSTANT ? node->attributes : NULL;
-}
-
-static struct view packed(void *data, forge_dtype dtype, const forge_shape *shape)
-{
-    struct view view = {.data = data, .dtype = dtype, .shape = *shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape->rank; i-- > 0;) {
-        view.strides[i] = stride;
-        stride *= shape->dims[i];
-    }
-    return view;
 }
 
 /* True where the node of the new graph can be computed now. Without inputs there is nothing to fold: an iota is as small
@@ -52,9 +39,9 @@ static forge_value fold(forge_builder *builder, const forge_graph *graph, const 
         return builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
     for (size_t i = 0; i < node->input_count; i++) {
         const struct constant_attributes *constant = constant_of(builder, map[node_input(graph, node, i)]);
-        inputs[i] = packed((void *)constant->bytes, constant->dtype, &constant->shape);
+        inputs[i] = view_packed(constant->dtype, (void *)constant->bytes, constant->shape);
     }
-    struct view output = packed(forge_tensor_data(&result), value->dtype, &value->shape);
+    struct view output = view_packed(value->dtype, forge_tensor_data(&result), value->shape);
     struct launch launch = {.op = (enum op)node->op,
                             .attributes = node->attributes,
                             .inputs = inputs,
@@ -68,23 +55,17 @@ static forge_value fold(forge_builder *builder, const forge_graph *graph, const 
     return folded;
 }
 
+static bool fold_or_copy(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                         forge_value *map)
+{
+    const struct value *value = &graph->values[node->output];
+    if (!can_fold(builder, node, value, map, graph))
+        return builder_copy_node(builder, graph, node, map);
+    map[node->output] = fold(builder, graph, node, value, map);
+    return map[node->output] != FORGE_NO_VALUE;
+}
+
 joule_status pass_fold(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
 {
-    forge_builder *builder = builder_new(&graph->dims);
-    forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
-    for (size_t n = 0; goes_on && n < graph->node_count; n++) {
-        const struct node *node = &graph->nodes[n];
-        const struct value *value = &graph->values[node->output];
-        if (can_fold(builder, node, value, map, graph))
-            goes_on = (map[node->output] = fold(builder, graph, node, value, map)) != FORGE_NO_VALUE;
-        else
-            goes_on = builder_copy_node(builder, graph, node, map);
-    }
-    if (goes_on)
-        builder_end_like(builder, graph, map);
-    else
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
-    free(map);
-    return forge_builder_finish(builder, out_graph, out_error);
+    return pass_each_node(graph, fold_or_copy, out_graph, out_error);
 }

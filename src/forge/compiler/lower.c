@@ -90,11 +90,7 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
 static struct program_binding packed(uint32_t buffer, forge_dtype dtype, const forge_shape *shape)
 {
     struct program_binding binding = {.buffer = buffer, .dtype = dtype, .shape = *shape};
-    int64_t stride = 1;
-    for (uint32_t i = shape->rank; i-- > 0;) {
-        binding.strides[i] = stride;
-        stride *= shape->dims[i];
-    }
+    strides_packed(shape, binding.strides);
     return binding;
 }
 

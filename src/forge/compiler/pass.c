@@ -12,6 +12,22 @@ static const struct {
     {"fold", pass_fold},
 };
 
+joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, forge_graph **out_graph,
+                            joule_error *out_error)
+{
+    forge_builder *builder = builder_new(&graph->dims);
+    forge_value *map = calloc(graph->value_count, sizeof *map);
+    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
+    for (size_t n = 0; goes_on && n < graph->node_count; n++)
+        goes_on = node_fn(builder, graph, &graph->nodes[n], map);
+    if (goes_on)
+        builder_end_like(builder, graph, map);
+    else
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    free(map);
+    return forge_builder_finish(builder, out_graph, out_error);
+}
+
 static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                         forge_value *map)
 {
@@ -37,28 +53,13 @@ static bool has_composites(const forge_graph *graph)
     return false;
 }
 
-static joule_status expand_once(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
-{
-    forge_builder *builder = builder_new(&graph->dims);
-    forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
-    for (size_t n = 0; goes_on && n < graph->node_count; n++)
-        goes_on = expand_node(builder, graph, &graph->nodes[n], map);
-    if (goes_on)
-        builder_end_like(builder, graph, map);
-    else
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
-    free(map);
-    return forge_builder_finish(builder, out_graph, out_error);
-}
-
 joule_status pass_expand(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
 {
     forge_graph *current = graph_retain(graph);
     joule_status status = JOULE_OK;
     while (status == JOULE_OK && has_composites(current)) {
         forge_graph *next = NULL;
-        status = expand_once(current, &next, out_error);
+        status = pass_each_node(current, expand_node, &next, out_error);
         forge_graph_free(current);
         current = next;
     }

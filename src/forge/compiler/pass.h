@@ -11,6 +11,14 @@
 
 typedef joule_status pass_fn(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);
 
+/* Makes the successor of a node whose inputs are mapped, whatever it is, and maps its outputs; false: the builder has
+ * failed, or memory is used up. */
+typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                          forge_value *map);
+/* The successor of a graph, node by node. */
+joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, forge_graph **out_graph,
+                            joule_error *out_error);
+
 /* Writes composites out, until there are none. */
 pass_fn pass_expand;
 /* Computes what depends on constants alone. */

@@ -37,26 +37,27 @@ static void make_block(const forge_random *random, uint64_t block, uint32_t out[
     forge_philox4x32(counter, key, out);
 }
 
+/* The word with this number; `words` is the block that it is in, made where one begins. */
+static uint32_t next_word(const forge_random *random, uint64_t number, bool is_first,
+                          uint32_t words[BLOCK_WORDS])
+{
+    if (is_first || number % BLOCK_WORDS == 0)
+        make_block(random, number / BLOCK_WORDS, words);
+    return words[number % BLOCK_WORDS];
+}
+
 void forge_random_bits(const forge_random *random, uint64_t first, size_t count, uint32_t *out)
 {
     uint32_t words[BLOCK_WORDS];
-    for (size_t i = 0; i < count; i++) {
-        uint64_t number = first + i;
-        if (i == 0 || number % BLOCK_WORDS == 0)
-            make_block(random, number / BLOCK_WORDS, words);
-        out[i] = words[number % BLOCK_WORDS];
-    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = next_word(random, first + i, i == 0, words);
 }
 
 void forge_random_uniform(const forge_random *random, uint64_t first, size_t count, float *out)
 {
     uint32_t words[BLOCK_WORDS];
-    for (size_t i = 0; i < count; i++) {
-        uint64_t number = first + i;
-        if (i == 0 || number % BLOCK_WORDS == 0)
-            make_block(random, number / BLOCK_WORDS, words);
-        out[i] = (float)(words[number % BLOCK_WORDS] >> 8) * 0x1p-24f;
-    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(next_word(random, first + i, i == 0, words) >> 8) * 0x1p-24f;
 }
 
 static void box_muller(const uint32_t numbers[2], double out[2])

@@ -16,6 +16,21 @@ struct view {
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
 };
 
+/* Steps in elements where the last dimension goes fastest and nothing lies between. */
+static inline void strides_packed(const forge_shape *shape, int64_t strides[FORGE_MAX_RANK])
+{
+    int64_t stride = 1;
+    for (uint32_t i = shape->rank; i-- > 0; stride *= shape->dims[i])
+        strides[i] = stride;
+}
+
+static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape shape)
+{
+    struct view view = {.data = data, .dtype = dtype, .shape = shape};
+    strides_packed(&shape, view.strides);
+    return view;
+}
+
 /* Where a kernel's output may lie beside memory of its own: on inputs of the same type, shape and strides. A kernel sees
  * that it works in place where the addresses are the same. */
 enum in_place {

@@ -18,6 +18,7 @@
 #include <forge/energy.h>
 #include "base/clock.h"
 #include "forge/runtime/energy.h"
+#include "support/workbench.h"
 
 /* --- counting allocations: the linker puts these in the place of the C library's ------------------------------ */
 
@@ -51,35 +52,17 @@ void *__wrap_realloc(void *memory, size_t size)
 /* --- a machine ---------------------------------------------------------------------------------------------- */
 
 struct machine {
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
+    struct workbench bench;
     joule_meter *meter;
 };
 
 static int tear_down(void **state)
 {
     struct machine *m = *state;
-    forge_instance_free(m->instance);
-    forge_program_free(m->program);
-    forge_states_free(m->states);
-    forge_device_close(m->device);
+    workbench_end(&m->bench);
     joule_close(m->meter);
     free(m);
     return 0;
-}
-
-static int load(struct machine *m, forge_builder *b)
-{
-    forge_graph *graph = NULL;
-    joule_status status = forge_builder_finish(b, &graph, NULL);
-    if (status == JOULE_OK)
-        status = forge_compile(graph, m->device, &m->program, NULL);
-    forge_graph_free(graph);
-    if (status == JOULE_OK)
-        status = forge_instance_new(m->program, m->device, m->states, &m->instance, NULL);
-    return status != JOULE_OK;
 }
 
 static int open_machine(void **state)
@@ -88,8 +71,7 @@ static int open_machine(void **state)
     joule_options options = {.struct_size = sizeof options, .period_s = 0.005, .sources = "estimated"};
     *state = m;
     return joule_open(&options, &m->meter, NULL) != JOULE_OK ||
-           forge_device_open("cpu", &m->device, NULL) != JOULE_OK ||
-           forge_states_new(m->device, 1, &m->states, NULL) != JOULE_OK;
+           workbench_begin(&m->bench, 1, NULL) != JOULE_OK;
 }
 
 /* Two layers, one within a scope of its own, and something of another phase. */
@@ -109,13 +91,13 @@ static int set_up(void **state)
     }
     forge_phase_set(b, FORGE_PHASE_OPTIMISER);
     forge_output(b, "y", forge_exp(b, y));
-    return load(*state, b);
+    return workbench_try_load(&((struct machine *)*state)->bench, b, NULL) != JOULE_OK;
 }
 
 static void run(struct machine *m, int times)
 {
     for (int i = 0; i < times; i++)
-        assert_int_equal(forge_instance_run(m->instance, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_run(m->bench.instance, NULL), JOULE_OK);
 }
 
 /* Runs until the meter has seen so many windows. */
@@ -125,22 +107,22 @@ static forge_energy_sum run_windows(struct machine *m, uint64_t windows)
     int64_t end_ns = clock_now_ns() + 20 * NS_PER_S;
     do {
         run(m, 20);
-        assert_int_equal(forge_energy_collect(m->instance), JOULE_OK);
+        assert_int_equal(forge_energy_collect(m->bench.instance), JOULE_OK);
         assert_true(clock_now_ns() < end_ns);
-    } while (m->instance->energy->windows < windows);
-    assert_int_equal(forge_energy_total(m->instance, &sum), JOULE_OK);
+    } while (m->bench.instance->energy->windows < windows);
+    assert_int_equal(forge_energy_total(m->bench.instance, &sum), JOULE_OK);
     return sum;
 }
 
 static void start(struct machine *m)
 {
-    assert_int_equal(forge_energy_start(m->instance, m->meter, JOULE_TOTAL, NULL), JOULE_OK);
+    assert_int_equal(forge_energy_start(m->bench.instance, m->meter, JOULE_TOTAL, NULL), JOULE_OK);
 }
 
 static forge_energy_facts facts_of(struct machine *m, size_t i)
 {
     forge_energy_facts facts = {.struct_size = sizeof facts};
-    assert_int_equal(forge_energy_get(m->instance, i, &facts), JOULE_OK);
+    assert_int_equal(forge_energy_get(m->bench.instance, i, &facts), JOULE_OK);
     return facts;
 }
 
@@ -157,14 +139,14 @@ static void test_shares_add_up_to_the_meter(void **state)
     struct machine *m = *state;
     start(m);
     forge_energy_sum sum = run_windows(m, 12);
-    const struct energy *e = m->instance->energy;
+    const struct energy *e = m->bench.instance->energy;
     joule_quantity meter;
     assert_int_equal(joule_window_joules(m->meter, JOULE_TOTAL, e->begin_ns, e->cut_ns, &meter, NULL),
                      JOULE_OK);
     assert_near(sum.joules.value, meter.value, 1e-9);
     assert_near(sum.seen_seconds, sum.seconds, 1e-9);
     assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
-    size_t count = forge_energy_count(m->instance);
+    size_t count = forge_energy_count(m->bench.instance);
     double joules = 0, seconds = 0;
     for (size_t i = 0; i < count; i++) {
         forge_energy_facts facts = facts_of(m, i);
@@ -182,7 +164,7 @@ static void test_shares_add_up_to_the_meter(void **state)
 static double in_scope(struct machine *m, const char *scope, int phase)
 {
     joule_quantity joules;
-    assert_int_equal(forge_scope_energy(m->instance, scope, phase, &joules), JOULE_OK);
+    assert_int_equal(forge_scope_energy(m->bench.instance, scope, phase, &joules), JOULE_OK);
     return joules.value;
 }
 
@@ -196,13 +178,13 @@ static void test_sums_by_scope_and_phase(void **state)
     assert_near(in_scope(m, "", FORGE_PHASE_FORWARD) + in_scope(m, "", FORGE_PHASE_OPTIMISER),
                 in_scope(m, "", -1), 1e-9);
     joule_quantity joules, step, forward;
-    assert_int_equal(forge_scope_energy(m->instance, "net/fir", -1, &joules), JOULE_ABSENT);
-    assert_int_equal(forge_scope_energy(m->instance, "", FORGE_PHASE_DATA, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_scope_energy(m->bench.instance, "net/fir", -1, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_scope_energy(m->bench.instance, "", FORGE_PHASE_DATA, &joules), JOULE_ABSENT);
     assert_true(isnan(joules.value));
-    assert_int_equal(forge_step_energy(m->instance, -1, &step), JOULE_OK);
-    assert_int_equal(forge_step_energy(m->instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
+    assert_int_equal(forge_step_energy(m->bench.instance, -1, &step), JOULE_OK);
+    assert_int_equal(forge_step_energy(m->bench.instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
     assert_near(forward.value / step.value, in_scope(m, "net", -1) / sum.joules.value, 0.2);
-    assert_true(step.value * (double)m->instance->runs >= sum.joules.value * (1 - 1e-9));
+    assert_true(step.value * (double)m->bench.instance->runs >= sum.joules.value * (1 - 1e-9));
     joule_quantity rate = forge_per_joule(100, step);
     assert_near(rate.value * step.value, 100, 1e-12);
     assert_near(rate.low * step.high, 100, 1e-12);
@@ -214,12 +196,12 @@ static void test_launches_share_their_item(void **state)
     struct machine *m = *state;
     start(m);
     run_windows(m, 3);
-    size_t launches = m->program->launches.count, matmuls = 0;
+    size_t launches = m->bench.program->launches.count, matmuls = 0;
     double of_item = 0;
     for (size_t i = 0; i < launches; i++) {
         joule_quantity joules;
-        assert_int_equal(forge_launch_energy(m->instance, i, &joules), JOULE_OK);
-        if (m->instance->energy->items.item_of[i] != 0)
+        assert_int_equal(forge_launch_energy(m->bench.instance, i, &joules), JOULE_OK);
+        if (m->bench.instance->energy->items.item_of[i] != 0)
             continue;
         matmuls++;
         of_item += joules.value;
@@ -230,7 +212,7 @@ static void test_launches_share_their_item(void **state)
     assert_true(matmuls == 2 && facts.launches == 2 && facts.flop == 2 * 2 * 48.0 * 48 * 48);
     assert_near(of_item, facts.joules.value, 0.2); /* the meter has not seen the last runs yet */
     joule_quantity joules;
-    assert_int_equal(forge_launch_energy(m->instance, launches, &joules), JOULE_INVALID);
+    assert_int_equal(forge_launch_energy(m->bench.instance, launches, &joules), JOULE_INVALID);
 }
 
 static void test_what_is_not_known_is_said(void **state)
@@ -239,19 +221,19 @@ static void test_what_is_not_known_is_said(void **state)
     joule_quantity joules;
     forge_energy_facts facts = {.struct_size = sizeof facts};
     joule_error error = {0};
-    assert_int_equal(forge_energy_count(m->instance), 0);
-    assert_int_equal(forge_energy_collect(m->instance), JOULE_ABSENT);
-    assert_int_equal(forge_step_energy(m->instance, -1, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_energy_count(m->bench.instance), 0);
+    assert_int_equal(forge_energy_collect(m->bench.instance), JOULE_ABSENT);
+    assert_int_equal(forge_step_energy(m->bench.instance, -1, &joules), JOULE_ABSENT);
     assert_true(isnan(joules.value));
-    assert_int_equal(forge_energy_get(m->instance, 0, &facts), JOULE_ABSENT);
-    assert_int_equal(forge_energy_start(m->instance, m->meter, 4711, &error), JOULE_INVALID);
+    assert_int_equal(forge_energy_get(m->bench.instance, 0, &facts), JOULE_ABSENT);
+    assert_int_equal(forge_energy_start(m->bench.instance, m->meter, 4711, &error), JOULE_INVALID);
     assert_non_null(strstr(error.message, "4711"));
     start(m);
-    assert_int_equal(forge_energy_get(m->instance, 1000, &facts), JOULE_INVALID);
+    assert_int_equal(forge_energy_get(m->bench.instance, 1000, &facts), JOULE_INVALID);
     facts.struct_size = 8;
-    assert_int_equal(forge_energy_get(m->instance, 0, &facts), JOULE_INVALID);
-    forge_energy_stop(m->instance);
-    assert_int_equal(forge_energy_count(m->instance), 0);
+    assert_int_equal(forge_energy_get(m->bench.instance, 0, &facts), JOULE_INVALID);
+    forge_energy_stop(m->bench.instance);
+    assert_int_equal(forge_energy_count(m->bench.instance), 0);
     run(m, 2);
 }
 
@@ -295,7 +277,7 @@ static bool survives(struct machine *m, bool runs, bool calls)
             syscall(SYS_exit, 77);
         int64_t now_ns = clock_now_ns();
         for (int i = 0; runs && i < 100; i++)
-            now_ns |= forge_instance_run(m->instance, NULL) != JOULE_OK;
+            now_ns |= forge_instance_run(m->bench.instance, NULL) != JOULE_OK;
         if (calls)
             syscall(SYS_getpid);
         syscall(SYS_exit, now_ns == 0);
@@ -375,12 +357,12 @@ static void test_scopes_are_cut_where_there_are_too_many(void **state)
         forge_scope_pop(b);
     }
     forge_output(b, "y", x);
-    assert_int_equal(load(m, b), 0);
+    workbench_load(&m->bench, b);
     start(m);
-    size_t count = forge_energy_count(m->instance);
+    size_t count = forge_energy_count(m->bench.instance);
     assert_true(count == 2 * ITEMS_MOST / 64 + 1); /* unary operations are one kind */
-    assert_string_equal(m->instance->energy->items.list[1].scope, "block1");
-    assert_int_equal(m->instance->energy->items.list[1].launches, 64);
+    assert_string_equal(m->bench.instance->energy->items.list[1].scope, "block1");
+    assert_int_equal(m->bench.instance->energy->items.list[1].launches, 64);
 }
 
 int main(void)

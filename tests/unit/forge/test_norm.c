@@ -10,6 +10,7 @@
 #include <forge/nn.h>
 #include <forge/random.h>
 #include "support/derivative.h"
+#include "support/workbench.h"
 
 #define EPSILON 1e-3
 
@@ -18,10 +19,7 @@ enum { N = 3, CHANNELS = 4, HEIGHT = 2, WIDTH = 5, AREA = HEIGHT * WIDTH, COUNT 
 /* --- one layer on [n, channels, height, width] ---------------------------------------------------------------- */
 
 struct layer {
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
+    struct workbench bench;
     forge_tensor x, y;
 };
 
@@ -36,38 +34,25 @@ static forge_shape input_shape(void)
 static void build(struct layer *layer, forge_dtype dtype, layer_fn *fn)
 {
     joule_error error = {0};
-    forge_graph *graph = NULL;
     forge_builder *b = forge_builder_new();
-    forge_output(b, "y", fn(b, forge_input(b, "x", dtype, input_shape())));
-    if (!layer->device && (forge_device_open("cpu", &layer->device, &error) ||
-                           forge_states_new(layer->device, 1, &layer->states, &error)))
-        fail_msg("%s", error.message);
-    forge_instance_free(layer->instance);
-    forge_program_free(layer->program);
-    forge_buffer_release(layer->x.buffer);
     forge_shape shape = input_shape();
-    if (forge_builder_finish(b, &graph, &error) ||
-        forge_compile(graph, layer->device, &layer->program, &error) ||
-        forge_instance_new(layer->program, layer->device, layer->states, &layer->instance, &error) ||
-        forge_tensor_new(dtype, &shape, &layer->x, &error))
+    forge_output(b, "y", fn(b, forge_input(b, "x", dtype, shape)));
+    if (!layer->bench.device && workbench_begin(&layer->bench, 1, &error))
         fail_msg("%s", error.message);
-    forge_graph_free(graph);
+    workbench_load(&layer->bench, b);
+    forge_buffer_release(layer->x.buffer);
+    assert_int_equal(forge_tensor_new(dtype, &shape, &layer->x, NULL), JOULE_OK);
 }
 
 static void end(struct layer *layer)
 {
-    forge_instance_free(layer->instance);
-    forge_program_free(layer->program);
-    forge_states_free(layer->states);
-    forge_device_close(layer->device);
+    workbench_end(&layer->bench);
     forge_buffer_release(layer->x.buffer);
 }
 
 static double *slot(const struct layer *layer, const char *name)
 {
-    forge_tensor tensor;
-    if (forge_states_find(layer->states, name, &tensor) != JOULE_OK)
-        fail_msg("no slot %s", name);
+    forge_tensor tensor = workbench_slot(&layer->bench, name);
     return forge_tensor_data(&tensor);
 }
 
@@ -80,9 +65,9 @@ static const double *run(struct layer *layer, double low, double high, uint32_t 
         forge_random_uniform(&(forge_random){.key = 3, .stream = stream}, i, 1, &u);
         x[i] = low + (high - low) * (double)u;
     }
-    assert_int_equal(forge_instance_set(layer->instance, "x", &layer->x, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_run(layer->instance, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_get(layer->instance, "y", &layer->y, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set(layer->bench.instance, "x", &layer->x, NULL), JOULE_OK);
+    workbench_run(&layer->bench);
+    layer->y = workbench_output(&layer->bench, "y");
     *out_x = x;
     return forge_tensor_data(&layer->y);
 }
@@ -279,9 +264,9 @@ static void test_narrow_types(void **state)
             numbers[i] = (dtype == FORGE_F32 ? 10000 : 128) + (double)(i * 7 % 5);
         assert_int_equal(forge_convert(FORGE_F64, numbers, dtype, forge_tensor_data(&layer.x), COUNT),
                          JOULE_OK);
-        assert_int_equal(forge_instance_set(layer.instance, "x", &layer.x, NULL), JOULE_OK);
-        assert_int_equal(forge_instance_run(layer.instance, NULL), JOULE_OK);
-        assert_int_equal(forge_instance_get(layer.instance, "y", &layer.y, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_set(layer.bench.instance, "x", &layer.x, NULL), JOULE_OK);
+        workbench_run(&layer.bench);
+        layer.y = workbench_output(&layer.bench, "y");
         assert_int_equal(layer.y.dtype, dtype);
         assert_int_equal(forge_convert(dtype, forge_tensor_data(&layer.y), FORGE_F64, results, COUNT),
                          JOULE_OK);

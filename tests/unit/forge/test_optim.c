@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <forge/optim.h>
 #include <forge/program.h>
+#include "support/workbench.h"
 
 enum { WEIGHTS = 6, BIASES = 3, ALL = WEIGHTS + BIASES, STEPS = 100 };
 
@@ -19,10 +20,7 @@ struct trial {
     forge_sgd_options sgd;
     forge_adamw_options adamw;
     bool is_adamw;
-    forge_device *device;
-    forge_states *states;
-    forge_program *program;
-    forge_instance *instance;
+    struct workbench bench;
 };
 
 static double curvature(int i)
@@ -79,34 +77,15 @@ static forge_builder *build(const struct trial *t)
 static void begin(struct trial *t)
 {
     joule_error error = {0};
-    forge_graph *graph = NULL;
-    joule_status status = forge_device_open("cpu", &t->device, &error);
-    if (status == JOULE_OK)
-        status = forge_states_new(t->device, 7, &t->states, &error);
-    if (status == JOULE_OK)
-        status = forge_builder_finish(build(t), &graph, &error);
-    if (status == JOULE_OK)
-        status = forge_compile(graph, t->device, &t->program, &error);
-    if (status == JOULE_OK)
-        status = forge_instance_new(t->program, t->device, t->states, &t->instance, &error);
-    forge_graph_free(graph);
-    if (status != JOULE_OK)
+    if (workbench_begin(&t->bench, 7, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-}
-
-static void end(struct trial *t)
-{
-    forge_instance_free(t->instance);
-    forge_program_free(t->program);
-    forge_states_free(t->states);
-    forge_device_close(t->device);
+    workbench_load(&t->bench, build(t));
 }
 
 /* The elements of a slot as doubles. */
 static void get(struct trial *t, const char *slot, double *out)
 {
-    forge_tensor tensor;
-    assert_int_equal(forge_states_find(t->states, slot, &tensor), JOULE_OK);
+    forge_tensor tensor = workbench_slot(&t->bench, slot);
     assert_int_equal(forge_convert(tensor.dtype, forge_tensor_data(&tensor), FORGE_F64, out,
                                    forge_tensor_elements(&tensor)),
                      JOULE_OK);
@@ -121,16 +100,9 @@ static void get_parameters(struct trial *t, double *out)
 /* Runs a step, and gives the norm of its gradients. */
 static double step(struct trial *t, double rate)
 {
-    joule_error error = {0};
-    forge_buffer *buffer;
-    forge_tensor tensor;
-    assert_int_equal(forge_buffer_wrap(&rate, sizeof rate, NULL, NULL, &buffer, NULL), JOULE_OK);
-    assert_int_equal(forge_tensor_view(buffer, 0, FORGE_F64, &(forge_shape){0}, &tensor, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_set(t->instance, "rate", &tensor, NULL), JOULE_OK);
-    forge_buffer_release(buffer);
-    if (forge_instance_run(t->instance, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
-    assert_int_equal(forge_instance_get(t->instance, "norm", &tensor, NULL), JOULE_OK);
+    workbench_set(&t->bench, "rate", &rate);
+    workbench_run(&t->bench);
+    forge_tensor tensor = workbench_output(&t->bench, "norm");
     return *(double *)forge_tensor_data(&tensor);
 }
 
@@ -196,7 +168,7 @@ static void follow(struct trial *t, double tolerance)
         get_parameters(t, is);
         assert_near(is, p, ALL, tolerance, s);
     }
-    end(t);
+    workbench_end(&t->bench);
 }
 
 static void test_sgd(void **state)
@@ -236,15 +208,15 @@ static void test_slots_of_adamw(void **state)
     begin(&t);
     for (int s = 0; s < 3; s++)
         step(&t, 0.1);
-    assert_int_equal(forge_states_count(t.states), 7);
-    assert_int_equal(forge_states_find(t.states, "optimiser.step", &tensor), JOULE_OK);
+    assert_int_equal(forge_states_count(t.bench.states), 7);
+    tensor = workbench_slot(&t.bench, "optimiser.step");
     assert_true(tensor.dtype == FORGE_I64 && *(int64_t *)forge_tensor_data(&tensor) == 3);
-    assert_int_equal(forge_states_find(t.states, "fc.weight.exp_avg_sq", &tensor), JOULE_OK);
+    tensor = workbench_slot(&t.bench, "fc.weight.exp_avg_sq");
     assert_true(tensor.dtype == FORGE_F32 && tensor.shape.rank == 2);
-    assert_int_equal(forge_states_find(t.states, "fc.bias.exp_avg", &tensor), JOULE_OK);
-    assert_int_equal(forge_states_find(t.states, "fc.weight", &tensor), JOULE_OK);
+    tensor = workbench_slot(&t.bench, "fc.bias.exp_avg");
+    tensor = workbench_slot(&t.bench, "fc.weight");
     assert_int_equal(tensor.dtype, FORGE_BF16);
-    end(&t);
+    workbench_end(&t.bench);
 }
 
 /* The slots stay where they are. */
@@ -255,14 +227,14 @@ static void test_adamw_writes_in_place(void **state)
     double before[ALL], after[ALL];
     forge_tensor tensor, same;
     begin(&t);
-    assert_int_equal(forge_states_find(t.states, "fc.weight", &tensor), JOULE_OK);
+    tensor = workbench_slot(&t.bench, "fc.weight");
     get_parameters(&t, before);
     step(&t, 0.1);
     get_parameters(&t, after);
-    assert_int_equal(forge_states_find(t.states, "fc.weight", &same), JOULE_OK);
+    same = workbench_slot(&t.bench, "fc.weight");
     assert_ptr_equal(forge_tensor_data(&tensor), forge_tensor_data(&same));
     assert_memory_not_equal(before, after, sizeof before);
-    end(&t);
+    workbench_end(&t.bench);
 }
 
 /* --- groups -------------------------------------------------------------------------------------------------- */
@@ -283,13 +255,13 @@ static void test_groups(void **state)
         get_parameters(&t, before);
         step(&t, 0.01);
         get_parameters(&t, plain);
-        end(&t);
+        workbench_end(&t.bench);
         t.adamw.groups = groups[i];
         t.adamw.group_count = i == 2 ? 2 : 1;
         begin(&t);
         step(&t, 0.01);
         get_parameters(&t, is);
-        end(&t);
+        workbench_end(&t.bench);
         for (int k = 0; k < ALL; k++) {
             double wanted = plain[k];
             if (i < 2 && k >= WEIGHTS)
@@ -317,8 +289,8 @@ static void test_frozen_parameters_stay(void **state)
     assert_memory_equal(before, is, WEIGHTS * sizeof *is);
     for (int i = WEIGHTS; i < ALL; i++)
         assert_true(is[i] != before[i]);
-    assert_int_equal(forge_states_find(t.states, "fc.weight.momentum", &tensor), JOULE_ABSENT);
-    end(&t);
+    assert_int_equal(forge_states_find(t.bench.states, "fc.weight.momentum", &tensor), JOULE_ABSENT);
+    workbench_end(&t.bench);
 }
 
 /* --- wrong options ------------------------------------------------------------------------------------------- */
