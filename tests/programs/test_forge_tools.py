@@ -7,8 +7,12 @@ import os
 import random
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import schema_check  # noqa: E402
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 GRAPH = """forge graph 1
@@ -214,6 +218,14 @@ class Tools(unittest.TestCase):
                 self.assertEqual((cpu["threads"], cpu["instruction_sets"]), (None, None))
         self.assertIn("cpu: compiled, not here: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
         self.bad(2, "what is 'cpu'?", "devices", "cpu")
+
+    def test_devices_are_what_the_schema_says(self):
+        try:
+            validator = schema_check.validator("forge-devices")
+        except (KeyError, SystemExit) as reason:
+            self.skipTest(f"no validator of schemas: {reason}")
+        validator.validate(json.loads(self.good("devices", "--json")))
+        validator.validate(json.loads(self.forge("devices", "--json", FORGE_ISA="sse9").stdout))
 
     def test_any_instruction_set_runs_what_another_compiled(self):
         for isa in ("plain", "avx2", "avx512"):

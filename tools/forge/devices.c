@@ -117,7 +117,7 @@ static void print_json(const void *context, struct text *out)
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_string(&json, "schema", SCHEMA);
-    json_string(&json, "version", joule_version());
+    json_string(&json, "forge_version", joule_version());
     json_open(&json, "devices", '[');
     for (size_t i = 0; i < listing->count; i++)
         add_row(&json, &listing->rows[i]);
