@@ -35,7 +35,8 @@ static void on_interrupt(int signal_number)
 static void show(struct training *t, const char *end)
 {
     const struct trainee *n = &t->trainee;
-    uint64_t all = n->steps_per_epoch * n->options.epochs, done = n->steps - t->first_step;
+    unsigned long long all = n->steps_per_epoch * n->options.epochs, done = n->steps - t->first_step;
+    unsigned long long epoch = (n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1;
     double seconds = clock_seconds(clock_now_ns() - t->begin_ns), of_step = done ? seconds / (double)done : 0;
     double left_s = of_step * (double)(all - n->steps);
     joule_quantity watts;
@@ -47,11 +48,9 @@ static void show(struct training *t, const char *end)
     fprintf(stderr,
             "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f samples/s  %s/step  %s  %d:%02d "
             "left%s",
-            t->is_live ? "\r\033[K" : "",
-            (unsigned long long)((n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1), n->options.epochs,
-            (unsigned long long)n->steps, (unsigned long long)all, t->loss, of_step * 1e3,
-            of_step > 0 ? n->options.batch_size / of_step : 0, of_a_step, power, (int)left_s / 60,
-            (int)left_s % 60, end);
+            t->is_live ? "\r\033[K" : "", epoch, n->options.epochs, (unsigned long long)n->steps, all,
+            t->loss, of_step * 1e3, of_step > 0 ? n->options.batch_size / of_step : 0, of_a_step, power,
+            (int)left_s / 60, (int)left_s % 60, end);
 }
 
 static void show_now_and_then(struct training *t)
@@ -164,14 +163,15 @@ static joule_status save(struct training *t, joule_error *error)
 static joule_status train_epoch(struct training *t, joule_error *error)
 {
     uint64_t per_epoch = t->trainee.steps_per_epoch, done = t->trainee.steps;
+    uint64_t end = (done / per_epoch + 1) * per_epoch;
     if (!ARRAY_ROOM(t->epochs, t->epoch_capacity, t->epoch_count))
         return error_set(error, JOULE_NO_MEMORY, "no memory for epoch %zu", t->epoch_count + 1);
     struct epoch *epoch = &t->epochs[t->epoch_count++];
     *epoch = (struct epoch){.number = done / per_epoch + 1, .accuracy = NAN, .begin_ns = clock_now_ns()};
-    joule_status status = train_steps(t, epoch->number * per_epoch, error);
+    joule_status status = train_steps(t, end, error);
     epoch->steps = t->trainee.steps - done;
     epoch->loss = t->loss;
-    if (status == JOULE_OK && t->trainee.steps % per_epoch == 0 && t->end != TRAINING_OVER_BUDGET)
+    if (status == JOULE_OK && t->trainee.steps == end && t->end != TRAINING_OVER_BUDGET)
         status = test(t, epoch, error);
     epoch->end_ns = clock_now_ns();
     return status == JOULE_OK ? save(t, error) : status;
