@@ -141,9 +141,9 @@ class Train(unittest.TestCase):
             self.assertIn("epochs are done", done.stderr)
 
     def test_a_schedule_goes_on_where_it_was(self):
-        how = ["-b", "32", "-e", "20", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
+        how = ["-b", "32", "-e", "8", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
         parts = self.path("parts")
-        done = self.forge(*how, "-c", parts, "--budget", "0.3J")
+        done = self.forge(*how, "-c", parts, "--budget", "0.2J")
         self.assertIn(done.returncode, (0, 124), done.stderr)
         self.assert_same(how, parts)
 
