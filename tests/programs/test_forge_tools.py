@@ -285,6 +285,15 @@ class Tools(unittest.TestCase):
         self.bad(125, "no regular file", "inspect", self.folder)
         self.bad(125, "by how it begins", "inspect", __file__)
 
+    def test_output_that_cannot_be_written(self):
+        for arguments in (["devices"], ["devices", "--json"], ["inspect", self.path("g.txt")], ["inspect", self.path("p.fprog")],
+                          ["inspect", self.path("x.npy")], ["run", self.path("p.fprog")],
+                          ["compile", self.path("g.txt"), "-o", self.path("q.fprog")]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([FORGE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 125, arguments)
+            self.assertIn("cannot write to standard output: No space left", done.stderr)
+
     def test_damaged_files_never_crash(self):
         for name in ("g.txt", "p.fprog", "w.safetensors", "x.npy"):
             self.assert_never_crashes(name, "inspect", "FILE", may_pass=True)
