@@ -2,13 +2,22 @@
 #include "ledger.h"
 
 #include <forge/energy.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct line {
     forge_energy_facts facts;
-    size_t place; /* in the instance */
+    size_t place;   /* in the instance */
+    double seconds; /* that it ran, whether the meter saw it or not */
 };
+
+/* The longest first: where the meter told nothing. */
+static int by_seconds(const void *a, const void *b)
+{
+    const struct line *left = a, *right = b;
+    return left->seconds < right->seconds ? 1 : left->seconds > right->seconds ? -1 : 0;
+}
 
 /* The dearest first; members of a group stay together, in the order of the program. */
 static int by_joules(const void *a, const void *b)
@@ -68,6 +77,30 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
             "share", "energy");
 }
 
+static void print_unknown(const struct line *lines, size_t count, FILE *to)
+{
+    fprintf(to,
+            "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out; "
+            "below "
+            "`joule run`,\njoule's own report has the total.\n\n%-24s %-10s %-10s %11s\n",
+            "layer", "phase", "operation", "time");
+    for (size_t i = 0; i < count; i++)
+        if (*lines[i].facts.op)
+            fprintf(to, "%-24s %-10s %-10s %9.3f s\n", *lines[i].facts.scope ? lines[i].facts.scope : "-",
+                    forge_phase_name(lines[i].facts.phase), lines[i].facts.op, lines[i].seconds);
+}
+
+static double seconds_of(const forge_instance *instance, const forge_energy_facts *item)
+{
+    double seconds = 0;
+    forge_launch_facts launch = {.struct_size = sizeof launch};
+    for (size_t i = 0; forge_instance_launch(instance, i, &launch) == JOULE_OK; i++)
+        if (launch.phase == item->phase && strcmp(launch.op, item->op) == 0 &&
+            strcmp(launch.scope, item->scope) == 0)
+            seconds += launch.seconds;
+    return seconds;
+}
+
 static void print_foot(forge_instance *instance, double samples, FILE *to)
 {
     joule_quantity step;
@@ -96,9 +129,16 @@ void ledger_print(forge_instance *instance, double samples, FILE *to)
     for (size_t i = 0; i < count; i++) {
         lines[i] = (struct line){.facts = {.struct_size = sizeof lines[i].facts}, .place = i};
         forge_energy_get(instance, i, &lines[i].facts);
+        lines[i].seconds = seconds_of(instance, &lines[i].facts);
         run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
     }
     steps *= launch_s > 0 ? run_s / launch_s : 0; /* of them, those that the meter saw */
+    if (isnan(sum.joules.value)) {
+        qsort(lines, count, sizeof *lines, by_seconds);
+        print_unknown(lines, count, to);
+        free(lines);
+        return;
+    }
     qsort(lines, count, sizeof *lines, by_joules);
     print_head(&sum, to);
     for (size_t i = 0; i < count; i++)
