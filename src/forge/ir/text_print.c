@@ -102,10 +102,17 @@ static void print_list(struct text *text, const forge_graph *graph, const struct
     text_add(text, length ? "]" : "");
 }
 
+/* The 0 that is left out; -0 is another number. */
+static bool is_plain_zero(const void *number)
+{
+    uint64_t bits;
+    memcpy(&bits, number, sizeof bits);
+    return bits == 0;
+}
+
 static void print_real(struct text *text, const char *name, const void *at)
 {
-    static const double zero;
-    if (memcmp(at, &zero, sizeof zero) == 0)
+    if (is_plain_zero(at))
         return;
     text_printf(text, " %s=", name);
     text_add_element(text, FORGE_F64, at);
@@ -219,14 +226,13 @@ static void print_node(struct printer *p, const forge_graph *graph, const struct
 static void print_slot(struct text *text, const forge_graph *graph, const struct slot *slot)
 {
     static const char *const inits[] = {"constant", "uniform", "normal"};
-    static const double zero;
     text_add(text, "slot ");
     text_add_quoted(text, slot->name);
     text_add(text, " : ");
     print_type(text, graph, slot->dtype, &slot->shape);
     text_printf(text, " = %s(", inits[slot->init.kind]);
     text_add_element(text, FORGE_F64, &slot->init.a);
-    if (slot->init.kind != FORGE_INIT_CONSTANT || memcmp(&slot->init.b, &zero, sizeof zero) != 0) {
+    if (slot->init.kind != FORGE_INIT_CONSTANT || !is_plain_zero(&slot->init.b)) {
         text_add(text, ", ");
         text_add_element(text, FORGE_F64, &slot->init.b);
     }

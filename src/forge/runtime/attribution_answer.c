@@ -124,7 +124,7 @@ joule_status attribution_merge(const struct attribution_answer *answer, size_t *
     size_t n = answer->count, i = 0, j = 0;
     for (size_t k = 0; k < n; k++)
         out_set[k] = k;
-    struct sets sets = {.count = n, .covariance = calloc(n * n + n, sizeof(double))};
+    struct sets sets = {.count = n, .covariance = calloc(n * n + n + 1, sizeof(double))};
     if (!sets.covariance)
         return JOULE_NO_MEMORY;
     sets.joules = sets.covariance + n * n;

@@ -125,8 +125,8 @@ static joule_status add(forge_states *states, const char *name, const struct pro
     if (status != JOULE_OK) {
         forge_buffer_release(state.tensor.buffer);
         free(state.name);
-        return error_set(out_error, status, "slot '%s' of %zu bytes cannot be made", name,
-                         (size_t)slot->size_bytes);
+        error_set(out_error, status, "slot '%s' of %zu bytes cannot be made", name, (size_t)slot->size_bytes);
+        return status;
     }
     states->states[states->state_count] = state;
     *out = &states->states[states->state_count++];
