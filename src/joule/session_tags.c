@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "base/hash.h"
 #include "joule/session.h"
 
 /* Cut to size, at the border of a character. */
@@ -24,9 +25,7 @@ static void cut_name(char out[SESSION_NAME], const char *name)
 
 static uint32_t hash(const char name[SESSION_NAME])
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < SESSION_NAME && name[i]; i++)
-        h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    uint64_t h = hash_bytes(HASH_START, name, strnlen(name, SESSION_NAME));
     return (uint32_t)(h ^ h >> 32);
 }
 

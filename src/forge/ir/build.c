@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "forge/ir/infer.h"
 
 #define NO_INDEX UINT32_MAX
@@ -189,18 +190,10 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 
 /* --- interning ---------------------------------------------------------------------------------------------- */
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t hash_node(enum op op, const void *attributes, size_t size, const forge_value *inputs,
                           size_t count)
 {
-    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &op, sizeof op);
+    uint64_t hash = hash_bytes(HASH_START, &op, sizeof op);
     hash = hash_bytes(hash, attributes, size);
     hash = hash_bytes(hash, inputs, count * sizeof *inputs);
     return hash ^ hash >> 29; /* its low bits choose the place */

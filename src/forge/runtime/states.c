@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                               joule_error *out_error)
@@ -63,15 +64,6 @@ joule_status forge_states_find(forge_states *states, const char *name, forge_ten
 
 /* --- how a slot begins -------------------------------------------------------------------------------------- */
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static void draw(const forge_random *random, const struct program_buffer *slot, size_t first, size_t count,
                  float *out)
 {
@@ -94,7 +86,7 @@ static joule_status fill(const forge_states *states, const char *name, const str
                          const forge_tensor *tensor)
 {
     enum { PIECE = 256 };
-    forge_random random = {.key = states->seed ^ hash_name(name)};
+    forge_random random = {.key = states->seed ^ hash_bytes(HASH_START, name, strlen(name))};
     size_t count = forge_tensor_elements(tensor);
     float values[PIECE];
     for (size_t first = 0; first < count; first += PIECE) {

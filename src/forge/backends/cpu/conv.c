@@ -4,8 +4,6 @@
 #include <string.h>
 #include "forge/reference/conv.h"
 
-#define WORTH_A_THREAD 4e6 /* FLOP */
-
 enum { X = CONV_AXES - 1 };
 
 bool conv_takes_f32(const struct launch *launch)
@@ -128,8 +126,7 @@ size_t conv_pieces(const struct launch *launch, size_t *out_grain)
     struct conv c = conv_of(launch);
     struct gemm_cut cut = cut_of(&c);
     size_t groups = c.out_channels ? (size_t)(c.channels / c.out_channels) : 0;
-    double flop = 2. * (double)cut.rows * (double)cut.columns * (double)depth_size(&c);
-    *out_grain = 1 + (size_t)(WORTH_A_THREAD / (1 + flop));
+    *out_grain = gemm_grain(&cut, depth_size(&c));
     return (size_t)launch->outputs[0].shape.dims[0] * groups * cut.row_pieces * cut.column_pieces;
 }
 
@@ -167,10 +164,6 @@ void conv_run(const struct gemm_code *code, const struct launch *launch, size_t 
                             .c =
                                 (float *)launch->outputs[0].data + product * (size_t)c.out_channels * columns,
                             .next_row = (int64_t)columns};
-        bool is_whole = i % pieces == 0 && end - i >= pieces; /* packs less often */
-        if (!is_whole)
-            gemm = gemm_piece(&gemm, &cut, i % pieces, code->element_bytes);
-        gemm_run(code, &gemm, scratch);
-        done = is_whole ? pieces : 1;
+        done = gemm_run_piece(code, &gemm, &cut, i % pieces, end - i, scratch);
     }
 }

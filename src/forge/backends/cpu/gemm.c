@@ -19,7 +19,8 @@ enum {
     TILE_ROWS = GEMM_TILE_ROWS, /* pieces are whole tiles of the widest code */
     TILE_COLUMNS = 32,
 };
-#define PIECE_FLOP 24e6 /* not worth a second thread: 100 us or so */
+#define WORTH_A_THREAD 4e6  /* FLOP */
+#define PIECE_FLOP     24e6 /* not worth a second thread: 100 us or so */
 
 #define A_BYTES    (ROW_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
 #define B_BYTES    (COLUMN_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
@@ -161,8 +162,13 @@ struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth)
     return cut;
 }
 
-struct gemm gemm_piece(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,
-                       size_t element_bytes)
+size_t gemm_grain(const struct gemm_cut *cut, size_t depth)
+{
+    return 1 + (size_t)(WORTH_A_THREAD / (1 + 2. * (double)cut->rows * (double)cut->columns * (double)depth));
+}
+
+static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,
+                            size_t element_bytes)
 {
     size_t row = piece / cut->column_pieces * cut->rows, column = piece % cut->column_pieces * cut->columns;
     struct gemm part = *gemm;
@@ -172,4 +178,17 @@ struct gemm gemm_piece(const struct gemm *gemm, const struct gemm_cut *cut, size
     part.b.first_line += column;
     part.c = (char *)gemm->c + ((int64_t)row * gemm->next_row + (int64_t)column) * (int64_t)element_bytes;
     return part;
+}
+
+size_t gemm_run_piece(const struct gemm_code *code, const struct gemm *gemm, const struct gemm_cut *cut,
+                      size_t piece, size_t wanted, void *scratch)
+{
+    size_t pieces = cut->row_pieces * cut->column_pieces;
+    if (piece == 0 && wanted >= pieces) {
+        gemm_run(code, gemm, scratch);
+        return pieces;
+    }
+    struct gemm part = piece_of(gemm, cut, piece, code->element_bytes);
+    gemm_run(code, &part, scratch);
+    return 1;
 }

@@ -65,7 +65,11 @@ struct gemm_cut {
 };
 
 struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth);
-struct gemm gemm_piece(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,
-                       size_t element_bytes);
+/* How many pieces make it worth waking a thread. */
+size_t gemm_grain(const struct gemm_cut *cut, size_t depth);
+/* Computes piece `piece` of a product, or, where that is its first and all of them are among the `wanted` ones from there
+ * on, the whole product, which packs less often. How many pieces are done. */
+size_t gemm_run_piece(const struct gemm_code *code, const struct gemm *gemm, const struct gemm_cut *cut,
+                      size_t piece, size_t wanted, void *scratch);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include "forge/reference/walk.h"
 
-#define WORTH_A_THREAD 4e6 /* FLOP */
-
 static bool takes(const struct launch *launch, forge_dtype dtype)
 {
     const struct matmul_attributes *attributes = launch->attributes;
@@ -104,8 +102,7 @@ size_t matmul_pieces(const struct launch *launch, size_t *out_grain)
     struct products products = products_of(launch);
     const struct gemm *gemm = &products.gemm;
     struct gemm_cut cut = gemm_cut(gemm->rows, gemm->columns, gemm->depth);
-    *out_grain = 1 + (size_t)(WORTH_A_THREAD /
-                              (1 + 2. * (double)cut.rows * (double)cut.columns * (double)gemm->depth));
+    *out_grain = gemm_grain(&cut, gemm->depth);
     return products.count * cut.row_pieces * cut.column_pieces;
 }
 
@@ -117,10 +114,6 @@ void matmul_run(const struct gemm_code *code, const struct launch *launch, size_
     size_t pieces = cut.row_pieces * cut.column_pieces;
     for (size_t i = first, done; i < end; i += done) {
         struct gemm gemm = product(code, &products, i / pieces);
-        bool is_whole = i % pieces == 0 && end - i >= pieces; /* packs less often */
-        if (!is_whole)
-            gemm = gemm_piece(&gemm, &cut, i % pieces, code->element_bytes);
-        gemm_run(code, &gemm, scratch);
-        done = is_whole ? pieces : 1;
+        done = gemm_run_piece(code, &gemm, &cut, i % pieces, end - i, scratch);
     }
 }
