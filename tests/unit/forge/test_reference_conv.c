@@ -9,12 +9,7 @@
 #include <cmocka.h>
 #include "forge/core/dtype.h"
 #include "forge/ir/build.h"
-#include "support/views.h"
-
-static int64_t pick(int64_t least, int64_t most)
-{
-    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
-}
+#include "unit/forge/random_conv.h"
 
 /* An array of small whole numbers; its dimensions lie in memory in another order where asked. */
 static struct view array_of(forge_dtype dtype, forge_shape shape, bool is_turned)
@@ -126,25 +121,8 @@ static void check(forge_dtype dtype, forge_shape x_shape, forge_shape w_shape, c
 static void check_random(bool is_transposed)
 {
     static const forge_dtype types[] = {FORGE_F64, FORGE_F32, FORGE_F16, FORGE_I8, FORGE_U32, FORGE_I64};
-    uint32_t axes = (uint32_t)pick(1, 3);
-    int64_t groups = pick(1, 3), in = groups * pick(1, 2), out = groups * pick(1, 2);
-    forge_conv_options o = {
-        .struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
-    forge_shape x = {.rank = axes + 2, .dims = {pick(0, 2), in}}, w = x;
-    w.dims[0] = is_transposed ? in : out;
-    w.dims[1] = (is_transposed ? out : in) / groups;
-    for (uint32_t k = 0; k < axes; k++) {
-        o.stride[k] = (uint32_t)pick(1, 3);
-        o.dilation[k] = (uint32_t)pick(1, 3);
-        w.dims[k + 2] = pick(1, 4);
-        int64_t span = o.dilation[k] * (w.dims[k + 2] - 1) + 1;
-        int64_t most = o.stride[k] > o.dilation[k] ? o.stride[k] : o.dilation[k];
-        o.padding_before[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
-        o.padding_after[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
-        o.output_padding[k] = is_transposed ? (uint32_t)pick(0, most - 1) : 0;
-        x.dims[k + 2] = pick(is_transposed ? 1 : span, is_transposed ? 5 : span + 5);
-    }
-    check(types[pick(0, 5)], x, w, &o);
+    struct conv_case c = random_conv(is_transposed, (struct conv_most){2, 2, 2, 5, 5});
+    check(types[pick(0, 5)], c.x, c.weight, &c.options);
 }
 
 static void test_convolutions(void **state)

@@ -1,0 +1,49 @@
+/* tests/unit/forge/random_conv.h - convolutions of random shapes.
+ *
+ * Owns the choice of shapes and of ways to slide, in which every size fits. Newcomers: images may be 0.
+ */
+#ifndef RANDOM_CONV_H
+#define RANDOM_CONV_H
+
+#include <forge/graph.h>
+#include "support/views.h"
+
+static inline int64_t pick(int64_t least, int64_t most)
+{
+    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
+}
+
+struct conv_case {
+    forge_shape x, weight;
+    forge_conv_options options;
+};
+
+/* How large a case may be: images, channels of a group, and spatial sizes (of transposed ones; beyond the kernel's span). */
+struct conv_most {
+    int64_t images, in, out, transposed, beyond;
+};
+
+static inline struct conv_case random_conv(bool is_transposed, struct conv_most most)
+{
+    uint32_t axes = (uint32_t)pick(1, 3);
+    int64_t groups = pick(1, 3), in = groups * pick(1, most.in), out = groups * pick(1, most.out);
+    forge_conv_options o = {
+        .struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
+    forge_shape x = {.rank = axes + 2, .dims = {pick(0, most.images), in}}, w = x;
+    w.dims[0] = is_transposed ? in : out;
+    w.dims[1] = (is_transposed ? out : in) / groups;
+    for (uint32_t k = 0; k < axes; k++) {
+        o.stride[k] = (uint32_t)pick(1, 3);
+        o.dilation[k] = (uint32_t)pick(1, 3);
+        w.dims[k + 2] = pick(1, 4);
+        int64_t span = o.dilation[k] * (w.dims[k + 2] - 1) + 1;
+        int64_t larger = o.stride[k] > o.dilation[k] ? o.stride[k] : o.dilation[k];
+        o.padding_before[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
+        o.padding_after[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
+        o.output_padding[k] = is_transposed ? (uint32_t)pick(0, larger - 1) : 0;
+        x.dims[k + 2] = pick(is_transposed ? 1 : span, is_transposed ? most.transposed : span + most.beyond);
+    }
+    return (struct conv_case){x, w, o};
+}
+
+#endif
