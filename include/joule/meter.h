@@ -56,8 +56,9 @@ JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_
  * few microseconds for each file or counter. Any thread. */
 JOULE_API joule_status joule_sample_now(joule_meter *meter);
 
-/* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last reading. For other than JOULE_OK the
- * quantity is unknown (NaN). JOULE_PENDING: no two readings yet. JOULE_INVALID: no such domain, or a gauge. JOULE_ABSENT:
+/* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last tick of each sensor that belongs to it.
+ * Later answers are not smaller, as long as no better sensor takes the place of one. For other than JOULE_OK the quantity is
+ * unknown (NaN). JOULE_PENDING: no two readings yet. JOULE_INVALID: no such domain, or a gauge. JOULE_ABSENT:
  * nothing here belongs to that sum. JOULE_DENIED, JOULE_UNSUPPORTED, JOULE_FAILED: it is there and does not answer, see
  * the domain's remedy. Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);

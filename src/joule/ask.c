@@ -127,7 +127,7 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     joule_status status = take_question(&meter, domain, out_joules);
     if (status != JOULE_OK)
         return status;
-    struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
+    struct window w = meter_energy(meter, domain);
     *out_joules = estimate_quantity(&w.joules);
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }

@@ -307,6 +307,27 @@ struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns,
     return meter_cover_window(meter, &cover, begin_ns, end_ns);
 }
 
+/* JOULE_TOTAL, JOULE_CPU, JOULE_GPU are -1, -2, -3. */
+static struct window client_energy(joule_meter *meter, int32_t domain)
+{
+    double unused = NAN, *base = &unused;
+    pthread_mutex_lock(&meter->lock);
+    if (domain <= JOULE_TOTAL && domain >= JOULE_GPU)
+        base = &meter->client_base_joules[JOULE_TOTAL - domain];
+    struct window w = session_energy(meter->session, domain, meter->begin_ns, base);
+    pthread_mutex_unlock(&meter->lock);
+    return w;
+}
+
+struct window meter_energy(joule_meter *meter, int32_t domain)
+{
+    if (meter->is_client)
+        return client_energy(meter, domain);
+    struct cover cover;
+    meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
+    return meter_cover_window(meter, &cover, meter->begin_ns, METER_LAST_TICK);
+}
+
 static bool has_risen(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);
@@ -365,8 +386,7 @@ int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover)
     for (size_t i = 0; i < cover->count; i++) {
         const struct meter_channel *mc = &meter->channels[cover->ids[i]];
         pthread_mutex_lock(&mc->lane->lock);
-        const struct curve *curve = &mc->channel->curve;
-        int64_t last_ns = curve->count ? curve->points[curve->count - 1].time_ns : 0;
+        int64_t last_ns = curve_last_ns(&mc->channel->curve);
         pthread_mutex_unlock(&mc->lane->lock);
         if (last_ns < horizon_ns)
             horizon_ns = last_ns;

@@ -65,6 +65,11 @@ bool curve_append(struct curve *curve, struct curve_point point)
     return true;
 }
 
+int64_t curve_last_ns(const struct curve *curve)
+{
+    return curve->count ? curve->points[curve->count - 1].time_ns : 0;
+}
+
 /* Index of the last point at or before time_ns; count when there is none. */
 static size_t find(const struct curve *curve, int64_t time_ns)
 {

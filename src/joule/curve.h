@@ -61,6 +61,8 @@ bool curve_append(struct curve *curve, struct curve_point point);
  * which a counter that works would have ticked; a begin before the first point is not covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
+/* The time of the last point; 0: none. */
+int64_t curve_last_ns(const struct curve *curve);
 /* Times of points in (after_ns, last_ns]: writes the first `capacity`, returns how many there are. */
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
                    size_t capacity);

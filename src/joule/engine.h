@@ -42,6 +42,7 @@ struct joule_meter {
     struct session *session;      /* rings of regions; never NULL */
     struct collector *collector;  /* joins them; NULL in a descendant of a session */
     int64_t published_ns;         /* of the last totals shown to clients; guarded by lock */
+    double client_base_joules[3]; /* of a client: see session_energy; guarded by lock */
     struct budget_list *budgets;
     _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
@@ -89,7 +90,8 @@ static inline size_t meter_channel_count(joule_meter *meter)
 struct curve_traits meter_channel_traits(const struct channel *channel);
 /* True for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
 bool meter_has_energy(joule_meter *meter, int32_t domain);
-/* Energy of one domain over a window, whether trusted or not. */
+/* Energy of one domain over a window, whether trusted or not. end_ns METER_LAST_TICK: up to the domain's last. */
+#define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,
  * outermost, one view for each zone. Where no CPU package is measured, what covers more (module, psys, node, battery)
@@ -101,6 +103,9 @@ struct window meter_cover_window(joule_meter *meter, const struct cover *cover, 
                                  int64_t end_ns);
 /* Both in one. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
+/* Energy since the meter opened, of each domain up to its own last tick: what is known then is never taken back, and one
+ * sensor that hangs does not hold up the others. While the cover stays the same the answers do not fall. */
+struct window meter_energy(joule_meter *meter, int32_t domain);
 /* Why nothing is known of a domain or sum. PENDING: a reading may change that. Otherwise the state of what was found of it,
  * ABSENT where all sources have been asked and found nothing. */
 joule_status meter_why_unknown(joule_meter *meter, int32_t domain);

@@ -171,6 +171,8 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
     meter->period_s = options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
     meter->begin_ns = meter_now_ns(meter);
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
+    for (size_t i = 0; i < sizeof meter->client_base_joules / sizeof *meter->client_base_joules; i++)
+        meter->client_base_joules[i] = NAN;
     meter->budgets = budget_list_create(meter);
     pthread_mutex_init(&meter->lock, NULL);
     double wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
@@ -308,6 +310,8 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     const struct meter_channel *mc = &meter->channels[domain];
     pthread_mutex_lock(&mc->lane->lock);
     struct curve_traits traits = meter_channel_traits(mc->channel);
+    if (end_ns == METER_LAST_TICK)
+        end_ns = curve_last_ns(&mc->channel->curve);
     struct window w = curve_window(&mc->channel->curve, &traits, begin_ns, end_ns);
     pthread_mutex_unlock(&mc->lane->lock);
     return w;

@@ -1,9 +1,9 @@
 /* joule/session_board.c - the totals that the measuring process shows to its clients.
  *
- * Owns a ring of readings in the session's mapping, each guarded by a sequence number: one writer, any number of
- * readers, nobody waits. A client makes a curve of it and asks the curve, as the meter itself would.
- * Newcomers: the board reaches back as far as its entries do (100 s at the default period); what lies before is not
- * covered, and the window says so.
+ * Owns rings of readings in the session's mapping, each reading guarded by a sequence number: one writer, any number of
+ * readers, nobody waits. A client makes a curve of them and asks the curve, as the meter itself would.
+ * Newcomers: the totals are cumulative, so what lies further back is told by fewer readings, and no less true. Only what
+ * lies before the sparsest level's oldest reading is not covered, and the window says so.
  */
 #include <math.h>
 #include "joule/session.h"
@@ -31,6 +31,17 @@ static void put_sum(struct board_entry *entry, int sum, const joule_quantity *q)
     atomic_store_explicit(&entry->sums[sum].cls, (uint32_t)q->cls, memory_order_release);
 }
 
+static void put_entry(struct board_entry *entry, uint64_t number, int64_t time_ns,
+                      const joule_quantity *const sums[BOARD_SUMS])
+{
+    /* Release stores from here on: a reader that sees new content also sees the odd sequence. */
+    atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);
+    atomic_store_explicit(&entry->time_ns, time_ns, memory_order_release);
+    for (int i = 0; i < BOARD_SUMS; i++)
+        put_sum(entry, i, sums[i]);
+    atomic_store_explicit(&entry->sequence, 2 * number + 2, memory_order_release);
+}
+
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu)
 {
@@ -40,21 +51,16 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     uint64_t number = atomic_load_explicit(&map->board_count, memory_order_relaxed);
     if (number == 0 && !session_populate(map->board, sizeof map->board))
         return;
-    struct board_entry *entry = &map->board[number % SESSION_BOARD];
-    /* Release stores from here on: a reader that sees new content also sees the odd sequence. */
-    atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);
-    atomic_store_explicit(&entry->time_ns, time_ns, memory_order_release);
-    put_sum(entry, SUM(JOULE_TOTAL), total);
-    put_sum(entry, SUM(JOULE_CPU), cpu);
-    put_sum(entry, SUM(JOULE_GPU), gpu);
-    atomic_store_explicit(&entry->sequence, 2 * number + 2, memory_order_release);
+    uint64_t step = 1;
+    for (int level = 0; level < SESSION_LEVELS && number % step == 0; level++, step *= SESSION_SPARSER)
+        put_entry(&map->board[level][number / step % SESSION_BOARD], number, time_ns,
+                  (const joule_quantity *[]){total, cpu, gpu});
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
 }
 
-/* Entry `number` if it is whole, still there and makes sense. */
-static bool read_entry(struct session_map *map, uint64_t number, int sum, struct reading *out)
+/* An entry, if it is the one of this number, whole, and makes sense. */
+static bool read_entry(struct board_entry *entry, uint64_t number, int sum, struct reading *out)
 {
-    struct board_entry *entry = &map->board[number % SESSION_BOARD];
     uint64_t sequence = 2 * number + 2;
     if (atomic_load_explicit(&entry->sequence, memory_order_acquire) != sequence)
         return false;
@@ -67,46 +73,95 @@ static bool read_entry(struct session_map *map, uint64_t number, int sum, struct
            out->cls >= JOULE_CLASS_MEASURED && out->cls <= JOULE_CLASS_ASSUMED;
 }
 
-/* The points in order of time; what does not rise is left out. */
-static size_t read_points(struct session_map *map, int sum, struct curve_point points[SESSION_BOARD],
-                          struct curve_traits *out_traits)
+/* What the board shows of one sum, in order of time. */
+struct board_curve {
+    struct curve_point points[SESSION_LEVELS * SESSION_BOARD];
+    size_t count;
+    struct curve_traits traits;
+};
+
+/* What does not rise is left out. */
+static void add_point(struct board_curve *c, int sum, const struct reading *r)
 {
-    uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire);
-    size_t count = 0;
-    for (uint64_t n = end > SESSION_BOARD ? end - SESSION_BOARD : 0; n < end; n++) {
-        struct reading r;
-        if (!read_entry(map, n, sum, &r))
-            continue;
-        const struct curve_point *last = count ? &points[count - 1] : NULL;
-        if (last && (r.time_ns <= last->time_ns || r.joules < last->joules))
-            continue;
-        double step_s = last ? (double)(r.time_ns - last->time_ns) * 1e-9 : 0;
-        points[count++] = (struct curve_point){
-            .time_ns = r.time_ns,
-            .joules = r.joules,
-            .covered_s = (last ? last->covered_s : 0) + step_s,
-        };
-        *out_traits = (struct curve_traits){
-            .cls = r.cls,
-            .gain_sd = r.gain_sd,
-            .tick_s = step_s,
-            .cause = sum == SUM(JOULE_GPU) ? CAUSE_GPU_GAIN : CAUSE_RAPL_GAIN,
-        };
+    const struct curve_point *last = c->count ? &c->points[c->count - 1] : NULL;
+    if (last && (r->time_ns <= last->time_ns || r->joules < last->joules))
+        return;
+    double step_s = last ? (double)(r->time_ns - last->time_ns) * 1e-9 : 0;
+    c->points[c->count++] = (struct curve_point){
+        .time_ns = r->time_ns,
+        .joules = r->joules,
+        .covered_s = (last ? last->covered_s : 0) + step_s,
+    };
+    c->traits = (struct curve_traits){
+        .cls = r->cls,
+        .gain_sd = r->gain_sd,
+        .tick_s = step_s,
+        .cause = sum == SUM(JOULE_GPU) ? CAUSE_GPU_GAIN : CAUSE_RAPL_GAIN,
+    };
+}
+
+/* The number of the oldest entry that a level still has. */
+static uint64_t oldest_of(uint64_t end, uint64_t step)
+{
+    uint64_t of_level = end / step + (end % step != 0);
+    return of_level > SESSION_BOARD ? (of_level - SESSION_BOARD) * step : 0;
+}
+
+/* Of each level what is older than all that the next finer one has. */
+static void read_points(struct session_map *map, int sum, struct board_curve *out)
+{
+    uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire), step = 1;
+    for (int level = 1; level < SESSION_LEVELS; level++)
+        step *= SESSION_SPARSER;
+    out->count = 0;
+    for (int level = SESSION_LEVELS - 1; level >= 0; level--, step /= SESSION_SPARSER) {
+        uint64_t until = level ? oldest_of(end, step / SESSION_SPARSER) : end;
+        for (uint64_t number = oldest_of(end, step); number < until; number += step) {
+            struct reading r;
+            if (read_entry(&map->board[level][number / step % SESSION_BOARD], number, sum, &r))
+                add_point(out, sum, &r);
+        }
     }
-    return count;
+}
+
+/* The curve of what is on the board; it lives as long as *out. */
+static struct curve read_board(struct session *session, int32_t domain, struct board_curve *out)
+{
+    struct session_map *map = session_map(session);
+    out->count = 0;
+    if (map && domain <= JOULE_TOTAL && domain >= JOULE_GPU)
+        read_points(map, SUM(domain), out);
+    return (struct curve){.points = out->points,
+                          .count = out->count,
+                          .capacity = out->count,
+                          .read_ns = out->count ? out->points[out->count - 1].time_ns : 0};
+}
+
+static struct window window_of(const struct curve *curve, const struct board_curve *board, int64_t begin_ns,
+                               int64_t end_ns)
+{
+    if (curve->count < 2)
+        return (struct window){.joules = estimate_unknown(), .length_s = (double)(end_ns - begin_ns) * 1e-9};
+    return curve_window(curve, &board->traits, begin_ns, end_ns);
 }
 
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
-    struct window none = {.joules = estimate_unknown(), .length_s = (double)(end_ns - begin_ns) * 1e-9};
-    struct session_map *map = session_map(session);
-    struct curve_point points[SESSION_BOARD];
-    struct curve_traits traits = {0};
-    bool is_there = map && domain <= JOULE_TOTAL && domain >= JOULE_GPU;
-    size_t count = is_there ? read_points(map, SUM(domain), points, &traits) : 0;
-    if (count < 2)
-        return none;
-    struct curve curve = {
-        .points = points, .count = count, .capacity = count, .read_ns = points[count - 1].time_ns};
-    return curve_window(&curve, &traits, begin_ns, end_ns);
+    struct board_curve board; /* 100 KiB that need no clearing: read_board counts what it sets */
+    struct curve curve = read_board(session, domain, &board);
+    return window_of(&curve, &board, begin_ns, end_ns);
+}
+
+struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns, double *base_joules)
+{
+    struct board_curve board;
+    struct curve curve = read_board(session, domain, &board);
+    struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
+    if (isnan(w.joules.value))
+        return w;
+    double last_joules = curve.points[curve.count - 1].joules;
+    if (isnan(*base_joules))
+        *base_joules = last_joules - w.joules.value;
+    w.joules.value = fmax(0, last_joules - *base_joules);
+    return w;
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   2
+#define SESSION_VERSION   3
 #define SESSION_SLOTS     256  /* threads with regions at one time */
 #define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
 #define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
@@ -24,7 +24,9 @@
 #define SESSION_TAGS      4096
 #define SESSION_TAG_INDEX (2 * SESSION_TAGS)
 #define SESSION_NAME      48
-#define SESSION_BOARD     1024
+#define SESSION_BOARD     256 /* entries of each level of the board */
+#define SESSION_LEVELS    7
+#define SESSION_SPARSER   8 /* a level keeps one of so many of the entries of that below it */
 #define SESSION_PAGE      4096
 
 /* The last places of a ring are for spans that took at least this long: a sweep may have seen them open. */
@@ -90,7 +92,7 @@ struct slot {
 };
 
 /* The measuring process's totals so far, for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd while it
- * is written. */
+ * is written. Levels reach back ever further, ever more sparsely: at 50 ms an entry 13 s, 100 s, 14 minutes, ... 39 days. */
 #define BOARD_SUMS 3
 struct board_entry {
     _Atomic uint64_t sequence;
@@ -128,7 +130,7 @@ struct session_map {
     char tag_names[SESSION_TAGS][SESSION_NAME];
     _Atomic double
         tag_budgets[SESSION_TAGS]; /* joules that budgets have allowed a tag in all; 0: none was set */
-    alignas(64) struct board_entry board[SESSION_BOARD];
+    alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };
 
@@ -142,7 +144,7 @@ static inline struct session_shape session_shape(void)
         .open = SESSION_OPEN,
         .folds = SESSION_FOLDS,
         .tags = SESSION_TAGS,
-        .board = SESSION_BOARD,
+        .board = SESSION_LEVELS * SESSION_BOARD,
         .span_size = sizeof(struct span),
         .slot_size = sizeof(struct slot),
         .tags_offset = offsetof(struct session_map, tag_names),

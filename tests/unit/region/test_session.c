@@ -1,4 +1,5 @@
 /* The shared memory of regions: tags, slots, rings, folding, the board. */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,6 +241,54 @@ static void clients_read_the_board(void **state)
     assert_true(session_in_child(publish_and_ask, NULL));
 }
 
+#define READING_NS 50000000LL
+
+/* Reading i shows 0.5 to 6.5 J more than the one before it; the sum since reading 0. */
+static double shown_joules(int64_t i)
+{
+    return 0.5 * (double)i + 21.0 * (double)(i / 7) + (double)((i % 7) * (i % 7 + 1) / 2);
+}
+
+static bool about(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fabs(b);
+}
+
+/* Asked after many a reading for the energy since a third of the way from reading 70 to the next. */
+static bool publish_for_hours(void *unused)
+{
+    (void)unused;
+    struct session *session = session_current();
+    joule_quantity none = quantity_unknown();
+    int64_t begin_ns = 1000 + 70 * READING_NS + READING_NS / 3, last = 200000;
+    double at_begin = (2 * shown_joules(70) + shown_joules(71)) / 3, base = NAN, late_base = NAN, before = 0;
+    for (int64_t i = 0; i <= last; i++) {
+        double joules = shown_joules(i);
+        joule_quantity total = {joules, joules * 0.98, joules * 1.02, JOULE_CLASS_MEASURED, 0};
+        session_publish(session, 1000 + i * READING_NS, &total, &total, &none);
+        if (i < 72 || (i > 1000 && i % 97))
+            continue;
+        struct window w = session_energy(session, JOULE_TOTAL, begin_ns, &base);
+        if (!about(w.joules.value, joules - at_begin, 1e-7) || w.joules.value < before)
+            return false;
+        before = w.joules.value;
+    }
+    /* Who asks for the first time now knows the beginning less exactly. */
+    struct window late = session_energy(session, JOULE_TOTAL, begin_ns, &late_base);
+    struct window half =
+        session_window(session, JOULE_TOTAL, 1000 + last / 2 * READING_NS, 1000 + last * READING_NS);
+    return about(late.joules.value, shown_joules(last) - at_begin, 1e-4) &&
+           about(late.covered_s, late.length_s, 1e-4) &&
+           about(half.joules.value, shown_joules(last) - shown_joules(last / 2), 1e-4) &&
+           about(half.covered_s, half.length_s, 1e-4);
+}
+
+static void the_board_reaches_back_for_hours(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(publish_for_hours, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup(long_regions_find_room_in_a_full_ring, session_forget),
         cmocka_unit_test_setup(more_tags_than_folds_go_to_other, session_forget),
         cmocka_unit_test_setup(clients_read_the_board, session_forget),
+        cmocka_unit_test_setup(the_board_reaches_back_for_hours, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
