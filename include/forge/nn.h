@@ -67,6 +67,54 @@ FORGE_API forge_value forge_instance_norm(forge_builder *builder, const char *na
 FORGE_API forge_value forge_dropout(forge_builder *builder, const char *name, forge_value x, double rate,
                                     bool is_training);
 
+/* --- transformers -------------------------------------------------------------------------------------------- */
+
+/* Rows of a table: ids of any integer type and shape, result [ids' dimensions, width]. Its `count` vectors are the parameter
+ * weight [count, width], normal with mean 0 and this sd at first: PyTorch's Embedding has 1, GPT-2 0.02. As forge_gather, a
+ * negative id counts from the end, and one beyond the table gives NaN. */
+FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, forge_value ids,
+                                      forge_dtype dtype, int64_t count, int64_t width, double sd);
+
+/* Rotary positions (Su et al., 2021): of x [..., t, d] the pair of numbers i of d / 2 is turned by the angle position *
+ * base^(-2 i / d). A pair is x[2 i] and x[2 i + 1] where it is interleaved, as in the paper and GPT-J; else x[i] and
+ * x[i + d / 2], as in GPT-NeoX and in Llama's files of Hugging Face. positions: integers that broadcast to [..., t]; base:
+ * usually 10000. Angles are computed in f64, products in f32 for narrower floats. A composite "rope". */
+FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
+                                 bool is_interleaved);
+
+/* softmax(scale q k^T) v for each head: q [b, heads, t, d], k [b, kv_heads, s, d], v [b, kv_heads, s, e], result
+ * [b, heads, t, e]. heads is a multiple of kv_heads: heads i n to i n + n - 1 look at head i of k and v, n = heads / kv_heads.
+ * Causal: query i sees keys 0 to i + s - t, so that the last one sees all. scale 0: 1 / sqrt(d). Narrower floats are widened
+ * to f32 for all of it and narrowed once. A composite "attention". */
+FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
+                                      double scale, bool is_causal);
+
+/* What GPT-2 and its parts are made like. */
+typedef struct forge_gpt_options {
+    uint32_t struct_size; /* sizeof(forge_gpt_options) */
+    uint32_t layers; /* blocks; weights of what is added to the stream start with sd 0.02 / sqrt(2 layers) */
+    uint32_t heads;  /* the width is a multiple of it */
+    uint32_t kv_heads;  /* heads of keys and values, a divisor of heads; 0: as many */
+    int64_t vocabulary; /* tokens there are; the model only, as the next two */
+    int64_t context;    /* tokens at once, at most */
+    int64_t width;      /* numbers that stand for a token */
+    forge_dtype dtype;  /* of parameters; 0: f32 */
+    bool is_training;   /* with dropout */
+    bool sees_all;      /* not causal: each token sees those behind it, too */
+    bool has_own_head;  /* logits by the parameter lm_head.weight; else by wte.weight again */
+    double dropout;     /* of embeddings, and of what each half of a block adds; not of attention's weights */
+} forge_gpt_options;
+
+/* x [b, t, width] to [b, t, width]: queries, keys and values by one linear layer (c_attn: [width, (heads + 2 kv_heads) d]
+ * with d = width / heads, in this order), attention, and a linear layer (c_proj). Weights are [in, out], as in files of
+ * GPT-2, and normal with sd 0.02 at first; biases 0. */
+FORGE_API forge_value forge_multi_head_attention(forge_builder *builder, const char *name, forge_value x,
+                                                 const forge_gpt_options *options);
+/* x + attn(ln_1(x)), and then x + mlp(ln_2(x)) with mlp = c_proj(gelu_tanh(c_fc(x))), four times as wide inside. Layer norms
+ * have epsilon 1e-5. */
+FORGE_API forge_value forge_transformer_block(forge_builder *builder, const char *name, forge_value x,
+                                              const forge_gpt_options *options);
+
 /* --- models. name NULL: no scope of their own ---------------------------------------------------------------- */
 
 /* Linear layers with relu between them: sizes[0 .. count-1] are the widths after each. */
@@ -80,6 +128,11 @@ FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_
  * (norm1), linear to 32 with relu (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
 FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, forge_value x, int64_t classes,
                                      bool is_training);
+/* GPT-2 (Radford et al., 2019): tokens [b, t] of an integer type, t at most the context, to logits [b, t, vocabulary].
+ * Parameters are named and lie as in files of GPT-2: wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight ...
+ * ln_f.bias. Its smallest is {12 layers, 12 heads, vocabulary 50257, context 1024, width 768}. */
+FORGE_API forge_value forge_gpt(forge_builder *builder, const char *name, forge_value tokens,
+                                const forge_gpt_options *options);
 
 #ifdef __cplusplus
 }

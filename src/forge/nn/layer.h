@@ -18,6 +18,15 @@ forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtyp
 bool layer_takes(forge_builder *builder, const char *layer, const char *name, forge_value x, uint32_t least,
                  uint32_t most, uint32_t axis);
 
+/* What a linear layer starts with, and how its weight lies. */
+struct linear {
+    forge_init weight, bias;
+    bool has_bias;
+    bool is_in_by_out; /* weight [in, out], as in files of GPT-2; else [out, in] */
+};
+forge_value layer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
+                         const struct linear *how);
+
 /* A layer that may have no name has no scope of its own then. */
 void layer_begin(forge_builder *builder, const char *name);
 void layer_end(forge_builder *builder, const char *name);

@@ -81,32 +81,49 @@ forge_slot forge_parameter_slot(const forge_builder *builder, size_t i)
     return (forge_slot)slot;
 }
 
+/* [..., features] to rows. */
+static forge_value to_rows(forge_builder *b, forge_value x, forge_shape shape)
+{
+    forge_dim rows = 1;
+    for (uint32_t k = 0; k + 1 < shape.rank; k++)
+        rows = forge_dim_mul(b, rows, shape.dims[k]);
+    return forge_reshape(b, x, forge_shape_of(rows, shape.dims[shape.rank - 1]));
+}
+
+forge_value layer_linear(forge_builder *b, const char *name, forge_value x, int64_t out_features,
+                         const struct linear *how)
+{
+    forge_shape shape = forge_value_shape(b, x);
+    forge_dtype dtype = forge_value_dtype(b, x);
+    int64_t in = shape.rank ? shape.dims[shape.rank - 1] : 0, out = out_features;
+    if (builder_goes_on(b) && (!forge_dtype_is_float(dtype) || in <= 0 || out <= 0)) {
+        forge_builder_fail(b,
+                           "linear '%s': it takes floats with a last dimension that is a number, and gives 1 "
+                           "or more features",
+                           name);
+        return FORGE_NO_VALUE;
+    }
+    if (!builder_goes_on(b))
+        return FORGE_NO_VALUE;
+    forge_shape own = how->is_in_by_out ? forge_shape_of(in, out) : forge_shape_of(out, in);
+    forge_scope_push(b, name);
+    forge_value weight = forge_parameter(b, "weight", dtype, own, how->weight);
+    forge_value y = forge_matmul(b, to_rows(b, x, shape), weight, how->is_in_by_out ? 0 : FORGE_TRANSPOSE_B);
+    if (how->has_bias)
+        y = forge_add(b, y, forge_parameter(b, "bias", dtype, forge_shape_of(out), how->bias));
+    shape.dims[shape.rank - 1] = out;
+    y = forge_reshape(b, y, shape);
+    forge_scope_pop(b);
+    return y;
+}
+
 forge_value forge_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                          bool has_bias)
 {
     forge_shape shape = forge_value_shape(builder, x);
-    forge_dtype dtype = forge_value_dtype(builder, x);
-    int64_t in_features = shape.rank ? shape.dims[shape.rank - 1] : 0;
-    if (builder_goes_on(builder) && (!forge_dtype_is_float(dtype) || in_features <= 0 || out_features <= 0)) {
-        forge_builder_fail(
-            builder,
-            "linear '%s': it takes floats with a last dimension that is a number, and gives 1 or "
-            "more features",
-            name);
-        return FORGE_NO_VALUE;
-    }
-    double reach = in_features > 0 ? 1 / sqrt((double)in_features) : 0;
+    int64_t in = shape.rank ? shape.dims[shape.rank - 1] : 0;
+    double reach = in > 0 ? 1 / sqrt((double)in) : 0;
     forge_init init = {FORGE_INIT_UNIFORM, -reach, reach};
-    forge_scope_push(builder, name);
-    forge_value weight =
-        forge_parameter(builder, "weight", dtype, forge_shape_of(out_features, in_features), init);
-    forge_value rows = shape.rank == 1 ? forge_reshape(builder, x, forge_shape_of(1, in_features)) : x;
-    forge_value y = forge_matmul(builder, rows, weight, FORGE_TRANSPOSE_B);
-    if (has_bias)
-        y = forge_add(builder, y,
-                      forge_parameter(builder, "bias", dtype, forge_shape_of(out_features), init));
-    if (shape.rank == 1)
-        y = forge_reshape(builder, y, forge_shape_of(out_features));
-    forge_scope_pop(builder);
-    return y;
+    return layer_linear(builder, name, x, out_features,
+                        &(struct linear){.weight = init, .bias = init, .has_bias = has_bias});
 }
