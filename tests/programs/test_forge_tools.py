@@ -28,6 +28,15 @@ slot "steps" : i64[] = constant(3)
 output "y" = %4
 write "steps" = %7 in_place
 """
+FOLDS = """forge graph 1
+%1 = input "x" : f32[3]
+%2 = constant {1, 2, 3} : f32[3]
+%3 = constant {2} : f32[1]
+%4 = binary.add(%2, %3) : f32[3]
+%5 = binary.mul(%1, %4) : f32[3]
+%6 = unary.relu(%5) : f32[3]
+output "y" = %6
+"""
 X = [[1.0, 2.0, -3.0, 0.5], [0.25, -1.0, 4.0, 2.0]]
 W = [[0.5, -0.25, 1.0, 2.0], [-1.0, 0.5, 0.5, -0.5], [2.0, 1.0, 0.0, 1.0]]
 
@@ -61,6 +70,8 @@ class Tools(unittest.TestCase):
         self.folder = folder.name
         with open(self.path("g.txt"), "w", encoding="ascii") as file:
             file.write(GRAPH)
+        with open(self.path("folds.txt"), "w", encoding="ascii") as file:
+            file.write(FOLDS)
         write_npy(self.path("x.npy"), (2, 4), sum(X, []))
         write_safetensors(self.path("w.safetensors"), W, 10)
         self.good("compile", self.path("g.txt"), "-o", self.path("p.fprog"))
@@ -118,6 +129,23 @@ class Tools(unittest.TestCase):
         self.assertRegex(out, r"q\.fprog: 3 launches, 55 FLOP; arena \d+ bytes \(at least \d+ bytes\), state 56 bytes")
         with open(self.path("p.fprog"), "rb") as one, open(self.path("q.fprog"), "rb") as other:
             self.assertEqual(one.read(), other.read())
+
+    def test_passes_are_told(self):
+        out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes").splitlines()
+        self.assertRegex(out[0], r"^expand +[0-9.]+ ms +6 -> +6 nodes +9 FLOP -> +9 FLOP +88 bytes -> +88 bytes$")
+        self.assertRegex(out[1], r"^fold +[0-9.]+ ms +6 -> +4 nodes +9 FLOP -> +6 FLOP +88 bytes -> +60 bytes$")
+        self.assertIn("2 launches", out[2])
+
+    def test_stops_after_a_pass(self):
+        text = self.good("compile", self.path("folds.txt"), "--stop-after", "fold", "--passes")
+        self.assertTrue(text.startswith("# expand"))
+        self.assertIn("constant {3, 4, 5}", text)
+        with open(self.path("folded.txt"), "w", encoding="utf-8") as file:
+            file.write(text)
+        self.assertEqual(self.good("compile", self.path("folded.txt"), "--stop-after", "expand"),
+                         "".join(line for line in text.splitlines(True) if not line.startswith("#")))
+        self.bad(125, "no pass 'melt' to stop after", "compile", self.path("folds.txt"), "--stop-after", "melt")
+        self.bad(2, "either", "compile", self.path("folds.txt"), "--stop-after", "fold", "-o", self.path("q.fprog"))
 
     def test_another_process_gets_the_right_numbers(self):
         out = self.good("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),

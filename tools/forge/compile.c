@@ -3,11 +3,18 @@
  * Owns the options and the line that says what came out. Newcomers: a program is written whole or not at all, and is for
  * every processor of its kind: which instructions its kernels use is decided where it runs.
  */
-#include <forge/program.h>
+#include <forge/compiler.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "commands.h"
 #include "common/options.h"
 #include "files.h"
+
+struct wish {
+    const char *graph, *program, *device;
+    const char *stop_after; /* NULL: a program is made */
+    bool shows_passes;
+};
 
 static void print_facts(const char *path, const forge_program *program)
 {
@@ -20,46 +27,113 @@ static void print_facts(const char *path, const forge_program *program)
            bytes_text((double)facts.constant_bytes, constant));
 }
 
-static joule_status compile(const char *graph_path, const char *device_name, const char *program_path,
-                            joule_error *error)
+/* --- passes --------------------------------------------------------------------------------------------------- */
+
+/* In a graph's text it is a comment. */
+static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, void *context)
+{
+    char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT];
+    (void)graph;
+    printf("%s%-10s %8.3f ms %6zu -> %6zu nodes  %12s -> %12s  %12s -> %12s\n", (const char *)context,
+           facts->name, facts->seconds * 1e3, facts->nodes_before, facts->nodes_after,
+           flop_text(facts->flop_before, flop[0]), flop_text(facts->flop_after, flop[1]),
+           bytes_text(facts->bytes_before, bytes[0]), bytes_text(facts->bytes_after, bytes[1]));
+}
+
+static forge_compile_options options_for(const struct wish *wish)
+{
+    forge_compile_options options = {.struct_size = sizeof options, .stop_after = wish->stop_after};
+    if (wish->shows_passes) {
+        options.look = print_pass;
+        options.look_context = (void *)(wish->stop_after ? "# " : "");
+    }
+    return options;
+}
+
+static joule_status print_graph(const forge_graph *graph, joule_error *error)
+{
+    char *text;
+    joule_status status = forge_graph_print(graph, &text, error);
+    if (status == JOULE_OK) {
+        fputs(text, stdout);
+        free(text);
+    }
+    return status;
+}
+
+/* --- both ways ------------------------------------------------------------------------------------------------ */
+
+static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct wish *wish,
+                               joule_error *error)
+{
+    forge_graph *made = NULL;
+    forge_compile_options options = options_for(wish);
+    joule_status status = forge_passes_run(graph, device, &options, &made, error);
+    if (status == JOULE_OK)
+        status = print_graph(made, error);
+    forge_graph_free(made);
+    return status;
+}
+
+static joule_status make_program(const forge_graph *graph, forge_device *device, const struct wish *wish,
+                                 joule_error *error)
+{
+    forge_program *program = NULL;
+    forge_compile_options options = options_for(wish);
+    joule_status status = forge_compile_with(graph, device, &options, &program, error);
+    if (status == JOULE_OK)
+        status = forge_program_write(program, wish->program, error);
+    if (status == JOULE_OK)
+        print_facts(wish->program, program);
+    forge_program_free(program);
+    return status;
+}
+
+static joule_status compile(const struct wish *wish, joule_error *error)
 {
     forge_graph *graph = NULL;
     forge_device *device = NULL;
-    forge_program *program = NULL;
-    joule_status status = graph_read(graph_path, &graph, error);
+    joule_status status = graph_read(wish->graph, &graph, error);
     if (status == JOULE_OK)
-        status = forge_device_open(device_name, &device, error);
+        status = forge_device_open(wish->device, &device, error);
     if (status == JOULE_OK)
-        status = forge_compile(graph, device, &program, error);
-    if (status == JOULE_OK)
-        status = forge_program_write(program, program_path, error);
-    if (status == JOULE_OK)
-        print_facts(program_path, program);
-    forge_program_free(program);
+        status = (wish->stop_after ? stop_early : make_program)(graph, device, wish, error);
     forge_device_close(device);
     forge_graph_free(graph);
     return status;
 }
 
-int compile_main(int argc, char **argv)
+static int read_wish(struct wish *wish, int argc, char **argv)
 {
-    const char *graph, *program = NULL, *device = "cpu";
     const struct option table[] = {
-        {"output", 'o', OPTION_TEXT, &program, "FILE", "the program; what was there is replaced as a whole"},
-        {"device", 'd', OPTION_TEXT, &device, "NAME", "what it is to run on (cpu)"},
+        {"output", 'o', OPTION_TEXT, &wish->program, "FILE",
+         "the program; what was there is replaced as a whole"},
+        {"device", 'd', OPTION_TEXT, &wish->device, "NAME", "what it is to run on (cpu)"},
+        {"passes", 'p', OPTION_FLAG, &wish->shows_passes, NULL, "say what each pass has changed"},
+        {"stop-after", 0, OPTION_TEXT, &wish->stop_after, "PASS",
+         "print the graph as it is then, instead of a program"},
         {NULL},
     };
     const struct command_text text = {"forge compile GRAPH -o FILE",
                                       "Makes a program from the text of a graph, for forge run.", NULL};
-    int read = options_read_operand(table, &text, "GRAPH", argc, argv, &graph);
+    int read = options_read_operand(table, &text, "GRAPH", argc, argv, &wish->graph);
+    if (read > OPTIONS_HELP && !wish->program == !wish->stop_after) {
+        complain("compile", wish->program
+                                ? "either --output or --stop-after: it makes a program or prints a graph"
+                                : "--output FILE is missing; see forge compile --help");
+        return OPTIONS_WRONG;
+    }
+    return read;
+}
+
+int compile_main(int argc, char **argv)
+{
+    struct wish wish = {.device = "cpu"};
+    int read = read_wish(&wish, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (!program) {
-        complain("compile", "--output FILE is missing; see forge compile --help");
-        return EXIT_USAGE;
-    }
     joule_error error = {0};
-    if (compile(graph, device, program, &error) == JOULE_OK)
+    if (compile(&wish, &error) == JOULE_OK)
         return end_output("compile", 0);
     complain("compile", "%s", error.message);
     return EXIT_OWN_FAILURE;

@@ -1,23 +1,16 @@
 /* tools/forge/inspect_graph.c - `forge inspect` of a graph's text: its operations, slots and ends.
  *
- * Owns the counting of nodes and FLOP. Newcomers: a composite's FLOP are its body's, and bodies use bodies, so each is
- * counted once and remembered; with symbols for sizes the FLOP are unknown.
+ * Owns the sums by operation. Newcomers: a composite's FLOP are its body's; with symbols for sizes they are unknown.
  */
 #include "inspect_graph.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "base/array.h"
 #include "base/error.h"
 #include "files.h"
 #include "forge/ir/cost.h"
 #include "forge/ir/text.h"
-
-struct body {
-    const forge_graph *graph;
-    double flop;
-};
 
 struct tally {
     size_t nodes;
@@ -25,30 +18,6 @@ struct tally {
 };
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
-
-static double flop_of_body(struct graph_page *page, const forge_graph *graph);
-
-static double flop_of_node(struct graph_page *page, const forge_graph *graph, const struct node *node)
-{
-    if (node->op != OP_COMPOSITE)
-        return cost_of_node(graph, node).flop;
-    return flop_of_body(page, ((const struct composite_attributes *)node->attributes)->body);
-}
-
-/* NaN where memory is used up, too: then it is unknown. */
-static double flop_of_body(struct graph_page *page, const forge_graph *graph)
-{
-    double flop = 0;
-    for (size_t i = 0; i < page->body_count; i++)
-        if (page->bodies[i].graph == graph)
-            return page->bodies[i].flop;
-    for (size_t n = 0; n < graph->node_count; n++)
-        flop += flop_of_node(page, graph, &graph->nodes[n]);
-    if (!ARRAY_ROOM(page->bodies, page->body_capacity, page->body_count))
-        return NAN;
-    page->bodies[page->body_count++] = (struct body){graph, flop};
-    return flop;
-}
 
 /* What the values of a composite's ends take; NaN with symbols. */
 static double bytes_of_ends(const forge_graph *graph, const struct node *node)
@@ -70,21 +39,22 @@ joule_status graph_page_make(struct graph_page *page, const char *path, const fo
     *page = (struct graph_page){path, graph, .tallies = calloc(OP_COUNT, sizeof *page->tallies)};
     if (!page->tallies)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for counting operations");
+    struct body_costs known = {0};
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        struct program_cost cost = cost_of_node(graph, node);
+        struct program_cost cost = cost_of_node(graph, node, &known);
         struct tally *tally = &page->tallies[node->op];
         tally->nodes++;
-        tally->flop += flop_of_node(page, graph, node);
+        tally->flop += cost.flop;
         tally->bytes +=
             node->op == OP_COMPOSITE ? bytes_of_ends(graph, node) : cost.read_bytes + cost.written_bytes;
     }
+    body_costs_free(&known);
     return JOULE_OK;
 }
 
 void graph_page_free(struct graph_page *page)
 {
-    free(page->bodies);
     free(page->tallies);
 }
 

@@ -9,8 +9,6 @@
 struct graph_page {
     const char *path;
     const forge_graph *graph;
-    struct body *bodies; /* of composites, each counted once */
-    size_t body_count, body_capacity;
     struct tally *tallies; /* by operation */
 };
 

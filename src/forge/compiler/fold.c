@@ -56,8 +56,9 @@ static forge_value fold(forge_builder *builder, const forge_graph *graph, const 
 }
 
 static bool fold_or_copy(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                         forge_value *map)
+                         forge_value *map, void *context)
 {
+    (void)context;
     const struct value *value = &graph->values[node->output];
     if (!can_fold(builder, node, value, map, graph))
         return builder_copy_node(builder, graph, node, map);
@@ -65,7 +66,9 @@ static bool fold_or_copy(forge_builder *builder, const forge_graph *graph, const
     return map[node->output] != FORGE_NO_VALUE;
 }
 
-joule_status pass_fold(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
+joule_status pass_fold(const forge_graph *graph, forge_device *device, void *context, forge_graph **out_graph,
+                       joule_error *out_error)
 {
-    return pass_each_node(graph, fold_or_copy, out_graph, out_error);
+    (void)device, (void)context;
+    return pass_each_node(graph, fold_or_copy, NULL, out_graph, out_error);
 }

@@ -1,84 +1,182 @@
-/* compiler/pass.c - see pass.h. */
+/* compiler/pass.c - see pass.h: the order of passes, and what each has done.
+ *
+ * Newcomers: whoever adds a pass may have made a mistake in it, so a graph is verified after each, also that it begins and ends
+ * as it did.
+ */
 #include "forge/compiler/pass.h"
 
-#include <stdlib.h>
+#include <string.h>
+#include "base/abi.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "forge/ir/cost.h"
 
-static const struct {
-    const char *name;
-    pass_fn *run;
-} passes[] = {
-    {"expand", pass_expand},
-    {"fold", pass_fold},
+static const forge_pass own[] = {
+    {.name = "expand", .run = pass_expand},
+    {.name = "fold", .run = pass_fold},
+};
+enum { OWN = sizeof own / sizeof *own, MOST = 64 };
+
+const char *forge_pass_name_at(size_t i)
+{
+    return i < OWN ? own[i].name : NULL;
+}
+
+/* --- the order ---------------------------------------------------------------------------------------------- */
+
+struct order {
+    const forge_pass *passes[MOST];
+    size_t count;
 };
 
-joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, forge_graph **out_graph,
-                            joule_error *out_error)
+/* Where the pass of this name stands; `count`: nowhere. */
+static size_t find(const struct order *order, const char *name)
 {
-    forge_builder *builder = builder_new(&graph->dims);
-    forge_value *map = calloc(graph->value_count, sizeof *map);
-    bool goes_on = builder && map && builder_begin_like(builder, graph, map);
-    for (size_t n = 0; goes_on && n < graph->node_count; n++)
-        goes_on = node_fn(builder, graph, &graph->nodes[n], map);
-    if (goes_on)
-        builder_end_like(builder, graph, map);
-    else
-        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
-    free(map);
-    return forge_builder_finish(builder, out_graph, out_error);
+    size_t i = 0;
+    while (i < order->count && strcmp(order->passes[i]->name, name) != 0)
+        i++;
+    return i;
 }
 
-static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                        forge_value *map)
+static bool is_own(const forge_pass *pass)
 {
-    if (node->op != OP_COMPOSITE)
-        return builder_copy_node(builder, graph, node, map);
-    const forge_graph *body = ((const struct composite_attributes *)node->attributes)->body;
-    forge_value inputs[UINT8_MAX], *inner = calloc(body->value_count, sizeof *inner);
-    for (size_t i = 0; i < node->input_count; i++)
-        inputs[i] = map[node_input(graph, node, i)];
-    builder_stand_at(builder, graph, node);
-    bool done = inner && builder_inline(builder, body, inputs, inner);
-    for (size_t i = 0; done && i < body->output_count; i++)
-        map[node->output + i] = inner[body->outputs[i].value];
-    free(inner);
-    return done;
-}
-
-static bool has_composites(const forge_graph *graph)
-{
-    for (size_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].op == OP_COMPOSITE)
+    for (size_t i = 0; i < OWN; i++)
+        if (pass == &own[i])
             return true;
     return false;
 }
 
-joule_status pass_expand(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
+/* Behind the pass that it names and those that were added there before. */
+static joule_status add(struct order *order, const forge_pass *pass, joule_error *error)
 {
-    forge_graph *current = graph_retain(graph);
-    joule_status status = JOULE_OK;
-    while (status == JOULE_OK && has_composites(current)) {
-        forge_graph *next = NULL;
-        status = pass_each_node(current, expand_node, &next, out_error);
-        forge_graph_free(current);
-        current = next;
-    }
-    *out_graph = current;
-    return status;
+    if (!pass->name || !pass->run)
+        return error_set(error, JOULE_INVALID, "a pass needs a name and a function");
+    if (find(order, pass->name) < order->count)
+        return error_set(error, JOULE_INVALID, "two passes have the name '%s'", pass->name);
+    size_t at = pass->after ? find(order, pass->after) + 1 : 0;
+    if (at > order->count)
+        return error_set(error, JOULE_INVALID, "pass %s is to run after '%s', and there is no such pass",
+                         pass->name, pass->after);
+    if (order->count == MOST)
+        return error_set(error, JOULE_INVALID, "%d passes are the most there can be", MOST);
+    while (at < order->count && !is_own(order->passes[at]))
+        at++;
+    memmove(&order->passes[at + 1], &order->passes[at], (order->count - at) * sizeof *order->passes);
+    order->passes[at] = pass;
+    order->count++;
+    return JOULE_OK;
 }
 
-joule_status passes_run(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error)
+static joule_status make_order(struct order *order, const forge_compile_options *options, joule_error *error)
 {
-    forge_graph *current = graph_retain(graph);
     joule_status status = JOULE_OK;
-    for (size_t i = 0; status == JOULE_OK && i < sizeof passes / sizeof *passes; i++) {
-        forge_graph *next = NULL;
-        joule_error error = {0};
-        status = passes[i].run(current, &next, &error);
-        if (status == JOULE_OK)
-            status = graph_verify(next, &error);
+    for (order->count = 0; order->count < OWN; order->count++)
+        order->passes[order->count] = &own[order->count];
+    for (size_t i = 0; status == JOULE_OK && i < options->pass_count; i++)
+        status = add(order, &options->passes[i], error);
+    if (status != JOULE_OK || !options->stop_after)
+        return status;
+    size_t last = find(order, options->stop_after);
+    if (last == order->count)
+        return error_set(error, JOULE_INVALID, "there is no pass '%s' to stop after", options->stop_after);
+    order->count = last + 1;
+    return JOULE_OK;
+}
+
+/* --- one pass ----------------------------------------------------------------------------------------------- */
+
+static bool same_ports(const forge_graph *a, const struct port *ports, size_t count, const forge_graph *b,
+                       const struct port *others, size_t other_count)
+{
+    for (size_t i = 0; i < count && count == other_count; i++) {
+        const struct value *x = &a->values[ports[i].value], *y = &b->values[others[i].value];
+        if (strcmp(ports[i].name, others[i].name) != 0 || x->dtype != y->dtype ||
+            !forge_shape_equal(&x->shape, &y->shape))
+            return false;
+    }
+    return count == other_count;
+}
+
+static bool same_slots(const forge_graph *a, const forge_graph *b)
+{
+    for (size_t i = 0; i < a->slot_count && a->slot_count == b->slot_count; i++) {
+        const struct slot *x = &a->slots[i], *y = &b->slots[i];
+        if (strcmp(x->name, y->name) != 0 || x->dtype != y->dtype ||
+            !forge_shape_equal(&x->shape, &y->shape) || !x->write != !y->write ||
+            (x->write && x->in_place != y->in_place) || x->is_parameter != y->is_parameter)
+            return false;
+    }
+    return a->slot_count == b->slot_count;
+}
+
+static joule_status check(const forge_graph *before, const forge_graph *after, joule_error *error)
+{
+    if (!after)
+        return error_set(error, JOULE_FAILED, "it made no graph");
+    if (!same_ports(before, before->inputs, before->input_count, after, after->inputs, after->input_count))
+        return error_set(error, JOULE_FAILED, "it changed the graph's inputs");
+    if (!same_ports(before, before->outputs, before->output_count, after, after->outputs,
+                    after->output_count))
+        return error_set(error, JOULE_FAILED, "it changed the graph's outputs");
+    if (!same_slots(before, after))
+        return error_set(error, JOULE_FAILED, "it changed the graph's slots");
+    return graph_verify(after, error);
+}
+
+static joule_status run_one(const forge_pass *pass, const forge_graph *graph, forge_device *device,
+                            forge_graph **out_graph, double *out_seconds, joule_error *out_error)
+{
+    joule_error error = {0};
+    *out_graph = NULL;
+    int64_t start_ns = clock_now_ns();
+    joule_status status = pass->run(graph, device, pass->context, out_graph, &error);
+    *out_seconds = clock_seconds(clock_now_ns() - start_ns);
+    if (status == JOULE_OK)
+        status = check(graph, *out_graph, &error);
+    if (status == JOULE_OK)
+        return status;
+    forge_graph_free(*out_graph);
+    return error_set(out_error, status, "pass %s: %s", pass->name, error.message);
+}
+
+static void tell(const forge_compile_options *options, const char *name, double seconds,
+                 const forge_graph *before, const forge_graph *after)
+{
+    if (!options->look)
+        return;
+    struct program_cost was = cost_of_graph(before), is = cost_of_graph(after);
+    forge_pass_facts facts = {.struct_size = sizeof facts,
+                              .name = name,
+                              .seconds = seconds,
+                              .nodes_before = before->node_count,
+                              .nodes_after = after->node_count,
+                              .flop_before = was.flop,
+                              .flop_after = is.flop,
+                              .bytes_before = was.read_bytes + was.written_bytes,
+                              .bytes_after = is.read_bytes + is.written_bytes};
+    options->look(&facts, after, options->look_context);
+}
+
+joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
+                              const forge_compile_options *options, forge_graph **out_graph,
+                              joule_error *out_error)
+{
+    forge_compile_options o = {.struct_size = sizeof o};
+    struct order order;
+    joule_status status = JOULE_OK;
+    if (options)
+        status = abi_take(&o, sizeof o, SIZE_UP_TO(forge_compile_options, look_context), options);
+    if (status != JOULE_OK)
+        return error_set(out_error, status, "set struct_size to sizeof(forge_compile_options)");
+    status = make_order(&order, &o, out_error);
+    forge_graph *current = graph_retain(graph);
+    for (size_t i = 0; status == JOULE_OK && i < order.count; i++) {
+        forge_graph *next;
+        double seconds;
+        status = run_one(order.passes[i], current, device, &next, &seconds, out_error);
         if (status != JOULE_OK)
-            error_set(out_error, status, "pass %s: %s", passes[i].name, error.message);
+            break;
+        tell(&o, order.passes[i]->name, seconds, current, next);
         forge_graph_free(current);
         current = next;
     }

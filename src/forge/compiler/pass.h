@@ -1,30 +1,30 @@
 /* compiler/pass.h - graph in, graph out.
  *
- * Owns the passes and the order in which they run. Dead nodes and common subexpressions need no pass of their own: the
+ * Owns the passes; pass.c has the order in which they run. Dead nodes and common subexpressions need no pass of their own: the
  * builder in which each pass makes its graph knows neither. Newcomers: a pass must carry scope and phase of each node
  * (builder_copy_node does).
  */
 #ifndef FORGE_COMPILER_PASS_H
 #define FORGE_COMPILER_PASS_H
 
+#include <forge/compiler.h>
 #include "forge/ir/build.h"
 
-typedef joule_status pass_fn(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);
+/* A forge_pass_fn. */
+typedef joule_status pass_fn(const forge_graph *graph, forge_device *device, void *context,
+                             forge_graph **out_graph, joule_error *out_error);
 
 /* Makes the successor of a node whose inputs are mapped, whatever it is, and maps its outputs; false: the builder has
  * failed, or memory is used up. */
 typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                          forge_value *map);
+                          forge_value *map, void *context);
 /* The successor of a graph, node by node. */
-joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, forge_graph **out_graph,
-                            joule_error *out_error);
+joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
+                            forge_graph **out_graph, joule_error *out_error);
 
 /* Writes composites out, until there are none. */
 pass_fn pass_expand;
 /* Computes what depends on constants alone. */
 pass_fn pass_fold;
-
-/* All passes, each verified. */
-joule_status passes_run(const forge_graph *graph, forge_graph **out_graph, joule_error *out_error);
 
 #endif

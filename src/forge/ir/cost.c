@@ -2,6 +2,8 @@
 #include "forge/ir/cost.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include "base/array.h"
 
 typedef double flop_fn(const struct launch *launch);
 
@@ -154,23 +156,82 @@ static bool view_value(const forge_graph *graph, forge_value value, struct view 
     return true;
 }
 
-struct program_cost cost_of_node(const forge_graph *graph, const struct node *node)
+/* --- nodes of graphs ---------------------------------------------------------------------------------------- */
+
+struct body_cost {
+    const forge_graph *body;
+    struct program_cost cost;
+};
+
+static const struct program_cost unknown = {NAN, NAN, NAN};
+
+void body_costs_free(struct body_costs *known)
+{
+    free(known->list);
+    *known = (struct body_costs){0};
+}
+
+static void add(struct program_cost *sum, struct program_cost cost)
+{
+    sum->flop += cost.flop;
+    sum->read_bytes += cost.read_bytes;
+    sum->written_bytes += cost.written_bytes;
+}
+
+static bool is_view(const struct node *node)
+{
+    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
+           node->op == OP_SLICE;
+}
+
+static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *known)
+{
+    struct program_cost sum = {0};
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (!is_view(&graph->nodes[n]))
+            add(&sum, cost_of_node(graph, &graph->nodes[n], known));
+    return sum;
+}
+
+static struct program_cost cost_of_body(const forge_graph *body, struct body_costs *known)
+{
+    for (size_t i = 0; i < known->item_count; i++)
+        if (known->list[i].body == body)
+            return known->list[i].cost;
+    struct program_cost cost = cost_of_all(body, known);
+    if (!ARRAY_ROOM(known->list, known->item_capacity, known->item_count))
+        return unknown;
+    known->list[known->item_count++] = (struct body_cost){body, cost};
+    return cost;
+}
+
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known)
 {
     struct view views[2 * (UINT8_MAX + 1)];
     size_t count = 0;
-    bool is_known = node->op != OP_COMPOSITE;
-    if (is_known && !flop_of[node->op])
+    bool is_known = true;
+    if (node->op == OP_COMPOSITE)
+        return cost_of_body(((const struct composite_attributes *)node->attributes)->body, known);
+    if (!flop_of[node->op])
         return (struct program_cost){0};
     for (size_t i = 0; is_known && i < node->input_count; i++)
         is_known = view_value(graph, node_input(graph, node, i), &views[count++]);
     for (uint32_t i = 0; is_known && i < node->output_count; i++)
         is_known = view_value(graph, node->output + i, &views[count++]);
     if (!is_known)
-        return (struct program_cost){NAN, NAN, NAN};
+        return unknown;
     return cost_of_launch(&(struct launch){.op = (enum op)node->op,
                                            .attributes = node->attributes,
                                            .inputs = views,
                                            .input_count = node->input_count,
                                            .outputs = views + node->input_count,
                                            .output_count = node->output_count});
+}
+
+struct program_cost cost_of_graph(const forge_graph *graph)
+{
+    struct body_costs known = {0};
+    struct program_cost cost = cost_of_all(graph, &known);
+    body_costs_free(&known);
+    return cost;
 }

@@ -11,8 +11,17 @@
 
 /* Where an input and an output have one address, the work is done in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
-/* Of a node as the graph has it, each operand packed and in memory of its own. A leaf costs nothing. NaN: it depends on
- * symbols, or is a composite, whose cost is its body's. */
-struct program_cost cost_of_node(const forge_graph *graph, const struct node *node);
+
+/* What bodies of composites cost: each is counted once, as bodies use bodies. Begins zeroed. */
+struct body_costs {
+    GRAPH_ARRAY(struct body_cost, list, item);
+};
+void body_costs_free(struct body_costs *known);
+
+/* Of a node as the graph has it, each operand packed and in memory of its own; of a composite, its body's. A leaf costs
+ * nothing. NaN: it depends on symbols, or memory is used up. */
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known);
+/* Of all nodes, without those that only show elements in another shape or order, which most programs do not move. */
+struct program_cost cost_of_graph(const forge_graph *graph);
 
 #endif

@@ -69,7 +69,7 @@ static void test_symbols_in_shapes(void **state)
     forge_value back = forge_reshape(b, rows, forge_shape_of(batch, time, 8));
     forge_output(b, "y", forge_log_softmax(b, forge_add(b, back, x)));
     forge_graph *graph = finish(b), *plain = NULL;
-    assert_int_equal(pass_expand(graph, &plain, NULL), JOULE_OK);
+    assert_int_equal(pass_expand(graph, NULL, NULL, &plain, NULL), JOULE_OK);
     assert_int_equal(graph_verify(plain, NULL), JOULE_OK);
     forge_graph_free(plain);
     forge_graph_free(graph);
@@ -152,7 +152,7 @@ static void test_scope_and_phase_survive_passes(void **state)
     forge_output(b, "y", forge_log_softmax(b, x));
     forge_scope_pop(b);
     forge_graph *graph = finish(b), *plain = NULL;
-    assert_int_equal(pass_expand(graph, &plain, NULL), JOULE_OK);
+    assert_int_equal(pass_expand(graph, NULL, NULL, &plain, NULL), JOULE_OK);
     assert_true(plain->node_count > graph->node_count);
     for (size_t n = 0; n < plain->node_count; n++) {
         const struct node *node = &plain->nodes[n];
@@ -176,7 +176,7 @@ static void test_constants_are_folded(void **state)
     forge_output(b, "y", forge_mul(b, x, forge_sub(b, six, forge_scalar(b, FORGE_F32, 4))));
     forge_output(b, "large", forge_broadcast(b, six, forge_shape_of(1000, 1000)));
     forge_graph *graph = finish(b), *folded = NULL;
-    assert_int_equal(pass_fold(graph, &folded, NULL), JOULE_OK);
+    assert_int_equal(pass_fold(graph, NULL, NULL, &folded, NULL), JOULE_OK);
     assert_int_equal(graph_verify(folded, NULL), JOULE_OK);
     const struct node *product = graph_producer(folded, folded->outputs[0].value);
     const struct node *two = graph_producer(folded, node_input(folded, product, 1));

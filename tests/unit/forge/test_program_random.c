@@ -97,8 +97,8 @@ static void test_shared_memory_changes_nothing(void **state)
                     *plain = NULL;
         for (size_t i = 0; i < graph->slot_count; i++)
             graph->slots[i].in_place = false;
-        assert_int_equal(pass_expand(graph, &plain, NULL), JOULE_OK);
-        assert_int_equal(pass_expand(graph, &all, NULL), JOULE_OK);
+        assert_int_equal(pass_expand(graph, NULL, NULL, &plain, NULL), JOULE_OK);
+        assert_int_equal(pass_expand(graph, NULL, NULL, &all, NULL), JOULE_OK);
         if (all != plain)
             show_everything(all);
         struct side a = load(device, plain), b = load(device, all);
