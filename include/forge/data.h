@@ -24,8 +24,8 @@ typedef struct forge_dataset forge_dataset;
 
 #define FORGE_DATASET_MAX_COLUMNS 8
 
-/* The dataset holds a reference to each column's buffer until forge_dataset_free. Columns are packed, of the same first
- * dimension and types with addresses. */
+/* The dataset holds a reference to each column's buffer until forge_dataset_free. Columns have the same first dimension and
+ * types with addresses. Their rows are packed, and lie at any distance that is not negative: they may overlap. */
 FORGE_API joule_status forge_dataset_new(const forge_tensor *columns, size_t count,
                                          forge_dataset **out_dataset, joule_error *out_error);
 /* MNIST in a folder: columns images u8 [n,28,28] and labels u8 [n]. is_test: the files t10k-*, else train-*. An array may be
@@ -36,8 +36,38 @@ FORGE_API joule_status forge_dataset_mnist(const char *folder, bool is_test, for
 FORGE_API void forge_dataset_free(forge_dataset *dataset);
 FORGE_API size_t forge_dataset_examples(const forge_dataset *dataset);
 FORGE_API size_t forge_dataset_columns(const forge_dataset *dataset);
-/* A view of the whole column. */
+/* A view of the whole column, as it lies. */
 FORGE_API forge_tensor forge_dataset_column(const forge_dataset *dataset, size_t column);
+
+/* --- text ---------------------------------------------------------------------------------------------------- */
+
+/* A text as tokens, each of which is a number below the size of its vocabulary. Immutable: any thread. */
+typedef struct forge_text forge_text;
+
+typedef enum forge_text_kind {
+    FORGE_TEXT_CHARACTERS = 0, /* the different characters of the text in the order of their code points */
+    FORGE_TEXT_BYTES = 1,      /* any file: 256 tokens */
+} forge_text_kind;
+
+/* Reads a file, plain or compressed by gzip. INVALID: it is empty, or is to be characters and is not UTF-8, where the message
+ * names the byte, or has more than 65536 different ones. The text is the caller's. */
+FORGE_API joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text **out_text,
+                                       joule_error *out_error);
+/* NULL is allowed. */
+FORGE_API void forge_text_free(forge_text *text);
+FORGE_API size_t forge_text_vocabulary(const forge_text *text);
+/* All of it, u8 [tokens], or u16 where the vocabulary is above 256. The buffer is the text's. */
+FORGE_API forge_tensor forge_text_tokens(const forge_text *text);
+/* The bytes that a token stands for, 1 to 4, without a terminator; returns how many, 0 where there is no such token. */
+FORGE_API size_t forge_text_spell(const forge_text *text, uint32_t token, char out_bytes[4]);
+/* The windows of context + 1 tokens, of which the first are what is seen and the last are what follows: one column [windows,
+ * context + 1], each window one token further than the one before; a loader with a stride of `context` goes through the
+ * text about once in an epoch. Of the text's first 90 %, or of the rest, for validation. INVALID: no window fits. The
+ * dataset holds a reference to the tokens, and may outlive the text. */
+FORGE_API joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint32_t context,
+                                          forge_dataset **out_dataset, joule_error *out_error);
+
+/* --- batches ------------------------------------------------------------------------------------------------- */
 
 typedef struct forge_loader_options {
     uint32_t struct_size; /* sizeof(forge_loader_options) */
@@ -47,7 +77,9 @@ typedef struct forge_loader_options {
     bool keeps_last; /* a last batch that is not full is given, with its own first dimension; else left out */
     uint32_t workers;  /* threads that make batches ahead, up to 1024; 0: the caller makes them */
     uint32_t prefetch; /* batches made ahead, up to 65536; 0: 2 for each worker */
-    uint32_t reserved; /* 0 */
+    uint32_t
+        stride; /* an epoch has one of as many neighbours, the first below an offset drawn for each epoch where it
+                        * shuffles, else 0: for windows that overlap. 0 counts as 1: all */
 } forge_loader_options;
 
 /* Its memory is taken when it is made. One thread at a time; not to be used, nor freed, in the child of a fork. */

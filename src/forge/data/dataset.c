@@ -2,7 +2,7 @@
  *
  * Owns a reference to each column's buffer. Where the columns came from is the reader's (mnist.c); which examples make a
  * batch is the loader's.
- * Newcomers: example i is row i of every column, so that all have the same first dimension.
+ * Newcomers: example i is row i of every column, so that all have the same first dimension. Rows may overlap.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -15,22 +15,46 @@ struct forge_dataset {
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS];
 };
 
+/* Checks that the last row lies in the buffer: the others are before it. */
+static joule_status view_rows(const forge_tensor *column, size_t index, forge_tensor *out_view,
+                              joule_error *out_error)
+{
+    forge_tensor row = *column;
+    forge_dim rows = row.shape.rank ? row.shape.dims[0] : 0;
+    int64_t offset = 0, stride = column->strides[0];
+    if (row.shape.rank)
+        row.shape.rank--;
+    for (uint32_t k = 0; k < row.shape.rank; k++) {
+        row.shape.dims[k] = column->shape.dims[k + 1];
+        row.strides[k] = column->strides[k + 1];
+    }
+    if (rows < 1 || stride < 0 || !forge_tensor_is_packed(&row))
+        return error_set(out_error, JOULE_INVALID,
+                         "dataset: column %zu: its rows are not packed; copy it first", index);
+    int64_t bytes = (int64_t)forge_dtype_size_bytes(row.dtype, 1);
+    if (__builtin_mul_overflow(stride, rows - 1, &offset) || __builtin_mul_overflow(offset, bytes, &offset) ||
+        __builtin_add_overflow(offset, (int64_t)column->offset_bytes, &offset))
+        return error_set(out_error, JOULE_INVALID, "dataset: column %zu is larger than its buffer", index);
+    *out_view = *column;
+    return forge_tensor_view(row.buffer, (size_t)offset, row.dtype, &row.shape, &row, out_error);
+}
+
 /* Takes a view of the column, which also checks that it lies in its buffer. */
 static joule_status take_column(struct forge_dataset *dataset, const forge_tensor *column,
                                 joule_error *out_error)
 {
     size_t index = dataset->column_count;
     forge_tensor view;
-    joule_status status = forge_tensor_view(column->buffer, column->offset_bytes, column->dtype,
-                                            &column->shape, &view, out_error);
+    joule_status status = forge_tensor_is_packed(column)
+                              ? forge_tensor_view(column->buffer, column->offset_bytes, column->dtype,
+                                                  &column->shape, &view, out_error)
+                              : view_rows(column, index, &view, out_error);
     if (status != JOULE_OK)
         return status;
     if (forge_dtype_block_elements(view.dtype) != 1)
         return error_set(out_error, JOULE_INVALID,
                          "dataset: column %zu is of %s, whose elements have no address; convert it first",
                          index, forge_dtype_name(view.dtype));
-    if (!forge_tensor_is_packed(column))
-        return error_set(out_error, JOULE_INVALID, "dataset: column %zu is not packed; copy it first", index);
     if (view.shape.rank == 0)
         return error_set(out_error, JOULE_INVALID, "dataset: column %zu is a single element, without rows",
                          index);

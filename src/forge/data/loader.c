@@ -20,10 +20,11 @@
 
 enum { MAX_WORKERS = 1024, MAX_PREFETCH = 1 << 16, PREFETCH_PER_WORKER = 2 };
 
-#define LOADER_OPTIONS_SIZE_1 SIZE_UP_TO(forge_loader_options, reserved)
+#define LOADER_OPTIONS_SIZE_1 SIZE_UP_TO(forge_loader_options, stride)
 
 /* Keeps the numbers of shuffles apart from a model's under the same seed. */
 #define SHUFFLE_STREAM UINT32_C(0x73687566)
+#define OFFSET_STREAM  UINT32_C(0x6f666673)
 
 struct slot {
     bool is_ready; /* under lock */
@@ -34,10 +35,11 @@ struct slot {
 
 struct forge_loader {
     forge_loader_options options;
-    size_t example_count, batch_size, column_count;
+    size_t example_count, batch_size, column_count; /* examples of an epoch */
     uint64_t batches_per_epoch;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* the dataset's */
     size_t row_bytes[FORGE_DATASET_MAX_COLUMNS];
+    size_t row_distances[FORGE_DATASET_MAX_COLUMNS]; /* bytes from a row to the next */
 
     pthread_mutex_t claim_lock; /* taken before lock */
     uint32_t *order;            /* under claim_lock; NULL: examples come as they lie */
@@ -70,6 +72,21 @@ static void shuffle(struct forge_loader *loader, uint64_t epoch)
     loader->order_epoch = epoch;
 }
 
+/* The first of the epoch's examples: a 64-bit number's remainder, whose bias nobody can see. */
+static size_t offset_of(const struct forge_loader *loader, uint64_t epoch)
+{
+    uint32_t stride = loader->options.stride, words[2];
+    const forge_random random = {
+        .key = loader->options.seed,
+        .step = (uint32_t)epoch,
+        .stream = OFFSET_STREAM ^ (uint32_t)(epoch >> 32),
+    };
+    if (!loader->order || stride == 1)
+        return 0;
+    forge_random_bits(&random, 0, 2, words);
+    return (size_t)(((uint64_t)words[1] << 32 | words[0]) % stride);
+}
+
 /* Writes down which examples the ticket means. Under claim_lock where there are workers. */
 static void choose(struct forge_loader *loader, uint64_t ticket, struct slot *slot)
 {
@@ -79,8 +96,10 @@ static void choose(struct forge_loader *loader, uint64_t ticket, struct slot *sl
     if (loader->order && loader->order_epoch != epoch)
         shuffle(loader, epoch);
     slot->count = left < loader->batch_size ? left : loader->batch_size;
+    size_t offset = offset_of(loader, epoch);
     for (size_t i = 0; i < slot->count; i++)
-        slot->examples[i] = loader->order ? loader->order[first + i] : first + i;
+        slot->examples[i] =
+            offset + loader->options.stride * (loader->order ? loader->order[first + i] : first + i);
 }
 
 static void copy_rows(const struct forge_loader *loader, const struct slot *slot)
@@ -90,7 +109,7 @@ static void copy_rows(const struct forge_loader *loader, const struct slot *slot
         char *target = forge_tensor_data(&slot->columns[c]);
         size_t bytes = loader->row_bytes[c];
         for (size_t i = 0; i < slot->count; i++)
-            memcpy(target + i * bytes, source + slot->examples[i] * bytes, bytes);
+            memcpy(target + i * bytes, source + slot->examples[i] * loader->row_distances[c], bytes);
     }
 }
 
@@ -169,8 +188,6 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
                                  joule_error *out_error)
 {
     joule_status status = abi_take(out, sizeof *out, LOADER_OPTIONS_SIZE_1, given);
-    if (status == JOULE_OK && out->reserved != 0)
-        status = JOULE_UNSUPPORTED;
     if (status != JOULE_OK)
         return error_set(out_error, status, "forge_loader_options: %s",
                          status == JOULE_INVALID ? "set struct_size to sizeof(forge_loader_options)"
@@ -181,6 +198,8 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
         return error_set(out_error, JOULE_INVALID,
                          "loader: %" PRIu32 " workers and %" PRIu32 " batches ahead; %d and %d are the most",
                          out->workers, out->prefetch, MAX_WORKERS, MAX_PREFETCH);
+    if (out->stride == 0)
+        out->stride = 1;
     if (out->prefetch == 0)
         out->prefetch = PREFETCH_PER_WORKER * out->workers;
     if (out->workers == 0)
@@ -191,7 +210,7 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
 static joule_status plan(struct forge_loader *loader, const forge_dataset *dataset, joule_error *out_error)
 {
     const forge_loader_options *options = &loader->options;
-    size_t count = forge_dataset_examples(dataset);
+    size_t rows = forge_dataset_examples(dataset), count = rows / options->stride;
     loader->example_count = count;
     loader->batch_size = options->batch_size < count ? options->batch_size : count;
     loader->batches_per_epoch = count / options->batch_size;
@@ -209,7 +228,8 @@ static joule_status plan(struct forge_loader *loader, const forge_dataset *datas
     loader->column_count = forge_dataset_columns(dataset);
     for (size_t c = 0; c < loader->column_count; c++) {
         forge_tensor column = loader->columns[c] = forge_dataset_column(dataset, c);
-        loader->row_bytes[c] = forge_dtype_size_bytes(column.dtype, forge_tensor_elements(&column) / count);
+        loader->row_bytes[c] = forge_dtype_size_bytes(column.dtype, forge_tensor_elements(&column) / rows);
+        loader->row_distances[c] = forge_dtype_size_bytes(column.dtype, (size_t)column.strides[0]);
     }
     return JOULE_OK;
 }

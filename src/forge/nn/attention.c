@@ -89,7 +89,8 @@ forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k
         return FORGE_NO_VALUE;
     }
     struct attention attention = {scale > 0 ? scale : 1 / sqrt((double)shape.dims[3]), is_causal};
-    return forge_composite(builder, "attention", (forge_value[]){q, k, v}, INPUTS, attention_body, &attention);
+    return forge_composite(builder, "attention", (forge_value[]){q, k, v}, INPUTS, attention_body,
+                           &attention);
 }
 
 /* --- the layer ------------------------------------------------------------------------------------------------ */

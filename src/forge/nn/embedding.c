@@ -83,10 +83,11 @@ forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positi
     if (shape.rank < 2 || shape.rank >= FORGE_MAX_RANK || d < 2 || d % 2 || place.rank >= shape.rank ||
         !(base > 0) || !forge_dtype_is_float(forge_value_dtype(builder, x)) ||
         !forge_dtype_is_integer(forge_value_dtype(builder, positions))) {
-        forge_builder_fail(builder,
-                           "rope: it takes floats [..., t, d] of rank 2 to %d with an even d, integer positions that "
-                           "broadcast to all dimensions but the last, and a base above 0",
-                           FORGE_MAX_RANK - 1);
+        forge_builder_fail(
+            builder,
+            "rope: it takes floats [..., t, d] of rank 2 to %d with an even d, integer positions that "
+            "broadcast to all dimensions but the last, and a base above 0",
+            FORGE_MAX_RANK - 1);
         return FORGE_NO_VALUE;
     }
     return forge_composite(builder, "rope", (forge_value[]){x, positions}, 2, rope_body,

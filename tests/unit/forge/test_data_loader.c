@@ -333,6 +333,38 @@ static void test_free_in_the_middle(void **state)
     forge_loader_free(NULL);
 }
 
+/* Every third example, from a place that changes with the epoch, in an order that does, too. */
+static void test_stride(void **state)
+{
+    (void)state;
+    enum { STRIDE = 3, OF_EPOCH = EXAMPLES / STRIDE };
+    bool is_offset[STRIDE] = {false};
+    int32_t examples[EXAMPLES + BATCH], again[EXAMPLES + BATCH];
+    forge_loader_options options = usual();
+    options.stride = STRIDE;
+    forge_loader *loader = new_loader(&options);
+    for (uint64_t epoch = 0; epoch < 12; epoch++) {
+        assert_int_equal(take_epoch(loader, examples), OF_EPOCH);
+        expect_each_once(examples, OF_EPOCH);
+        for (int i = 0; i < OF_EPOCH; i++)
+            assert_int_equal(examples[i] % STRIDE, examples[0] % STRIDE);
+        is_offset[examples[0] % STRIDE] = true;
+        assert_int_equal(forge_loader_seek(loader, (forge_cursor){.epoch = epoch}, &error), JOULE_OK);
+        take_epoch(loader, again);
+        assert_memory_equal(examples, again, OF_EPOCH * sizeof *examples);
+    }
+    assert_true(is_offset[0] && is_offset[1] && is_offset[2]);
+    forge_loader_free(loader);
+    options.shuffles = false;
+    loader = new_loader(&options);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        take_epoch(loader, examples);
+        for (int i = 0; i < OF_EPOCH; i++)
+            assert_int_equal(examples[i], STRIDE * i);
+    }
+    forge_loader_free(loader);
+}
+
 static void expect_refused(const forge_loader_options *options, joule_status status, const char *part)
 {
     forge_loader *loader = NULL;
@@ -349,8 +381,14 @@ static void test_bad_options(void **state)
     options.struct_size = 0;
     expect_refused(&options, JOULE_INVALID, "struct_size");
     options = usual();
-    options.reserved = 1;
-    expect_refused(&options, JOULE_UNSUPPORTED, "does not know");
+    struct {
+        forge_loader_options known;
+        uint64_t of_later;
+    } newer = {usual(), 1};
+    newer.known.struct_size = sizeof newer;
+    expect_refused(&newer.known, JOULE_UNSUPPORTED, "does not know");
+    options.stride = EXAMPLES + 1;
+    expect_refused(&options, JOULE_INVALID, "0 examples do not make one batch");
     options = usual();
     options.batch_size = 0;
     expect_refused(&options, JOULE_INVALID, "batch_size is 0");
@@ -401,12 +439,19 @@ static void test_bad_datasets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_example_once), cmocka_unit_test(test_last_batch),
-        cmocka_unit_test(test_in_order),          cmocka_unit_test(test_any_number_of_workers),
-        cmocka_unit_test(test_seed_decides),      cmocka_unit_test(test_seek_equals_streaming),
-        cmocka_unit_test(test_seek_far),          cmocka_unit_test(test_seek_while_copying),
-        cmocka_unit_test(test_batch_stays),       cmocka_unit_test(test_free_in_the_middle),
-        cmocka_unit_test(test_bad_options),       cmocka_unit_test(test_bad_datasets),
+        cmocka_unit_test(test_each_example_once),
+        cmocka_unit_test(test_last_batch),
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_any_number_of_workers),
+        cmocka_unit_test(test_seed_decides),
+        cmocka_unit_test(test_seek_equals_streaming),
+        cmocka_unit_test(test_seek_far),
+        cmocka_unit_test(test_seek_while_copying),
+        cmocka_unit_test(test_batch_stays),
+        cmocka_unit_test(test_free_in_the_middle),
+        cmocka_unit_test(test_stride),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_bad_datasets),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

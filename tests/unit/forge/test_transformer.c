@@ -23,8 +23,8 @@ struct sizes {
 };
 
 static const struct sizes cases[] = {
-    {1, 1, 1, 1, 1, 1, 1, true},   {2, 3, 3, 5, 5, 4, 4, true},   {2, 4, 2, 7, 7, 3, 5, true},
-    {1, 6, 1, 3, 9, 8, 2, true},   {2, 4, 4, 5, 3, 2, 2, false},  {1, 6, 3, 17, 33, 5, 7, false},
+    {1, 1, 1, 1, 1, 1, 1, true},     {2, 3, 3, 5, 5, 4, 4, true},  {2, 4, 2, 7, 7, 3, 5, true},
+    {1, 6, 1, 3, 9, 8, 2, true},     {2, 4, 4, 5, 3, 2, 2, false}, {1, 6, 3, 17, 33, 5, 7, false},
     {1, 2, 2, 33, 33, 16, 16, true},
 };
 
@@ -73,8 +73,8 @@ static forge_value attention_of(forge_builder *b, const struct sizes *c, forge_d
     forge_value q = forge_input(b, "q", FORGE_F64, forge_shape_of(c->b, c->heads, c->t, c->d));
     forge_value k = forge_input(b, "k", FORGE_F64, forge_shape_of(c->b, c->kv_heads, c->s, c->d));
     forge_value v = forge_input(b, "v", FORGE_F64, forge_shape_of(c->b, c->kv_heads, c->s, c->e));
-    forge_value y = forge_attention(b, forge_cast(b, dtype, q), forge_cast(b, dtype, k), forge_cast(b, dtype, v),
-                                    scale, c->is_causal);
+    forge_value y = forge_attention(b, forge_cast(b, dtype, q), forge_cast(b, dtype, k),
+                                    forge_cast(b, dtype, v), scale, c->is_causal);
     return forge_cast(b, FORGE_F64, y);
 }
 
@@ -96,8 +96,8 @@ static void compare_attention(struct workbench *m, const struct sizes *c, forge_
     assert_int_equal(forge_tensor_elements(&tensor), ny);
     for (size_t i = 0; i < ny; i++)
         if (!(fabs(found[i] - y[i]) <= error * (1 + fabs(y[i]))))
-            fail_msg("%s, t %d, s %d: y[%zu] is %.17g, not %.17g", forge_dtype_name(dtype), (int)c->t, (int)c->s,
-                     i, found[i], y[i]);
+            fail_msg("%s, t %d, s %d: y[%zu] is %.17g, not %.17g", forge_dtype_name(dtype), (int)c->t,
+                     (int)c->s, i, found[i], y[i]);
     free(q);
 }
 
@@ -147,9 +147,36 @@ static void test_gradients(void **state)
 {
     (void)state;
     const struct function functions[] = {
-        {"attention", causal, 1, 3, {{.rank = 4, .dims = {1, 2, 3, 2}}, {.rank = 4, .dims = {1, 2, 4, 2}}, {.rank = 4, .dims = {1, 2, 4, 3}}}, -1, 1, true},
-        {"grouped attention", causal, 1, 3, {{.rank = 4, .dims = {2, 4, 3, 2}}, {.rank = 4, .dims = {2, 2, 3, 2}}, {.rank = 4, .dims = {2, 2, 3, 2}}}, -1, 1, false},
-        {"attention to all", causal, 0, 3, {{.rank = 4, .dims = {1, 2, 3, 2}}, {.rank = 4, .dims = {1, 1, 2, 2}}, {.rank = 4, .dims = {1, 1, 2, 1}}}, -1, 1, true},
+        {"attention",
+         causal,
+         1,
+         3,
+         {{.rank = 4, .dims = {1, 2, 3, 2}},
+          {.rank = 4, .dims = {1, 2, 4, 2}},
+          {.rank = 4, .dims = {1, 2, 4, 3}}},
+         -1,
+         1,
+         true},
+        {"grouped attention",
+         causal,
+         1,
+         3,
+         {{.rank = 4, .dims = {2, 4, 3, 2}},
+          {.rank = 4, .dims = {2, 2, 3, 2}},
+          {.rank = 4, .dims = {2, 2, 3, 2}}},
+         -1,
+         1,
+         false},
+        {"attention to all",
+         causal,
+         0,
+         3,
+         {{.rank = 4, .dims = {1, 2, 3, 2}},
+          {.rank = 4, .dims = {1, 1, 2, 2}},
+          {.rank = 4, .dims = {1, 1, 2, 1}}},
+         -1,
+         1,
+         true},
         {"rope", rope, 0, 1, {{.rank = 4, .dims = {1, 2, 3, 6}}}, -1, 1, true},
         {"rope", rope, 1, 1, {{.rank = 3, .dims = {2, 3, 4}}}, -1, 1, true},
         {"multi-head attention", layer_of, 0, 1, {{.rank = 3, .dims = {2, 3, 8}}}, -1, 1, false},
@@ -182,7 +209,8 @@ static void test_rope(void **state)
         const double *y = forge_tensor_data(&tensor);
         for (size_t i = 0; i < COUNT / 2; i++) {
             size_t row = i / (D / 2), pair = i % (D / 2);
-            size_t first = row * D + (interleaved ? 2 * pair : pair), second = first + (interleaved ? 1 : D / 2);
+            size_t first = row * D + (interleaved ? 2 * pair : pair),
+                   second = first + (interleaved ? 1 : D / 2);
             double angle = (double)places[row / (T * HEADS)][row % T] * pow(10000, -2.0 * (double)pair / D);
             assert_true(fabs(y[first] - (x[first] * cos(angle) - x[second] * sin(angle))) < 1e-9);
             assert_true(fabs(y[second] - (x[first] * sin(angle) + x[second] * cos(angle))) < 1e-9);
@@ -238,8 +266,7 @@ static uint64_t parameters_of(const forge_builder *b)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < forge_parameter_count(b); i++) {
-        forge_shape shape =
-            forge_value_shape(b, forge_read((forge_builder *)b, forge_parameter_slot(b, i)));
+        forge_shape shape = forge_value_shape(b, forge_read((forge_builder *)b, forge_parameter_slot(b, i)));
         sum += forge_shape_elements(&shape);
     }
     return sum;
@@ -306,7 +333,8 @@ static void test_gpt_learns(void **state)
     forge_value all = forge_input(b, "tokens", FORGE_U8, forge_shape_of(B, T + 1));
     forge_value logits = forge_gpt(b, NULL, forge_slice_along(b, all, 1, 0, T), &o);
     forge_value next = forge_reshape(b, forge_slice_along(b, all, 1, 1, T + 1), forge_shape_of(B * T));
-    forge_value loss = forge_cross_entropy(b, forge_reshape(b, logits, forge_shape_of(B * T, VOCABULARY)), next);
+    forge_value loss =
+        forge_cross_entropy(b, forge_reshape(b, logits, forge_shape_of(B * T, VOCABULARY)), next);
     forge_output(b, "loss", loss);
     forge_adamw(b, loss, forge_input(b, "rate", FORGE_F32, (forge_shape){0}), &FORGE_ADAMW_OPTIONS);
     workbench_load(m, b);
@@ -329,12 +357,8 @@ static void test_causal_model(void **state)
     enum { T = 6, VOCABULARY = 7 };
     int32_t tokens[T] = {1, 2, 3, 4, 5, 6};
     float before[T * VOCABULARY];
-    forge_gpt_options o = {.struct_size = sizeof o,
-                           .layers = 1,
-                           .heads = 2,
-                           .vocabulary = VOCABULARY,
-                           .context = T,
-                           .width = 8};
+    forge_gpt_options o = {
+        .struct_size = sizeof o, .layers = 1, .heads = 2, .vocabulary = VOCABULARY, .context = T, .width = 8};
     forge_builder *b = forge_builder_new();
     forge_output(b, "y", forge_gpt(b, "gpt", forge_input(b, "tokens", FORGE_I32, forge_shape_of(1, T)), &o));
     workbench_load(m, b);
@@ -396,7 +420,8 @@ static void test_messages(void **state)
     forge_embedding(b, "e", forge_input(b, "x", FORGE_F32, forge_shape_of(3)), FORGE_F32, 4, 4, 1);
     assert_refused(b, "embedding 'e': it takes integers");
     b = forge_builder_new();
-    forge_rope(b, forge_input(b, "x", FORGE_F32, forge_shape_of(3, 5)), forge_scalar(b, FORGE_I32, 0), 10, true);
+    forge_rope(b, forge_input(b, "x", FORGE_F32, forge_shape_of(3, 5)), forge_scalar(b, FORGE_I32, 0), 10,
+               true);
     assert_refused(b, "an even d");
 }
 
