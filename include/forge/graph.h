@@ -237,6 +237,11 @@ FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32
 /* The sum of windows where they came from, which has `shape`: unfold's gradient. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
+/* What each window has in `parts`, shared equally among those of its elements that are equal to the window's y; x's shape,
+ * and 0 where nothing comes. With y the maximum or minimum of x's windows this is the gradient of these. A y that no element
+ * equals, as NaN, gives nothing. x, y and parts: floats of one type. */
+FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
+                                  uint32_t axes, const forge_window *windows);
 
 /* --- random numbers ------------------------------------------------------------------------------------------ */
 

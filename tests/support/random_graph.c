@@ -252,6 +252,12 @@ static forge_value make_fold(struct maker *m)
                       &window);
 }
 
+static forge_value make_share(struct maker *m)
+{
+    forge_value x = image(m), y = forge_window_reduce(m->b, FORGE_MAXIMUM, x, 4, &window, false);
+    return forge_share(m->b, x, y, forge_exp(m->b, y), 4, &window);
+}
+
 static forge_value make_random(struct maker *m)
 {
     forge_shape shape = any_shape(m);
@@ -317,7 +323,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_constant, make_iota,   make_unary,     make_unary,   make_binary,    make_binary,    make_select,
     make_cast,     make_reduce, make_matmul,    make_reshape, make_broadcast, make_transpose, make_concat,
     make_slice,    make_pad,    make_composite, make_conv,    make_window,    make_unfold,    make_fold,
-    make_random,   make_gather, make_scatter,   make_scan,    make_sort,
+    make_random,   make_gather, make_scatter,   make_scan,    make_sort,      make_share,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */

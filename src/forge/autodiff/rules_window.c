@@ -118,25 +118,14 @@ static forge_value count_elements(struct gradient *r, const struct window_attrib
     return builder_emit(b, OP_WINDOW, &sum, sizeof sum, &ones, 1);
 }
 
-/* All elements that are the extreme one share the gradient. Padding is NaN, which equals nothing. */
-static void gradient_of_extreme(struct gradient *r, const struct windows *w)
-{
-    forge_builder *b = r->b;
-    forge_value elements = unfold(r, w, r->inputs[0], NAN);
-    forge_value is_chosen =
-        forge_cast(b, forge_value_dtype(b, r->g), forge_binary(b, FORGE_EQ, elements, spread(r, w, r->y)));
-    uint32_t rank = forge_value_shape(b, r->y).rank, all = forge_value_shape(b, elements).rank;
-    uint32_t own = ((1u << all) - 1) & ~((1u << rank) - 1);
-    forge_value share = forge_div(b, r->g, forge_reduce(b, FORGE_SUM, is_chosen, own, false));
-    gradient_add(r, 0, fold(r, w, forge_mul(b, is_chosen, spread(r, w, share))));
-}
-
 void gradient_window(struct gradient *r)
 {
     const struct window_attributes *a = r->node.attributes;
     forge_value g = r->g;
     if (a->kind == FORGE_MAXIMUM || a->kind == FORGE_MINIMUM) {
-        gradient_of_extreme(r, &a->windows);
+        struct share_attributes share = {a->windows};
+        forge_value inputs[] = {r->inputs[0], r->y, g};
+        gradient_add(r, 0, builder_emit(r->b, OP_SHARE, &share, sizeof share, inputs, 3));
         return;
     }
     if (a->kind == FORGE_MEAN)
@@ -154,6 +143,24 @@ void gradient_fold(struct gradient *r)
 {
     const struct fold_attributes *a = r->node.attributes;
     gradient_add(r, 0, unfold(r, &a->windows, r->g, 0));
+}
+
+/* What is given back: the mean over the elements that had a share. Which these are is as if constant. Padding is NaN, which
+ * equals nothing. */
+void gradient_share(struct gradient *r)
+{
+    const struct share_attributes *a = r->node.attributes;
+    forge_builder *b = r->b;
+    forge_dtype dtype = forge_value_dtype(b, r->g);
+    forge_value elements = unfold(r, &a->windows, r->inputs[0], NAN);
+    forge_value is_equal = forge_binary(b, FORGE_EQ, elements, spread(r, &a->windows, r->inputs[1]));
+    uint32_t rank = forge_value_shape(b, r->inputs[1]).rank, all = forge_value_shape(b, elements).rank;
+    uint32_t own = ((1u << all) - 1) & ~((1u << rank) - 1);
+    forge_value shares = unfold(r, &a->windows, r->g, 0);
+    forge_value given = forge_select(b, is_equal, shares, forge_scalar(b, dtype, 0));
+    gradient_add(r, 2,
+                 forge_div(b, forge_reduce(b, FORGE_SUM, given, own, false),
+                           forge_reduce(b, FORGE_SUM, forge_cast(b, dtype, is_equal), own, false)));
 }
 
 void gradient_random(struct gradient *r)

@@ -111,6 +111,13 @@ static double cost_fold(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
+/* A comparison and a sum for each element of a window. */
+static double cost_share(const struct launch *launch)
+{
+    const struct share_attributes *a = launch->attributes;
+    return 2 * product_of_sizes(&a->windows) * elements(&launch->inputs[1]);
+}
+
 static double cost_random(const struct launch *launch)
 {
     return 40 * elements(&launch->outputs[0]); /* of whole numbers: ten rounds for four */

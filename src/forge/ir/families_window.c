@@ -100,6 +100,13 @@ forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape,
     return builder_emit(builder, OP_FOLD, &attributes, sizeof attributes, &x, 1);
 }
 
+forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
+                        uint32_t axes, const forge_window *windows)
+{
+    struct share_attributes attributes = {windows_of(axes, windows)};
+    return builder_emit(builder, OP_SHARE, &attributes, sizeof attributes, (forge_value[]){x, y, parts}, 3);
+}
+
 /* --- random numbers ------------------------------------------------------------------------------------------ */
 
 forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,

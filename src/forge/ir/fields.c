@@ -82,6 +82,7 @@ static const struct field window_fields[] = {KIND(window, FORGE_REDUCE_KINDS, re
                                              FLAG("counts_padding", window, counts_padding, 1), END};
 static const struct field unfold_fields[] = {WINDOWS(unfold), FIELD(REAL, "padding", unfold, padding), END};
 static const struct field fold_fields[] = {WINDOWS(fold), FIELD(RESULT_SHAPE, "shape", fold, shape), END};
+static const struct field share_fields[] = {WINDOWS(share), END};
 static const struct field random_fields[] = {KIND(random, FORGE_RANDOM_KINDS, random_name),
                                              FIELD(NUMBER, "stream", random, stream),
                                              FIELD(RESULT_SHAPE, "shape", random, shape), END};

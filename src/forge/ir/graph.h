@@ -113,6 +113,10 @@ struct fold_attributes {
     struct windows windows;
     uint32_t zero;
 };
+/* Of x, what its windows are, and what each has to give. */
+struct share_attributes {
+    struct windows windows;
+};
 struct random_attributes {
     uint32_t kind; /* forge_random_kind */
     uint32_t stream;

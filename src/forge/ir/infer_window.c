@@ -204,6 +204,21 @@ bool infer_fold(struct inference *i)
     return infer_give(i, i->inputs[0]->dtype, &a->shape);
 }
 
+bool infer_share(struct inference *i)
+{
+    const struct share_attributes *a = i->attributes;
+    const struct value *x = i->inputs[0];
+    forge_shape places = x->shape;
+    if (!forge_dtype_is_float(x->dtype))
+        return infer_refuse(i, "it takes floats");
+    if (!place_windows(i, &a->windows, &places))
+        return false;
+    for (size_t k = 1; k < 3; k++)
+        if (i->inputs[k]->dtype != x->dtype || !forge_shape_equal(&i->inputs[k]->shape, &places))
+            return infer_refuse(i, "input %zu is not one %s for each window", k, forge_dtype_name(x->dtype));
+    return infer_give(i, x->dtype, &x->shape);
+}
+
 /* --- random numbers ------------------------------------------------------------------------------------------ */
 
 bool infer_random(struct inference *i)

@@ -107,7 +107,7 @@ static void meet(const struct conv *c, int64_t x_offset, int64_t w_offset, struc
         load(&weights, taps, &w);
         struct tile outer = by_output ? part : taps, inner = by_output ? taps : part;
         for (int64_t k = 0; k < (int64_t)outer.count; k++) {
-            struct run run =
+            struct slide_run run =
                 slide_run(&axis, (int64_t)outer.first + k, (int64_t)inner.first, (int64_t)inner.count);
             struct walk line =
                 line_of(c->x_view, x_offset + run.in * c->x[X], run.in_step * c->x[X], run.count);

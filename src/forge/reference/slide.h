@@ -34,7 +34,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
     return at >= 0 && at < s->in ? at : -1;
 }
 
-struct run {
+struct slide_run {
     int64_t count;
     int64_t out, out_step; /* from the first output asked for */
     int64_t in, in_step;
@@ -47,10 +47,10 @@ static inline int64_t slide_quotient_up(int64_t a, int64_t b)
 }
 
 /* The outputs of [first, first + count) that read through this tap. */
-static inline struct run slide_run(const struct slide *s, int64_t tap, int64_t first, int64_t count)
+static inline struct slide_run slide_run(const struct slide *s, int64_t tap, int64_t first, int64_t count)
 {
     int64_t offset = tap * s->dilation - s->before, end, most;
-    struct run run = {.out_step = 1, .in_step = s->stride};
+    struct slide_run run = {.out_step = 1, .in_step = s->stride};
     if (s->is_transposed) { /* by inputs: p goes to p stride + offset */
         int64_t p = slide_quotient_up(first - offset, s->stride);
         most = slide_quotient_up(first + count - offset, s->stride);

@@ -1,4 +1,4 @@
-/* reference/window.c - sliding windows: reduced, laid out, and summed back.
+/* reference/window.c - sliding windows: reduced, shared out, laid out, and summed back.
  *
  * Owns the loops over the elements of a window. A row of the output, a tile at a time, takes from the input one run for each
  * tap. Newcomers: a window slides along any dimensions; along the others it has one tap. What lies in the padding is not
@@ -124,7 +124,7 @@ static uint64_t better_bits(forge_reduce_kind kind, uint64_t best, uint64_t x)
 }
 
 /* Elements from this offset on. */
-static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset, struct run run)
+static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset, struct slide_run run)
 {
     uint32_t last = s->rank - 1;
     struct walk line = {.dtype = dtype_row(s->x->dtype),
@@ -154,7 +154,7 @@ static void fold_windows(const struct sliding *s, const int64_t *index, struct t
     int64_t taps[FORGE_MAX_RANK] = {0}, offset;
     bool goes_on = has_taps(s);
     for (; goes_on; goes_on = next_tap(s, taps)) {
-        struct run run =
+        struct slide_run run =
             slide_run(&s->dims[s->rank - 1], taps[s->rank - 1], (int64_t)part.first, (int64_t)part.count);
         if (run.count && find_line(s, index, taps, &offset))
             fold_run(fold, s, offset, run);
@@ -204,6 +204,75 @@ void reference_window(const struct launch *launch, size_t first, size_t end)
     fold_rows(launch, &s, (forge_reduce_kind)a->kind, a->counts_padding ? size : 0, first, end);
 }
 
+/* --- shared out ------------------------------------------------------------------------------------------- */
+
+static double number_at(const struct view *view, const int64_t *index)
+{
+    const struct dtype_row *dtype = dtype_row(view->dtype);
+    int64_t offset = 0;
+    double number;
+    for (uint32_t k = 0; k < view->shape.rank; k++)
+        offset += index[k] * view->strides[k];
+    dtype->load((const char *)view->data + offset * (int64_t)dtype->block_bytes, 0, 1, &number);
+    return number;
+}
+
+/* Where all dimensions lead through these taps; false: into the padding, or nowhere. */
+static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from, const int64_t *taps,
+                   int64_t *to)
+{
+    bool is_there = true;
+    for (uint32_t k = 0; k < rank; k++) {
+        to[k] = slide_input(&dims[k], from[k], taps[k]);
+        is_there &= to[k] >= 0;
+    }
+    return is_there;
+}
+
+/* What each element that is equal to y gets from this window. */
+static double share_of(const struct sliding *s, const struct launch *launch, const int64_t *window)
+{
+    double y = number_at(&launch->inputs[1], window), count = 0;
+    int64_t taps[FORGE_MAX_RANK] = {0}, at[FORGE_MAX_RANK];
+    do
+        count += follow(s->dims, s->rank, window, taps, at) && number_at(s->x, at) == y;
+    while (next_tap(s, taps));
+    return number_at(&launch->inputs[2], window) / count;
+}
+
+/* From all windows that the element with this index is in. `back`: from elements to windows. */
+static double sum_of_shares(const struct sliding *s, const struct slide *back, const struct launch *launch,
+                            const int64_t *index)
+{
+    double x = number_at(s->x, index), sum = 0;
+    int64_t taps[FORGE_MAX_RANK] = {0}, window[FORGE_MAX_RANK];
+    do
+        if (follow(back, s->rank, index, taps, window) && number_at(&launch->inputs[1], window) == x)
+            sum += share_of(s, launch, window);
+    while (next_tap(s, taps));
+    return sum;
+}
+
+void reference_share(const struct launch *launch, size_t first, size_t end)
+{
+    const struct share_attributes *a = launch->attributes;
+    struct sliding s = sliding_of(launch, &a->windows);
+    struct slide back[FORGE_MAX_RANK];
+    size_t columns = (size_t)s.out[s.rank - 1];
+    for (uint32_t k = 0; k < s.rank; k++) {
+        back[k] = s.dims[k];
+        back[k].is_transposed = true;
+        back[k].in = launch->inputs[1].shape.dims[k];
+    }
+    for (size_t at = first * columns; at < end * columns; at++) {
+        int64_t index[FORGE_MAX_RANK];
+        find_row(&s, at / columns, index);
+        index[s.rank - 1] = (int64_t)(at % columns);
+        double sum = sum_of_shares(&s, back, launch, index);
+        dtype_row(s.x->dtype)->store(launch->outputs[0].data, at, 1, &sum);
+    }
+}
+
 /* --- windows as dimensions ------------------------------------------------------------------------------- */
 
 void reference_fold(const struct launch *launch, size_t first, size_t end)
@@ -242,7 +311,7 @@ static void lay_out(const struct view *x, const struct windows *w, uint32_t last
 {
     struct slide slide = slide_of(w, last, x->shape.dims[last]);
     slide = (struct slide){slide.in, 0, slide.dilation, slide.stride, slide.before, false};
-    struct run run = slide_run(&slide, place, (int64_t)part.first, (int64_t)part.count);
+    struct slide_run run = slide_run(&slide, place, (int64_t)part.first, (int64_t)part.count);
     struct walk line = {.dtype = dtype_row(x->dtype),
                         .data = x->data,
                         .start = offset + run.in * x->strides[last],

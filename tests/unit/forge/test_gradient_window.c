@@ -123,6 +123,22 @@ static void test_windows(void **state)
             }
 }
 
+/* Of which the second derivative is not 0: it goes back through what was shared out. */
+static forge_value square_of_window(forge_builder *b, const forge_value *x, int kind)
+{
+    forge_value y = window(b, x, kind);
+    return forge_mul(b, y, y);
+}
+
+static void test_second_derivatives_of_extremes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < WINDOW_CASES; i++)
+        for (int kind = FORGE_MAXIMUM; kind <= FORGE_MINIMUM; kind++)
+            derivative_check(&(struct function){
+                window_cases[i].name, square_of_window, kind | i << 4, 1, {window_cases[i].x}, -1, 1, true});
+}
+
 static forge_value there_and_back(forge_builder *b, const forge_value *x, int kind)
 {
     const struct window_case *c = &window_cases[kind];
@@ -170,11 +186,9 @@ static void test_equals_share_and_padding_does_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_one_value_as_both),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_unfold_and_fold),
-        cmocka_unit_test(test_equals_share_and_padding_does_not),
+        cmocka_unit_test(test_convolutions),    cmocka_unit_test(test_one_value_as_both),
+        cmocka_unit_test(test_windows),         cmocka_unit_test(test_second_derivatives_of_extremes),
+        cmocka_unit_test(test_unfold_and_fold), cmocka_unit_test(test_equals_share_and_padding_does_not),
     };
     return cmocka_run_group_tests_name("gradient_window", tests, NULL, NULL);
 }

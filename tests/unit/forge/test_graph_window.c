@@ -160,6 +160,8 @@ static void test_windows(void **state)
     forge_value parts = forge_unfold(b, x, 12, windows, 0);
     assert_shape(b, parts, "[2,3,5,3,3,2]");
     assert_shape(b, forge_fold(b, parts, forge_shape_of(2, 3, 9, 8), 12, windows), "[2,3,9,8]");
+    forge_value y = forge_window_reduce(b, FORGE_MAXIMUM, x, 12, windows, false);
+    assert_shape(b, forge_share(b, x, y, y, 12, windows), "[2,3,9,8]");
     forge_builder_free(b);
 }
 
@@ -191,6 +193,14 @@ static void test_messages_of_windows(void **state)
     forge_fold(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 2)), forge_shape_of(2, 5), 2,
                &(forge_window){.size = 2});
     assert_message(b, "windows of such a result are [2,2,2]");
+    b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4));
+    forge_share(b, x, x, x, 2, &(forge_window){.size = 2});
+    assert_message(b, "input 1 is not one f32 for each window");
+    b = forge_builder_new();
+    x = forge_input(b, "x", FORGE_I32, forge_shape_of(2, 4));
+    forge_share(b, x, x, x, 2, &(forge_window){.size = 2});
+    assert_message(b, "it takes floats");
 }
 
 /* --- random numbers ------------------------------------------------------------------------------------------ */

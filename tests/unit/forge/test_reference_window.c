@@ -220,6 +220,48 @@ static void test_fold(void **state)
     }
 }
 
+/* Each window's part goes to the elements that are equal to its y, by the windows as they are laid out. */
+static void test_share(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct trial t = any_trial();
+        struct view x = array_of(FORGE_F64, t.shape), parts = lay_out(&t, &x, 100);
+        forge_builder *b = forge_builder_new();
+        forge_value of = forge_input(b, "x", FORGE_F64, t.shape);
+        forge_value y = forge_window_reduce(b, FORGE_MAXIMUM, of, t.axes, t.windows, false);
+        forge_shape places = forge_value_shape(b, y);
+        size_t count = forge_shape_elements(&t.shape), windows = forge_shape_elements(&places);
+        struct view in[3] = {x, array_of(FORGE_F64, places), array_of(FORGE_F64, places)};
+        struct view out = view_packed(FORGE_F64, malloc(8 * count + 1), t.shape);
+        double *sums = calloc(count, sizeof *sums);
+        for (size_t w = 0; w < windows; w++) {
+            double equals = 0;
+            for (size_t k = w * t.size; k < (w + 1) * t.size; k++)
+                equals += view_number(&parts, k) == view_number(&in[1], w);
+            for (size_t k = w * t.size; k < (w + 1) * t.size; k++) {
+                int64_t index[FORGE_MAX_RANK];
+                index_of(&t.wide, k, index);
+                int64_t to = find(&t.shape, t.axes, t.windows, index, index + t.shape.rank);
+                if (to >= 0 && view_number(&parts, k) == view_number(&in[1], w))
+                    sums[to] += view_number(&in[2], w) / equals;
+            }
+        }
+        y = forge_share(b, of, y, y, t.axes, t.windows);
+        run_reference(OP_SHARE, graph_producer(b->graph, y)->attributes, in, 3, &out, 1);
+        for (size_t k = 0; k < count; k++)
+            assert_true(is_same(view_number(&out, k), sums[k]) ||
+                        fabs(view_number(&out, k) - sums[k]) < 1e-12);
+        forge_builder_free(b);
+        free(sums);
+        free(out.data);
+        free(x.data);
+        free(in[1].data);
+        free(in[2].data);
+        free(parts.data);
+    }
+}
+
 static void test_rows_longer_than_a_tile(void **state)
 {
     (void)state;
@@ -265,9 +307,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_rows_longer_than_a_tile),
+        cmocka_unit_test(test_windows), cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_share),   cmocka_unit_test(test_rows_longer_than_a_tile),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests_name("reference_window", tests, NULL, NULL);

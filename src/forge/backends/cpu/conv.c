@@ -75,7 +75,7 @@ static void pack_line(const struct conv *c, const float *channel, const struct d
     memset(to, 0, count * sizeof *to);
     if (z < 0 || y < 0)
         return;
-    struct run run = slide_run(&c->axes[X], d->tap[X], place[X], (int64_t)count);
+    struct slide_run run = slide_run(&c->axes[X], d->tap[X], place[X], (int64_t)count);
     const float *from = channel + z * c->x[0] + y * c->x[1] + run.in * c->x[X];
     int64_t step = run.in_step * c->x[X];
     if (step == 1 && run.out_step == 1)

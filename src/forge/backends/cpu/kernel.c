@@ -72,6 +72,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_window", OP_WINDOW, IN_PLACE_NOT, NULL, sliding_rows, reference_window},
     {"reference_unfold", OP_UNFOLD, IN_PLACE_NOT, NULL, rows, reference_unfold},
     {"reference_fold", OP_FOLD, IN_PLACE_NOT, NULL, sliding_rows, reference_fold},
+    {"reference_share", OP_SHARE, IN_PLACE_NOT, NULL, sliding_rows, reference_share},
     {"reference_random", OP_RANDOM, IN_PLACE_NOT, NULL, sliding_rows, reference_random},
     {"reference_gather", OP_GATHER, IN_PLACE_NOT, NULL, rows, reference_gather},
     {"reference_scatter", OP_SCATTER, IN_PLACE_FIRST, NULL, scattered_lines, reference_scatter},
