@@ -65,15 +65,15 @@ JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, j
 
 /* Energy in joules of a domain (or JOULE_TOTAL ...) between two moments of CLOCK_MONOTONIC, neither before joule_open nor in
  * the future. Windows add up: any split of a window sums to it. *out_coverage (may be NULL) is the part of it, 0 to 1, that
- * sensors saw. JOULE_PENDING: the sensors have not ticked past its end; *out_joules holds what is known. JOULE_INVALID: end
- * before begin, or outside those bounds. Otherwise as joule_energy_joules. Any thread. */
+ * sensors saw. JOULE_PENDING: the sensors have not ticked past its end; *out_joules holds what is known. JOULE_ABSENT: they have,
+ * and saw none of it. JOULE_INVALID: end before begin, or outside those bounds. Otherwise as joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns,
                                            int64_t end_ns, joule_quantity *out_joules, double *out_coverage);
 
 /* The moments after `after_ns` (CLOCK_MONOTONIC) at which the energy of a domain (or JOULE_TOTAL ...) is known without
  * interpolating: the ticks of its sensor, of a sum's slowest. Windows between them err least. Writes the first `capacity`,
- * oldest first, and returns how many there are. Long after a moment only some of the ticks around it are kept. 0 for no such
- * domain, a gauge, and in a process whose parent measures. Any thread. */
+ * oldest first, and returns how many there are. Long after a moment only some of the ticks around it are kept. Where a
+ * parent measures these are the moments at which it showed its sums. 0 for no such domain, and a gauge. Any thread. */
 JOULE_API size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                              size_t capacity);
 

@@ -132,6 +132,16 @@ joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quant
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
+/* What the sensors of a sum saw nothing of has no cover of its own. */
+static bool have_ticked_past(joule_meter *meter, int32_t domain, int64_t time_ns)
+{
+    struct cover cover;
+    if (meter->is_client)
+        return false;
+    meter_cover(meter, domain, meter->begin_ns, meter_now_ns(meter), &cover);
+    return cover.count && meter_cover_horizon_ns(meter, &cover) >= time_ns;
+}
+
 joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                                  joule_quantity *out_joules, double *out_coverage)
 {
@@ -146,9 +156,11 @@ joule_status joule_window_joules(joule_meter *meter, int32_t domain, int64_t beg
     *out_joules = estimate_quantity(&w.joules);
     if (out_coverage && w.length_s > 0)
         *out_coverage = fmin(1, fmax(0, w.covered_s / w.length_s));
-    if (!w.is_final)
-        return JOULE_PENDING;
-    return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
+    if (!isnan(out_joules->value))
+        return w.is_final ? JOULE_OK : JOULE_PENDING;
+    status = meter_why_unknown(meter, domain);
+    return status == JOULE_PENDING && (w.is_final || have_ticked_past(meter, domain, end_ns)) ? JOULE_ABSENT
+                                                                                              : status;
 }
 
 static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, int64_t last_ns,
@@ -161,25 +173,35 @@ static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, in
     return count;
 }
 
-size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
-                   size_t capacity)
+/* The domain of a cover that ticks least often; the cover is not empty. */
+static int32_t slowest_of(joule_meter *meter, const struct cover *cover, int64_t after_ns, int64_t last_ns)
 {
-    if (take_handle(&meter) != JOULE_OK || meter->is_client || !meter_has_energy(meter, domain))
-        return 0;
-    struct cover cover;
-    meter_cover(meter, domain, after_ns, meter_now_ns(meter), &cover);
-    int64_t last_ns = meter_cover_horizon_ns(meter, &cover);
-    size_t slowest = 0, least = SIZE_MAX;
-    for (size_t i = 0; i < cover.count; i++) {
-        size_t count = channel_ticks(meter, cover.ids[i], after_ns, last_ns, NULL, 0);
+    int32_t slowest = cover->ids[0];
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; cover->count > 1 && i < cover->count; i++) {
+        size_t count = channel_ticks(meter, cover->ids[i], after_ns, last_ns, NULL, 0);
         if (count < least) {
-            slowest = i;
+            slowest = cover->ids[i];
             least = count;
         }
     }
+    return slowest;
+}
+
+size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                   size_t capacity)
+{
+    if (take_handle(&meter) != JOULE_OK || !meter_has_energy(meter, domain))
+        return 0;
+    if (meter->is_client)
+        return session_ticks(meter->session, domain, after_ns, out_ticks_ns, capacity);
+    struct cover cover;
+    meter_cover(meter, domain, after_ns, meter_now_ns(meter), &cover);
     if (cover.count == 0)
         return 0;
-    return channel_ticks(meter, cover.ids[slowest], after_ns, last_ns, out_ticks_ns, capacity);
+    int64_t last_ns = meter_cover_horizon_ns(meter, &cover);
+    return channel_ticks(meter, slowest_of(meter, &cover, after_ns, last_ns), after_ns, last_ns, out_ticks_ns,
+                         capacity);
 }
 
 joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules)

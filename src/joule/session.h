@@ -58,5 +58,8 @@ struct window session_window(struct session *session, int32_t domain, int64_t be
 /* The same from begin_ns to the board's last reading. *base_joules, NaN before the first question, keeps what the board
  * showed at begin_ns: its entries get sparse, and the answers would not all grow. */
 struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns, double *base_joules);
+/* The times of the board's readings after after_ns, as curve_ticks gives them. */
+size_t session_ticks(struct session *session, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                     size_t capacity);
 
 #endif

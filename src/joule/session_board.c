@@ -165,3 +165,11 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     w.joules.value = fmax(0, last_joules - *base_joules);
     return w;
 }
+
+size_t session_ticks(struct session *session, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                     size_t capacity)
+{
+    struct board_curve board;
+    struct curve curve = read_board(session, domain, &board);
+    return curve_ticks(&curve, after_ns, curve.read_ns, out_ticks_ns, capacity);
+}

@@ -15,6 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import schema_check  # noqa: E402
 
+JOULE = os.environ.get("JOULE", "build/release/tools/joule/joule")
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 
 
@@ -219,6 +220,15 @@ class Train(unittest.TestCase):
         for key in ("end", "energy_joules", "epochs", "operations"):
             self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
         self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
+
+    def test_below_joule_run_operations_have_their_joules(self):
+        done = subprocess.run([JOULE, "run", "--interval", "10ms", "--", FORGE, "train", "--data", self.folder.name,
+                               "-e", "60", "--json", "-"], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        shares = [operation["energy_joules"] for operation in report["operations"]]
+        self.assertGreater(sum(shares), 0)  # None, unknown, would not add up
+        self.assertLess(sum(shares), 1.001 * report["energy_joules"])
 
     def test_what_is_wrong(self):
         with tempfile.TemporaryDirectory() as empty:

@@ -69,9 +69,8 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
         fprintf(to, "Of that time %.1f s could not be shared out and are left out below.\n",
                 sum->seconds - sum->seen_seconds);
     fprintf(to,
-            "Shared out by what %llu readings of the meter tell of each operation's power; \"+\": only their "
-            "sum is "
-            "known well.\n\n",
+            "Shared out by what %llu readings of the meter tell of each operation's power; "
+            "\"+\": only their sum is known well.\n\n",
             (unsigned long long)sum->windows);
     fprintf(to, "%-24s %-10s %-10s %11s %8s %9s  %s\n", "layer", "phase", "operation", "time", "GFLOP/s",
             "share", "energy");
@@ -80,9 +79,8 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
 static void print_unknown(const struct line *lines, size_t count, FILE *to)
 {
     fprintf(to,
-            "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out; "
-            "below "
-            "`joule run`,\njoule's own report has the total.\n\n%-24s %-10s %-10s %11s\n",
+            "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out.\n\n"
+            "%-24s %-10s %-10s %11s\n",
             "layer", "phase", "operation", "time");
     for (size_t i = 0; i < count; i++)
         if (*lines[i].facts.op)

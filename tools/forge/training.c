@@ -64,11 +64,10 @@ static void show_now_and_then(struct training *t)
 
 /* --- energy and its budget ----------------------------------------------------------------------------------- */
 
-/* Of all runs up to now. */
-static joule_quantity energy_now(const struct training *t)
+/* With that of the runs before this one. */
+static joule_quantity of_all_runs(const struct training *t, joule_quantity q)
 {
-    joule_quantity q, before = t->energy_before;
-    joule_energy_joules(t->meter, JOULE_TOTAL, &q);
+    joule_quantity before = t->energy_before;
     if (!t->is_resumed)
         return q;
     return (joule_quantity){.value = q.value + before.value,
@@ -78,6 +77,21 @@ static joule_quantity energy_now(const struct training *t)
                                        ? JOULE_CLASS_NONE
                                    : q.cls > before.cls ? q.cls
                                                         : before.cls};
+}
+
+static joule_quantity energy_now(const struct training *t)
+{
+    joule_quantity q;
+    joule_energy_joules(t->meter, JOULE_TOTAL, &q);
+    return of_all_runs(t, q);
+}
+
+/* To the very end, as for epochs, and not only to the sensors' last tick. */
+static joule_quantity energy_at_end(const struct training *t)
+{
+    joule_quantity q;
+    joule_window_joules(t->meter, JOULE_TOTAL, t->begin_ns, clock_now_ns(), &q, NULL);
+    return of_all_runs(t, q);
 }
 
 static void tell_budget(struct training *t, double used_joules, const char *what)
@@ -226,7 +240,7 @@ static bool report(struct training *t)
     joule_error error = {0};
     joule_sample_now(t->meter);
     forge_energy_collect(t->trainee.instance);
-    t->energy = energy_now(t);
+    t->energy = energy_at_end(t);
     for (size_t i = 0; i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);

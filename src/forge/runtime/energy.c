@@ -1,7 +1,7 @@
 /* runtime/energy.c - see energy.h.
  *
- * Newcomers: windows end where a sensor ticked, since libjoule interpolates between ticks and shares would be smeared. In a
- * process whose parent measures no ticks are known: there windows have a fixed length.
+ * Newcomers: windows end where a sensor ticked, since libjoule interpolates between ticks and shares would be smeared. Where
+ * no ticks come, windows have a fixed length.
  */
 #include "forge/runtime/energy.h"
 

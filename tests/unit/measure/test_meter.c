@@ -226,6 +226,12 @@ static void test_a_suspend_is_a_gap(void **state)
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
     near(w.length_s - w.covered_s, 0.1, 0.002); /* the round that the suspend fell into */
     near(w.joules.value / w.covered_s, 50.5, 0.6);
+    joule_quantity joules;
+    double coverage = NAN;
+    int64_t inside = 1000 * MS + 1030 * MS;
+    assert_int_equal(joule_window_joules(meter, JOULE_TOTAL, inside, inside + 40 * MS, &joules, &coverage),
+                     JOULE_ABSENT); /* nobody needs to wait for it */
+    assert_true(isnan(joules.value) && coverage == 0);
     joule_close(meter);
 }
 
