@@ -20,8 +20,9 @@ typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *de
 
 /* Its layout is final. */
 typedef struct forge_pass {
-    const char *name;  /* told in messages and facts; no other pass may have it */
-    const char *after; /* the pass behind which it runs, its own or one that was added before it; NULL: first of all.
+    const char *name; /* told in messages and facts; no other pass may have it */
+    const char
+        *after; /* the pass behind which it runs, its own or one that was added before it; NULL: first of all.
                         * Passes that are added behind the same one run in the order in which they are listed */
     forge_pass_fn run;
     void *context; /* handed to run */
@@ -37,10 +38,10 @@ typedef struct forge_pass_facts {
     uint32_t struct_size; /* of the structure that is given, which may be newer than the caller's */
     uint32_t reserved;
     const char *name;
-    double seconds;                    /* that the pass took */
-    size_t nodes_before, nodes_after;  /* a composite is one */
+    double seconds;                   /* that the pass took */
+    size_t nodes_before, nodes_after; /* a composite is one */
     double flop_before, flop_after;
-    double bytes_before, bytes_after;  /* read and written */
+    double bytes_before, bytes_after; /* read and written */
 } forge_pass_facts;
 
 /* All zero but struct_size: as forge_compile. */

@@ -78,10 +78,11 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
 
 static void print_unknown(const struct line *lines, size_t count, FILE *to)
 {
-    fprintf(to,
-            "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out.\n\n"
-            "%-24s %-10s %-10s %11s\n",
-            "layer", "phase", "operation", "time");
+    fprintf(
+        to,
+        "\nThe meter has told nothing of this time: joules are unknown. A longer run can be shared out.\n\n"
+        "%-24s %-10s %-10s %11s\n",
+        "layer", "phase", "operation", "time");
     for (size_t i = 0; i < count; i++)
         if (*lines[i].facts.op)
             fprintf(to, "%-24s %-10s %-10s %9.3f s\n", *lines[i].facts.scope ? lines[i].facts.scope : "-",

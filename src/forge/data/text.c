@@ -216,11 +216,11 @@ joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint
     size_t all = forge_tensor_elements(&text->tokens), first = is_validation ? all - all / 10 : 0;
     size_t count = is_validation ? all / 10 : all - all / 10;
     if (count < (size_t)context + 1)
-        return error_set(out_error, JOULE_INVALID,
-                         "%s: the %zu tokens for %s are fewer than a window of %zu; a longer text or a shorter "
-                         "context is needed",
-                         text->path, count, is_validation ? "validation (a tenth)" : "training",
-                         (size_t)context + 1);
+        return error_set(
+            out_error, JOULE_INVALID,
+            "%s: the %zu tokens for %s are fewer than a window of %zu; a longer text or a shorter "
+            "context is needed",
+            text->path, count, is_validation ? "validation (a tenth)" : "training", (size_t)context + 1);
     forge_tensor windows = text->tokens;
     windows.offset_bytes += forge_dtype_size_bytes(windows.dtype, first);
     windows.shape = forge_shape_of((forge_dim)(count - context), (forge_dim)context + 1);

@@ -30,7 +30,8 @@ static struct trial any_trial(int64_t most_columns)
         t.shape.dims[k] = k + 2 < rank ? pick(1, 3) : 0;
         if (k + 2 < rank)
             continue;
-        forge_window w = {.size = (uint32_t)pick(1, 4), .stride = (uint32_t)pick(1, 4), .dilation = (uint32_t)pick(1, 3)};
+        forge_window w = {
+            .size = (uint32_t)pick(1, 4), .stride = (uint32_t)pick(1, 4), .dilation = (uint32_t)pick(1, 3)};
         int64_t span = (w.size - 1) * w.dilation + 1;
         w.before = (uint32_t)pick(0, span - 1);
         w.after = (uint32_t)pick(0, span - 1);
@@ -133,8 +134,9 @@ static void test_random_windows(void **state)
 static void test_pools(void **state)
 {
     (void)state;
-    static const forge_window windows[] = {
-        {.size = 2}, {.size = 3, .stride = 2, .before = 1, .after = 1}, {.size = 3, .stride = 1, .before = 1, .after = 1}};
+    static const forge_window windows[] = {{.size = 2},
+                                           {.size = 3, .stride = 2, .before = 1, .after = 1},
+                                           {.size = 3, .stride = 1, .before = 1, .after = 1}};
     for (int64_t n = 3; n <= 70; n++)
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
             struct trial t = {forge_shape_of(2, 3, 5, n), 12, {windows[i], windows[i]}};
@@ -161,7 +163,8 @@ static void test_equals_at_the_edges(void **state)
                             view_packed(FORGE_F32, parts, forge_shape_of(1, 2, 3))};
         struct view out = view_packed(FORGE_F32, found, t.shape);
         EACH_ISA (isa) {
-            run_kernel(isa, &(struct launch){OP_SHARE, graph_producer(b->graph, y)->attributes, in, 3, &out, 1});
+            run_kernel(isa,
+                       &(struct launch){OP_SHARE, graph_producer(b->graph, y)->attributes, in, 3, &out, 1});
             assert_true(found[0] == 1 && found[1] == 2 && found[2] == 1 && found[3] == 2 && found[4] == 1);
         }
         forge_builder_free(b);

@@ -51,8 +51,9 @@ static void expect_spelt(const forge_text *text, const char *string)
 static void test_characters(void **state)
 {
     (void)state;
-    static const char string[] = "b\xc3\xa4"
-                                 "aab\n\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4"; /* baeaab, newline, euro, a face, ae */
+    static const char string[] =
+        "b\xc3\xa4"
+        "aab\n\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4"; /* baeaab, newline, euro, a face, ae */
     static const uint8_t expected[] = {2, 3, 1, 1, 2, 0, 4, 5, 3};
     forge_text *text = read_text(string, FORGE_TEXT_CHARACTERS);
     forge_tensor tokens = forge_text_tokens(text);
@@ -193,8 +194,9 @@ static void test_shakespeare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_characters), cmocka_unit_test(test_many_characters), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_windows),    cmocka_unit_test(test_messages),        cmocka_unit_test(test_shakespeare),
+        cmocka_unit_test(test_characters), cmocka_unit_test(test_many_characters),
+        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_messages),   cmocka_unit_test(test_shakespeare),
     };
     return cmocka_run_group_tests_name("data_text", tests, scratch_set_up, scratch_tear_down);
 }

@@ -63,8 +63,8 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
 {
     (void)state;
     const forge_pass passes[] = {
-        {"one", "expand", pass_on, NULL}, {"two", "expand", pass_on, NULL},  {"first", NULL, pass_on, NULL},
-        {"three", "one", pass_on, NULL},  {"second", NULL, pass_on, NULL}, {"last", "fold", pass_on, NULL},
+        {"one", "expand", pass_on, NULL}, {"two", "expand", pass_on, NULL}, {"first", NULL, pass_on, NULL},
+        {"three", "one", pass_on, NULL},  {"second", NULL, pass_on, NULL},  {"last", "fold", pass_on, NULL},
     };
     char names[200] = "";
     forge_compile_options options = {.struct_size = sizeof options,
@@ -113,8 +113,9 @@ static void test_orders_that_cannot_be(void **state)
     assert_pass_refused("new", "old", pass_on, "pass new is to run after 'old', and there is no such pass");
     assert_pass_refused("new", NULL, NULL, "a pass needs a name and a function");
     assert_pass_refused(NULL, NULL, pass_on, "a pass needs a name and a function");
-    assert_refused(&(forge_compile_options){.struct_size = sizeof(forge_compile_options), .stop_after = "melt"},
-                   JOULE_INVALID, "there is no pass 'melt' to stop after");
+    assert_refused(
+        &(forge_compile_options){.struct_size = sizeof(forge_compile_options), .stop_after = "melt"},
+        JOULE_INVALID, "there is no pass 'melt' to stop after");
     assert_refused(&(forge_compile_options){.struct_size = 4}, JOULE_INVALID, "struct_size");
     forge_graph *graph = small_graph();
     forge_compile_options early = {.struct_size = sizeof early, .stop_after = "expand"};
@@ -204,7 +205,8 @@ static void test_work_with_symbols_is_unknown(void **state)
 /* --- rewriting ---------------------------------------------------------------------------------------------- */
 
 /* exp(log(x)) is x. */
-static forge_value simplify(forge_builder *b, const forge_node *node, const forge_value *inputs, void *context)
+static forge_value simplify(forge_builder *b, const forge_node *node, const forge_value *inputs,
+                            void *context)
 {
     forge_node inner = {.struct_size = sizeof inner};
     forge_value of_inner[16];
@@ -237,7 +239,7 @@ static void test_a_pass_of_ones_own(void **state)
     forge_graph *graph = small_graph();
     assert_int_equal(forge_compile_with(graph, m->device, &options, &m->program, &error), JOULE_OK);
     forge_graph_free(graph);
-    assert_int_equal(asked, 4); /* all but the input */
+    assert_int_equal(asked, 4);                       /* all but the input */
     assert_int_equal(workbench_facts(m).launches, 2); /* the product, and its copy for one of two places */
     assert_int_equal(forge_instance_new(m->program, m->device, m->states, &m->instance, &error), JOULE_OK);
     workbench_set(m, "x", (float[]){1, -2, 3, 0});
@@ -329,16 +331,16 @@ static void test_mistakes_are_told_with_the_pass(void **state)
                  "it changed the graph's inputs");
     assert_wrong(replace, "forge graph 1\n%1 = input \"x\" : f32[4]\noutput \"z\" = %1\n", JOULE_FAILED,
                  "it changed the graph's outputs");
-    assert_wrong(replace, "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\n", JOULE_FAILED,
-                 "it changed the graph's slots");
+    assert_wrong(replace, "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\n",
+                 JOULE_FAILED, "it changed the graph's slots");
     assert_wrong(replace,
-                 "forge graph 1\n" SLOT
-                 "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\nwrite \"w\" = %1\n",
+                 "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\nwrite \"w\" = %1\n",
                  JOULE_FAILED, "it changed the graph's slots");
     assert_wrong(break_graph,
                  "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\n%2 = unary.exp(%1) : f32[4] @d\n"
                  "output \"y\" = %1\nwrite \"w\" = %2 in_place\n",
-                 JOULE_FAILED, "pass mistake: node 1 (unary in 'd'): its value is not what its operation makes");
+                 JOULE_FAILED,
+                 "pass mistake: node 1 (unary in 'd'): its value is not what its operation makes");
 }
 
 int main(void)

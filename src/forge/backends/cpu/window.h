@@ -21,11 +21,11 @@ struct plane_view {
 };
 
 struct planes {
-    struct slide rows, columns;           /* from x to windows */
+    struct slide rows, columns; /* from x to windows */
     int64_t window_rows, window_columns;
     size_t count;
-    size_t run;                           /* window_columns in whole vectors */
-    size_t pitch;                         /* elements of a phase */
+    size_t run;   /* window_columns in whole vectors */
+    size_t pitch; /* elements of a phase */
 };
 
 /* Of windows of x, which are `places`. */
