@@ -336,6 +336,15 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
+/* Nodes made until the matching end are not remembered from the way forward to the way back: forge_gradients keeps what they
+ * take from outside, and what is used outside of them, and makes all that lies between once more, in the phase "backward".
+ * So memory is for one region at a time, at the price of running it again: of n equal layers in regions of k, about n / k + k
+ * layers' values are alive instead of n, which is least for k near the square root of n. First gradients have the same bits
+ * as without; random numbers, being functions, are drawn again the same. Regions follow on each other and do not nest; one
+ * that is open when gradients are asked for is a mistake. */
+FORGE_API void forge_recompute_begin(forge_builder *builder);
+FORGE_API void forge_recompute_end(forge_builder *builder);
+
 /* --- looking at graphs -------------------------------------------------------------------------------------- */
 
 FORGE_API size_t forge_graph_nodes(const forge_graph *graph);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "forge/autodiff/gradient.h"
+#include "forge/autodiff/recompute.h"
 
 static void (*const rules[OP_COUNT])(struct gradient *) = {
 #define LEAF(...)
@@ -19,9 +20,10 @@ struct walk {
     forge_builder *b;
     uint32_t *nodes;
     size_t node_count;
-    size_t value_count; /* values that were there when the walk began; later ones take no part */
-    bool *is_wanted;    /* for each value: the gradient of something wanted flows through it */
-    forge_value *sums;  /* for each value: its gradient so far */
+    size_t value_count;          /* values that were there when the walk began; later ones take no part */
+    bool *is_wanted;             /* for each value: the gradient of something wanted flows through it */
+    forge_value *sums;           /* for each value: its gradient so far */
+    struct recompute *recompute; /* NULL: a body's nodes were written out for the way back */
 };
 
 static void walk_free(struct walk *walk)
@@ -70,11 +72,13 @@ static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
 
 static void go_back(struct walk *walk);
 
-/* The values of a body's nodes after they were written out; NULL when that failed. The caller frees it. */
+/* The values of a body's nodes after they were written out, as part of the node, or, where that is computed again, of the
+ * way back; NULL when that failed. The caller frees it. */
 static forge_value *write_out(const struct gradient *r, const forge_graph *body)
 {
     forge_value *map = calloc(body->value_count, sizeof *map);
-    forge_phase phase = forge_phase_set(r->b, (forge_phase)r->node.phase);
+    forge_phase phase =
+        forge_phase_set(r->b, r->b->again ? FORGE_PHASE_BACKWARD : (forge_phase)r->node.phase);
     bool done = map && builder_inline(r->b, body, r->inputs, map);
     forge_phase_set(r->b, phase);
     if (done)
@@ -112,11 +116,11 @@ static void through_body(struct gradient *r, const struct walk *outer, const for
     if (!walk_begin(&inner, r->b, body->node_count))
         return;
     for (size_t i = 0; i < r->node.input_count; i++)
-        inner.is_wanted[r->inputs[i]] = outer->is_wanted[r->inputs[i]];
+        inner.is_wanted[r->inputs[i]] |= outer->is_wanted[node_input(r->b->graph, &r->node, i)];
     if (list_body(&inner, r, body, map)) {
         spread(&inner);
         for (size_t i = 0; i < body->output_count; i++)
-            add_sum(&inner, map[body->outputs[i].value], outer->sums[r->y + i]);
+            add_sum(&inner, map[body->outputs[i].value], outer->sums[r->node.output + i]);
         go_back(&inner);
         for (size_t i = 0; i < r->node.input_count; i++) {
             r->sums[i] = inner.sums[r->inputs[i]];
@@ -144,26 +148,41 @@ static bool is_reached(const struct walk *walk, const struct node *node)
     return false;
 }
 
+/* Adds what flows from a node into its inputs. */
+static void go_through(struct walk *walk, uint32_t n)
+{
+    forge_builder *b = walk->b;
+    struct gradient r = {.b = b, .node = b->graph->nodes[n]};
+    forge_value inputs[UINT8_MAX];
+    r.g = walk->sums[r.node.output];
+    r.y = walk->recompute ? recompute_value(walk->recompute, r.node.output) : r.node.output;
+    for (size_t i = 0; i < r.node.input_count; i++) {
+        inputs[i] = node_input(b->graph, &r.node, i);
+        r.inputs[i] = walk->recompute ? recompute_value(walk->recompute, inputs[i]) : inputs[i];
+    }
+    b->scope = r.node.scope;
+    if (r.node.op == OP_COMPOSITE)
+        through_composite(&r, walk);
+    else if (r.g && rules[r.node.op])
+        rules[r.node.op](&r);
+    for (size_t i = 0; i < r.node.input_count; i++)
+        add_sum(walk, inputs[i], r.sums[i]);
+}
+
 /* From the last node to the first. */
 static void go_back(struct walk *walk)
 {
-    for (size_t n = walk->node_count; n-- > 0 && builder_goes_on(walk->b);) {
-        forge_graph *graph = walk->b->graph;
-        struct gradient r = {.b = walk->b, .node = graph->nodes[walk->nodes[n]]};
-        r.y = r.node.output;
-        r.g = walk->sums[r.y];
-        if (!is_reached(walk, &r.node))
+    forge_builder *b = walk->b;
+    uint32_t again = b->again;
+    for (size_t i = walk->node_count; i-- > 0 && builder_goes_on(b);) {
+        uint32_t n = walk->nodes[i];
+        if (!is_reached(walk, &b->graph->nodes[n]))
             continue;
-        for (size_t i = 0; i < r.node.input_count; i++)
-            r.inputs[i] = node_input(graph, &r.node, i);
-        walk->b->scope = r.node.scope;
-        if (r.node.op == OP_COMPOSITE)
-            through_composite(&r, walk);
-        else if (r.g && rules[r.node.op])
-            rules[r.node.op](&r);
-        for (size_t i = 0; i < r.node.input_count; i++)
-            add_sum(walk, r.inputs[i], r.sums[i]);
+        if (walk->recompute)
+            b->again = recompute_enter(walk->recompute, b, n);
+        go_through(walk, n);
     }
+    b->again = again;
 }
 
 static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, size_t count)
@@ -177,6 +196,8 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     for (size_t i = 0; i < count; i++)
         if (!forge_dtype_is_float(forge_value_dtype(b, wrt[i])))
             forge_builder_fail(b, "gradients: value %zu is no float", i);
+    if (b->region_count && b->regions[b->region_count - 1].end == UINT32_MAX)
+        forge_builder_fail(b, "gradients: what is to be recomputed has not ended (forge_recompute_end)");
     return builder_goes_on(b);
 }
 
@@ -196,6 +217,10 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     memset(out_gradients, 0, count * sizeof *out_gradients);
     if (!check(builder, loss, wrt, count) || !walk_begin(&walk, builder, builder->graph->node_count))
         return;
+    struct recompute recompute;
+    walk.recompute = &recompute;
+    if (!recompute_begin(&recompute, builder))
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
     uint32_t scope = builder->scope;
     forge_phase phase = forge_phase_set(builder, FORGE_PHASE_BACKWARD);
     for (size_t n = 0; n < builder->graph->node_count; n++)
@@ -210,5 +235,6 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     for (size_t i = 0; i < count; i++)
         out_gradients[i] = gradient_of(&walk, wrt[i]);
     forge_phase_set(builder, phase);
+    recompute_end(&recompute);
     walk_free(&walk);
 }

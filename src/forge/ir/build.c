@@ -109,6 +109,7 @@ void forge_builder_free(forge_builder *builder)
         return;
     forge_graph_free(builder->graph);
     free(builder->interned);
+    free(builder->regions);
     free(builder);
 }
 
@@ -190,33 +191,46 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 
 /* --- interning ---------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_node(enum op op, const void *attributes, size_t size, const forge_value *inputs,
-                          size_t count)
+/* What makes nodes equal. */
+struct key {
+    enum op op;
+    uint32_t again;
+    const void *attributes;
+    size_t size;
+    const forge_value *inputs;
+    size_t count;
+};
+
+static uint64_t hash_key(const struct key *key)
 {
-    uint64_t hash = hash_bytes(HASH_START, &op, sizeof op);
-    hash = hash_bytes(hash, attributes, size);
-    hash = hash_bytes(hash, inputs, count * sizeof *inputs);
+    uint64_t hash = hash_bytes(HASH_START, &key->op, sizeof key->op);
+    hash = hash_bytes(hash, &key->again, sizeof key->again);
+    hash = hash_bytes(hash, key->attributes, key->size);
+    hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
     return hash ^ hash >> 29; /* its low bits choose the place */
 }
 
-static uint64_t hash_of(const forge_graph *graph, const struct node *node)
+static struct key key_of(const forge_graph *graph, const struct node *node)
 {
-    return hash_node((enum op)node->op, node->attributes, node->attributes_size,
-                     node->input_count ? graph->edges + node->first_input : NULL, node->input_count);
+    return (struct key){.op = (enum op)node->op,
+                        .again = node->again,
+                        .attributes = node->attributes,
+                        .size = node->attributes_size,
+                        .inputs = node->input_count ? graph->edges + node->first_input : NULL,
+                        .count = node->input_count};
 }
 
-static bool is_same(const forge_graph *graph, const struct node *node, enum op op, const void *attributes,
-                    size_t size, const forge_value *inputs, size_t count)
+static bool is_same(const struct key *a, const struct key *b)
 {
-    return node->op == op && node->input_count == count && node->attributes_size == size &&
-           memcmp(node->attributes, attributes, size) == 0 &&
-           (count == 0 || memcmp(graph->edges + node->first_input, inputs, count * sizeof *inputs) == 0);
+    return a->op == b->op && a->again == b->again && a->count == b->count && a->size == b->size &&
+           memcmp(a->attributes, b->attributes, a->size) == 0 &&
+           (a->count == 0 || memcmp(a->inputs, b->inputs, a->count * sizeof *a->inputs) == 0);
 }
 
 static void place(forge_builder *builder, uint32_t node)
 {
-    size_t mask = builder->interned_size - 1,
-           at = hash_of(builder->graph, &builder->graph->nodes[node]) & mask;
+    struct key key = key_of(builder->graph, &builder->graph->nodes[node]);
+    size_t mask = builder->interned_size - 1, at = hash_key(&key) & mask;
     while (builder->interned[at])
         at = (at + 1) & mask;
     builder->interned[at] = node + 1;
@@ -240,15 +254,13 @@ static bool make_place(forge_builder *builder)
     return true;
 }
 
-static uint32_t find_node(const forge_builder *builder, enum op op, const void *attributes, size_t size,
-                          const forge_value *inputs, size_t count)
+static uint32_t find_node(const forge_builder *builder, const struct key *key)
 {
-    const forge_graph *graph = builder->graph;
     size_t mask = builder->interned_size - 1;
-    for (size_t at = hash_node(op, attributes, size, inputs, count) & mask; builder->interned[at];
-         at = (at + 1) & mask) {
+    for (size_t at = hash_key(key) & mask; builder->interned[at]; at = (at + 1) & mask) {
         uint32_t node = builder->interned[at] - 1;
-        if (is_same(graph, &graph->nodes[node], op, attributes, size, inputs, count))
+        struct key other = key_of(builder->graph, &builder->graph->nodes[node]);
+        if (is_same(key, &other))
             return node;
     }
     return NO_INDEX;
@@ -272,8 +284,7 @@ static void *copy_bytes(struct arena *arena, const void *bytes, size_t size)
     return copy ? memcpy(copy, bytes, size) : NULL;
 }
 
-static forge_value append(forge_builder *builder, const struct inference *made, size_t size,
-                          const forge_value *inputs)
+static forge_value append(forge_builder *builder, const struct inference *made, const struct key *key)
 {
     forge_graph *graph = builder->graph;
     struct node node = {.op = (uint8_t)made->op,
@@ -283,12 +294,13 @@ static forge_value append(forge_builder *builder, const struct inference *made, 
                         .first_input = (uint32_t)graph->edge_count,
                         .output = (forge_value)graph->value_count,
                         .scope = builder->scope,
-                        .attributes_size = (uint32_t)size};
+                        .again = key->again,
+                        .attributes_size = (uint32_t)key->size};
     if (!has_room(builder, made->input_count, made->output_count) ||
-        !(node.attributes = copy_bytes(&graph->arena, made->attributes, size)))
+        !(node.attributes = copy_bytes(&graph->arena, key->attributes, key->size)))
         return out_of_memory(builder);
     for (size_t i = 0; i < made->input_count; i++)
-        graph->edges[graph->edge_count++] = inputs[i];
+        graph->edges[graph->edge_count++] = key->inputs[i];
     for (size_t i = 0; i < made->output_count; i++) {
         graph->values[graph->value_count] = made->outputs[i];
         graph->values[graph->value_count++].node = (uint32_t)graph->node_count;
@@ -316,13 +328,14 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
         }
         inference.inputs[i] = &graph->values[inputs[i]];
     }
-    uint32_t known =
-        builder->interned_size ? find_node(builder, op, attributes, size, inputs, count) : NO_INDEX;
+    bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT; /* is there anyway */
+    struct key key = {op, is_leaf ? 0 : builder->again, attributes, size, inputs, count};
+    uint32_t known = builder->interned_size ? find_node(builder, &key) : NO_INDEX;
     if (known != NO_INDEX)
         return graph->nodes[known].output;
     if (!infer(&inference))
         return builder_refuse(builder, JOULE_INVALID, inference.message);
-    return append(builder, &inference, size, inputs);
+    return append(builder, &inference, &key);
 }
 
 /* --- finishing ---------------------------------------------------------------------------------------------- */

@@ -2,12 +2,18 @@
  *
  * Owns the builder: a graph that still grows, the table that makes equal nodes one, and the first error. The functions of
  * <forge/graph.h> end in builder_emit, and so do passes, which make their new graph here.
- * Newcomers: a node that is there already is given again, with its old scope and phase; common subexpressions never arise.
+ * Newcomers: a node that is there already is given again, with its old scope and phase; common subexpressions never arise,
+ * but where they are wanted: nodes that are marked with `again` are one only with those of the same mark.
  */
 #ifndef FORGE_IR_BUILD_H
 #define FORGE_IR_BUILD_H
 
 #include "forge/ir/graph.h"
+
+/* Nodes made between forge_recompute_begin and forge_recompute_end. */
+struct region {
+    uint32_t first, end; /* UINT32_MAX: open */
+};
 
 struct forge_builder {
     forge_graph *graph;
@@ -15,6 +21,8 @@ struct forge_builder {
     joule_error error;
     uint32_t scope;
     forge_phase phase;
+    uint32_t again; /* see struct node */
+    GRAPH_ARRAY(struct region, regions, region);
     uint32_t *interned; /* open addressing: indices of nodes + 1 */
     size_t interned_size;
 };
@@ -46,12 +54,12 @@ forge_dtype builder_accumulator(forge_dtype dtype);
 /* Begins the successor of `graph`: same symbols, inputs and slots, and no other nodes. map has graph->value_count entries:
  * where each value of the old graph went. */
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map);
-/* Nodes made from now on have this node's scope and phase. */
+/* Nodes made from now on have this node's scope, phase and mark. */
 void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node);
 /* Makes the successor of a node whose inputs are mapped, with its provenance, and maps its outputs. */
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map);
-/* The same without provenance: in the scope and phase of the builder. */
+/* The same without provenance: in the scope and phase of the builder, and with its mark if it has one. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
 /* The builder's graph owns this body of composites, too. */

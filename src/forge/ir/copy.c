@@ -46,6 +46,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
                          forge_value *map)
 {
     forge_value inputs[UINT8_MAX], value;
+    uint32_t again = builder->again;
     if (node->op == OP_INPUT)
         return true; /* there since builder_begin_like */
     for (size_t i = 0; i < node->input_count; i++)
@@ -55,11 +56,13 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
         builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
         return false;
     }
+    builder->again = again ? again : node->again;
     if (node->op == OP_READ)
         value = forge_read(builder, ((const struct read_attributes *)node->attributes)->slot);
     else
         value = builder_emit(builder, (enum op)node->op, node->attributes, node->attributes_size, inputs,
                              node->input_count);
+    builder->again = again;
     for (size_t i = 0; value && i < node->output_count; i++)
         map[node->output + i] = value + (forge_value)i;
     return value != FORGE_NO_VALUE;
@@ -70,6 +73,7 @@ void builder_stand_at(forge_builder *builder, const forge_graph *graph, const st
     if (!builder_goes_on(builder))
         return;
     builder->phase = (forge_phase)node->phase;
+    builder->again = node->again;
     builder->scope = builder_scope(builder, graph->scopes[node->scope]);
 }
 

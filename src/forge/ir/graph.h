@@ -158,6 +158,9 @@ struct node {
     uint32_t first_input; /* in graph->edges */
     forge_value output;   /* the first; others follow */
     uint32_t scope;       /* in graph->scopes */
+    uint32_t
+        again; /* belongs to the way back through this region of forge_recompute_begin, and is one with no
+                           * equal node outside of it; 0: to none */
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
 };

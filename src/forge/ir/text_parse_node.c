@@ -264,9 +264,10 @@ static bool parse_types(struct parser *p, struct statement *s)
     return true;
 }
 
-/* "@mlp/fc1 backward". */
+/* "@mlp/fc1 backward again 2". */
 static bool parse_provenance(struct parser *p)
 {
+    uint64_t again = 0;
     p->builder->scope = 0;
     p->builder->phase = FORGE_PHASE_FORWARD;
     if (cursor_take(&p->in, "@")) {
@@ -281,6 +282,9 @@ static bool parse_provenance(struct parser *p)
     for (int phase = FORGE_PHASE_BACKWARD; phase <= FORGE_PHASE_DATA; phase++)
         if (cursor_take(&p->in, forge_phase_name((forge_phase)phase)))
             p->builder->phase = (forge_phase)phase;
+    if (cursor_take(&p->in, "again") && !cursor_number(&p->in, UINT32_MAX, &again))
+        return false;
+    p->builder->again = (uint32_t)again;
     return true;
 }
 

@@ -1,0 +1,120 @@
+/* autodiff/recompute.c - see recompute.h. */
+#include "forge/autodiff/recompute.h"
+
+#include <stdlib.h>
+#include "base/array.h"
+
+#define OPEN UINT32_MAX
+
+static struct region *open_region(const forge_builder *b)
+{
+    struct region *last = b->region_count ? &b->regions[b->region_count - 1] : NULL;
+    return last && last->end == OPEN ? last : NULL;
+}
+
+void forge_recompute_begin(forge_builder *builder)
+{
+    if (!builder_goes_on(builder))
+        return;
+    if (open_region(builder))
+        forge_builder_fail(builder, "what is to be recomputed has begun already: regions do not nest");
+    else if (!ARRAY_ROOM(builder->regions, builder->region_capacity, builder->region_count))
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    else
+        builder->regions[builder->region_count++] =
+            (struct region){(uint32_t)builder->graph->node_count, OPEN};
+}
+
+void forge_recompute_end(forge_builder *builder)
+{
+    if (!builder_goes_on(builder))
+        return;
+    struct region *region = open_region(builder);
+    if (region)
+        region->end = (uint32_t)builder->graph->node_count;
+    else
+        forge_builder_fail(builder, "forge_recompute_end without forge_recompute_begin");
+}
+
+/* Regions stand in the order of their nodes, and nodes that were there before are in none. */
+static uint32_t region_of(const forge_builder *b, uint32_t node)
+{
+    size_t low = 0, high = b->region_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (b->regions[middle].end <= node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < b->region_count && b->regions[low].first <= node ? (uint32_t)low + 1 : 0;
+}
+
+static void keep_what_leaves(struct recompute *recompute, const forge_builder *b)
+{
+    const forge_graph *graph = b->graph;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        for (size_t i = 0; i < graph->nodes[n].input_count; i++) {
+            forge_value input = node_input(graph, &graph->nodes[n], i);
+            if (region_of(b, graph->values[input].node) != region_of(b, n))
+                recompute->is_kept[input] = true;
+        }
+    for (size_t i = 0; i < graph->output_count; i++)
+        recompute->is_kept[graph->outputs[i].value] = true;
+    for (size_t i = 0; i < graph->slot_count; i++)
+        recompute->is_kept[graph->slots[i].write] = true;
+}
+
+bool recompute_begin(struct recompute *recompute, const forge_builder *b)
+{
+    size_t values = b->graph->value_count;
+    *recompute = (struct recompute){.is_kept = calloc(values, sizeof *recompute->is_kept),
+                                    .is_done = calloc(b->region_count + 1, sizeof *recompute->is_done),
+                                    .values = calloc(values, sizeof *recompute->values)};
+    if (!recompute->is_kept || !recompute->is_done || !recompute->values)
+        return false;
+    if (b->region_count)
+        keep_what_leaves(recompute, b);
+    return true;
+}
+
+void recompute_end(struct recompute *recompute)
+{
+    free(recompute->is_kept);
+    free(recompute->is_done);
+    free(recompute->values);
+}
+
+static void compute_again(struct recompute *recompute, forge_builder *b, uint32_t n)
+{
+    const forge_graph *graph = b->graph;
+    struct node node = graph->nodes[n]; /* a copy: they move while nodes are added */
+    forge_value inputs[UINT8_MAX];
+    bool is_needed = false;
+    for (uint32_t i = 0; i < node.output_count; i++)
+        is_needed |= !recompute->is_kept[node.output + i];
+    if (!is_needed)
+        return;
+    for (size_t i = 0; i < node.input_count; i++)
+        inputs[i] = recompute_value(recompute, node_input(graph, &node, i));
+    b->scope = node.scope;
+    forge_value value =
+        builder_emit(b, (enum op)node.op, node.attributes, node.attributes_size, inputs, node.input_count);
+    for (uint32_t i = 0; value && i < node.output_count; i++)
+        if (!recompute->is_kept[node.output + i])
+            recompute->values[node.output + i] = value + i;
+}
+
+uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node)
+{
+    uint32_t region = region_of(b, node);
+    if (!region || recompute->is_done[region])
+        return region;
+    recompute->is_done[region] = true;
+    uint32_t again = b->again;
+    b->again = region;
+    for (uint32_t n = b->regions[region - 1].first; n < b->regions[region - 1].end; n++)
+        compute_again(recompute, b, n);
+    b->again = again;
+    return region;
+}
