@@ -6,7 +6,8 @@
  *
  * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power of each item,
  * beginning with what a cost model expects; see docs/energy.md. Class: derived where the meter's windows told, modelled
- * where the cost model did or where the meter itself is a model. All functions: the thread that runs the instance.
+ * where the cost model did or where the meter itself is a model. On a device that only estimates no meter is asked: all
+ * joules are those that it expects, in its own time. All functions: the thread that runs the instance.
  */
 #ifndef FORGE_ENERGY_H
 #define FORGE_ENERGY_H
@@ -74,6 +75,11 @@ typedef struct forge_energy_sum {
 } forge_energy_sum;
 /* Statuses as above. */
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
+
+/* What one run is expected to take, run or not: seconds and joules from the device's figures. UNSUPPORTED: the device runs
+ * programs and estimates nothing; both are unknown. */
+FORGE_API joule_status forge_expected_run(const forge_instance *instance, joule_quantity *out_seconds,
+                                          joule_quantity *out_joules);
 
 /* What a joule brings: samples, tokens or FLOP (1e-12 of those a joule are TFLOPS/W), with the error of the joules. */
 FORGE_API joule_quantity forge_per_joule(double amount, joule_quantity joules);

@@ -17,9 +17,17 @@ extern "C" {
 
 typedef struct forge_device forge_device;
 
-/* A device by name: "cpu". ABSENT names those there are. The device is the caller's, and must outlive what was made for it.
+/* A device by name: "cpu", "estimated". ABSENT names those there are. The device is the caller's, and must outlive what was
+ * made for it.
  * The CPU's kernels are those of the best instruction set that the processor has, or of the one that FORGE_ISA names:
- * plain, avx2, avx512. INVALID: none of these; ABSENT: the processor does not have it. */
+ * plain, avx2, avx512. INVALID: none of these; ABSENT: the processor does not have it.
+ * "estimated" runs nothing. Programs for it are those for the CPU; a run moves its own clock on by what the launches are
+ * expected to take (the larger of FLOP over a rate and bytes over a bandwidth, and an overhead), and energy is
+ * expected likewise. Nothing has a value there: forge_instance_get, forge_states_get and what reads or writes states say
+ * UNSUPPORTED. It describes this machine's CPU, or what FORGE_MACHINE in the environment gives of it or of another:
+ * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,byte_joules=6e-11".
+ * Figures that are not given stay this CPU's; that there are slow kernels on this CPU, of the reference, is forgotten then
+ * unless plain_per_s is given, too. INVALID: that cannot be read. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
 /* NULL is allowed. */
 FORGE_API void forge_device_close(forge_device *device);
@@ -39,11 +47,22 @@ typedef struct forge_instruction_set {
 } forge_instruction_set;
 #define FORGE_MAX_INSTRUCTION_SETS 8
 
+/* A figure that a device's estimates come from, and where it comes from itself. Its layout is final. */
+typedef struct forge_device_figure {
+    const char *name; /* "bytes_per_s", static storage; NULL: the list ends here */
+    const char *unit; /* "B/s", static storage */
+    joule_quantity value;
+    char source[128];
+} forge_device_figure;
+#define FORGE_MAX_DEVICE_FIGURES 12
+
 typedef struct forge_device_facts {
     uint32_t struct_size;  /* sizeof(forge_device_facts) */
     uint32_t threads;      /* that it works with */
     uint64_t memory_bytes; /* of the machine or board that its buffers lie in, used or not; 0: unknown */
     forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1]; /* its kernels are compiled for */
+    forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
+    bool only_estimates; /* it runs nothing */
 } forge_device_facts;
 /* INVALID: no room. Any thread. */
 FORGE_API joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts);
@@ -94,10 +113,11 @@ FORGE_API joule_status forge_states_new(forge_device *device, uint64_t seed, for
 /* No instance may use them any more. NULL is allowed. */
 FORGE_API void forge_states_free(forge_states *states);
 FORGE_API size_t forge_states_count(const forge_states *states);
-/* A view of slot i and its name, which live as long as the states. INVALID: there is no slot i. */
+/* A view of slot i and its name, which live as long as the states. INVALID: there is no slot i. UNSUPPORTED: nothing has a
+ * value on this device. */
 FORGE_API joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_tensor,
                                         const char **out_name);
-/* The slot with this name; ABSENT where no instance has made it. */
+/* The slot with this name; ABSENT where no instance has made it. UNSUPPORTED as above. */
 FORGE_API joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor);
 
 /* --- instances ---------------------------------------------------------------------------------------------- */
@@ -111,12 +131,13 @@ FORGE_API joule_status forge_instance_new(const forge_program *program, forge_de
                                           joule_error *out_error);
 FORGE_API void forge_instance_free(forge_instance *instance);
 
-/* Copies a packed tensor of the input's type and shape. INVALID names what differs. */
+/* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its elements). INVALID
+ * names what differs. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
 /* One run. Allocates nothing. */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
-/* A view of an output, valid until the next run. */
+/* A view of an output, valid until the next run. UNSUPPORTED: nothing was computed, since the device only estimates. */
 FORGE_API joule_status forge_instance_get(forge_instance *instance, const char *output,
                                           forge_tensor *out_tensor, joule_error *out_error);
 

@@ -1,7 +1,8 @@
 /* forge/telemetry.h - what a device uses, in joules.
  *
- * Owns the energy telemetry that every backend has, from libjoule's default meter. Newcomers: a CPU's joules are those of
- * all that runs on it. Unknown is a status and a quantity of NaN, never 0.
+ * Owns the energy telemetry that every backend has: from libjoule's default meter, or, on a device that only estimates, what
+ * its runs were expected to use. Newcomers: a CPU's joules are those of all that runs on it. Unknown is a status and a
+ * quantity of NaN, never 0.
  */
 #ifndef FORGE_TELEMETRY_H
 #define FORGE_TELEMETRY_H
@@ -15,7 +16,8 @@ extern "C" {
 /* Joules since forge_reset_counters, or since libjoule's default meter was opened. Statuses as joule_window_joules; while it
  * is PENDING the quantity holds what is known. Any thread. */
 FORGE_API joule_status forge_energy_consumed(forge_device *device, joule_quantity *out_joules);
-/* Watts now. Statuses as joule_power_watts. Any thread. */
+/* Watts now. Statuses as joule_power_watts. Estimated: the mean of the last run, before it those of an idle machine. Any
+ * thread. */
 FORGE_API joule_status forge_power_draw(forge_device *device, joule_quantity *out_watts);
 /* Degrees Celsius of the hottest sensor of the device; the bounds are unknown: drivers do not tell them. ABSENT: no sensor. */
 FORGE_API joule_status forge_temperature(forge_device *device, joule_quantity *out_celsius);

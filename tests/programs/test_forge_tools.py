@@ -231,6 +231,7 @@ class Tools(unittest.TestCase):
         out = self.good("devices")
         self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*\n  memory +[\d.]+ [MGT]iB\n")
         self.assertEqual(out.count("(in use)"), 1)
+        self.assertRegex(out, r"estimated: runs nothing, and tells what it would take\n(  .*\n)*  bytes_per_s +[\de.+]+ B/s \(.*\), assumed: ")
         for wanted in ("plain", "avx2", "avx512", "sse9"):
             done = self.forge("devices", "--json", FORGE_ISA=wanted)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -246,6 +247,30 @@ class Tools(unittest.TestCase):
                 self.assertEqual((cpu["threads"], cpu["instruction_sets"]), (None, None))
         self.assertIn("cpu: compiled, not here: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
         self.bad(2, "what is 'cpu'?", "devices", "cpu")
+
+    def test_what_is_expected_without_a_run(self):
+        machine = {"FORGE_MACHINE": "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=1,busy_watts=1,flop_joules=0,byte_joules=0"}
+        expected = r"3\.00 ms \(.* ms to .* ms\) and 6\.00 mJ \(.* mJ to .* mJ\) each"  # three launches of 1 ms at 2 W
+        program, output = self.path("p.fprog"), self.path("e.fprog")
+        for arguments, line in ((["compile", self.path("g.txt"), "-o", output, "--device", "estimated"], "nothing was run"),
+                                (["inspect", self.path("g.txt"), "--device", "estimated"], "nothing was run"),
+                                (["inspect", program, "-d", "estimated"], "nothing was run"),
+                                (["run", program, "--device", "estimated", "--repeat", "4"], "only estimates, nothing was run")):
+            done = self.forge(*arguments, **machine)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, expected)
+            self.assertIn(line, done.stdout)
+        self.assertRegex(done.stdout, r"matmul +\w+ +1\.00 ms +33\.3 % .* 2\.00 mJ")
+        with open(program, "rb") as one, open(output, "rb") as other:
+            self.assertEqual(one.read(), other.read())
+        self.bad(125, "output 'y' has no value", "run", program, "-d", "estimated", "--get", "y=" + self.path("y.npy"))
+        self.bad(125, "no values", "run", program, "-d", "estimated", "--states", self.path("w.safetensors"))
+        self.bad(125, "no values", "run", program, "-d", "estimated", "--save-states", self.path("s.safetensors"))
+        self.assertFalse(os.path.exists(self.path("y.npy")) or os.path.exists(self.path("s.safetensors")))
+        done = self.forge("inspect", program, "-d", "cpu")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("the device cpu runs programs", done.stderr)
+        self.bad(125, "no figure 'speed'", "run", program, "-d", "estimated", FORGE_MACHINE="speed=1")
 
     def test_devices_are_what_the_schema_says(self):
         try:

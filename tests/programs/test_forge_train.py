@@ -87,6 +87,18 @@ class Train(unittest.TestCase):
         self.assertEqual(losses("-t", "2"), first)
         self.assertNotEqual(losses("--seed", "2"), first)
 
+    def test_what_a_training_is_expected_to_take(self):
+        done = self.forge("-b", "32", "-e", "50", "--device", "estimated")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"Nothing was trained.* [um]?s \(.*\)/step and .* [um]?J \(.*\)/step \(modelled\), 1000 steps")
+        self.assertRegex(done.stdout, r"mlp/fc1 +forward +matmul .* % .* m?J \(.*, modelled\)")
+        self.assertNotIn("by the whole machine", done.stdout)
+        for arguments in (["-c", self.path("c")], ["-j", self.path("j")], ["--budget", "5J"]):
+            done = self.forge("--device", "estimated", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (125, ""))
+            self.assertRegex(done.stderr, r"--\w+ needs a training, and the device estimated only estimates")
+        self.assertIn("there is no device 'abacus'", self.forge("--device", "abacus").stderr)
+
     def test_interrupt_ends_after_a_step_and_reports(self):
         with subprocess.Popen([FORGE, "train", "--data", self.folder.name, "-e", "100000", "-b", "32"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "commands.h"
 #include "common/options.h"
+#include "expected.h"
 #include "files.h"
 
 struct wish {
@@ -85,6 +86,8 @@ static joule_status make_program(const forge_graph *graph, forge_device *device,
         status = forge_program_write(program, wish->program, error);
     if (status == JOULE_OK)
         print_facts(wish->program, program);
+    if (status == JOULE_OK)
+        status = expected_print(program, device, error);
     forge_program_free(program);
     return status;
 }

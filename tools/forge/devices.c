@@ -50,6 +50,12 @@ static void print_sets(const forge_instruction_set *sets, struct text *out)
     text_add(out, "; FORGE_ISA chooses\n");
 }
 
+static void print_figure(const forge_device_figure *f, struct text *out)
+{
+    text_printf(out, "  %-16s  %.3g %s (%.2g to %.2g), %s: %s\n", f->name, f->value.value, f->unit,
+                f->value.low, f->value.high, joule_class_name(f->value.cls), f->source);
+}
+
 static void print_row(const struct row *row, struct text *out)
 {
     char memory[BYTES_TEXT];
@@ -57,13 +63,16 @@ static void print_row(const struct row *row, struct text *out)
         text_printf(out, "%s: compiled, not here: %s\n", row->name, row->error.message);
         return;
     }
-    text_printf(out, "%s: runs here\n", row->name);
+    text_printf(out, "%s: %s\n", row->name,
+                row->facts.only_estimates ? "runs nothing, and tells what it would take" : "runs here");
     if (row->facts.threads)
         text_printf(out, "  threads           %u\n", row->facts.threads);
     if (row->facts.instruction_sets[0].name)
         print_sets(row->facts.instruction_sets, out);
     if (row->facts.memory_bytes)
         text_printf(out, "  memory            %s\n", bytes_text((double)row->facts.memory_bytes, memory));
+    for (const forge_device_figure *figure = row->facts.figures; figure->name; figure++)
+        print_figure(figure, out);
 }
 
 static void print_listing(const void *context, struct text *out)
@@ -96,6 +105,25 @@ static void add_sets(struct json *json, const forge_instruction_set *set)
     json_close(json, ']');
 }
 
+static void add_figures(struct json *json, const forge_device_figure *figure)
+{
+    json_open(json, "figures", '[');
+    for (; figure->name; figure++) {
+        json_open(json, NULL, '{');
+        json_string(json, "name", figure->name);
+        json_string(json, "unit", figure->unit);
+        json_double(json, "value", figure->value.value);
+        json_open(json, "interval", '[');
+        json_double(json, NULL, figure->value.low);
+        json_double(json, NULL, figure->value.high);
+        json_close(json, ']');
+        json_string(json, "class", joule_class_name(figure->value.cls));
+        json_string(json, "source", figure->source);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void add_row(struct json *json, const struct row *row)
 {
     json_open(json, NULL, '{');
@@ -104,10 +132,15 @@ static void add_row(struct json *json, const struct row *row)
     json_string(json, "reason", row->status == JOULE_OK ? NULL : row->error.message);
     add_number(json, "threads", row->facts.threads);
     add_number(json, "memory_bytes", row->facts.memory_bytes);
-    if (row->status == JOULE_OK)
+    if (row->status == JOULE_OK) {
         add_sets(json, row->facts.instruction_sets);
-    else
+        json_bool(json, "only_estimates", row->facts.only_estimates);
+        add_figures(json, row->facts.figures);
+    } else {
         json_null(json, "instruction_sets");
+        json_null(json, "only_estimates");
+        json_null(json, "figures");
+    }
     json_close(json, '}');
 }
 

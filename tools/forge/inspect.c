@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "common/options.h"
 #include "common/page.h"
+#include "expected.h"
 #include "files.h"
 #include "forge/ir/text.h"
 #include "forge/serialize/safetensors.h"
@@ -142,7 +143,23 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
 
 /* --- programs and graphs -------------------------------------------------------------------------------------- */
 
-static joule_status inspect_program(const char *path, int *out_code, joule_error *error)
+/* On a device that only estimates (NULL: none is asked). */
+static joule_status print_expected(const forge_program *program, const char *device_name, joule_error *error)
+{
+    forge_device *device = NULL;
+    if (!device_name)
+        return JOULE_OK;
+    joule_status status = forge_device_open(device_name, &device, error);
+    if (status == JOULE_OK && !device_only_estimates(device))
+        status = error_set(error, JOULE_UNSUPPORTED,
+                           "the device %s runs programs: forge run says what they take", device_name);
+    if (status == JOULE_OK)
+        status = expected_print(program, device, error);
+    forge_device_close(device);
+    return status;
+}
+
+static joule_status inspect_program(const char *path, const char *device, int *out_code, joule_error *error)
 {
     forge_program *program = NULL;
     char *page = NULL, flop[BYTES_TEXT], state[BYTES_TEXT];
@@ -155,14 +172,34 @@ static joule_status inspect_program(const char *path, int *out_code, joule_error
     if (status == JOULE_OK) {
         printf("%s: program, %zu launches, %s, state %s\n%s", path, facts.launches,
                flop_text(facts.flop, flop), bytes_text((double)facts.state_bytes, state), page);
-        *out_code = end_output("inspect", 0);
+        status = print_expected(program, device, error);
     }
+    if (status == JOULE_OK)
+        *out_code = end_output("inspect", 0);
     free(page);
     forge_program_free(program);
     return status;
 }
 
-static joule_status inspect_graph(const char *path, int *out_code, joule_error *error)
+/* The graph as a program for the device. */
+static joule_status print_expected_graph(const forge_graph *graph, const char *device_name,
+                                         joule_error *error)
+{
+    forge_device *device = NULL;
+    forge_program *program = NULL;
+    if (!device_name)
+        return JOULE_OK;
+    joule_status status = forge_device_open(device_name, &device, error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, device, &program, error);
+    if (status == JOULE_OK)
+        status = print_expected(program, device_name, error);
+    forge_program_free(program);
+    forge_device_close(device);
+    return status;
+}
+
+static joule_status inspect_graph(const char *path, const char *device, int *out_code, joule_error *error)
 {
     forge_graph *graph = NULL;
     struct graph_page page;
@@ -171,13 +208,17 @@ static joule_status inspect_graph(const char *path, int *out_code, joule_error *
         status = graph_page_make(&page, path, graph, error);
         if (status == JOULE_OK)
             *out_code = page_print("inspect", graph_page_print, &page);
+        if (status == JOULE_OK && *out_code == 0)
+            status = print_expected_graph(graph, device, error);
+        if (status == JOULE_OK && *out_code == 0)
+            *out_code = end_output("inspect", 0);
         graph_page_free(&page);
     }
     forge_graph_free(graph);
     return status;
 }
 
-static joule_status inspect(const char *path, int *out_code, joule_error *error)
+static joule_status inspect(const char *path, const char *device, int *out_code, joule_error *error)
 {
     enum file_kind kind;
     joule_status status = file_kind(path, &kind, error);
@@ -185,9 +226,9 @@ static joule_status inspect(const char *path, int *out_code, joule_error *error)
         return status;
     switch (kind) {
     case FILE_GRAPH:
-        return inspect_graph(path, out_code, error);
+        return inspect_graph(path, device, out_code, error);
     case FILE_PROGRAM:
-        return inspect_program(path, out_code, error);
+        return inspect_program(path, device, out_code, error);
     case FILE_SAFETENSORS:
         return inspect_tensors(path, out_code, error);
     case FILE_NPY:
@@ -202,16 +243,21 @@ static joule_status inspect(const char *path, int *out_code, joule_error *error)
 
 int inspect_main(int argc, char **argv)
 {
-    const char *path;
-    const struct option table[] = {{NULL}};
+    const char *path, *device = NULL;
+    const struct option table[] = {
+        {"device", 'd', OPTION_TEXT, &device, "NAME",
+         "what a graph or program is expected to take on it: estimated"},
+        {NULL},
+    };
     const struct command_text text = {
-        "forge inspect FILE",
+        "forge inspect FILE [OPTIONS]",
         "Shows what is in a graph's text, a program, a checkpoint, safetensors or a .npy file.", NULL};
     int read = options_read_operand(table, &text, "FILE", argc, argv, &path), code = EXIT_OWN_FAILURE;
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    if (inspect(path, &code, &error) != JOULE_OK)
-        complain("inspect", "%s", error.message);
-    return code;
+    if (inspect(path, device, &code, &error) == JOULE_OK)
+        return code;
+    complain("inspect", "%s", error.message);
+    return EXIT_OWN_FAILURE;
 }

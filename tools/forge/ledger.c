@@ -64,14 +64,17 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
 {
     char energy[128];
     write_joules(sum->joules, energy, sizeof energy);
-    fprintf(to, "\n%s in %.1f s by the whole machine; 90 %% intervals.\n", energy, sum->seconds);
+    fprintf(to, "\n%s in %.1f s %s; 90 %% intervals.\n", energy, sum->seconds,
+            sum->windows ? "by the whole machine" : "are expected");
     if (sum->seen_seconds < 0.995 * sum->seconds)
         fprintf(to, "Of that time %.1f s could not be shared out and are left out below.\n",
                 sum->seconds - sum->seen_seconds);
-    fprintf(to,
-            "Shared out by what %llu readings of the meter tell of each operation's power; "
-            "\"+\": only their sum is known well.\n\n",
-            (unsigned long long)sum->windows);
+    if (sum->windows)
+        fprintf(to,
+                "Shared out by what %llu readings of the meter tell of each operation's power; "
+                "\"+\": only their sum is known well.\n",
+                (unsigned long long)sum->windows);
+    fputc('\n', to);
     fprintf(to, "%-24s %-10s %-10s %11s %8s %9s  %s\n", "layer", "phase", "operation", "time", "GFLOP/s",
             "share", "energy");
 }

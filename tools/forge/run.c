@@ -14,6 +14,7 @@
 #include "base/string.h"
 #include "commands.h"
 #include "common/options.h"
+#include "expected.h"
 #include "files.h"
 #include "forge/ir/program.h"
 #include "forge/ir/text.h"
@@ -24,7 +25,7 @@
 #define LONGEST_WAIT_S 1.0 /* for the meter to see the end of the last run */
 
 struct options {
-    const char *program, *states, *saved_states;
+    const char *program, *device, *states, *saved_states;
     struct option_list set, get; /* NAME=FILE */
     unsigned repeat, threads;
     uint64_t seed;
@@ -119,7 +120,7 @@ static joule_status prepare(struct running *r, const struct options *options, jo
 {
     joule_status status = forge_program_read(options->program, &r->program, error);
     if (status == JOULE_OK)
-        status = forge_device_open("cpu", &r->device, error);
+        status = forge_device_open(options->device, &r->device, error);
     if (status == JOULE_OK)
         status = forge_device_set_threads(r->device, options->threads, error);
     if (status == JOULE_OK)
@@ -139,6 +140,10 @@ static joule_status prepare(struct running *r, const struct options *options, jo
 static void start_meter(struct running *r)
 {
     joule_error error = {0};
+    if (device_only_estimates(r->device)) {
+        forge_energy_start(r->instance, NULL, JOULE_TOTAL, &error);
+        return;
+    }
     const joule_options options = {.struct_size = sizeof options, .period_s = METER_PERIOD_S};
     if (joule_open(&options, &r->meter, &error) != JOULE_OK ||
         forge_energy_start(r->instance, r->meter, JOULE_TOTAL, &error) != JOULE_OK)
@@ -155,6 +160,7 @@ static joule_status run_all(struct running *r, unsigned repeat, joule_error *err
             forge_energy_collect(r->instance);
     }
     r->end_ns = clock_now_ns();
+    forge_energy_collect(r->instance);
     return status;
 }
 
@@ -184,8 +190,23 @@ static bool all_joules(const struct running *r, joule_quantity *out_joules)
     }
 }
 
+static void print_expected_head(const struct running *r, unsigned repeat)
+{
+    joule_quantity seconds, joules;
+    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
+    forge_expected_run(r->instance, &seconds, &joules);
+    printf("%u run%s, %s and %s each, %s: the device %s only estimates, nothing was run\n\n", repeat,
+           repeat == 1 ? "" : "s", quantity_text(seconds, JOULE_DIMENSION_TIME, time),
+           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
+           forge_device_name(r->device));
+}
+
 static void print_head(const struct running *r, unsigned repeat)
 {
+    if (device_only_estimates(r->device)) {
+        print_expected_head(r, repeat);
+        return;
+    }
     double seconds = clock_seconds(r->end_ns - r->begin_ns);
     joule_quantity joules;
     char time[32], energy[32] = "unknown", low[32], high[32], each[32];
@@ -238,7 +259,8 @@ static int run(const struct options *options)
     joule_error error = {0};
     joule_status status = prepare(&r, options, &error);
     if (status == JOULE_OK) {
-        tell_missing_inputs(r.program, &options->set);
+        if (!device_only_estimates(r.device))
+            tell_missing_inputs(r.program, &options->set);
         start_meter(&r);
         status = run_all(&r, options->repeat, &error);
     }
@@ -271,9 +293,11 @@ static bool are_pairs(const char *option, const struct option_list *list)
 
 int run_main(int argc, char **argv)
 {
-    struct options options = {.repeat = 1};
+    struct options options = {.device = "cpu", .repeat = 1};
     const char *seed = "1";
     const struct option table[] = {
+        {"device", 'd', OPTION_TEXT, &options.device, "NAME",
+         "what it runs on (cpu); estimated: nothing is run, and it is said what it would take"},
         {"set", 0, OPTION_LIST, &options.set, "NAME=FILE", "an input, from a .npy file; may be given again"},
         {"get", 0, OPTION_LIST, &options.get, "NAME=FILE", "an output, into a .npy file; may be given again"},
         {"states", 0, OPTION_TEXT, &options.states, "FILE", "safetensors or checkpoint, to begin with"},

@@ -26,6 +26,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"model", 'm', OPTION_TEXT, &t->model, "NAME", "mlp (two linear layers; the default) or cnn"},
         {"data", 'd', OPTION_TEXT, &t->data, "FOLDER",
          "with the files of MNIST (train-*, t10k-*; .gz or not)"},
+        {"device", 0, OPTION_TEXT, &t->device, "NAME",
+         "what it runs on (cpu); estimated: nothing is trained, and it is said what it would take"},
         {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3)"},
         {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128)"},
         {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw"},
@@ -118,6 +120,7 @@ static bool check_files(const struct training_options *o)
 int train_main(int argc, char **argv)
 {
     struct training_options options = {.trainee = {.model = "mlp",
+                                                   .device = "cpu",
                                                    .batch_size = 128,
                                                    .epochs = 3,
                                                    .learning_rate = NAN,

@@ -153,7 +153,7 @@ joule_status trainee_open(struct trainee *t, const struct trainee_options *optio
     t->options = *options;
     if (!find_model(options->model))
         return error_set(error, JOULE_ABSENT, "there is no model '%s'", options->model);
-    joule_status status = forge_device_open("cpu", &t->device, error);
+    joule_status status = forge_device_open(options->device, &t->device, error);
     if (status == JOULE_OK && options->threads)
         status = forge_device_set_threads(t->device, options->threads, error);
     if (status == JOULE_OK)

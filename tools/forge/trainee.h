@@ -11,8 +11,9 @@
 #include <forge/program.h>
 
 struct trainee_options {
-    const char *model; /* "mlp", "cnn" */
-    const char *data;  /* folder */
+    const char *model;  /* "mlp", "cnn" */
+    const char *device; /* "cpu" */
+    const char *data;   /* folder */
     unsigned batch_size, epochs, threads;
     bool is_adamw; /* else SGD */
     forge_schedule_kind schedule;

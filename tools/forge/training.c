@@ -15,6 +15,8 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "common/page.h"
+#include "expected.h"
+#include "files.h"
 #include "ledger.h"
 
 #define LINE_PERIOD_NS (NS_PER_S / 10)
@@ -205,6 +207,53 @@ static joule_status train(struct training *t, joule_error *error)
     return status;
 }
 
+/* --- without work --------------------------------------------------------------------------------------------- */
+
+/* On a device that only estimates: every step in its own time. */
+static joule_status expect(struct training *t, joule_error *error)
+{
+    struct trainee *n = &t->trainee;
+    uint64_t all = n->steps_per_epoch * n->options.epochs;
+    joule_status status = forge_energy_start(n->instance, NULL, JOULE_TOTAL, error);
+    for (; status == JOULE_OK && n->steps < all && goes_on(t); n->steps++)
+        status = forge_instance_run(n->instance, error);
+    forge_energy_collect(n->instance);
+    return status;
+}
+
+static void print_expected(const struct training *t)
+{
+    const struct trainee *n = &t->trainee;
+    joule_quantity seconds, joules;
+    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
+    forge_expected_run(n->instance, &seconds, &joules);
+    printf("Nothing was trained: the device %s only estimates. It expects %s/step and %s/step (%s), %llu "
+           "steps, without "
+           "tests.\n",
+           n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
+           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
+           (unsigned long long)n->steps);
+    ledger_print(n->instance, n->options.batch_size, stdout);
+}
+
+static joule_status predict(struct training *t, joule_error *error)
+{
+    const struct training_options *o = &t->options;
+    const char *meaningless = o->resumes      ? "--resume"
+                              : o->checkpoint ? "--checkpoint"
+                              : o->json       ? "--json"
+                                              : NULL;
+    if (o->budget_joules > 0)
+        meaningless = "--budget";
+    if (meaningless)
+        return error_set(error, JOULE_UNSUPPORTED, "%s needs a training, and the device %s only estimates",
+                         meaningless, o->trainee.device);
+    joule_status status = expect(t, error);
+    if (status == JOULE_OK)
+        print_expected(t);
+    return status;
+}
+
 /* --- before and after ---------------------------------------------------------------------------------------- */
 
 static joule_status resume(struct training *t, joule_error *error)
@@ -221,12 +270,10 @@ static joule_status resume(struct training *t, joule_error *error)
     return status;
 }
 
-static joule_status open_all(struct training *t, joule_error *error)
+static joule_status start(struct training *t, joule_error *error)
 {
     joule_options how = {.struct_size = sizeof how, .period_s = METER_PERIOD_S};
-    joule_status status = trainee_open(&t->trainee, &t->options.trainee, error);
-    if (status == JOULE_OK && t->options.resumes)
-        status = resume(t, error);
+    joule_status status = t->options.resumes ? resume(t, error) : JOULE_OK;
     if (status == JOULE_OK)
         status = joule_open(&how, &t->meter, error);
     if (status == JOULE_OK)
@@ -284,12 +331,16 @@ int training_run(const struct training_options *options)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     joule_error error = {0};
-    joule_status status = open_all(&t, &error);
+    joule_status status = trainee_open(&t.trainee, &options->trainee, &error);
+    bool only_estimates = status == JOULE_OK && device_only_estimates(t.trainee.device);
+    if (status == JOULE_OK && !only_estimates)
+        status = start(&t, &error);
     if (status == JOULE_OK)
-        status = train(&t, &error);
+        status = only_estimates ? predict(&t, &error) : train(&t, &error);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
-    int code = status == JOULE_OK && report(&t) ? exit_code(&t) : EXIT_OWN_FAILURE;
+    bool is_told = status == JOULE_OK && (only_estimates ? end_output("train", 0) == 0 : report(&t));
+    int code = is_told ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);
     free(t.epochs);

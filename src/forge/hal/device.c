@@ -5,7 +5,7 @@
 #include "base/string.h"
 #include "forge/hal/device.h"
 
-static const struct device_ops *const devices[] = {&cpu_ops};
+static const struct device_ops *const devices[] = {&cpu_ops, &estimated_ops};
 
 const char *forge_device_name_at(size_t i)
 {

@@ -7,6 +7,8 @@
 #define FORGE_HAL_DEVICE_H
 
 #include <joule/meter.h>
+#include "base/clock.h"
+#include "forge/hal/expected.h"
 #include "forge/ir/program.h"
 
 /* What a device would run an operation with. */
@@ -19,6 +21,18 @@ struct selection {
 struct bound_launch {
     struct launch launch;
     const void *kernel; /* the backend's own */
+};
+
+/* What a device answers that runs nothing: times and joules by a model. Its memory has addresses and no bytes, so neither
+ * inputs nor states nor outputs have values, and its clock goes on by what launches are expected to take. */
+struct expect_ops {
+    void (*launch)(forge_device *device, const struct launch *launch, struct expected *out_expected);
+    int64_t (*now_ns)(forge_device *device);
+    void (*reset)(forge_device *device);
+    /* Since the last reset, idle time between runs left out: there is none. */
+    joule_quantity (*consumed_joules)(forge_device *device);
+    /* Mean of the last run; before the first, what the machine takes while idle. */
+    joule_quantity (*power_watts)(forge_device *device);
 };
 
 struct device_ops {
@@ -42,6 +56,7 @@ struct device_ops {
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
     /* Fills in what it knows of the facts, which are zeroed. */
     void (*look)(forge_device *device, forge_device_facts *out_facts);
+    const struct expect_ops *expect; /* NULL: launches are run, and sensors tell what they use */
 };
 
 struct forge_device {
@@ -49,6 +64,13 @@ struct forge_device {
     _Atomic int64_t reset_ns; /* of its energy; 0: never */
 };
 
-extern const struct device_ops cpu_ops; /* backends/cpu/cpu.c */
+/* The clock that its launches' ends are told by. */
+static inline int64_t device_now_ns(forge_device *device)
+{
+    return device->ops->expect ? device->ops->expect->now_ns(device) : clock_now_ns();
+}
+
+extern const struct device_ops cpu_ops;       /* backends/cpu/cpu.c */
+extern const struct device_ops estimated_ops; /* backends/estimated/estimated.c */
 
 #endif

@@ -58,6 +58,10 @@ struct attribution_answer;
  * is the caller's. Takes time that grows with the cube of the number of groups: about 0.3 s for 128. */
 joule_status attribution_solve(const struct attribution *attribution, const struct attribution_group *groups,
                                const struct attribution_meter *meter, struct attribution_answer **out_answer);
+/* The answer of a model that no window can correct: joules and seconds of each group, and log_sd[group x causes], the change of
+ * the logarithm of its joules when a cause that all share is one sd up. NULL: no memory. The answer is the caller's. */
+struct attribution_answer *attribution_given(size_t groups, const double *joules, const double *seconds,
+                                             const double *log_sd, size_t causes);
 void attribution_answer_free(struct attribution_answer *answer);
 
 /* Best estimate of a group's joules, in the windows that the meter saw. They add up to what it saw. */

@@ -8,11 +8,48 @@
 #include <string.h>
 #include "forge/runtime/attribution_sums.h"
 
+struct attribution_answer *attribution_answer_new(size_t n)
+{
+    struct attribution_answer *answer = calloc(1, sizeof *answer);
+    double *numbers = calloc(2 * n * n + 3 * n + 1, sizeof *numbers);
+    if (!answer || !numbers) {
+        free(answer);
+        free(numbers);
+        return NULL;
+    }
+    *answer = (struct attribution_answer){.count = n,
+                                          .covariance = numbers,
+                                          .prior_covariance = numbers + n * n,
+                                          .joules = numbers + 2 * n * n,
+                                          .seconds = numbers + 2 * n * n + n,
+                                          .prior_joules = numbers + 2 * n * n + 2 * n,
+                                          .numbers = numbers};
+    return answer;
+}
+
 void attribution_answer_free(struct attribution_answer *answer)
 {
     if (answer)
         free(answer->numbers);
     free(answer);
+}
+
+struct attribution_answer *attribution_given(size_t groups, const double *joules, const double *seconds,
+                                             const double *log_sd, size_t causes)
+{
+    struct attribution_answer *answer = attribution_answer_new(groups);
+    if (!answer)
+        return NULL;
+    answer->meter = JOULE_CLASS_MODELLED;
+    memcpy(answer->joules, joules, groups * sizeof *joules);
+    memcpy(answer->prior_joules, joules, groups * sizeof *joules);
+    memcpy(answer->seconds, seconds, groups * sizeof *seconds);
+    for (size_t k = 0; k < groups * groups; k++)
+        for (size_t cause = 0; cause < causes; cause++)
+            answer->covariance[k] +=
+                log_sd[k / groups * causes + cause] * log_sd[k % groups * causes + cause];
+    memcpy(answer->prior_covariance, answer->covariance, groups * groups * sizeof *answer->covariance);
+    return answer;
 }
 
 double attribution_joules(const struct attribution_answer *answer, size_t group)

@@ -204,25 +204,6 @@ static bool fit(struct fit *f)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static struct attribution_answer *answer_new(size_t n)
-{
-    struct attribution_answer *answer = calloc(1, sizeof *answer);
-    double *numbers = calloc(2 * n * n + 3 * n + 1, sizeof *numbers);
-    if (!answer || !numbers) {
-        free(answer);
-        free(numbers);
-        return NULL;
-    }
-    *answer = (struct attribution_answer){.count = n,
-                                          .covariance = numbers,
-                                          .prior_covariance = numbers + n * n,
-                                          .joules = numbers + 2 * n * n,
-                                          .seconds = numbers + 2 * n * n + n,
-                                          .prior_joules = numbers + 2 * n * n + 2 * n,
-                                          .numbers = numbers};
-    return answer;
-}
-
 static void keep(struct attribution_answer *answer, const struct fit *f, double gain_sd)
 {
     const struct attribution *a = f->a;
@@ -275,7 +256,7 @@ joule_status attribution_solve(const struct attribution *a, const struct attribu
     }
     if (!(a->joules > 0 && seconds > 0))
         return JOULE_PENDING;
-    struct attribution_answer *answer = answer_new(n);
+    struct attribution_answer *answer = attribution_answer_new(n);
     double *numbers = calloc(3 * n * n + 8 * n, sizeof *numbers);
     joule_status status = JOULE_NO_MEMORY;
     if (answer && numbers) {

@@ -44,4 +44,7 @@ struct attribution_answer {
     double *numbers; /* all of the arrays above */
 };
 
+/* All zeros; NULL: no memory. */
+struct attribution_answer *attribution_answer_new(size_t count);
+
 #endif

@@ -54,16 +54,18 @@ joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, in
                                 joule_error *out_error)
 {
     joule_quantity joules;
-    joule_status status = joule_energy_joules(meter, domain, &joules);
-    if (status == JOULE_INVALID)
-        return error_set(out_error, status, "the meter has no energy domain %d", (int)domain);
-    joule_sample_now(meter);
+    bool is_metered = !instance->device->ops->expect;
+    if (is_metered && joule_energy_joules(meter, domain, &joules) == JOULE_INVALID)
+        return error_set(out_error, JOULE_INVALID, "the meter has no energy domain %d", (int)domain);
+    if (is_metered)
+        joule_sample_now(meter);
     struct energy *e = energy_new(instance->program);
     if (!e)
         return error_set(out_error, JOULE_NO_MEMORY, "memory for counting joules is used up");
+    e->device = instance->device;
     e->meter = meter;
     e->domain = domain;
-    e->begin_ns = e->cut_ns = e->first_ns = clock_now_ns();
+    e->begin_ns = e->cut_ns = e->first_ns = device_now_ns(instance->device);
     energy_free(instance->energy);
     instance->energy = e;
     return JOULE_OK;
@@ -144,7 +146,22 @@ static bool cut(struct energy *e, int64_t end_ns)
     return true;
 }
 
-void energy_collect(struct energy *e)
+static void forget_answer(struct energy *e)
+{
+    attribution_answer_free(e->answer);
+    e->answer = NULL;
+}
+
+/* All is known at once where nothing is metered. */
+static void collect_expected(struct energy *e)
+{
+    e->cut_ns = device_now_ns(e->device);
+    e->seen_s = clock_seconds(e->cut_ns - e->begin_ns);
+    e->expected_runs = e->spans.runs;
+    forget_answer(e);
+}
+
+static void collect_metered(struct energy *e)
 {
     int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns, now_ns = clock_now_ns();
     size_t count, known;
@@ -158,10 +175,16 @@ void energy_collect(struct energy *e)
     } while (count > known && e->cut_ns > before_ns);
     while (count == 0 && now_ns - e->cut_ns >= FIXED_WINDOW_NS && cut(e, e->cut_ns + FIXED_WINDOW_NS))
         ;
-    if (e->cut_ns == first_ns)
-        return;
-    attribution_answer_free(e->answer);
-    e->answer = NULL;
+    if (e->cut_ns > first_ns)
+        forget_answer(e);
+}
+
+void energy_collect(struct energy *e)
+{
+    if (e->device->ops->expect)
+        collect_expected(e);
+    else
+        collect_metered(e);
 }
 
 joule_status forge_energy_collect(forge_instance *instance)
@@ -177,6 +200,8 @@ joule_status energy_solve(const forge_instance *instance)
     struct energy *e = instance->energy;
     if (e->answer)
         return JOULE_OK;
+    if (e->device->ops->expect)
+        return energy_expect(instance);
     struct attribution_group *groups = calloc(e->items.count, sizeof *groups);
     if (!groups)
         return JOULE_NO_MEMORY;

@@ -11,6 +11,7 @@
 #include "forge/runtime/spans.h"
 
 struct energy {
+    forge_device *device;
     joule_meter *meter; /* NULL: the default one */
     int32_t domain;
     struct spans spans;
@@ -19,6 +20,7 @@ struct energy {
     double *active_s; /* of each item, in the window at hand */
     int64_t begin_ns, cut_ns;
     uint64_t windows;
+    uint64_t expected_runs; /* on a device that only estimates: those that were collected */
     double seen_s;
     /* Of the windows with energy: what tells the error that they have in common from their own. */
     double joules, squares, variance;
@@ -36,5 +38,7 @@ void energy_free(struct energy *energy);
 void energy_collect(struct energy *energy);
 /* Makes the answer where there is none. PENDING: nothing to solve yet. */
 joule_status energy_solve(const forge_instance *instance);
+/* The same on a device that only estimates (energy_expected.c). */
+joule_status energy_expect(const forge_instance *instance);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/abi.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "forge/runtime/energy.h"
 #include "forge/runtime/states.h"
@@ -152,15 +151,22 @@ joule_status forge_instance_set(forge_instance *instance, const char *input, con
         return error_set(out_error, JOULE_INVALID, "input '%s' is %s%s, packed, not %s%s", input,
                          forge_dtype_name(own.dtype), wanted, forge_dtype_name(tensor->dtype), is);
     }
-    memcpy(forge_tensor_data(&own), forge_tensor_data(tensor),
-           forge_dtype_size_bytes(own.dtype, forge_tensor_elements(&own)));
+    if (!instance->device->ops->expect)
+        memcpy(forge_tensor_data(&own), forge_tensor_data(tensor),
+               forge_dtype_size_bytes(own.dtype, forge_tensor_elements(&own)));
     return JOULE_OK;
 }
 
 joule_status forge_instance_get(forge_instance *instance, const char *output, forge_tensor *out_tensor,
                                 joule_error *out_error)
 {
-    return find(instance, BUFFER_OUTPUT, output, out_tensor, out_error);
+    joule_status status = find(instance, BUFFER_OUTPUT, output, out_tensor, out_error);
+    if (status != JOULE_OK || !instance->device->ops->expect)
+        return status;
+    *out_tensor = (forge_tensor){0};
+    return error_set(out_error, JOULE_UNSUPPORTED,
+                     "output '%s' has no value: the device %s only estimates, nothing was computed", output,
+                     instance->device->ops->name);
 }
 
 /* --- running ------------------------------------------------------------------------------------------------ */
@@ -173,7 +179,7 @@ joule_status forge_instance_run(forge_instance *instance, joule_error *out_error
                          "an earlier run failed in the middle: its states may be half new");
     struct energy *energy = instance->energy;
     int64_t *stamps = energy ? spans_row(&energy->spans) : instance->stamps;
-    stamps[0] = clock_now_ns();
+    stamps[0] = device_now_ns(instance->device);
     joule_status status =
         instance->device->ops->run(instance->device, instance->launches, count, stamps + 1, out_error);
     instance->is_poisoned = status != JOULE_OK;

@@ -9,15 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "forge/ir/cost.h"
 
 /* What a busy core takes whatever it does, with its part of the idle package: 4 to 6.5 W for Xeon Scalable servers by the
  * SPECpower_ssj2008 results behind libjoule's own table (src/joule/cost/cpu_seed.c). */
 #define CORE_WATTS 5.0
-/* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication and
- * addition take 4.6 pJ, an instruction 70 pJ besides, here shared by the 8 lanes of a vector; and of later processes half. */
-#define FLOP_JOULES 3.4e-12
-/* The same: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
-#define BYTE_JOULES 240e-12
 /* Waiting cores sleep, loaders work: about this part of a busy machine. */
 #define BETWEEN_PART 0.6
 
@@ -122,8 +118,8 @@ void items_expect(const struct items *items, const int64_t *taken_ns, size_t lau
         double seconds = 0;
         for (size_t i = 0; i < launches; i++)
             seconds += items->item_of[i] == k ? (double)taken_ns[i] * 1e-9 : 0;
-        double work =
-            FLOP_JOULES * item->cost.flop + BYTE_JOULES * (item->cost.read_bytes + item->cost.written_bytes);
+        double work = COST_FLOP_JOULES * item->cost.flop +
+                      COST_BYTE_JOULES * (item->cost.read_bytes + item->cost.written_bytes);
         double watts = seconds > 0 ? busy + work * (double)runs / seconds : busy;
         out_groups[k] = (struct attribution_group){watts, item->op, KIND_LOG_SD, OWN_LOG_SD};
     }

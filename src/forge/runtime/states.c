@@ -40,6 +40,8 @@ joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_
 {
     if (i >= states->state_count)
         return JOULE_INVALID;
+    if (states->device->ops->expect)
+        return JOULE_UNSUPPORTED;
     *out_tensor = states->states[i].tensor;
     *out_name = states->states[i].name;
     return JOULE_OK;
@@ -58,6 +60,8 @@ joule_status forge_states_find(forge_states *states, const char *name, forge_ten
     const struct state *state = find(states, name);
     if (!state)
         return JOULE_ABSENT;
+    if (states->device->ops->expect)
+        return JOULE_UNSUPPORTED;
     *out_tensor = state->tensor;
     return JOULE_OK;
 }
@@ -112,7 +116,7 @@ static joule_status add(forge_states *states, const char *name, const struct pro
     if (status == JOULE_OK)
         status = forge_tensor_view(state.tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape,
                                    &state.tensor, out_error);
-    if (status == JOULE_OK)
+    if (status == JOULE_OK && !states->device->ops->expect)
         status = fill(states, name, slot, &state.tensor);
     if (status != JOULE_OK) {
         forge_buffer_release(state.tensor.buffer);

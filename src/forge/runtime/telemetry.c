@@ -17,6 +17,10 @@ static joule_quantity unknown(void)
 
 joule_status forge_reset_counters(forge_device *device)
 {
+    if (device->ops->expect) {
+        device->ops->expect->reset(device);
+        return JOULE_OK;
+    }
     joule_status status = joule_sample_now(NULL);
     if (status == JOULE_OK)
         atomic_store(&device->reset_ns, clock_now_ns());
@@ -25,6 +29,10 @@ joule_status forge_reset_counters(forge_device *device)
 
 joule_status forge_energy_consumed(forge_device *device, joule_quantity *out_joules)
 {
+    if (device->ops->expect) {
+        *out_joules = device->ops->expect->consumed_joules(device);
+        return JOULE_OK;
+    }
     int64_t since_ns = atomic_load(&device->reset_ns);
     joule_status status = joule_sample_now(NULL);
     *out_joules = unknown();
@@ -37,7 +45,10 @@ joule_status forge_energy_consumed(forge_device *device, joule_quantity *out_jou
 
 joule_status forge_power_draw(forge_device *device, joule_quantity *out_watts)
 {
-    return joule_power_watts(NULL, device->ops->energy, out_watts);
+    if (!device->ops->expect)
+        return joule_power_watts(NULL, device->ops->energy, out_watts);
+    *out_watts = device->ops->expect->power_watts(device);
+    return JOULE_OK;
 }
 
 static bool is_of(const forge_device *device, const joule_domain *domain)
@@ -49,6 +60,8 @@ static bool is_of(const forge_device *device, const joule_domain *domain)
 joule_status forge_temperature(forge_device *device, joule_quantity *out_celsius)
 {
     *out_celsius = unknown();
+    if (device->ops->expect)
+        return JOULE_ABSENT;
     for (size_t i = 0; i < joule_domain_count(NULL); i++) {
         joule_domain domain = {.struct_size = sizeof domain};
         double celsius;

@@ -10,6 +10,17 @@
 
 enum { MOST_NAMED = 4, PIECE_ELEMENTS = 4096 };
 
+/* A device that only estimates has slots without values. */
+static joule_status check_values(forge_states *states, const char *path, joule_error *error)
+{
+    forge_tensor slot;
+    const char *name;
+    if (forge_states_get(states, 0, &slot, &name) != JOULE_UNSUPPORTED)
+        return JOULE_OK;
+    return error_set(error, JOULE_UNSUPPORTED, "%s: the slots have no values: their device only estimates",
+                     path);
+}
+
 /* --- what does not fit --------------------------------------------------------------------------------------- */
 
 /* One kind of complaint, with the first few names. */
@@ -133,7 +144,9 @@ static joule_status fill(const forge_safetensors *file, const struct entry *entr
 joule_status slots_load(forge_states *states, const forge_safetensors *file, uint32_t flags,
                         joule_error *out_error)
 {
-    joule_status status = check(states, file, flags, out_error);
+    joule_status status = check_values(states, file->path, out_error);
+    if (status == JOULE_OK)
+        status = check(states, file, flags, out_error);
     for (size_t i = 0; status == JOULE_OK && i < file->entry_count; i++) {
         forge_tensor slot;
         if (forge_states_find(states, file->entries[i].name, &slot) == JOULE_OK)
@@ -162,6 +175,9 @@ joule_status slots_save(forge_states *states, const char *path, bool (*keeps)(co
                         void *context, const forge_metadata *metadata, size_t metadata_count,
                         joule_error *out_error)
 {
+    joule_status status = check_values(states, path, out_error);
+    if (status != JOULE_OK)
+        return status;
     forge_named_tensor *tensors = calloc(forge_states_count(states) + 1, sizeof *tensors), next;
     size_t count = 0;
     if (!tensors)
@@ -169,7 +185,7 @@ joule_status slots_save(forge_states *states, const char *path, bool (*keeps)(co
     for (size_t i = 0; forge_states_get(states, i, &next.tensor, &next.name) == JOULE_OK; i++)
         if (!keeps || keeps(next.name, context))
             tensors[count++] = next;
-    joule_status status = forge_safetensors_write(path, tensors, count, metadata, metadata_count, out_error);
+    status = forge_safetensors_write(path, tensors, count, metadata, metadata_count, out_error);
     free(tensors);
     return status;
 }

@@ -1,0 +1,239 @@
+/* backends/estimated/machine.c - see machine.h.
+ *
+ * Newcomers: an error is that of a figure's logarithm, so what follows from one changes in proportion.
+ */
+#include "forge/backends/estimated/machine.h"
+
+#include <joule/model.h>
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "forge/ir/cost.h"
+
+#define Z90 1.6448536269514722
+
+/* Of the FLOP that vector units could do, the part that blocked kernels reach. */
+#define REACHED 0.7
+/* What threads of server cores draw from memory, until its channels are full. */
+#define THREAD_BYTES_PER_S 10e9
+#define MOST_BYTES_PER_S   200e9
+#define THREAD_PLAIN_PER_S 1e8 /* the reference goes from element to element by index */
+#define LAUNCH_SECONDS     1e-6
+#define USUAL_HZ           2.5e9
+
+/* Errors of logarithms, one sd. A virtual CPU may be half a core; clocks vary; what fits into caches moves faster and
+ * costs less; kernels other than products are far from either limit. */
+#define FLOP_RATE_LOG_SD   0.35
+#define BYTE_RATE_LOG_SD   0.6
+#define PLAIN_LOG_SD       0.8
+#define LAUNCH_LOG_SD      0.7
+#define FLOP_JOULES_LOG_SD 0.7
+#define BYTE_JOULES_LOG_SD 0.7
+#define ROOFLINE_LOG_SD    0.35
+#define GIVEN_LOG_SD       0.2 /* of a figure that the user gave */
+
+static const struct {
+    const char *name, *unit;
+} names[FIGURES] = {
+    [FIGURE_FLOP_RATE] = {"flop_per_s", "FLOP/s"}, [FIGURE_BYTE_RATE] = {"bytes_per_s", "B/s"},
+    [FIGURE_PLAIN_RATE] = {"plain_per_s", "/s"},   [FIGURE_LAUNCH_TIME] = {"launch_seconds", "s"},
+    [FIGURE_IDLE_WATTS] = {"idle_watts", "W"},     [FIGURE_BUSY_WATTS] = {"busy_watts", "W"},
+    [FIGURE_FLOP_JOULES] = {"flop_joules", "J"},   [FIGURE_BYTE_JOULES] = {"byte_joules", "J"},
+};
+
+/* --- this machine ------------------------------------------------------------------------------------------- */
+
+static void set(struct machine *machine, enum figure figure, double value, double log_sd, joule_class cls,
+                const char *source)
+{
+    machine->figures[figure].value = value;
+    machine->figures[figure].log_sd = log_sd;
+    machine->figures[figure].cls = cls;
+    string_copy(machine->figures[figure].source, sizeof machine->figures[figure].source, source);
+}
+
+/* FLOP of a core in a cycle: two vector units, each with a multiplication and an addition where they are fused. */
+static double flop_per_cycle(const char *isa)
+{
+    static const struct {
+        const char *isa;
+        double flop;
+    } rows[] = {{"avx512", 64}, {"avx2", 32}, {"plain", 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].isa, isa) == 0)
+            return rows[i].flop;
+    return 8;
+}
+
+static const char *isa_in_use(const forge_device_facts *cpu)
+{
+    for (const forge_instruction_set *isa = cpu->instruction_sets; isa->name; isa++)
+        if (isa->is_used)
+            return isa->name;
+    return "plain";
+}
+
+static void set_rates(struct machine *machine, const forge_device_facts *cpu, double hz)
+{
+    char source[128];
+    const char *isa = isa_in_use(cpu);
+    double clock = isnan(hz) ? USUAL_HZ : hz;
+    string_print(source, sizeof source,
+                 "%u threads x %.2f GHz%s x %.0f FLOP (%s), of which kernels reach %.0f %%", cpu->threads,
+                 clock * 1e-9, isnan(hz) ? " (assumed)" : "", flop_per_cycle(isa), isa, REACHED * 100);
+    set(machine, FIGURE_FLOP_RATE, cpu->threads * clock * flop_per_cycle(isa) * REACHED, FLOP_RATE_LOG_SD,
+        JOULE_CLASS_MODELLED, source);
+    string_print(source, sizeof source, "%.0f GB/s for each of %u threads, at most %.0f GB/s",
+                 THREAD_BYTES_PER_S * 1e-9, cpu->threads, MOST_BYTES_PER_S * 1e-9);
+    set(machine, FIGURE_BYTE_RATE, fmin(cpu->threads * THREAD_BYTES_PER_S, MOST_BYTES_PER_S),
+        BYTE_RATE_LOG_SD, JOULE_CLASS_ASSUMED, source);
+    set(machine, FIGURE_PLAIN_RATE, cpu->threads * THREAD_PLAIN_PER_S, PLAIN_LOG_SD, JOULE_CLASS_ASSUMED,
+        "FLOP or elements of the reference's kernels");
+    set(machine, FIGURE_LAUNCH_TIME, LAUNCH_SECONDS, LAUNCH_LOG_SD, JOULE_CLASS_ASSUMED,
+        "a clock read and threads woken");
+}
+
+static double log_sd_of(joule_quantity q)
+{
+    return log(q.high / q.value) / Z90;
+}
+
+static void set_watts(struct machine *machine, const forge_device_facts *cpu, const joule_cpu_model *model)
+{
+    char source[128];
+    double cores = model->cores && model->cores < cpu->threads ? model->cores : cpu->threads;
+    string_print(source, sizeof source, "libjoule's %s: %s", model->table, model->source);
+    set(machine, FIGURE_IDLE_WATTS, model->idle_watts.value, log_sd_of(model->idle_watts),
+        model->idle_watts.cls, source);
+    set(machine, FIGURE_BUSY_WATTS, cores * model->core_watts.value, log_sd_of(model->core_watts),
+        model->core_watts.cls, source);
+}
+
+joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_machine,
+                            joule_error *out_error)
+{
+    static const char paper[] = "M. Horowitz, ISSCC 2014, figure 1.1.9";
+    joule_cpu_model model = {.struct_size = sizeof model};
+    joule_status status = joule_cpu_model_look(&model);
+    if (status != JOULE_OK)
+        return error_set(out_error, status, "what this CPU is like cannot be found out");
+    *out_machine = (struct machine){0};
+    set_rates(out_machine, cpu, model.reference_hz);
+    set_watts(out_machine, cpu, &model);
+    set(out_machine, FIGURE_FLOP_JOULES, COST_FLOP_JOULES, FLOP_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
+    set(out_machine, FIGURE_BYTE_JOULES, COST_BYTE_JOULES, BYTE_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
+    return JOULE_OK;
+}
+
+/* --- another machine ---------------------------------------------------------------------------------------- */
+
+/* One "name=value". */
+static joule_status read_figure(struct machine *machine, const char *item, size_t length, joule_error *error)
+{
+    char text[100];
+    double value;
+    if (length >= sizeof text)
+        return error_set(error, JOULE_INVALID, "FORGE_MACHINE has an item of %zu bytes", length);
+    memcpy(text, item, length);
+    text[length] = '\0';
+    char *equals = strchr(text, '=');
+    if (equals)
+        *equals = '\0';
+    for (int i = 0; i < FIGURES; i++) {
+        if (strcmp(names[i].name, text) != 0)
+            continue;
+        bool may_be_zero = i >= FIGURE_LAUNCH_TIME;
+        if (!equals || !string_to_double(equals + 1, &value) || value < 0 || (value == 0 && !may_be_zero))
+            return error_set(error, JOULE_INVALID, "FORGE_MACHINE: %s takes a number %s 0, in %s", text,
+                             may_be_zero ? "from" : "above", names[i].unit);
+        set(machine, (enum figure)i, value, GIVEN_LOG_SD, JOULE_CLASS_ASSUMED, "FORGE_MACHINE");
+        return JOULE_OK;
+    }
+    struct text known;
+    char list[200];
+    text_init(&known, list, sizeof list);
+    for (int i = 0; i < FIGURES; i++)
+        text_printf(&known, "%s%s", i ? ", " : "", names[i].name);
+    return error_set(error, JOULE_INVALID, "FORGE_MACHINE: there is no figure '%s'; there are: %s", text,
+                     list);
+}
+
+joule_status machine_read(struct machine *machine, const char *text, joule_error *out_error)
+{
+    joule_status status = JOULE_OK;
+    set(machine, FIGURE_PLAIN_RATE, INFINITY, 0, JOULE_CLASS_ASSUMED, "FORGE_MACHINE");
+    while (status == JOULE_OK && *text) {
+        size_t length = strcspn(text, ",");
+        status = read_figure(machine, text, length, out_error);
+        text += length + (text[length] == ',');
+    }
+    return status;
+}
+
+forge_device_figure machine_figure(const struct machine *machine, enum figure figure)
+{
+    forge_device_figure out = {names[figure].name, names[figure].unit,
+                               expected_quantity(machine->figures[figure].value,
+                                                 machine->figures[figure].log_sd,
+                                                 machine->figures[figure].cls)};
+    string_copy(out.source, sizeof out.source, machine->figures[figure].source);
+    return out;
+}
+
+/* --- the roofline ------------------------------------------------------------------------------------------- */
+
+static double value_of(const struct machine *machine, enum figure figure)
+{
+    return machine->figures[figure].value;
+}
+
+/* A part of the time changes in proportion to what causes it. */
+static void add_time(struct expected *e, int cause, double change_s, double watts)
+{
+    e->seconds_sd[cause] += change_s;
+    e->joules_sd[cause] += watts * change_s;
+}
+
+static void add_joules(const struct machine *machine, struct expected *e, enum figure figure, double joules)
+{
+    e->joules += joules;
+    e->joules_sd[figure] += joules * machine->figures[figure].log_sd;
+}
+
+/* What the work itself takes; *out_limit: the figure that it waits for. */
+static double work_seconds(const struct machine *machine, const struct machine_work *work, double bytes,
+                           enum figure *out_limit)
+{
+    double flop = work->cost.flop, elements = bytes / (work->is_double ? 8 : 4);
+    double seconds[FIGURES] = {
+        [FIGURE_FLOP_RATE] = flop / value_of(machine, FIGURE_FLOP_RATE) * (work->is_double ? 2 : 1),
+        [FIGURE_BYTE_RATE] = bytes / value_of(machine, FIGURE_BYTE_RATE),
+        [FIGURE_PLAIN_RATE] =
+            work->is_plain ? fmax(flop, elements) / value_of(machine, FIGURE_PLAIN_RATE) : 0,
+    };
+    *out_limit = FIGURE_FLOP_RATE;
+    for (enum figure i = FIGURE_BYTE_RATE; i <= FIGURE_PLAIN_RATE; i++)
+        if (seconds[i] > seconds[*out_limit])
+            *out_limit = i;
+    return seconds[*out_limit];
+}
+
+void machine_expect(const struct machine *machine, const struct machine_work *work,
+                    struct expected *out_expected)
+{
+    enum figure limit;
+    double bytes = work->cost.read_bytes + work->cost.written_bytes;
+    double work_s = work_seconds(machine, work, bytes, &limit);
+    double launch_s = value_of(machine, FIGURE_LAUNCH_TIME), seconds = work_s + launch_s;
+    double watts = value_of(machine, FIGURE_IDLE_WATTS) + value_of(machine, FIGURE_BUSY_WATTS);
+    *out_expected = (struct expected){.seconds = seconds};
+    add_time(out_expected, limit, -work_s * machine->figures[limit].log_sd, watts);
+    add_time(out_expected, FIGURE_LAUNCH_TIME, launch_s * machine->figures[FIGURE_LAUNCH_TIME].log_sd, watts);
+    add_time(out_expected, FIGURES, work_s * ROOFLINE_LOG_SD, watts);
+    add_joules(machine, out_expected, FIGURE_IDLE_WATTS, value_of(machine, FIGURE_IDLE_WATTS) * seconds);
+    add_joules(machine, out_expected, FIGURE_BUSY_WATTS, value_of(machine, FIGURE_BUSY_WATTS) * seconds);
+    add_joules(machine, out_expected, FIGURE_FLOP_JOULES,
+               value_of(machine, FIGURE_FLOP_JOULES) * work->cost.flop);
+    add_joules(machine, out_expected, FIGURE_BYTE_JOULES, value_of(machine, FIGURE_BYTE_JOULES) * bytes);
+}

@@ -1,0 +1,70 @@
+/* runtime/energy_expected.c - joules of operations on a device that only estimates.
+ *
+ * Owns the sums of what launches are expected to take. Newcomers: all launches of a device share the causes of its errors, so
+ * a sum of items is not more certain than its parts.
+ */
+#include <forge/energy.h>
+#include <math.h>
+#include <stdlib.h>
+#include "forge/runtime/energy.h"
+
+/* Numbers of each item. */
+struct sums {
+    struct expected *items;
+    double *joules, *seconds, *log_sd;
+};
+
+static void add_launches(const forge_instance *instance, struct expected *items)
+{
+    const struct energy *e = instance->energy;
+    for (size_t i = 0; i < instance->program->launches.count; i++) {
+        struct expected launch;
+        e->device->ops->expect->launch(e->device, &instance->launches[i].launch, &launch);
+        expected_add(&items[e->items.item_of[i]], (double)e->expected_runs, &launch);
+    }
+}
+
+static void spread(const struct expected *item, size_t i, const struct sums *sums)
+{
+    sums->joules[i] = item->joules;
+    sums->seconds[i] = item->seconds;
+    for (size_t cause = 0; cause < EXPECTED_CAUSES; cause++)
+        sums->log_sd[i * EXPECTED_CAUSES + cause] =
+            item->joules > 0 ? item->joules_sd[cause] / item->joules : 0;
+}
+
+joule_status energy_expect(const forge_instance *instance)
+{
+    struct energy *e = instance->energy;
+    size_t n = e->items.count;
+    if (e->expected_runs == 0)
+        return JOULE_PENDING;
+    double *numbers = calloc(n, (2 + EXPECTED_CAUSES) * sizeof *numbers);
+    struct sums sums = {calloc(n, sizeof *sums.items), numbers, numbers + n, numbers + 2 * n};
+    if (numbers && sums.items) {
+        add_launches(instance, sums.items);
+        for (size_t i = 0; i < n; i++)
+            spread(&sums.items[i], i, &sums);
+        e->answer = attribution_given(n, sums.joules, sums.seconds, sums.log_sd, EXPECTED_CAUSES);
+    }
+    free(numbers);
+    free(sums.items);
+    return e->answer ? attribution_merge(e->answer, e->group_of) : JOULE_NO_MEMORY;
+}
+
+joule_status forge_expected_run(const forge_instance *instance, joule_quantity *out_seconds,
+                                joule_quantity *out_joules)
+{
+    const struct expect_ops *ops = instance->device->ops->expect;
+    struct expected run = {0}, launch;
+    *out_seconds = *out_joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    if (!ops)
+        return JOULE_UNSUPPORTED;
+    for (size_t i = 0; i < instance->program->launches.count; i++) {
+        ops->launch(instance->device, &instance->launches[i].launch, &launch);
+        expected_add(&run, 1, &launch);
+    }
+    *out_seconds = expected_seconds(&run);
+    *out_joules = expected_joules(&run);
+    return JOULE_OK;
+}

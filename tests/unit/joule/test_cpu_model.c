@@ -1,0 +1,40 @@
+/* What libjoule's cost model says of this machine's CPUs: it always answers, and an older caller gets what it has room for. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <joule/model.h>
+
+static void test_this_machine_is_known(void **state)
+{
+    (void)state;
+    joule_cpu_model model = {.struct_size = sizeof model};
+    assert_int_equal(joule_cpu_model_look(&model), JOULE_OK);
+    assert_true(model.cores > 0);
+    assert_true(model.idle_watts.value > 0 && model.core_watts.value > 0);
+    assert_true(model.core_watts.low < model.core_watts.value &&
+                model.core_watts.value < model.core_watts.high);
+    assert_int_equal(model.core_watts.cls, JOULE_CLASS_MODELLED);
+    assert_true(isnan(model.reference_hz) || model.reference_hz > 1e8);
+    assert_int_equal(strncmp(model.table, "cpu-seed-", 9), 0);
+    assert_true(strlen(model.source) > 5);
+}
+
+static void test_a_structure_that_is_too_small(void **state)
+{
+    (void)state;
+    joule_cpu_model model = {.struct_size = offsetof(joule_cpu_model, source)};
+    assert_int_equal(joule_cpu_model_look(&model), JOULE_INVALID);
+    assert_int_equal(joule_cpu_model_look(NULL), JOULE_INVALID);
+    assert_int_equal(model.cores, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine_is_known),
+                                       cmocka_unit_test(test_a_structure_that_is_too_small)};
+    return cmocka_run_group_tests_name("cpu_model", tests, NULL, NULL);
+}
