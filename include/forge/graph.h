@@ -322,6 +322,8 @@ FORGE_API void forge_composite_many(forge_builder *builder, const char *name, co
                                     size_t count, forge_bodies_fn body, const void *context,
                                     forge_value *out_values, size_t value_count);
 
+/* Over the last dimension: e^x by the sum of all e^x. */
+FORGE_API forge_value forge_softmax(forge_builder *builder, forge_value x);
 /* log(softmax) over the last dimension. */
 FORGE_API forge_value forge_log_softmax(forge_builder *builder, forge_value x);
 /* Mean over rows of -log_softmax(logits)[row, label]: logits [n, classes] float, labels [n] integer. Rank 0. */

@@ -1,12 +1,15 @@
 /* autodiff/backward.c - the walk back through a graph.
  *
- * Owns forge_gradients: which nodes matter, the sums of what flows into each value, and composites, whose bodies are
- * written out and walked in turn. Newcomers: the builder grows during the walk; everything taken from its arrays is copied.
+ * Owns forge_gradients: which nodes matter, the sums of what flows into each value, and the gradients of composites, which
+ * are what this walk makes of their bodies. Newcomers: the builder grows during the walk; everything taken from its arrays
+ * is copied.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "forge/autodiff/gradient.h"
 #include "forge/autodiff/recompute.h"
+#include "forge/ir/library.h"
 
 static void (*const rules[OP_COUNT])(struct gradient *) = {
 #define LEAF(...)
@@ -23,7 +26,7 @@ struct walk {
     size_t value_count;          /* values that were there when the walk began; later ones take no part */
     bool *is_wanted;             /* for each value: the gradient of something wanted flows through it */
     forge_value *sums;           /* for each value: its gradient so far */
-    struct recompute *recompute; /* NULL: a body's nodes were written out for the way back */
+    struct recompute *recompute; /* NULL: of a body, in which nothing is computed again */
 };
 
 static void walk_free(struct walk *walk)
@@ -70,75 +73,6 @@ static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
     *sum = *sum ? forge_add(walk->b, *sum, gradient) : gradient;
 }
 
-static void go_back(struct walk *walk);
-
-/* The values of a body's nodes after they were written out, as part of the node, or, where that is computed again, of the
- * way back; NULL when that failed. The caller frees it. */
-static forge_value *write_out(const struct gradient *r, const forge_graph *body)
-{
-    forge_value *map = calloc(body->value_count, sizeof *map);
-    forge_phase phase =
-        forge_phase_set(r->b, r->b->again ? FORGE_PHASE_BACKWARD : (forge_phase)r->node.phase);
-    bool done = map && builder_inline(r->b, body, r->inputs, map);
-    forge_phase_set(r->b, phase);
-    if (done)
-        return map;
-    builder_refuse(r->b, JOULE_NO_MEMORY, "memory is used up");
-    free(map);
-    return NULL;
-}
-
-/* Lists the nodes that a body has become, each once. One that makes an input of the body belongs to the outer walk,
- * which goes through it: here that value is an end. */
-static bool list_body(struct walk *inner, const struct gradient *r, const forge_graph *body,
-                      const forge_value *map)
-{
-    const forge_graph *graph = r->b->graph;
-    bool *is_listed = calloc(graph->node_count, sizeof *is_listed);
-    if (!is_listed)
-        return false;
-    for (size_t i = 0; i < r->node.input_count; i++)
-        is_listed[graph->values[r->inputs[i]].node] = true;
-    for (size_t n = 0; n < body->node_count; n++) {
-        uint32_t node = graph->values[map[body->nodes[n].output]].node;
-        if (!is_listed[node])
-            inner->nodes[inner->node_count++] = node;
-        is_listed[node] = true;
-    }
-    free(is_listed);
-    return true;
-}
-
-static void through_body(struct gradient *r, const struct walk *outer, const forge_graph *body,
-                         const forge_value *map)
-{
-    struct walk inner;
-    if (!walk_begin(&inner, r->b, body->node_count))
-        return;
-    for (size_t i = 0; i < r->node.input_count; i++)
-        inner.is_wanted[r->inputs[i]] |= outer->is_wanted[node_input(r->b->graph, &r->node, i)];
-    if (list_body(&inner, r, body, map)) {
-        spread(&inner);
-        for (size_t i = 0; i < body->output_count; i++)
-            add_sum(&inner, map[body->outputs[i].value], outer->sums[r->node.output + i]);
-        go_back(&inner);
-        for (size_t i = 0; i < r->node.input_count; i++) {
-            r->sums[i] = inner.sums[r->inputs[i]];
-            inner.sums[r->inputs[i]] = FORGE_NO_VALUE; /* one value that is two inputs flows back once */
-        }
-    }
-    walk_free(&inner);
-}
-
-static void through_composite(struct gradient *r, const struct walk *outer)
-{
-    const struct composite_attributes *a = r->node.attributes;
-    forge_value *map = write_out(r, a->body);
-    if (map)
-        through_body(r, outer, a->body, map);
-    free(map);
-}
-
 /* Whether something flows into one of the node's outputs. */
 static bool is_reached(const struct walk *walk, const struct node *node)
 {
@@ -147,6 +81,133 @@ static bool is_reached(const struct walk *walk, const struct node *node)
             return true;
     return false;
 }
+
+/* --- composites --------------------------------------------------------------------------------------------- */
+
+static void go_back(struct walk *walk);
+
+/* Inputs like those of the body, then one for the gradient of each value that has one. */
+static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t given, forge_value *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < body->input_count + body->output_count; i++) {
+        bool is_own = i < body->input_count;
+        size_t k = is_own ? i : i - body->input_count;
+        const struct value *like = &body->values[(is_own ? body->inputs : body->outputs)[k].value];
+        char name[24];
+        if (!is_own && !(given >> k & 1))
+            continue;
+        snprintf(name, sizeof name, "%zu", count);
+        out[count++] = forge_input(b, name, like->dtype, like->shape);
+    }
+}
+
+/* Puts out what flowed into the inputs; the bits of those into which something did. */
+static uint32_t put_out(struct walk *walk, const forge_value *inputs, size_t count)
+{
+    uint32_t reached = 0;
+    for (size_t i = 0; i < count; i++) {
+        char name[24];
+        if (!walk->sums[inputs[i]])
+            continue;
+        snprintf(name, sizeof name, "%zu", i);
+        forge_output(walk->b, name, walk->sums[inputs[i]]);
+        reached |= 1u << i;
+    }
+    return reached;
+}
+
+static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wanted, uint32_t given,
+                          forge_value *map)
+{
+    forge_value inputs[2 * UINT8_MAX];
+    struct walk walk;
+    make_inputs(b, body, given, inputs);
+    if (!builder_inline(b, body, inputs, map) || !walk_begin(&walk, b, b->graph->node_count))
+        return 0;
+    for (size_t n = 0; n < b->graph->node_count; n++)
+        walk.nodes[walk.node_count++] = (uint32_t)n;
+    for (size_t i = 0; i < body->input_count; i++)
+        walk.is_wanted[inputs[i]] = wanted >> i & 1;
+    spread(&walk);
+    const forge_value *gradient = inputs + body->input_count;
+    for (size_t k = 0; k < body->output_count; k++)
+        if (given >> k & 1)
+            add_sum(&walk, map[body->outputs[k].value], *gradient++);
+    go_back(&walk);
+    uint32_t reached = put_out(&walk, inputs, body->input_count);
+    walk_free(&walk);
+    return reached;
+}
+
+forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *dims, uint32_t given,
+                              uint32_t *wanted, joule_error *out_error)
+{
+    forge_builder *b = builder_new(dims);
+    forge_value *map = calloc(body->value_count, sizeof *map);
+    forge_graph *graph = NULL;
+    if (b && map)
+        *wanted = walk_body(b, body, *wanted, given, map);
+    else
+        builder_refuse(b, JOULE_NO_MEMORY, "memory is used up");
+    free(map);
+    if (builder_goes_on(b) && *wanted == 0)
+        forge_builder_free(b);
+    else if (forge_builder_finish(b, &graph, out_error) != JOULE_OK)
+        *wanted = 0;
+    return graph;
+}
+
+/* A node where a composite can have so many inputs and values; else what it would stand for. */
+static void emit_gradient(struct gradient *r, forge_graph *body, const forge_value *inputs,
+                          const struct composite_attributes *attributes)
+{
+    uint32_t wanted = attributes->wanted;
+    forge_value *map = calloc(body->value_count, sizeof *map), node = FORGE_NO_VALUE;
+    bool is_node = body->input_count <= 16 && body->output_count <= OP_MAX_OUTPUTS;
+    if (!builder_adopt_body(r->b, body) || !map)
+        builder_refuse(r->b, JOULE_NO_MEMORY, "memory is used up");
+    else if (is_node)
+        node = builder_emit(r->b, OP_COMPOSITE, attributes, sizeof *attributes, inputs, body->input_count);
+    else
+        builder_inline(r->b, body, inputs, map);
+    for (size_t i = 0, k = 0; builder_goes_on(r->b) && i < r->node.input_count; i++) {
+        if (!(wanted >> i & 1))
+            continue;
+        r->sums[i] = is_node ? node + (forge_value)k : map[body->outputs[k].value];
+        k++;
+    }
+    free(map);
+}
+
+/* The gradient of a composite is a composite, too, so that a device may have a kernel for it. */
+static void through_composite(struct gradient *r, const struct walk *outer)
+{
+    const struct composite_attributes *own = r->node.attributes;
+    struct composite_attributes attributes = *own;
+    forge_value inputs[2 * UINT8_MAX];
+    size_t count = r->node.input_count;
+    joule_error error = {0};
+    library_name_gradient(own->name, attributes.name);
+    attributes.given = attributes.wanted = 0;
+    memcpy(inputs, r->inputs, sizeof r->inputs);
+    for (uint32_t i = 0; i < r->node.input_count; i++)
+        attributes.wanted |= (uint32_t)outer->is_wanted[node_input(r->b->graph, &r->node, i)] << i;
+    for (uint32_t k = 0; k < r->node.output_count; k++)
+        if (outer->sums[r->node.output + k]) {
+            attributes.given |= 1u << k;
+            inputs[count++] = outer->sums[r->node.output + k];
+        }
+    forge_graph *body =
+        gradient_of_body(own->body, &r->b->graph->dims, attributes.given, &attributes.wanted, &error);
+    attributes.body = body;
+    if (body)
+        emit_gradient(r, body, inputs, &attributes);
+    else if (error.status != JOULE_OK)
+        builder_refuse(r->b, error.status, error.message);
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------- */
 
 /* Adds what flows from a node into its inputs. */
 static void go_through(struct walk *walk, uint32_t n)

@@ -21,6 +21,12 @@ struct gradient {
 /* Adds to the gradient of input i. Summed over the dimensions along which it was broadcast. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
+/* What the walk back makes of a composite's body: a graph of its inputs and of the gradients of those outputs whose bits are
+ * given, with the gradients of those inputs whose bits are wanted; of these, *wanted keeps the bits of those into which
+ * something flows. NULL: none, or an error. The caller frees it. */
+forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *dims, uint32_t given,
+                              uint32_t *wanted, joule_error *out_error);
+
 #define LEAF(...)
 #define WHOLE(...)
 #define OP(NAME, name, least, most, attributes) void gradient_##name(struct gradient *gradient);

@@ -1,15 +1,19 @@
 /* compiler/expand.c - composites become what they mean.
  *
- * Newcomers: bodies use composites, too, so it goes on until there is none.
+ * Newcomers: bodies use composites, too, so it goes on until there is nothing to do.
  */
 #include <stdlib.h>
 #include "forge/compiler/pass.h"
 
+static bool is_to_be_written_out(const forge_graph *graph, const struct node *node, forge_device *device)
+{
+    return node->op == OP_COMPOSITE && !(device && pass_keeps_composite(graph, node, device));
+}
+
 static bool expand_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                         forge_value *map, void *context)
 {
-    (void)context;
-    if (node->op != OP_COMPOSITE)
+    if (!is_to_be_written_out(graph, node, context))
         return builder_copy_node(builder, graph, node, map);
     const forge_graph *body = ((const struct composite_attributes *)node->attributes)->body;
     forge_value inputs[UINT8_MAX], *inner = calloc(body->value_count, sizeof *inner);
@@ -23,10 +27,10 @@ static bool expand_node(forge_builder *builder, const forge_graph *graph, const 
     return done;
 }
 
-static bool has_composites(const forge_graph *graph)
+static bool has_work(const forge_graph *graph, forge_device *device)
 {
     for (size_t n = 0; n < graph->node_count; n++)
-        if (graph->nodes[n].op == OP_COMPOSITE)
+        if (is_to_be_written_out(graph, &graph->nodes[n], device))
             return true;
     return false;
 }
@@ -34,12 +38,12 @@ static bool has_composites(const forge_graph *graph)
 joule_status pass_expand(const forge_graph *graph, forge_device *device, void *context,
                          forge_graph **out_graph, joule_error *out_error)
 {
-    (void)device, (void)context;
+    (void)context;
     forge_graph *current = graph_retain(graph);
     joule_status status = JOULE_OK;
-    while (status == JOULE_OK && has_composites(current)) {
+    while (status == JOULE_OK && has_work(current, device)) {
         forge_graph *next = NULL;
-        status = pass_each_node(current, expand_node, NULL, &next, out_error);
+        status = pass_each_node(current, expand_node, device, &next, out_error);
         forge_graph_free(current);
         current = next;
     }

@@ -112,26 +112,30 @@ static struct view view_of(const struct program_binding *binding)
 
 /* --- launches ----------------------------------------------------------------------------------------------- */
 
-static bool choose_kernel(struct lowering *l, struct lowered_launch *launch, const struct node *node,
-                          const struct program_binding *bindings)
+static bool select_kernel(const struct lowering *l, const struct node *node,
+                          const struct program_binding *bindings, size_t input_count, size_t output_count,
+                          struct selection *out_selection)
 {
     struct view views[2 * (UINT8_MAX + 1)];
-    struct selection selection = {0};
-    size_t count = (size_t)launch->made.input_count + launch->made.output_count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < input_count + output_count; i++)
         views[i] = view_of(&bindings[i]);
-    struct launch work = {.op = (enum op)launch->made.op,
+    struct launch work = {.op = (enum op)node->op,
                           .attributes = node->attributes,
                           .inputs = views,
-                          .input_count = launch->made.input_count,
-                          .outputs = views + launch->made.input_count,
-                          .output_count = launch->made.output_count};
-    if (l->device->ops->select(l->device, &work, &selection) != JOULE_OK)
-        return lower_fail(l, JOULE_UNSUPPORTED, "the device %s has no kernel for %s of %s",
-                          l->device->ops->name, op_name(work.op), forge_dtype_name(views[0].dtype));
-    launch->made.kernel = add_string(l, selection.kernel);
-    launch->in_place = selection.in_place;
-    return l->status == JOULE_OK;
+                          .input_count = input_count,
+                          .outputs = views + input_count,
+                          .output_count = output_count};
+    return l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
+}
+
+/* Attributes as a launch has them: a composite's body stays behind. */
+static uint32_t add_attributes(struct lowering *l, const struct node *node)
+{
+    if (node->op != OP_COMPOSITE)
+        return add_bytes(l, node->attributes, node->attributes_size);
+    struct composite_attributes attributes = *(const struct composite_attributes *)node->attributes;
+    attributes.body = NULL;
+    return add_bytes(l, &attributes, sizeof attributes);
 }
 
 /* Inputs, then outputs, whose buffers this launch writes. */
@@ -139,17 +143,23 @@ static bool add_launch(struct lowering *l, const struct node *node, const struct
                        size_t input_count, size_t output_count)
 {
     size_t count = input_count + output_count;
-    struct lowered_launch launch = {
-        .made = {.op = node->op,
-                 .first_binding = (uint32_t)l->binding_count,
-                 .input_count = (uint16_t)input_count,
-                 .output_count = (uint16_t)output_count,
-                 .attributes = add_bytes(l, node->attributes, node->attributes_size),
-                 .attributes_size = node->attributes_size,
-                 .scope = add_string(l, l->graph->scopes[node->scope]),
-                 .phase = node->phase}};
-    if (!choose_kernel(l, &launch, node, bindings))
-        return false;
+    struct selection selection;
+    if (!select_kernel(l, node, bindings, input_count, output_count, &selection))
+        return lower_fail(l, JOULE_UNSUPPORTED, "the device %s has no kernel for %s of %s",
+                          l->device->ops->name, op_name((enum op)node->op),
+                          forge_dtype_name((forge_dtype)bindings[0].dtype));
+    const struct composite_attributes *composite = node->op == OP_COMPOSITE ? node->attributes : NULL;
+    struct lowered_launch launch = {.in_place = selection.in_place,
+                                    .body = composite ? composite->body : NULL,
+                                    .made = {.op = node->op,
+                                             .kernel = add_string(l, selection.kernel),
+                                             .first_binding = (uint32_t)l->binding_count,
+                                             .input_count = (uint16_t)input_count,
+                                             .output_count = (uint16_t)output_count,
+                                             .attributes = add_attributes(l, node),
+                                             .attributes_size = node->attributes_size,
+                                             .scope = add_string(l, l->graph->scopes[node->scope]),
+                                             .phase = node->phase}};
     if (!ARRAY_ROOM(l->launches, l->launch_capacity, l->launch_count) ||
         !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + count,
                        sizeof *l->bindings))
@@ -164,10 +174,15 @@ static bool add_launch(struct lowering *l, const struct node *node, const struct
     return l->status == JOULE_OK;
 }
 
-bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer)
+bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer,
+                const struct node *on_behalf)
 {
     struct shape_attributes attributes = {from->shape};
-    struct node node = {.op = OP_RESHAPE, .attributes = &attributes, .attributes_size = sizeof attributes};
+    struct node node = {.op = OP_RESHAPE,
+                        .attributes = &attributes,
+                        .attributes_size = sizeof attributes,
+                        .scope = on_behalf ? on_behalf->scope : 0,
+                        .phase = on_behalf ? on_behalf->phase : 0};
     struct program_binding bindings[] = {*from, packed(buffer, (forge_dtype)from->dtype, &from->shape)};
     return add_launch(l, &node, bindings, 1, 1);
 }
@@ -227,6 +242,25 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
     }
 }
 
+/* A composite is kept for a kernel that takes packed operands; where it does not take these as they are, they are packed. */
+static bool pack_operands(struct lowering *l, const struct node *node, struct program_binding *bindings)
+{
+    struct selection selection;
+    if (node->op != OP_COMPOSITE ||
+        select_kernel(l, node, bindings, node->input_count, node->output_count, &selection))
+        return true;
+    for (size_t i = 0; i < node->input_count; i++) {
+        if (is_packed(&bindings[i]))
+            continue;
+        uint32_t buffer =
+            lower_buffer(l, BUFFER_ARENA, "", (forge_dtype)bindings[i].dtype, &bindings[i].shape);
+        if (buffer == PROGRAM_NONE || !lower_copy(l, &bindings[i], buffer, node))
+            return false;
+        bindings[i] = packed(buffer, (forge_dtype)bindings[i].dtype, &bindings[i].shape);
+    }
+    return true;
+}
+
 /* Gives the values of the node buffers that this launch fills. */
 static bool compute(struct lowering *l, const struct node *node)
 {
@@ -242,7 +276,8 @@ static bool compute(struct lowering *l, const struct node *node)
         l->places[node->output + i] = packed(buffer, value->dtype, &value->shape);
         bindings[node->input_count + i] = l->places[node->output + i];
     }
-    return add_launch(l, node, bindings, node->input_count, node->output_count);
+    return pack_operands(l, node, bindings) &&
+           add_launch(l, node, bindings, node->input_count, node->output_count);
 }
 
 static bool place_leaf(struct lowering *l, const struct node *node, forge_value v)
@@ -255,7 +290,7 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
     if (!l->needs_own[v])
         return true;
     uint32_t own = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
-    if (own == PROGRAM_NONE || !lower_copy(l, &l->places[v], own))
+    if (own == PROGRAM_NONE || !lower_copy(l, &l->places[v], own, node))
         return false;
     l->buffers[own].is_result = true;
     l->places[v].buffer = own;
@@ -329,8 +364,10 @@ static void count_costs(struct lowering *l)
             views[k] = view_of(&bindings[k]);
             views[k].data = &l->buffers[lower_root(l, bindings[k].buffer)];
         }
+        struct composite_attributes composite = {.body = l->launches[i].body};
         struct launch work = {.op = (enum op)made->op,
-                              .attributes = l->bytes + made->attributes,
+                              .attributes =
+                                  composite.body ? (const void *)&composite : l->bytes + made->attributes,
                               .inputs = views,
                               .input_count = made->input_count,
                               .outputs = views + made->input_count,

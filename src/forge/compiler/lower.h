@@ -9,7 +9,7 @@
 
 #include "forge/hal/device.h"
 
-/* `graph` has no composites and no symbols. */
+/* `graph` has no symbols, and no composites but those that the device has kernels for. */
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
@@ -26,7 +26,8 @@ struct lowered_buffer {
 
 struct lowered_launch {
     struct program_launch made;
-    enum in_place in_place;
+    in_place_bits in_place;
+    const forge_graph *body; /* of a composite: what it is to cost; else NULL */
 };
 
 struct lowering {
@@ -48,8 +49,9 @@ struct lowering {
 
 /* lower.c: nodes to launches and views. */
 bool lower_nodes(struct lowering *l);
-/* A launch that copies a place into another buffer, packed. */
-bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer);
+/* A launch that copies a place into another buffer, packed, on behalf of a node; NULL: of none. */
+bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer,
+                const struct node *on_behalf);
 /* A new buffer; PROGRAM_NONE when that fails. */
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape);

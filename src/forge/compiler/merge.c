@@ -18,10 +18,27 @@ static bool same_view(const struct program_binding *a, const struct program_bind
            forge_shape_equal(&a->shape, &b->shape) && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
-/* Whether its output may lie where this input does. */
-static bool may_lie_on(const struct lowered_launch *launch, size_t input)
+static const struct program_binding *bindings_of(const struct lowering *l, uint32_t launch)
 {
-    return launch->in_place == IN_PLACE_ANY || (launch->in_place == IN_PLACE_FIRST && input == 0);
+    return &l->bindings[l->launches[launch].made.first_binding];
+}
+
+/* Which output of a launch this buffer is, before any were merged. */
+static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t buffer)
+{
+    const struct program_binding *outputs = bindings_of(l, launch) + l->launches[launch].made.input_count;
+    size_t k = 0;
+    while (outputs[k].buffer != buffer)
+        k++;
+    return k;
+}
+
+/* Whether the launch may put this output where it finds this input, and sees it there in the same way. */
+static bool may_lie_on(const struct lowering *l, uint32_t launch, size_t output, size_t input)
+{
+    const struct program_binding *bindings = bindings_of(l, launch);
+    return in_place_may(l->launches[launch].in_place, output, input) &&
+           same_view(&bindings[input], &bindings[l->launches[launch].made.input_count + output]);
 }
 
 static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
@@ -31,32 +48,29 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
         l->buffers[into].last = l->buffers[buffer].last;
 }
 
-/* The first launch that would find the slot's old value gone; PROGRAM_NONE: none. */
-static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t writer)
+/* The first launch that would find the slot's old value gone if this buffer lay there; PROGRAM_NONE: none. */
+static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
+    uint32_t writer = l->buffers[buffer].writer;
     for (uint32_t i = writer; i < l->launch_count; i++) {
-        const struct lowered_launch *launch = &l->launches[i];
-        const struct program_binding *bindings = &l->bindings[launch->made.first_binding];
-        for (size_t k = 0; k < launch->made.input_count; k++) {
-            if (bindings[k].buffer != slot_buffer)
-                continue;
-            if (i != writer || !may_lie_on(launch, k) ||
-                !same_view(&bindings[k], &bindings[launch->made.input_count]))
+        const struct program_binding *bindings = bindings_of(l, i);
+        for (size_t k = 0; k < l->launches[i].made.input_count; k++)
+            if (bindings[k].buffer == slot_buffer &&
+                (i != writer || !may_lie_on(l, i, output_number(l, i, buffer), k)))
                 return i;
-        }
     }
     return PROGRAM_NONE;
 }
 
 /* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
  * it in no other way. */
-static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const struct program_binding *output)
+static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
     const struct program_launch *made = &l->launches[i].made;
-    for (size_t k = 0; k < made->input_count; k++) {
-        const struct program_binding *input = &l->bindings[made->first_binding + k];
-        if (lower_root(l, input->buffer) == root &&
-            !(may_lie_on(&l->launches[i], k) && same_view(input, output)))
+    const struct program_binding *bindings = bindings_of(l, i);
+    for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
+        bool is_input = k < made->input_count;
+        if (lower_root(l, bindings[k].buffer) == root && !(is_input && may_lie_on(l, i, output, k)))
             return false;
     }
     return is_arena(l, root) && l->buffers[root].last == i;
@@ -64,17 +78,18 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, const s
 
 /* --- writes ------------------------------------------------------------------------------------------------- */
 
-/* The operand on which a launch could have worked in place if it lay in the slot from its own writer on; PROGRAM_NONE: none. */
-static uint32_t operand_for_slot(const struct lowering *l, uint32_t i, uint32_t slot_buffer)
+/* The operand on which a buffer's launch could have worked in place if it lay in the slot from its own writer on;
+ * PROGRAM_NONE: none. */
+static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
-    const struct program_launch *made = &l->launches[i].made;
-    const struct program_binding *bindings = &l->bindings[made->first_binding],
-                                 *output = &bindings[made->input_count];
-    for (size_t k = 0; k < made->input_count; k++) {
+    uint32_t i = l->buffers[buffer].writer;
+    const struct program_binding *bindings = bindings_of(l, i);
+    size_t output = output_number(l, i, buffer);
+    for (size_t k = 0; k < l->launches[i].made.input_count; k++) {
         const struct lowered_buffer *operand = &l->buffers[bindings[k].buffer];
         if (is_free(l, i, bindings[k].buffer, output) && !operand->is_result &&
             operand->made.size_bytes == l->buffers[slot_buffer].made.size_bytes &&
-            reader_in_the_way(l, slot_buffer, operand->writer) == PROGRAM_NONE)
+            reader_in_the_way(l, slot_buffer, bindings[k].buffer) == PROGRAM_NONE)
             return bindings[k].buffer;
     }
     return PROGRAM_NONE;
@@ -85,7 +100,7 @@ static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffe
 {
     while (buffer != PROGRAM_NONE) {
         merge(l, buffer, slot_buffer);
-        buffer = operand_for_slot(l, l->buffers[buffer].writer, slot_buffer);
+        buffer = operand_for_slot(l, buffer, slot_buffer);
     }
 }
 
@@ -97,7 +112,7 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     *out_needs_copy = true;
     if (buffer->is_claimed) /* another slot or output is this value, too */
         return true;
-    uint32_t reader = reader_in_the_way(l, slot_buffer, buffer->writer);
+    uint32_t reader = reader_in_the_way(l, slot_buffer, place->buffer);
     if (reader == PROGRAM_NONE) {
         merge_chain(l, place->buffer, slot_buffer);
         buffer->is_claimed = true;
@@ -122,7 +137,7 @@ static bool merge_writes(struct lowering *l)
                 !write_slot(l, &slots[i], l->slot_buffers[i], &l->needs_copy[i]))
                 return false;
     for (size_t i = 0; i < l->graph->slot_count; i++)
-        if (l->needs_copy[i] && !lower_copy(l, &l->places[slots[i].write], l->slot_buffers[i]))
+        if (l->needs_copy[i] && !lower_copy(l, &l->places[slots[i].write], l->slot_buffers[i], NULL))
             return false;
     return true;
 }
@@ -138,7 +153,7 @@ static bool merge_outputs(struct lowering *l)
         if (made == PROGRAM_NONE)
             return false;
         if (l->buffers[place.buffer].is_claimed) {
-            if (!lower_copy(l, &place, made))
+            if (!lower_copy(l, &place, made, NULL))
                 return false;
             continue;
         }
@@ -150,18 +165,17 @@ static bool merge_outputs(struct lowering *l)
 
 /* --- operands ----------------------------------------------------------------------------------------------- */
 
-static void merge_operand(struct lowering *l, uint32_t i)
+static void merge_operand(struct lowering *l, uint32_t i, size_t output)
 {
     const struct program_launch *made = &l->launches[i].made;
-    const struct program_binding *bindings = &l->bindings[made->first_binding],
-                                 *output = &bindings[made->input_count];
-    if (!is_arena(l, output->buffer))
+    const struct program_binding *bindings = bindings_of(l, i);
+    uint32_t buffer = bindings[made->input_count + output].buffer;
+    if (!is_arena(l, buffer))
         return;
     for (size_t k = 0; k < made->input_count; k++) {
         uint32_t root = lower_root(l, bindings[k].buffer);
-        if (may_lie_on(&l->launches[i], k) && same_view(&bindings[k], output) &&
-            is_free(l, i, root, output)) {
-            merge(l, output->buffer, root);
+        if (may_lie_on(l, i, output, k) && is_free(l, i, root, output)) {
+            merge(l, buffer, root);
             return;
         }
     }
@@ -172,6 +186,7 @@ bool lower_merge(struct lowering *l)
     if (!merge_writes(l) || !merge_outputs(l))
         return false;
     for (uint32_t i = 0; i < l->launch_count; i++)
-        merge_operand(l, i);
+        for (size_t k = 0; k < l->launches[i].made.output_count; k++)
+            merge_operand(l, i, k);
     return true;
 }

@@ -22,7 +22,10 @@ typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, cons
 joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
                             forge_graph **out_graph, joule_error *out_error);
 
-/* Writes composites out, until there are none. */
+/* Whether this composite is the library's own, as its body shows, and the device has a kernel for it. */
+bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device);
+
+/* Writes composites out, but for those that the device has a kernel for, until no others are left. device NULL: all. */
 pass_fn pass_expand;
 /* Computes what depends on constants alone. */
 pass_fn pass_fold;

@@ -14,19 +14,20 @@
 /* What a device would run an operation with. */
 struct selection {
     const char *kernel; /* its name; static storage */
-    enum in_place in_place;
+    in_place_bits in_place;
 };
 
 /* A launch of a loaded program with addresses in it. */
 struct bound_launch {
     struct launch launch;
-    const void *kernel; /* the backend's own */
+    const void *kernel;       /* the backend's own */
+    struct program_cost cost; /* as the program says */
 };
 
 /* What a device answers that runs nothing: times and joules by a model. Its memory has addresses and no bytes, so neither
  * inputs nor states nor outputs have values, and its clock goes on by what launches are expected to take. */
 struct expect_ops {
-    void (*launch)(forge_device *device, const struct launch *launch, struct expected *out_expected);
+    void (*launch)(forge_device *device, const struct bound_launch *launch, struct expected *out_expected);
     int64_t (*now_ns)(forge_device *device);
     void (*reset)(forge_device *device);
     /* Since the last reset, idle time between runs left out: there is none. */

@@ -39,6 +39,14 @@ forge_value builder_refuse(forge_builder *builder, joule_status status, const ch
 /* False once something has failed, and for NULL. */
 bool builder_goes_on(const forge_builder *builder);
 
+/* A node with these attributes but for the body, which is made by the function: forge_composite_many for the library. */
+void builder_composite(forge_builder *builder, const struct composite_attributes *attributes,
+                       const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
+                       forge_value *out_values, size_t value_count);
+/* The builder's graph owns this new body and knows its symbols from now on. False: the builder has failed, and the body is
+ * gone. */
+bool builder_adopt_body(forge_builder *builder, forge_graph *body);
+
 /* A caller's shape with nothing beyond its rank. */
 forge_shape builder_clean(forge_shape shape);
 /* A name that lives as long as the graph; NULL when memory is used up, which the builder has kept. */

@@ -132,7 +132,9 @@ static flop_fn *const flop_of[OP_COUNT] = {
 
 struct program_cost cost_of_launch(const struct launch *launch)
 {
-    struct program_cost cost = {.flop = flop_of[launch->op](launch)};
+    const struct composite_attributes *composite = launch->attributes;
+    struct program_cost cost = {.flop = launch->op == OP_COMPOSITE ? cost_of_graph(composite->body).flop
+                                                                   : flop_of[launch->op](launch)};
     const struct view *in = launch->inputs, *out = launch->outputs;
     if (launch->op == OP_GATHER) { /* of x, only what is taken */
         double taken = bytes(&out[0]), all = bytes(&in[0]);

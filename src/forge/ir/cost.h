@@ -16,7 +16,8 @@
 /* The same: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12
 
-/* Where an input and an output have one address, the work is done in place. */
+/* Where an input and an output have one address, the work is done in place. A composite does what its body computes, which
+ * the attributes must have here, and moves no more than its own operands. */
 struct program_cost cost_of_launch(const struct launch *launch);
 
 /* What bodies of composites cost: each is counted once, as bodies use bodies. Begins zeroed. */

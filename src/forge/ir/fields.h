@@ -20,6 +20,7 @@ enum field_kind {
     FIELD_NUMBERS,      /* uint32_t[limit]: "order=[1,0]" */
     FIELD_STEPS,        /* int64_t[limit]: "step=[1,-1]" */
     FIELD_DIMS,         /* forge_dim[limit]: "start=[0,B]" */
+    FIELD_REALS,        /* double[limit]: "reals=[1e-05]" */
     FIELD_DTYPE,        /* forge_dtype: "dtype=f32" */
     FIELD_ACCUMULATE,   /* forge_dtype; written where it is not the first input's: "accumulate=f32" */
     FIELD_RESULT_DTYPE, /* forge_dtype; the result's, which is written anyway */

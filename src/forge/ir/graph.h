@@ -146,7 +146,13 @@ struct sort_attributes {
 };
 struct composite_attributes {
     char name[32];
-    const forge_graph *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's */
+    double reals[4]; /* what the body was made for; of the library's own, library.def says what they are */
+    uint32_t numbers[4];
+    uint32_t wanted; /* of a gradient: bit i, a gradient of the composite's input i is a value */
+    uint32_t given;  /* bit k, the gradient of its value k is an input, after the composite's own */
+    const forge_graph
+        *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's. NULL in
+                              * launches */
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------- */

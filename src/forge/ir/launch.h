@@ -31,13 +31,18 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
     return view;
 }
 
-/* Where a kernel's output may lie beside memory of its own: on inputs of the same type, shape and strides. A kernel sees
- * that it works in place where the addresses are the same. */
-enum in_place {
-    IN_PLACE_NOT,
-    IN_PLACE_ANY,   /* on any */
-    IN_PLACE_FIRST, /* on the first only */
-};
+/* Where a kernel's outputs may lie beside memory of their own: on inputs of the same type, shape and strides, each on one of
+ * its own. Bit 16 k + i: output k on input i. A kernel sees that it works in place where the addresses are the same. */
+typedef uint64_t in_place_bits;
+#define IN_PLACE_NOT   UINT64_C(0)
+#define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
+#define IN_PLACE_FIRST UINT64_C(1)      /* the first, on the first */
+#define IN_PLACE_EACH  UINT64_MAX       /* each output, on any input */
+
+static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
+{
+    return output < 4 && input < 16 && (bits >> (16 * output + input) & 1);
+}
 
 struct launch {
     enum op op;

@@ -89,6 +89,9 @@ static inline const char *program_string(const forge_program *program, uint32_t 
     return (const char *)program_at(program, program->strings) + offset;
 }
 
+/* "matmul"; of a composite, its own name: "adamw". */
+const char *program_launch_name(const forge_program *program, const struct program_launch *launch);
+
 /* What head.hash is to be. */
 uint64_t program_hash(const forge_program *program);
 

@@ -8,6 +8,13 @@
 #include "forge/ir/program.h"
 #include "forge/ir/text.h"
 
+const char *program_launch_name(const forge_program *program, const struct program_launch *launch)
+{
+    const struct composite_attributes *composite =
+        (const void *)((const char *)program_at(program, program->bytes) + launch->attributes);
+    return launch->op == OP_COMPOSITE ? composite->name : op_name((enum op)launch->op);
+}
+
 static void print_type(struct text *text, uint32_t dtype, const forge_shape *shape)
 {
     char sizes[200];
@@ -54,7 +61,7 @@ static void print_launch(struct text *text, const forge_program *program, size_t
     const struct program_binding *bindings = &program_bindings(program)[launch->first_binding];
     const char *scope = program_string(program, launch->scope);
     size_t operands = (size_t)launch->input_count + launch->output_count;
-    text_printf(text, "  %5zu  %s by %s: ", i, op_name((enum op)launch->op),
+    text_printf(text, "  %5zu  %s by %s: ", i, program_launch_name(program, launch),
                 program_string(program, launch->kernel));
     for (size_t k = 0; k < operands; k++) {
         if (k)

@@ -126,6 +126,8 @@ static bool parse_item(struct parser *p, const struct field *field, void *out, u
         return parse_size(p, &graph_of(p)->dims, (forge_dim *)out + i);
     if (field->kind == FIELD_STEPS)
         return parse_step(p, (int64_t *)out + i);
+    if (field->kind == FIELD_REALS)
+        return cursor_element(&p->in, FORGE_F64, (double *)out + i);
     if (!cursor_number(&p->in, field->kind == FIELD_AXES ? FORGE_MAX_RANK - 1 : UINT32_MAX, &number))
         return false;
     if (field->kind == FIELD_AXES)
@@ -219,6 +221,7 @@ static bool parse_field(struct parser *p, struct statement *s, const struct fiel
     case FIELD_NUMBERS:
     case FIELD_STEPS:
     case FIELD_DIMS:
+    case FIELD_REALS:
     case FIELD_DTYPE:
         return parse_named(p, field, at);
     case FIELD_BODY:

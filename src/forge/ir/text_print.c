@@ -77,7 +77,8 @@ static uint32_t list_length(const forge_graph *graph, const struct node *node, c
     static const char zeros[sizeof(forge_dim)];
     size_t item = field->kind == FIELD_NUMBERS ? sizeof(uint32_t) : sizeof(forge_dim);
     uint32_t rank = node->input_count ? graph->values[node_input(graph, node, 0)].shape.rank : 0;
-    uint32_t natural = field->limit == FORGE_MAX_RANK ? rank : rank > 2 ? rank - 2 : 0, length = field->limit;
+    uint32_t spatial = field->limit == 3 && rank > 2 ? rank - 2 : 0;
+    uint32_t natural = field->limit == FORGE_MAX_RANK ? rank : spatial, length = field->limit;
     while (length && memcmp((const char *)at + (length - 1) * item, zeros, item) == 0)
         length--;
     return length && length < natural ? natural : length;
@@ -94,6 +95,8 @@ static void print_list(struct text *text, const forge_graph *graph, const struct
             text_add(text, ",");
         if (field->kind == FIELD_DIMS)
             dim_print(&graph->dims, ((const forge_dim *)at)[i], text);
+        else if (field->kind == FIELD_REALS)
+            text_add_element(text, FORGE_F64, (const double *)at + i);
         else if (field->kind == FIELD_STEPS)
             text_printf(text, "%lld", (long long)((const int64_t *)at)[i]);
         else
@@ -144,6 +147,7 @@ static void print_field(struct printer *p, const forge_graph *graph, const struc
     case FIELD_NUMBERS:
     case FIELD_STEPS:
     case FIELD_DIMS:
+    case FIELD_REALS:
         print_list(text, graph, node, field, at);
         return;
     case FIELD_ACCUMULATE:

@@ -1,40 +1,11 @@
 /* optim/adamw.c - see <forge/optim.h>.
  *
- * Owns the composite "adamw" and the numbers that it is given. Newcomers: 1 - 0.999 in f32 is wrong by a hundred-thousandth,
+ * Owns the numbers that the composite "adamw" is given (ir/library_update.c). Newcomers: 1 - 0.999 in f32 is wrong by a hundred-thousandth,
  * so every number is made in f64 and then rounded; and the numbers are inputs, so that a kernel has no need to read the body.
  */
 #include "base/abi.h"
+#include "forge/ir/library.h"
 #include "forge/optim/update.h"
-
-enum {
-    PARAMETER,
-    GRADIENT,
-    EXP_AVG,
-    EXP_AVG_SQ,
-    KEEP,      /* 1 - rate * weight_decay */
-    STEP_SIZE, /* rate / (1 - beta1^t) */
-    ROOT,      /* sqrt(1 - beta2^t) */
-    ONE_LESS_BETA1,
-    BETA2,
-    ONE_LESS_BETA2,
-    EPSILON,
-    INPUTS
-};
-
-static void body(forge_builder *b, const forge_value *in, size_t count, const void *context,
-                 forge_value *out_values)
-{
-    (void)count, (void)context;
-    forge_value way = forge_sub(b, in[GRADIENT], in[EXP_AVG]);
-    forge_value exp_avg = forge_add(b, in[EXP_AVG], forge_mul(b, way, in[ONE_LESS_BETA1]));
-    forge_value square = forge_mul(b, forge_unary(b, FORGE_SQUARE, in[GRADIENT]), in[ONE_LESS_BETA2]);
-    forge_value exp_avg_sq = forge_add(b, forge_mul(b, in[EXP_AVG_SQ], in[BETA2]), square);
-    forge_value spread = forge_add(b, forge_div(b, forge_sqrt(b, exp_avg_sq), in[ROOT]), in[EPSILON]);
-    forge_value step = forge_mul(b, forge_div(b, exp_avg, spread), in[STEP_SIZE]);
-    out_values[0] = forge_sub(b, forge_mul(b, in[PARAMETER], in[KEEP]), step);
-    out_values[1] = exp_avg;
-    out_values[2] = exp_avg_sq;
-}
 
 struct adamw {
     const forge_adamw_options *options;
@@ -53,23 +24,23 @@ static forge_value update_by_adamw(const struct update *u, const void *context)
     forge_builder *b = u->b;
     forge_slot exp_avg = update_slot(u, "exp_avg"), exp_avg_sq = update_slot(u, "exp_avg_sq");
     forge_value decay = forge_mul(b, u->rate, number(b, u->weight_decay));
-    forge_value in[INPUTS] = {
-        [PARAMETER] = u->parameter,
-        [GRADIENT] = u->gradient,
-        [EXP_AVG] = forge_read(b, exp_avg),
-        [EXP_AVG_SQ] = forge_read(b, exp_avg_sq),
-        [KEEP] = forge_sub(b, number(b, 1), decay),
-        [STEP_SIZE] = forge_div(b, u->rate, adamw->correction1),
-        [ROOT] = forge_sqrt(b, adamw->correction2),
-        [ONE_LESS_BETA1] = number(b, 1 - options->beta1),
-        [BETA2] = number(b, options->beta2),
-        [ONE_LESS_BETA2] = number(b, 1 - options->beta2),
-        [EPSILON] = number(b, options->epsilon),
+    forge_value in[ADAMW_INPUTS] = {
+        [ADAMW_PARAMETER] = u->parameter,
+        [ADAMW_GRADIENT] = u->gradient,
+        [ADAMW_EXP_AVG] = forge_read(b, exp_avg),
+        [ADAMW_EXP_AVG_SQ] = forge_read(b, exp_avg_sq),
+        [ADAMW_KEEP] = forge_sub(b, number(b, 1), decay),
+        [ADAMW_STEP_SIZE] = forge_div(b, u->rate, adamw->correction1),
+        [ADAMW_ROOT] = forge_sqrt(b, adamw->correction2),
+        [ADAMW_ONE_LESS_BETA1] = number(b, 1 - options->beta1),
+        [ADAMW_BETA2] = number(b, options->beta2),
+        [ADAMW_ONE_LESS_BETA2] = number(b, 1 - options->beta2),
+        [ADAMW_EPSILON] = number(b, options->epsilon),
     };
-    for (size_t i = KEEP; i < INPUTS; i++)
+    for (size_t i = ADAMW_KEEP; i < ADAMW_INPUTS; i++)
         in[i] = forge_cast(b, u->dtype, in[i]);
     forge_value out[3];
-    forge_composite_many(b, "adamw", in, INPUTS, body, NULL, out, 3);
+    library_composite_many(b, &(struct composite_attributes){.name = "adamw"}, in, ADAMW_INPUTS, out);
     forge_write(b, exp_avg, out[1], true);
     forge_write(b, exp_avg_sq, out[2], true);
     return out[0];

@@ -52,7 +52,7 @@ joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_f
         return status;
     const struct item *item = &e->items.list[i];
     forge_energy_facts facts = {.phase = item->phase,
-                                .op = item->op < OP_COUNT ? op_name((enum op)item->op) : "",
+                                .op = item->operation,
                                 .scope = item->scope,
                                 .launches = item->launches,
                                 .flop = item->cost.flop,

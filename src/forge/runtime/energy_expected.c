@@ -19,7 +19,7 @@ static void add_launches(const forge_instance *instance, struct expected *items)
     const struct energy *e = instance->energy;
     for (size_t i = 0; i < instance->program->launches.count; i++) {
         struct expected launch;
-        e->device->ops->expect->launch(e->device, &instance->launches[i].launch, &launch);
+        e->device->ops->expect->launch(e->device, &instance->launches[i], &launch);
         expected_add(&items[e->items.item_of[i]], (double)e->expected_runs, &launch);
     }
 }
@@ -61,7 +61,7 @@ joule_status forge_expected_run(const forge_instance *instance, joule_quantity *
     if (!ops)
         return JOULE_UNSUPPORTED;
     for (size_t i = 0; i < instance->program->launches.count; i++) {
-        ops->launch(instance->device, &instance->launches[i].launch, &launch);
+        ops->launch(instance->device, &instance->launches[i], &launch);
         expected_add(&run, 1, &launch);
     }
     *out_seconds = expected_seconds(&run);

@@ -83,11 +83,12 @@ static joule_status bind_launches(forge_instance *instance, joule_error *error)
                                         .input_count = made->input_count,
                                         .outputs = instance->views + made->first_binding + made->input_count,
                                         .output_count = made->output_count};
+        bound->cost = made->cost;
         bound->kernel = instance->device->ops->find_kernel(instance->device, kernel, &bound->launch);
         if (!bound->kernel)
             return error_set(error, JOULE_UNSUPPORTED,
                              "the device %s has no kernel '%s' for %s: compile the graph for it",
-                             instance->device->ops->name, kernel, op_name(bound->launch.op));
+                             instance->device->ops->name, kernel, program_launch_name(program, made));
     }
     return JOULE_OK;
 }
@@ -200,7 +201,7 @@ joule_status forge_instance_launch(const forge_instance *instance, size_t i, for
         return JOULE_INVALID;
     const struct program_launch *launch = &program_launches(program)[i];
     forge_launch_facts facts = {.phase = (forge_phase)launch->phase,
-                                .op = op_name((enum op)launch->op),
+                                .op = program_launch_name(program, launch),
                                 .kernel = program_string(program, launch->kernel),
                                 .scope = program_string(program, launch->scope),
                                 .flop = launch->cost.flop,

@@ -46,11 +46,12 @@ static size_t deepest(const forge_program *program)
     return most;
 }
 
-static bool is_of(const struct item *item, const struct program_launch *launch, const char *scope,
-                  size_t length)
+static bool is_of(const struct item *item, const forge_program *program, const struct program_launch *launch,
+                  const char *scope, size_t length)
 {
-    return item->op == launch->op && item->phase == (forge_phase)launch->phase &&
-           strncmp(item->scope, scope, length) == 0 && item->scope[length] == '\0';
+    return strcmp(item->operation, program_launch_name(program, launch)) == 0 &&
+           item->phase == (forge_phase)launch->phase && strncmp(item->scope, scope, length) == 0 &&
+           item->scope[length] == '\0';
 }
 
 /* Puts a launch to its item; false: no memory. */
@@ -59,14 +60,17 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
     const struct program_launch *launch = &program_launches(program)[i];
     const char *scope = program_string(program, launch->scope);
     size_t length = cut(scope, depth), k = 0;
-    while (k < items->count && !is_of(&items->list[k], launch, scope, length))
+    while (k < items->count && !is_of(&items->list[k], program, launch, scope, length))
         k++;
     struct item *item = &items->list[k];
     if (k == items->count) {
         char *copy = arena_copy(&items->texts, scope, length);
         if (!copy)
             return false;
-        *item = (struct item){.op = launch->op, .phase = (forge_phase)launch->phase, .scope = copy};
+        *item = (struct item){.op = launch->op,
+                              .operation = program_launch_name(program, launch),
+                              .phase = (forge_phase)launch->phase,
+                              .scope = copy};
         items->count++;
     }
     items->item_of[i] = (uint32_t)k;
@@ -96,7 +100,7 @@ bool items_make(struct items *items, const forge_program *program)
     while (items->count + 1 > ITEMS_MOST && depth > 0)
         if (!place_all(items, program, --depth))
             return false;
-    items->list[items->count++] = (struct item){.op = OP_COUNT, .scope = ""};
+    items->list[items->count++] = (struct item){.op = OP_COUNT, .operation = "", .scope = ""};
     return true;
 }
 

@@ -13,7 +13,8 @@
 #define ITEMS_MOST 128 /* scopes are cut where there would be more */
 
 struct item {
-    uint32_t op; /* OP_COUNT: between launches */
+    uint32_t op;           /* OP_COUNT: between launches */
+    const char *operation; /* its name, in the program; "": likewise */
     forge_phase phase;
     const char *scope;
     uint64_t launches;

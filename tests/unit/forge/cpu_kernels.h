@@ -44,7 +44,7 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
 static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
 {
     for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)
-        if (kernel->op == launch->op && kernel->takes(launch))
+        if (kernel_takes(kernel, launch))
             return kernel;
     return NULL;
 }
@@ -63,22 +63,28 @@ static inline void run_some(const struct cpu_kernel *kernel, const struct launch
 static inline void run_kernel(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);
-    size_t grain, bytes = view_size_bytes(&launch->outputs[0]), pieces = kernel->pieces(launch, &grain);
-    struct view again = launch->outputs[0];
+    size_t grain, pieces = kernel->pieces(launch, &grain);
+    struct view again[4];
     struct launch second = *launch;
+    second.outputs = again;
     assert_true(grain > 0);
-    memset(launch->outputs[0].data, 0xff, bytes);
+    for (size_t k = 0; k < launch->output_count; k++) {
+        size_t bytes = view_size_bytes(&launch->outputs[k]);
+        again[k] = launch->outputs[k];
+        again[k].data = malloc(bytes + 1);
+        assert_non_null(again[k].data);
+        memset(again[k].data, 0x7f, bytes);
+        memset(launch->outputs[k].data, 0xff, bytes);
+    }
     run_some(kernel, launch, 0, pieces);
-    again.data = malloc(bytes + 1);
-    assert_non_null(again.data);
-    memset(again.data, 0x7f, bytes);
-    second.outputs = &again;
     for (size_t end = pieces, first, group = 1; end > 0; end = first, group = group % 3 + 1) {
         first = end > group ? end - group : 0;
         run_some(kernel, &second, first, end);
     }
-    assert_memory_equal(again.data, launch->outputs[0].data, bytes);
-    free(again.data);
+    for (size_t k = 0; k < launch->output_count; k++) {
+        assert_memory_equal(again[k].data, launch->outputs[k].data, view_size_bytes(&again[k]));
+        free(again[k].data);
+    }
 }
 
 #endif

@@ -309,8 +309,8 @@ static void test_regions_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_deep_network),    cmocka_unit_test(test_transformer_blocks),
-        cmocka_unit_test(test_norms_and_dropout), cmocka_unit_test(test_marks_are_kept),
+        cmocka_unit_test(test_a_deep_network),      cmocka_unit_test(test_transformer_blocks),
+        cmocka_unit_test(test_norms_and_dropout),   cmocka_unit_test(test_marks_are_kept),
         cmocka_unit_test(test_what_leaves_is_kept), cmocka_unit_test(test_regions_that_cannot_be),
     };
     return cmocka_run_group_tests_name("recompute", tests, NULL, NULL);

@@ -132,7 +132,7 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     const struct cpu *cpu = (const struct cpu *)device;
     for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
         for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++) {
-            if (kernel->op != launch->op || (kernel->takes && !kernel->takes(launch)))
+            if (!kernel_takes(kernel, launch))
                 continue;
             *out_selection = (struct selection){kernel->name, kernel->in_place};
             return JOULE_OK;
@@ -140,14 +140,21 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     return JOULE_UNSUPPORTED;
 }
 
-/* Where the output lies on an input, the kernel must be one that works so. */
+/* Where an output lies on an input, the kernel must be one that works so; outputs never lie on each other. */
 static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *launch)
 {
-    for (size_t i = 0; i < launch->input_count; i++)
-        if (launch->inputs[i].data == launch->outputs[0].data &&
-            forge_shape_elements(&launch->inputs[i].shape) && kernel->in_place != IN_PLACE_ANY &&
-            (kernel->in_place == IN_PLACE_NOT || i > 0))
-            return false;
+    for (size_t k = 0; k < launch->output_count; k++) {
+        const struct view *output = &launch->outputs[k];
+        if (forge_shape_elements(&output->shape) == 0)
+            continue;
+        for (size_t i = 0; i < launch->input_count; i++)
+            if (launch->inputs[i].data == output->data && forge_shape_elements(&launch->inputs[i].shape) &&
+                !in_place_may(kernel->in_place, k, i))
+                return false;
+        for (size_t i = 0; i < k; i++)
+            if (launch->outputs[i].data == output->data)
+                return false;
+    }
     return true;
 }
 
@@ -156,8 +163,7 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
     const struct cpu *cpu = (const struct cpu *)device;
     for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
         for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
-            if (strcmp(kernel->name, name) == 0 && kernel->op == launch->op &&
-                (!kernel->takes || kernel->takes(launch)) && may_lie_so(kernel, launch))
+            if (strcmp(kernel->name, name) == 0 && kernel_takes(kernel, launch) && may_lie_so(kernel, launch))
                 return kernel;
     return NULL;
 }

@@ -1,10 +1,19 @@
 /* backends/cpu/kernel.c - see kernel.h. */
 #include "forge/backends/cpu/kernel.h"
 
+#include <string.h>
 #include "forge/ir/cost.h"
 #include "forge/reference/reference.h"
 
 #define WORTH_A_THREAD 16384 /* elements touched: some microseconds, a few times what waking a thread takes */
+
+bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
+{
+    const struct composite_attributes *composite = launch->attributes;
+    return kernel->op == launch->op &&
+           (kernel->op != OP_COMPOSITE || strcmp(kernel->composite, composite->name) == 0) &&
+           (!kernel->takes || kernel->takes(launch));
+}
 
 /* Rows of the output, each with all that it reads. */
 static size_t rows(const struct launch *launch, size_t *out_grain)

@@ -12,7 +12,7 @@
 struct cpu_kernel {
     const char *name;
     enum op op;
-    enum in_place in_place;
+    in_place_bits in_place;
     /* NULL: everything. */
     bool (*takes)(const struct launch *launch);
     /* How many pieces there are, and how many make it worth waking a thread. */
@@ -20,9 +20,13 @@ struct cpu_kernel {
     void (*run)(const struct launch *launch, size_t first, size_t end);
     /* In place of run: gets KERNEL_SCRATCH_BYTES that are this thread's own meanwhile, aligned to 64 bytes. */
     void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
+    const char *composite; /* OP_COMPOSITE: of which one of the library's */
 };
 
 enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
+
+/* Whether the kernel is for this operation on such views. */
+bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);
 
 /* The reference's functions, which take everything. The end of the table has name NULL. */
 extern const struct cpu_kernel reference_kernels[];

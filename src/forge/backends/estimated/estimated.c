@@ -137,13 +137,14 @@ static const void *estimated_find_kernel(forge_device *device, const char *name,
 
 /* --- what launches take ------------------------------------------------------------------------------------- */
 
-static void expect_launch(forge_device *device, const struct launch *launch, struct expected *out_expected)
+static void expect_launch(forge_device *device, const struct bound_launch *launch,
+                          struct expected *out_expected)
 {
     const struct estimated *e = (const struct estimated *)device;
     struct selection selection;
-    bool has_kernel = e->cpu->ops->select(e->cpu, launch, &selection) == JOULE_OK;
-    struct machine_work work = {.cost = cost_of_launch(launch),
-                                .is_double = launch->outputs[0].dtype == FORGE_F64,
+    bool has_kernel = e->cpu->ops->select(e->cpu, &launch->launch, &selection) == JOULE_OK;
+    struct machine_work work = {.cost = launch->cost,
+                                .is_double = launch->launch.outputs[0].dtype == FORGE_F64,
                                 .is_plain = has_kernel && string_starts(selection.kernel, "reference_")};
     machine_expect(&e->machine, &work, out_expected);
 }
@@ -162,7 +163,7 @@ static joule_status estimated_run(forge_device *device, const struct bound_launc
     e->last = (struct expected){0};
     for (size_t i = 0; i < count; i++) {
         struct expected launch;
-        expect_launch(device, &launches[i].launch, &launch);
+        expect_launch(device, &launches[i], &launch);
         expected_add(&e->last, 1, &launch);
         e->now_s += launch.seconds;
         ends_ns[i] = now_ns(e);

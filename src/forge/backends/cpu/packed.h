@@ -1,0 +1,35 @@
+/* backends/cpu/packed.h - what kernels of composites take.
+ *
+ * Owns the test of operands. Newcomers: the planner packs what is not (compiler/lower.c), so such a kernel may ask for it.
+ */
+#ifndef FORGE_CPU_PACKED_H
+#define FORGE_CPU_PACKED_H
+
+#include "forge/ir/launch.h"
+
+static inline bool view_is_packed(const struct view *view)
+{
+    int64_t strides[FORGE_MAX_RANK];
+    strides_packed(&view->shape, strides);
+    for (uint32_t i = 0; i < view->shape.rank; i++)
+        if (view->shape.dims[i] != 1 && view->strides[i] != strides[i])
+            return false;
+    return true;
+}
+
+/* Of f32, packed, and of this shape. */
+static inline bool view_is(const struct view *view, const forge_shape *shape)
+{
+    return view->dtype == FORGE_F32 && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
+}
+
+/* The dimensions of a shape from this one on. */
+static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
+{
+    forge_shape part = {.rank = shape->rank - first};
+    for (uint32_t i = first; i < shape->rank; i++)
+        part.dims[i - first] = shape->dims[i];
+    return part;
+}
+
+#endif

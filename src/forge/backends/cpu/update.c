@@ -1,0 +1,26 @@
+/* backends/cpu/update.c - see update.h. */
+#include "forge/backends/cpu/update.h"
+
+#include "forge/backends/cpu/packed.h"
+#include "forge/ir/library.h"
+
+#define WORTH_A_THREAD 16384 /* elements */
+
+bool update_takes_adamw(const struct launch *launch)
+{
+    const forge_shape *shape = &launch->outputs[0].shape;
+    if (launch->input_count != ADAMW_INPUTS || launch->output_count != 3)
+        return false;
+    bool is_so = true;
+    for (size_t i = 0; i < ADAMW_INPUTS; i++)
+        is_so &= view_is(&launch->inputs[i], i < ADAMW_KEEP ? shape : &(forge_shape){0});
+    for (size_t i = 0; i < 3; i++)
+        is_so &= view_is(&launch->outputs[i], shape);
+    return is_so;
+}
+
+size_t update_pieces(const struct launch *launch, size_t *out_grain)
+{
+    *out_grain = WORTH_A_THREAD / UPDATE_PIECE;
+    return (forge_shape_elements(&launch->outputs[0].shape) + UPDATE_PIECE - 1) / UPDATE_PIECE;
+}

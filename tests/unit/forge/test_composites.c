@@ -1,0 +1,351 @@
+/* The library's composites in graphs and programs: their names and attributes, their gradients, and that a kernel stands only
+ * for what the library says.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/nn.h>
+#include "forge/autodiff/gradient.h"
+#include "forge/compiler/pass.h"
+#include "forge/ir/library.h"
+#include "support/small_program.h"
+#include "support/workbench.h"
+
+static bool has_launch(const forge_program *program, const char *name)
+{
+    for (size_t i = 0; i < program->launches.count; i++)
+        if (strcmp(program_launch_name(program, &program_launches(program)[i]), name) == 0)
+            return true;
+    return false;
+}
+
+/* Inputs "a", "b" ...: parameter, gradient and moments of this shape, and the numbers. */
+static void adamw_inputs(forge_builder *b, forge_shape shape, forge_value in[ADAMW_INPUTS])
+{
+    for (size_t i = 0; i < ADAMW_INPUTS; i++)
+        in[i] = forge_input(b, (char[]){(char)('a' + i), 0}, FORGE_F32,
+                            i < ADAMW_KEEP ? shape : (forge_shape){0});
+}
+
+static void put_out(forge_builder *b, const forge_value *out)
+{
+    for (int i = 0; i < 3; i++)
+        forge_output(b, (char[]){(char)('0' + i), 0}, out[i]);
+}
+
+static const struct composite_attributes adamw = {.name = "adamw"};
+
+static forge_graph *finish(forge_builder *b)
+{
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    return graph;
+}
+
+static forge_graph *step(void)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value in[ADAMW_INPUTS], out[3];
+    adamw_inputs(b, forge_shape_of(2, 3), in);
+    library_composite_many(b, &adamw, in, ADAMW_INPUTS, out);
+    put_out(b, out);
+    return finish(b);
+}
+
+/* --- names that are not believed ---------------------------------------------------------------------------- */
+
+/* The library's, but for one sign. */
+static void nearly(forge_builder *b, const forge_value *in, size_t count, const void *context,
+                   forge_value *out)
+{
+    library_adamw(b, in, count, context, out);
+    out[2] = forge_neg(b, out[2]);
+}
+
+static void run_with_ones(struct workbench *bench)
+{
+    static const float ones[6] = {1, 1, 1, 1, 1, 1};
+    for (size_t i = 0; i < ADAMW_INPUTS; i++)
+        workbench_set(bench, (char[]){(char)('a' + i), 0}, ones);
+    workbench_run(bench);
+}
+
+static void test_anothers_body_of_that_name(void **state)
+{
+    struct workbench *bench = *state;
+    for (int is_mine = 0; is_mine < 2; is_mine++) {
+        forge_builder *b = forge_builder_new();
+        forge_value in[ADAMW_INPUTS], out[3];
+        adamw_inputs(b, forge_shape_of(2, 3), in);
+        forge_composite_many(b, "adamw", in, ADAMW_INPUTS, is_mine ? nearly : library_adamw, NULL, out, 3);
+        put_out(b, out);
+        workbench_load(bench, b);
+        assert_int_equal(has_launch(bench->program, "adamw"), !is_mine);
+        run_with_ones(bench);
+        float second = is_mine ? -2 : 2;
+        workbench_assert_output(bench, "2", (float[]){second, second, second, second, second, second}, 6);
+    }
+}
+
+/* A graph's text with one word replaced, as a program. */
+static forge_program *program_of(struct workbench *bench, const char *word, const char *other)
+{
+    forge_graph *graph = step(), *changed = NULL;
+    forge_program *program = NULL;
+    char *text = NULL, edited[8000];
+    joule_error error = {0};
+    assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
+    char *at = strstr(text, word);
+    assert_non_null(at);
+    snprintf(edited, sizeof edited, "%.*s%s%s", (int)(at - text), text, other, at + strlen(word));
+    if (forge_graph_parse(edited, strlen(edited), &changed, &error) != JOULE_OK ||
+        forge_compile(changed, bench->device, &program, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    forge_graph_free(changed);
+    forge_graph_free(graph);
+    free(text);
+    return program;
+}
+
+static void test_a_text_with_that_name(void **state)
+{
+    static const struct {
+        const char *word, *other;
+        bool is_kept;
+    } edits[] = {{"output", "output", true},
+                 {"unary.sqrt", "unary.exp", false},
+                 {"output \"0\" = %2", "output \"0\" = %1", false},
+                 {"composite.adamw", "composite.adam", false},
+                 {"composite.adamw", "composite.adamw.gradient", false}};
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        forge_program *program = program_of(*state, edits[i].word, edits[i].other);
+        assert_int_equal(has_launch(program, "adamw"), edits[i].is_kept);
+        forge_program_free(program);
+    }
+}
+
+/* --- attributes --------------------------------------------------------------------------------------------- */
+
+static void test_attributes_as_text(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 1, 1, 2, 1, 1, 3));
+    struct composite_attributes a = {.name = "group_norm", .reals = {1e-5}, .numbers = {1}};
+    x = library_composite(b, &a, &x, 1);
+    forge_output(b, "y", x);
+    forge_graph *graph = finish(b), *again = NULL;
+    char *text = NULL, *twice = NULL;
+    assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
+    assert_non_null(strstr(text, "composite.group_norm(%1) reals=[1e-05] numbers=[1] body=$0"));
+    assert_int_equal(forge_graph_parse(text, strlen(text), &again, NULL), JOULE_OK);
+    assert_int_equal(forge_graph_print(again, &twice, NULL), JOULE_OK);
+    assert_string_equal(text, twice);
+    free(text);
+    free(twice);
+    forge_graph_free(graph);
+    forge_graph_free(again);
+}
+
+/* --- gradients ---------------------------------------------------------------------------------------------- */
+
+static const struct node *composite_named(const forge_graph *graph, const char *name)
+{
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct composite_attributes *a = graph->nodes[n].attributes;
+        if (graph->nodes[n].op == OP_COMPOSITE && strcmp(a->name, name) == 0)
+            return &graph->nodes[n];
+    }
+    return NULL;
+}
+
+static void test_a_gradient_is_a_composite(void **state)
+{
+    (void)state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 3)), gradient;
+    forge_value labels = forge_input(b, "labels", FORGE_I32, forge_shape_of(4));
+    forge_gradients(b, forge_cross_entropy(b, x, labels), &x, 1, &gradient);
+    forge_output(b, "gradient", gradient);
+    forge_graph *graph = finish(b);
+    const struct node *node = composite_named(graph, "cross_entropy.gradient");
+    assert_non_null(node);
+    const struct composite_attributes *a = node->attributes;
+    assert_int_equal(a->given, 1);
+    assert_int_equal(a->wanted, 1);
+    assert_int_equal(node->input_count, 3);
+    assert_int_equal(node->phase, FORGE_PHASE_BACKWARD);
+    assert_int_equal(graph_verify(graph, NULL), JOULE_OK);
+    forge_graph_free(graph);
+}
+
+static forge_value product(forge_builder *b, const forge_value *in, size_t count, const void *context)
+{
+    (void)context;
+    forge_value all = in[0];
+    for (size_t i = 1; i < count; i++)
+        all = forge_mul(b, all, in[i]);
+    return all;
+}
+
+/* More values than a node has, more inputs, and a name that has no room for more. */
+static void test_a_gradient_that_is_no_node(void **state)
+{
+    struct workbench *bench = *state;
+    static const float factors[16] = {1, 2, 3, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 5};
+    for (size_t count = 3; count <= 16; count++) {
+        forge_builder *b = forge_builder_new();
+        forge_value x[16], gradients[16];
+        float whole = 1;
+        for (size_t i = 0; i < count; i++) {
+            x[i] = forge_input(b, (char[]){(char)('a' + i), 0}, FORGE_F32, (forge_shape){0});
+            whole *= factors[i];
+        }
+        forge_value y = forge_composite(b, "a name of 31 characters, no less", x, count, product, NULL);
+        assert_int_equal(y, FORGE_NO_VALUE); /* 32 */
+        forge_builder_free(b);
+        b = forge_builder_new();
+        for (size_t i = 0; i < count; i++)
+            x[i] = forge_input(b, (char[]){(char)('a' + i), 0}, FORGE_F32, (forge_shape){0});
+        y = forge_composite(b, "a name of 31 characters, no les", x, count, product, NULL);
+        forge_gradients(b, y, x, count, gradients);
+        for (size_t i = 0; i < count; i++)
+            forge_output(b, (char[]){(char)('a' + i), 0}, gradients[i]);
+        workbench_load(bench, b);
+        for (size_t i = 0; i < count; i++)
+            workbench_set(bench, (char[]){(char)('a' + i), 0}, &factors[i]);
+        workbench_run(bench);
+        for (size_t i = 0; i < count; i++)
+            workbench_assert_output(bench, (char[]){(char)('a' + i), 0}, (float[]){whole / factors[i]}, 1);
+    }
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------- */
+
+/* A kernel that wants packed operands gets copies of others; two that are one value are seen in two ways. */
+static void test_operands_that_are_not_packed(void **state)
+{
+    struct workbench *bench = *state;
+    float expected[3][6];
+    for (int way = 0; way < 2; way++) {
+        forge_builder *b = forge_builder_new();
+        forge_value in[ADAMW_INPUTS], out[3];
+        adamw_inputs(b, forge_shape_of(2, 2), in);
+        in[ADAMW_GRADIENT] = forge_transpose(b, in[ADAMW_PARAMETER], (uint32_t[]){1, 0});
+        in[ADAMW_EXP_AVG] = in[ADAMW_PARAMETER];
+        if (way == 0)
+            library_adamw(b, in, ADAMW_INPUTS, NULL, out);
+        else
+            library_composite_many(b, &adamw, in, ADAMW_INPUTS, out);
+        put_out(b, out);
+        workbench_load(bench, b);
+        assert_int_equal(has_launch(bench->program, "adamw"), way);
+        for (size_t i = 0; i < ADAMW_INPUTS; i++)
+            workbench_set(bench, (char[]){(char)('a' + i), 0}, (float[]){1, 2, 4, 8});
+        workbench_run(bench);
+        for (int k = 0; k < 3; k++) {
+            forge_tensor tensor = workbench_output(bench, (char[]){(char)('0' + k), 0});
+            if (way == 0)
+                memcpy(expected[k], forge_tensor_data(&tensor), 4 * sizeof(float));
+            for (int i = 0; i < 4; i++)
+                assert_true(fabsf(((float *)forge_tensor_data(&tensor))[i] - expected[k][i]) < 1e-5f);
+        }
+    }
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static void nothing(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)size, (void)context;
+}
+
+static forge_program *compile(struct workbench *bench, forge_graph *graph)
+{
+    forge_program *program = NULL;
+    joule_error error = {0};
+    if (forge_compile(graph, bench->device, &program, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    forge_graph_free(graph);
+    return program;
+}
+
+/* A word becomes another, and the hash is made right: it is refused, or runs within its own memory. */
+static void try_with(struct workbench *bench, const forge_program *program, size_t at, uint32_t word)
+{
+    forge_program *other = aligned_alloc(PROGRAM_ALIGNMENT, program->size_bytes);
+    memcpy(other, program, program->size_bytes);
+    memcpy((char *)other + at, &word, sizeof word);
+    other->size_bytes = program->size_bytes;
+    other->hash = program_hash(other);
+    if (program_check(other, other->size_bytes, NULL) == JOULE_OK && program_is_small(other))
+        program_try(other, bench->device, nothing, NULL);
+    free(other);
+}
+
+static void assert_trusted_but_for_harm(struct workbench *bench, forge_program *program)
+{
+    static const uint32_t words[] = {0, 1, 2, 7, 64, 1u << 20, 0x7fffffff, UINT32_MAX};
+    joule_error error = {0};
+    if (program_check(program, program->size_bytes, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(program_try(program, bench->device, nothing, NULL), JOULE_OK);
+    for (size_t at = sizeof *program; at < program->bytes.offset + program->bytes.count; at += 4)
+        for (size_t k = at / 4 % 3; k < 8; k += 3)
+            try_with(bench, program, at, words[k]);
+    forge_program_free(program);
+}
+
+static void test_programs_that_mean_harm(void **state)
+{
+    assert_trusted_but_for_harm(*state, compile(*state, step()));
+}
+
+/* A name is another's, a composite that has no kernel, and a body. */
+static void test_launches_that_are_none(void **state)
+{
+    struct workbench *bench = *state;
+    static const char *const names[] = {"adamw.gradient", "softmax", "none", "adamw.gradient.gradient"};
+    forge_program *program = compile(bench, step());
+    struct composite_attributes *a =
+        (void *)((char *)program_at(program, program->bytes) + program_launches(program)[0].attributes);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        memset(a->name, 0, sizeof a->name);
+        strcpy(a->name, names[i]);
+        program->hash = program_hash(program);
+        assert_int_equal(program_check(program, program->size_bytes, NULL), JOULE_INVALID);
+    }
+    *a = adamw;
+    program->hash = program_hash(program);
+    assert_int_equal(program_check(program, program->size_bytes, NULL), JOULE_OK);
+    memset(&a->body, 1, sizeof a->body);
+    program->hash = program_hash(program);
+    assert_int_equal(program_check(program, program->size_bytes, NULL), JOULE_INVALID);
+    forge_program_free(program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_anothers_body_of_that_name, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_text_with_that_name, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test(test_attributes_as_text),
+        cmocka_unit_test(test_a_gradient_is_a_composite),
+        cmocka_unit_test_setup_teardown(test_a_gradient_that_is_no_node, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_operands_that_are_not_packed, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_programs_that_mean_harm, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_launches_that_are_none, workbench_set_up, workbench_tear_down),
+    };
+    return cmocka_run_group_tests_name("composites", tests, NULL, NULL);
+}
