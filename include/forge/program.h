@@ -67,6 +67,23 @@ typedef struct forge_device_facts {
 /* INVALID: no room. Any thread. */
 FORGE_API joule_status forge_device_look(forge_device *device, forge_device_facts *out_facts);
 
+/* What instances and states have taken of a device's memory, in whole blocks. */
+typedef struct forge_memory_facts {
+    uint32_t struct_size; /* sizeof(forge_memory_facts) */
+    uint32_t reserved;
+    uint64_t used_bytes;
+    uint64_t held_bytes;  /* given back, and kept for the next who wants as much */
+    uint64_t peak_bytes;  /* the most that was in use at once, since the device was opened or trimmed */
+    uint64_t limit_bytes; /* 0: none */
+} forge_memory_facts;
+/* INVALID: no room. Any thread. */
+FORGE_API joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts);
+/* Gives to the system what nobody uses, and begins the peak anew. Any thread. */
+FORGE_API void forge_device_trim(forge_device *device);
+/* No more than so many bytes shall be in use from now on; 0: as many as the system gives. Who wants more gets NO_MEMORY with a
+ * message that names what it was for and who has most. Any thread. */
+FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_bytes);
+
 /* --- programs ----------------------------------------------------------------------------------------------- */
 
 typedef struct forge_program forge_program; /* immutable: any thread */

@@ -3,13 +3,28 @@
 #include "base/abi.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "forge/hal/device.h"
+#include "forge/hal/memory.h"
 
 static const struct device_ops *const devices[] = {&cpu_ops, &estimated_ops};
 
 const char *forge_device_name_at(size_t i)
 {
     return i < sizeof devices / sizeof *devices ? devices[i]->name : NULL;
+}
+
+static joule_status open_device(const struct device_ops *ops, forge_device **out_device, joule_error *error)
+{
+    forge_device *device;
+    joule_status status = ops->open(&device, error);
+    if (status != JOULE_OK)
+        return status;
+    device->memory = device_memory_new();
+    if (!device->memory) {
+        ops->close(device);
+        return error_set(error, JOULE_NO_MEMORY, "memory for a device is used up");
+    }
+    *out_device = device;
+    return JOULE_OK;
 }
 
 joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error)
@@ -19,7 +34,7 @@ joule_status forge_device_open(const char *name, forge_device **out_device, joul
     text_init(&text, known, sizeof known);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         if (strcmp(devices[i]->name, name) == 0)
-            return devices[i]->open(out_device, out_error);
+            return open_device(devices[i], out_device, out_error);
         text_printf(&text, "%s%s", i ? ", " : "", devices[i]->name);
     }
     return error_set(out_error, JOULE_ABSENT, "there is no device '%s'; there are: %s", name, known);
@@ -27,8 +42,10 @@ joule_status forge_device_open(const char *name, forge_device **out_device, joul
 
 void forge_device_close(forge_device *device)
 {
-    if (device)
-        device->ops->close(device);
+    if (!device)
+        return;
+    device_memory_close(device->memory);
+    device->ops->close(device);
 }
 
 const char *forge_device_name(const forge_device *device)

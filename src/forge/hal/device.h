@@ -41,7 +41,8 @@ struct device_ops {
     int32_t energy; /* libjoule's domain that holds its joules: JOULE_CPU, JOULE_GPU */
     joule_status (*open)(forge_device **out_device, joule_error *out_error);
     void (*close)(forge_device *device);
-    /* Memory of the device, zeroed, aligned to PROGRAM_ALIGNMENT. */
+    /* Memory of the device, zeroed, aligned to PROGRAM_ALIGNMENT, and reached by the host at forge_buffer_data. Only
+     * memory.c calls this; others take from it. NO_MEMORY: there is not as much. */
     joule_status (*allocate)(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                              joule_error *out_error);
     /* The kernel for this operation on such views (without addresses). UNSUPPORTED: none. */
@@ -62,7 +63,8 @@ struct device_ops {
 
 struct forge_device {
     const struct device_ops *ops;
-    _Atomic int64_t reset_ns; /* of its energy; 0: never */
+    struct device_memory *memory; /* memory.h; forge_device_open makes it */
+    _Atomic int64_t reset_ns;     /* of its energy; 0: never */
 };
 
 /* The clock that its launches' ends are told by. */

@@ -3,10 +3,12 @@
  * Owns arena, inputs and outputs of one program, its launches with addresses in them, and the time that each has taken.
  * Newcomers: everything is allocated and bound when the instance is made; a run only runs.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/abi.h"
 #include "base/error.h"
+#include "forge/hal/memory.h"
 #include "forge/runtime/energy.h"
 #include "forge/runtime/states.h"
 
@@ -38,13 +40,17 @@ static joule_status get_buffers(forge_instance *instance, forge_states *states, 
 {
     const forge_program *program = instance->program;
     const struct program_buffer *buffers = program_buffers(program);
-    const struct device_ops *ops = instance->device->ops;
-    joule_status status = ops->allocate(instance->device, program->arena_bytes, &instance->arena, error);
+    char what[80];
+    snprintf(what, sizeof what, "the arena of %zu launches", (size_t)program->launches.count);
+    joule_status status = device_take(instance->device, program->arena_bytes, what, &instance->arena, error);
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
-        if (buffers[i].kind == BUFFER_STATE)
+        if (buffers[i].kind == BUFFER_STATE) {
             status = states_bind(states, program, &buffers[i], &instance->buffers[i], error);
-        else if (is_own(&buffers[i]))
-            status = ops->allocate(instance->device, buffers[i].size_bytes, &instance->buffers[i], error);
+        } else if (is_own(&buffers[i])) {
+            snprintf(what, sizeof what, "%s '%s'", buffers[i].kind == BUFFER_INPUT ? "input" : "output",
+                     program_string(program, buffers[i].name));
+            status = device_take(instance->device, buffers[i].size_bytes, what, &instance->buffers[i], error);
+        }
     }
     return status;
 }

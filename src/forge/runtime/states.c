@@ -2,11 +2,13 @@
 #include "forge/runtime/states.h"
 
 #include <forge/random.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "forge/hal/memory.h"
 
 joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                               joule_error *out_error)
@@ -108,11 +110,15 @@ static joule_status fill(const forge_states *states, const char *name, const str
 static joule_status add(forge_states *states, const char *name, const struct program_buffer *slot,
                         struct state **out, joule_error *out_error)
 {
+    char what[80];
     struct state state = {.name = strdup(name)};
-    joule_status status = JOULE_NO_MEMORY;
-    if (state.name && ARRAY_ROOM(states->states, states->state_capacity, states->state_count))
-        status =
-            states->device->ops->allocate(states->device, slot->size_bytes, &state.tensor.buffer, out_error);
+    if (!state.name || !ARRAY_ROOM(states->states, states->state_capacity, states->state_count)) {
+        free(state.name);
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
+    }
+    snprintf(what, sizeof what, "slot '%s'", name);
+    joule_status status =
+        device_take(states->device, slot->size_bytes, what, &state.tensor.buffer, out_error);
     if (status == JOULE_OK)
         status = forge_tensor_view(state.tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape,
                                    &state.tensor, out_error);
@@ -121,7 +127,6 @@ static joule_status add(forge_states *states, const char *name, const struct pro
     if (status != JOULE_OK) {
         forge_buffer_release(state.tensor.buffer);
         free(state.name);
-        error_set(out_error, status, "slot '%s' of %zu bytes cannot be made", name, (size_t)slot->size_bytes);
         return status;
     }
     states->states[states->state_count] = state;

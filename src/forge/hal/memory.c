@@ -1,0 +1,298 @@
+/* hal/memory.c - see memory.h. */
+#include "forge/hal/memory.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/abi.h"
+#include "base/error.h"
+#include "base/string.h"
+
+#define LEAST_CLASS_BYTES 256
+#define NAMED             3 /* holders that a message names */
+
+struct block {
+    struct device_memory *memory;
+    forge_buffer *raw; /* the backend's */
+    size_t size_bytes; /* of its class */
+    struct block *next, *previous;
+    char what[80];
+};
+
+/* A ring with a head that is no block of memory. */
+struct block_list {
+    struct block head;
+};
+
+struct device_memory {
+    pthread_mutex_t lock;
+    struct block_list used, held;
+    size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
+    bool is_closed;
+};
+
+/* --- lists -------------------------------------------------------------------------------------------------- */
+
+static void list_init(struct block_list *list)
+{
+    list->head.next = list->head.previous = &list->head;
+}
+
+static void list_add(struct block_list *list, struct block *block)
+{
+    block->next = list->head.next;
+    block->previous = &list->head;
+    block->next->previous = block->previous->next = block;
+}
+
+static void list_remove(struct block *block)
+{
+    block->next->previous = block->previous;
+    block->previous->next = block->next;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+struct device_memory *device_memory_new(void)
+{
+    struct device_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return NULL;
+    pthread_mutex_init(&memory->lock, NULL);
+    list_init(&memory->used);
+    list_init(&memory->held);
+    return memory;
+}
+
+static void block_free(struct block *block)
+{
+    forge_buffer_release(block->raw);
+    free(block);
+}
+
+/* The lock is held. */
+static void give_to_system(struct device_memory *memory)
+{
+    while (memory->held.head.next != &memory->held.head) {
+        struct block *block = memory->held.head.next;
+        list_remove(block);
+        block_free(block);
+    }
+    memory->held_bytes = 0;
+}
+
+/* The lock is held, and gone afterwards. */
+static void leave(struct device_memory *memory)
+{
+    bool is_last = memory->is_closed && memory->used_bytes == 0;
+    pthread_mutex_unlock(&memory->lock);
+    if (!is_last)
+        return;
+    pthread_mutex_destroy(&memory->lock);
+    free(memory);
+}
+
+void device_memory_close(struct device_memory *memory)
+{
+    if (!memory)
+        return;
+    pthread_mutex_lock(&memory->lock);
+    memory->is_closed = true;
+    give_to_system(memory);
+    leave(memory);
+}
+
+/* --- taking and giving back --------------------------------------------------------------------------------- */
+
+size_t memory_class_bytes(size_t size_bytes)
+{
+    if (size_bytes <= LEAST_CLASS_BYTES)
+        return LEAST_CLASS_BYTES;
+    if (size_bytes > SIZE_MAX / 4)
+        return SIZE_MAX;
+    size_t step = LEAST_CLASS_BYTES / 8;
+    while (step * 16 < size_bytes)
+        step *= 2;
+    return (size_bytes + step - 1) / step * step;
+}
+
+static void give_back(void *context)
+{
+    struct block *block = context;
+    struct device_memory *memory = block->memory;
+    pthread_mutex_lock(&memory->lock);
+    list_remove(block);
+    memory->used_bytes -= block->size_bytes;
+    if (memory->is_closed) {
+        block_free(block);
+    } else {
+        list_add(&memory->held, block);
+        memory->held_bytes += block->size_bytes;
+    }
+    leave(memory);
+}
+
+static struct block *find_held(struct device_memory *memory, size_t size_bytes)
+{
+    for (struct block *b = memory->held.head.next; b != &memory->held.head; b = b->next)
+        if (b->size_bytes == size_bytes) {
+            list_remove(b);
+            memory->held_bytes -= size_bytes;
+            return b;
+        }
+    return NULL;
+}
+
+static bool is_above_limit(const struct device_memory *memory, size_t more_bytes)
+{
+    return memory->limit_bytes &&
+           more_bytes > memory->limit_bytes - (memory->used_bytes < memory->limit_bytes
+                                                   ? memory->used_bytes
+                                                   : memory->limit_bytes);
+}
+
+/* A new one; what is held gives way where the limit or the system asks for it. The lock is held. */
+static struct block *make_block(forge_device *device, size_t size_bytes)
+{
+    struct device_memory *memory = device->memory;
+    if (is_above_limit(memory, size_bytes))
+        return NULL;
+    if (is_above_limit(memory, size_bytes + memory->held_bytes))
+        give_to_system(memory);
+    struct block *block = calloc(1, sizeof *block);
+    if (!block)
+        return NULL;
+    joule_status status = device->ops->allocate(device, size_bytes, &block->raw, NULL);
+    if (status == JOULE_NO_MEMORY && memory->held_bytes) {
+        give_to_system(memory);
+        status = device->ops->allocate(device, size_bytes, &block->raw, NULL);
+    }
+    if (status == JOULE_OK) {
+        block->memory = memory;
+        block->size_bytes = size_bytes;
+        return block;
+    }
+    free(block);
+    return NULL;
+}
+
+static void print_bytes(struct text *text, size_t bytes)
+{
+    if (bytes >= (size_t)1 << 20)
+        text_printf(text, "%.1f MiB", (double)bytes / (1 << 20));
+    else
+        text_printf(text, "%.1f KiB", (double)bytes / (1 << 10));
+}
+
+/* The largest that is in use and smaller than `last` (or later in the list than it, at the same size). */
+static const struct block *next_largest(const struct device_memory *memory, const struct block *last)
+{
+    const struct block *found = NULL;
+    bool is_after = false;
+    for (const struct block *b = memory->used.head.next; b != &memory->used.head; b = b->next) {
+        bool fits = !last || b->size_bytes < last->size_bytes ||
+                    (is_after && b->size_bytes == last->size_bytes);
+        is_after |= b == last;
+        if (fits && (!found || b->size_bytes > found->size_bytes))
+            found = b;
+    }
+    return found;
+}
+
+/* The lock is held. */
+static joule_status refuse(const forge_device *device, size_t size_bytes, const char *what,
+                           joule_error *error)
+{
+    const struct device_memory *memory = device->memory;
+    char message[400];
+    struct text text;
+    text_init(&text, message, sizeof message);
+    text_printf(&text, "no memory on %s for %s: ", device->ops->name, what);
+    print_bytes(&text, size_bytes);
+    text_printf(&text, " wanted, ");
+    print_bytes(&text, memory->used_bytes);
+    if (memory->limit_bytes) {
+        text_printf(&text, " of the limit of ");
+        print_bytes(&text, memory->limit_bytes);
+    }
+    text_printf(&text, " in use");
+    const struct block *block = next_largest(memory, NULL);
+    for (int i = 0; i < NAMED && block; i++, block = next_largest(memory, block)) {
+        text_printf(&text, "%s%s with ", i ? ", " : "; most by ", block->what);
+        print_bytes(&text, block->size_bytes);
+    }
+    return error_set(error, JOULE_NO_MEMORY, "%s", message);
+}
+
+/* The lock is held. */
+static struct block *take_block(forge_device *device, size_t class_bytes, bool *out_is_used)
+{
+    struct device_memory *memory = device->memory;
+    struct block *block = class_bytes == SIZE_MAX ? NULL : find_held(memory, class_bytes);
+    *out_is_used = block;
+    if (!block && class_bytes != SIZE_MAX)
+        block = make_block(device, class_bytes);
+    if (!block)
+        return NULL;
+    list_add(&memory->used, block);
+    memory->used_bytes += class_bytes;
+    if (memory->used_bytes > memory->peak_bytes)
+        memory->peak_bytes = memory->used_bytes;
+    return block;
+}
+
+joule_status device_take(forge_device *device, size_t size_bytes, const char *what, forge_buffer **out_buffer,
+                         joule_error *out_error)
+{
+    struct device_memory *memory = device->memory;
+    bool is_used;
+    pthread_mutex_lock(&memory->lock);
+    struct block *block = take_block(device, memory_class_bytes(size_bytes), &is_used);
+    joule_status status = block ? JOULE_OK : refuse(device, size_bytes, what, out_error);
+    if (block)
+        string_copy(block->what, sizeof block->what, what);
+    pthread_mutex_unlock(&memory->lock);
+    if (!block)
+        return status;
+    void *data = forge_buffer_data(block->raw);
+    status = forge_buffer_wrap(data, size_bytes, give_back, block, out_buffer, out_error);
+    if (status != JOULE_OK)
+        give_back(block);
+    else if (is_used)
+        memset(data, 0, size_bytes);
+    return status;
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------- */
+
+joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts)
+{
+    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_memory_facts, limit_bytes)))
+        return JOULE_INVALID;
+    struct device_memory *memory = device->memory;
+    pthread_mutex_lock(&memory->lock);
+    forge_memory_facts facts = {.used_bytes = memory->used_bytes,
+                                .held_bytes = memory->held_bytes,
+                                .peak_bytes = memory->peak_bytes,
+                                .limit_bytes = memory->limit_bytes};
+    pthread_mutex_unlock(&memory->lock);
+    abi_give(out_facts, &facts, sizeof facts);
+    return JOULE_OK;
+}
+
+void forge_device_trim(forge_device *device)
+{
+    pthread_mutex_lock(&device->memory->lock);
+    give_to_system(device->memory);
+    device->memory->peak_bytes = device->memory->used_bytes;
+    pthread_mutex_unlock(&device->memory->lock);
+}
+
+void forge_device_limit_memory(forge_device *device, uint64_t limit_bytes)
+{
+    pthread_mutex_lock(&device->memory->lock);
+    device->memory->limit_bytes = limit_bytes;
+    pthread_mutex_unlock(&device->memory->lock);
+}
