@@ -26,24 +26,12 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
 
 /* --- for callers -------------------------------------------------------------------------------------------- */
 
-static const char *kind_of(const struct node *node)
-{
-    for (const struct field *field = op_fields((enum op)node->op); field->kind != FIELD_END; field++) {
-        const char *at = (const char *)node->attributes + field->offset;
-        if (field->kind == FIELD_KIND)
-            return field->kind_name(*(const uint32_t *)(const void *)at);
-        if (field->kind == FIELD_NAME)
-            return at;
-    }
-    return "";
-}
-
 static forge_node facts_of(const forge_graph *graph, const struct node *node)
 {
     return (forge_node){.struct_size = sizeof(forge_node),
                         .phase = (forge_phase)node->phase,
                         .op = op_name((enum op)node->op),
-                        .kind = kind_of(node),
+                        .kind = fields_kind((enum op)node->op, node->attributes),
                         .scope = graph->scopes[node->scope],
                         .input_count = node->input_count,
                         .value_count = node->output_count};

@@ -187,6 +187,18 @@ static bool is_sane(const struct field *field, enum op op, const void *attribute
     }
 }
 
+const char *fields_kind(enum op op, const void *attributes)
+{
+    for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++) {
+        const char *at = (const char *)attributes + field->offset;
+        if (field->kind == FIELD_KIND)
+            return field->kind_name(*(const uint32_t *)(const void *)at);
+        if (field->kind == FIELD_NAME)
+            return at;
+    }
+    return "";
+}
+
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims)
 {
     size_t own = op_attributes_size(op);

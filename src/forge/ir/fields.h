@@ -44,6 +44,10 @@ struct field {
 /* Up to FIELD_END. */
 const struct field *op_fields(enum op op);
 
+/* "relu" of unary.relu, "attention" of composite.attention; empty for a family without kinds. In static storage, or the
+ * attributes'. */
+const char *fields_kind(enum op op, const void *attributes);
+
 /* Whether each field on its own makes sense, so that it can be looked at: shapes whose rank and sizes exist, types, kinds,
  * flags, names that end. The name of the first that does not; NULL: all do. `size` is that of the attributes. */
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims);

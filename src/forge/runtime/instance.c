@@ -30,6 +30,7 @@ void forge_instance_free(forge_instance *instance)
     free(instance->launches);
     free(instance->stamps);
     free(instance->taken_ns);
+    free(instance->is_usual);
     energy_free(instance->energy);
     free(instance);
 }
@@ -178,12 +179,17 @@ joule_status forge_instance_get(forge_instance *instance, const char *output, fo
 
 /* --- running ------------------------------------------------------------------------------------------------ */
 
+joule_status instance_is_poisoned(joule_error *out_error)
+{
+    return error_set(out_error, JOULE_FAILED,
+                     "an earlier run failed in the middle: its states may be half new");
+}
+
 joule_status forge_instance_run(forge_instance *instance, joule_error *out_error)
 {
     size_t count = instance->program->launches.count;
     if (instance->is_poisoned)
-        return error_set(out_error, JOULE_FAILED,
-                         "an earlier run failed in the middle: its states may be half new");
+        return instance_is_poisoned(out_error);
     struct energy *energy = instance->energy;
     int64_t *stamps = energy ? spans_row(&energy->spans) : instance->stamps;
     stamps[0] = device_now_ns(instance->device);

@@ -21,6 +21,10 @@ struct forge_instance {
     uint64_t runs;
     struct energy *energy; /* NULL: nobody counts joules */
     bool is_poisoned;      /* a run failed in the middle: states may be half new */
+    bool *is_usual; /* of each launch: it makes infinities when all is well; NULL: no run was checked */
 };
+
+/* FAILED, with what a run says after one that failed. */
+joule_status instance_is_poisoned(joule_error *out_error);
 
 #endif

@@ -26,6 +26,7 @@ void forge_states_free(forge_states *states)
 {
     for (size_t i = 0; states && i < states->state_count; i++) {
         forge_buffer_release(states->states[i].tensor.buffer);
+        forge_buffer_release(states->states[i].kept);
         free(states->states[i].name);
     }
     if (states)

@@ -11,6 +11,8 @@
 struct state {
     char *name;
     forge_tensor tensor;
+    forge_buffer *kept; /* what it held at forge_states_keep; NULL: never */
+    bool is_kept;
 };
 
 struct forge_states {

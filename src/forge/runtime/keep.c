@@ -1,0 +1,45 @@
+/* runtime/keep.c - see <forge/nonfinite.h>: values of slots that are kept aside. */
+#include <forge/nonfinite.h>
+#include <string.h>
+#include "base/error.h"
+#include "forge/runtime/states.h"
+
+static void forget(forge_states *states)
+{
+    for (size_t i = 0; i < states->state_count; i++)
+        states->states[i].is_kept = false;
+}
+
+joule_status forge_states_keep(forge_states *states, joule_error *out_error)
+{
+    if (states->device->ops->expect)
+        return error_set(out_error, JOULE_UNSUPPORTED, "slots of the device %s have no values to keep",
+                         states->device->ops->name);
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && i < states->state_count; i++) {
+        struct state *state = &states->states[i];
+        size_t size = forge_buffer_size_bytes(state->tensor.buffer);
+        if (!state->kept)
+            status = forge_buffer_new(size, &state->kept, out_error);
+        if (status != JOULE_OK)
+            break;
+        memcpy(forge_buffer_data(state->kept), forge_buffer_data(state->tensor.buffer), size);
+        state->is_kept = true;
+    }
+    if (status != JOULE_OK)
+        forget(states);
+    return status;
+}
+
+joule_status forge_states_return(forge_states *states, joule_error *out_error)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < states->state_count; i++) {
+        const struct state *state = &states->states[i];
+        is_any = is_any || state->is_kept;
+        if (state->is_kept)
+            memcpy(forge_buffer_data(state->tensor.buffer), forge_buffer_data(state->kept),
+                   forge_buffer_size_bytes(state->kept));
+    }
+    return is_any ? JOULE_OK : error_set(out_error, JOULE_ABSENT, "no values of slots are kept");
+}

@@ -1,0 +1,320 @@
+/* runtime/nonfinite.c - see <forge/nonfinite.h>: a run that looks at what each launch makes.
+ *
+ * Owns the rule of who made a bad number, and its words. Newcomers: where a launch works in place, what it reads is looked at
+ * before it runs; elsewhere only when its results are bad.
+ */
+#include <forge/nonfinite.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/abi.h"
+#include "base/error.h"
+#include "base/string.h"
+#include "forge/ir/fields.h"
+#include "forge/ir/text.h"
+#include "forge/reference/walk.h"
+#include "forge/runtime/instance.h"
+
+/* --- looking ------------------------------------------------------------------------------------------------ */
+
+struct look {
+    forge_numbers numbers;
+    size_t first_nan, first_infinity; /* SIZE_MAX: none */
+};
+
+static void take(struct look *look, size_t position, double value)
+{
+    forge_numbers *n = &look->numbers;
+    if (isnan(value)) {
+        look->first_nan = n->nans++ ? look->first_nan : position;
+    } else if (isinf(value)) {
+        look->first_infinity = n->infinities++ ? look->first_infinity : position;
+    } else {
+        n->least = value >= n->least ? n->least : value; /* false for NaN: the first number */
+        n->greatest = value <= n->greatest ? n->greatest : value;
+    }
+}
+
+static struct look look_at(const struct view *view)
+{
+    struct look look = {
+        {.dtype = view->dtype, .shape = view->shape, .least = NAN, .greatest = NAN}, SIZE_MAX, SIZE_MAX};
+    size_t count = forge_shape_elements(&view->shape);
+    const struct dtype_row *row = dtype_row(view->dtype);
+    if (!row->is_computed)
+        return look;
+    struct walk walk = walk_of(view, &view->shape);
+    double values[TILE];
+    for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile)) {
+        walk_load(&walk, tile.first, tile.count, values);
+        for (size_t i = 0; i < tile.count; i++)
+            take(&look, tile.first + i, values[i]);
+    }
+    return look;
+}
+
+static bool is_float(const struct view *view)
+{
+    return dtype_row(view->dtype)->kind == DTYPE_FLOAT && dtype_row(view->dtype)->is_computed;
+}
+
+/* --- who did it --------------------------------------------------------------------------------------------- */
+
+/* What a checked run knows while it goes on. */
+struct check {
+    forge_instance *instance;
+    forge_nonfinite found;
+    struct look operands[FORGE_MAX_OPERANDS]; /* of the launch at hand, once they are looked at */
+    bool are_known;
+};
+
+static bool works_in_place(const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->input_count; i++)
+        for (size_t k = 0; k < launch->output_count; k++)
+            if (launch->inputs[i].data == launch->outputs[k].data)
+                return true;
+    return false;
+}
+
+static void look_at_operands(struct check *check, const struct launch *launch)
+{
+    for (size_t i = 0; !check->are_known && i < launch->input_count && i < FORGE_MAX_OPERANDS; i++)
+        check->operands[i] = look_at(&launch->inputs[i]);
+    check->are_known = true;
+}
+
+/* Infinities come from arithmetic here, and not from what is filled in or compared. */
+static bool computes(const struct launch *launch, const struct program_launch *made)
+{
+    const struct reduce_attributes *reduce = launch->attributes;
+    const struct window_attributes *window = launch->attributes;
+    const struct scan_attributes *scan = launch->attributes;
+    uint32_t kind = launch->op == OP_REDUCE   ? reduce->kind
+                    : launch->op == OP_WINDOW ? window->kind
+                    : launch->op == OP_SCAN   ? scan->kind
+                                              : FORGE_SUM;
+    return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM && (made->cost.flop > 0 || launch->op == OP_CAST);
+}
+
+/* Whether bad results are this launch's own, with the operands looked at. *is_infinite: for no NaN. */
+static bool is_culprit(const struct check *check, const struct launch *launch,
+                       const struct program_launch *made, const struct look *result, bool *is_infinite)
+{
+    uint64_t nans = 0, infinities = 0;
+    for (size_t i = 0; i < launch->input_count && i < FORGE_MAX_OPERANDS; i++) {
+        nans += check->operands[i].numbers.nans;
+        infinities += check->operands[i].numbers.infinities;
+    }
+    *is_infinite = !result->numbers.nans;
+    return *is_infinite ? !nans && !infinities && computes(launch, made) : !nans;
+}
+
+/* The input, slot or output in whose memory this binding lies. */
+static const char *name_of(const forge_program *program, uint32_t binding)
+{
+    const struct program_buffer *buffer =
+        &program_buffers(program)[program_bindings(program)[binding].buffer];
+    bool has_name =
+        buffer->kind == BUFFER_INPUT || buffer->kind == BUFFER_OUTPUT || buffer->kind == BUFFER_STATE;
+    return has_name ? program_string(program, buffer->name) : NULL;
+}
+
+static double value_at(const struct view *view, size_t element)
+{
+    struct walk walk = walk_of(view, &view->shape);
+    double value;
+    walk_load(&walk, element, 1, &value);
+    return value;
+}
+
+static void set_made(forge_nonfinite *found, const struct view *view, const struct look *look,
+                     const char *name)
+{
+    found->made = look->numbers;
+    found->made.name = name;
+    found->element = look->numbers.nans ? look->first_nan : look->first_infinity;
+    found->value = value_at(view, found->element);
+}
+
+static void accuse(struct check *check, size_t i, size_t output, const struct look *result)
+{
+    const forge_program *program = check->instance->program;
+    const struct program_launch *made = &program_launches(program)[i];
+    const struct launch *launch = &check->instance->launches[i].launch;
+    forge_nonfinite *found = &check->found;
+    *found = (forge_nonfinite){.culprit = FORGE_CULPRIT_LAUNCH,
+                               .phase = (forge_phase)made->phase,
+                               .launch = i,
+                               .op = op_name(launch->op),
+                               .kind = fields_kind(launch->op, launch->attributes),
+                               .kernel = program_string(program, made->kernel),
+                               .scope = program_string(program, made->scope)};
+    for (size_t k = 0; k < launch->input_count && k < FORGE_MAX_OPERANDS; k++) {
+        found->operands[k] = check->operands[k].numbers;
+        found->operands[k].name = name_of(program, made->first_binding + (uint32_t)k);
+        found->operand_count++;
+    }
+    set_made(found, &launch->outputs[output], result,
+             name_of(program, made->first_binding + made->input_count + (uint32_t)output));
+}
+
+/* After launch i has run. */
+static void judge(struct check *check, size_t i)
+{
+    const struct launch *launch = &check->instance->launches[i].launch;
+    const struct program_launch *made = &program_launches(check->instance->program)[i];
+    for (size_t k = 0; k < launch->output_count; k++) {
+        bool is_infinite;
+        if (!is_float(&launch->outputs[k]))
+            continue;
+        struct look result = look_at(&launch->outputs[k]);
+        if (!result.numbers.nans && !result.numbers.infinities)
+            continue;
+        look_at_operands(check, launch);
+        if (!is_culprit(check, launch, made, &result, &is_infinite))
+            continue;
+        bool is_usual = is_infinite && check->instance->is_usual[i];
+        check->instance->is_usual[i] |= is_infinite;
+        if (!is_usual && check->found.culprit == FORGE_CULPRIT_NONE)
+            accuse(check, i, k, &result);
+    }
+}
+
+/* Before the run: NaN in what it is given. */
+static void judge_given(struct check *check)
+{
+    const forge_instance *instance = check->instance;
+    const forge_program *program = instance->program;
+    for (size_t i = 0; i < program->buffers.count && check->found.culprit == FORGE_CULPRIT_NONE; i++) {
+        const struct program_buffer *buffer = &program_buffers(program)[i];
+        if (buffer->kind != BUFFER_INPUT && buffer->kind != BUFFER_STATE)
+            continue;
+        struct view view =
+            view_packed((forge_dtype)buffer->dtype, forge_buffer_data(instance->buffers[i]), buffer->shape);
+        if (!is_float(&view))
+            continue;
+        struct look look = look_at(&view);
+        if (!look.numbers.nans)
+            continue;
+        check->found.culprit = buffer->kind == BUFFER_INPUT ? FORGE_CULPRIT_INPUT : FORGE_CULPRIT_SLOT;
+        set_made(&check->found, &view, &look, program_string(program, buffer->name));
+    }
+}
+
+/* --- words -------------------------------------------------------------------------------------------------- */
+
+static void add_type(struct text *text, const forge_numbers *n)
+{
+    char shape[100];
+    forge_shape_format(&n->shape, shape, sizeof shape);
+    if (n->name) {
+        text_add_quoted(text, n->name);
+        text_add(text, " ");
+    }
+    text_printf(text, "%s%s", forge_dtype_name(n->dtype), shape);
+}
+
+static void add_range(struct text *text, const forge_numbers *n)
+{
+    add_type(text, n);
+    if (!isnan(n->least))
+        text_printf(text, n->least == n->greatest ? " %.3g" : " %.3g to %.3g", n->least, n->greatest);
+    if (n->nans)
+        text_printf(text, " and %llu nan", (unsigned long long)n->nans);
+    if (n->infinities)
+        text_printf(text, " and %llu inf", (unsigned long long)n->infinities);
+}
+
+/* "[3,17]" */
+static void add_place(struct text *text, const forge_shape *shape, size_t element)
+{
+    int64_t index[FORGE_MAX_RANK];
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        index[i] = (int64_t)element % shape->dims[i];
+        element /= (size_t)shape->dims[i];
+    }
+    text_add(text, "[");
+    for (uint32_t i = 0; i < shape->rank; i++)
+        text_printf(text, "%s%lld", i ? "," : "", (long long)index[i]);
+    text_add(text, "]");
+}
+
+static void add_launch(struct text *text, const forge_nonfinite *f)
+{
+    text_printf(text, "%s%s%s", f->op, *f->kind ? "." : "", f->kind);
+    if (*f->scope) {
+        text_add(text, " @");
+        text_add_path(text, f->scope);
+    }
+    text_printf(text, " (%s) made ", forge_phase_name(f->phase));
+}
+
+static joule_status tell(const forge_nonfinite *f, joule_error *error)
+{
+    char message[sizeof error->message];
+    struct text text;
+    text_init(&text, message, sizeof message);
+    if (f->culprit == FORGE_CULPRIT_LAUNCH)
+        add_launch(&text, f);
+    else
+        text_add(&text, f->culprit == FORGE_CULPRIT_INPUT ? "the input was given with "
+                                                          : "the slot held before the run ");
+    text_printf(&text, "%g at ", f->value);
+    add_place(&text, &f->made.shape, f->element);
+    text_add(&text, " of ");
+    add_type(&text, &f->made);
+    if (f->made.nans + f->made.infinities > 1)
+        text_printf(&text, ", the first of %llu that are not finite",
+                    (unsigned long long)(f->made.nans + f->made.infinities));
+    for (uint32_t i = 0; i < f->operand_count; i++) {
+        text_add(&text, i ? ", " : "; from ");
+        add_range(&text, &f->operands[i]);
+    }
+    return error_set(error, JOULE_FAILED, "%s", message);
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------ */
+
+static joule_status run_one_by_one(struct check *check, joule_error *error)
+{
+    forge_instance *instance = check->instance;
+    joule_status status = JOULE_OK;
+    int64_t end_ns;
+    for (size_t i = 0; status == JOULE_OK && i < instance->program->launches.count; i++) {
+        check->are_known = false;
+        if (works_in_place(&instance->launches[i].launch))
+            look_at_operands(check, &instance->launches[i].launch);
+        status = instance->device->ops->run(instance->device, &instance->launches[i], 1, &end_ns, error);
+        if (status == JOULE_OK)
+            judge(check, i);
+    }
+    instance->is_poisoned = status != JOULE_OK;
+    return status;
+}
+
+joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinite *out_found,
+                                        joule_error *out_error)
+{
+    if (out_found && !abi_has_room(out_found, SIZE_UP_TO(forge_nonfinite, operands)))
+        return JOULE_INVALID;
+    if (instance->device->ops->expect)
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "the device %s only estimates: there is nothing to check",
+                         instance->device->ops->name);
+    if (instance->is_poisoned)
+        return instance_is_poisoned(out_error);
+    struct check check = {.instance = instance};
+    if (!instance->is_usual)
+        instance->is_usual = calloc(instance->program->launches.count + 1, sizeof *instance->is_usual);
+    if (!instance->is_usual)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a checked run is used up");
+    judge_given(&check);
+    joule_status status = run_one_by_one(&check, out_error);
+    if (status != JOULE_OK)
+        check.found.culprit = FORGE_CULPRIT_NONE;
+    if (out_found)
+        abi_give(out_found, &check.found, sizeof check.found);
+    if (status != JOULE_OK)
+        return status;
+    return check.found.culprit == FORGE_CULPRIT_NONE ? JOULE_OK : tell(&check.found, out_error);
+}
