@@ -77,9 +77,9 @@ typedef struct forge_loader_options {
     bool keeps_last; /* a last batch that is not full is given, with its own first dimension; else left out */
     uint32_t workers;  /* threads that make batches ahead, up to 1024; 0: the caller makes them */
     uint32_t prefetch; /* batches made ahead, up to 65536; 0: 2 for each worker */
-    uint32_t
-        stride; /* an epoch has one of as many neighbours, the first below an offset drawn for each epoch where it
-                        * shuffles, else 0: for windows that overlap. 0 counts as 1: all */
+    /* An epoch has every stride-th example, for windows that overlap: the first is 0, or where it shuffles one of the first
+     * `stride`, drawn for each epoch. 0 counts as 1: all. */
+    uint32_t stride;
 } forge_loader_options;
 
 /* Its memory is taken when it is made. One thread at a time; not to be used, nor freed, in the child of a fork. */

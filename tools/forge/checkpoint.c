@@ -4,55 +4,98 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
 
-#define LOSS_KEY "train.loss"
+#define LOSS_KEY       "train.loss"
+#define VOCABULARY_KEY "train.vocabulary"
 
 /* Options that a file must agree with, by their names. */
-enum { MODEL, OPTIMISER, BATCH, FITTING };
+#define MOST_FITS 8
 struct fit {
     const char *option, *key;
     char text[40];
 };
 
-static void fits_of(const struct trainee_options *options, struct fit out[FITTING])
+static struct fit *add_word(struct fit *fit, const char *option, const char *key, const char *word)
 {
-    out[MODEL] = (struct fit){.option = "model", .key = "train.model"};
-    out[OPTIMISER] = (struct fit){.option = "optimiser", .key = "train.optimiser"};
-    out[BATCH] = (struct fit){.option = "batch", .key = "train.batch"};
-    string_print(out[MODEL].text, sizeof out->text, "%s", options->model);
-    string_print(out[OPTIMISER].text, sizeof out->text, "%s", options->is_adamw ? "adamw" : "sgd");
-    string_print(out[BATCH].text, sizeof out->text, "%u", options->batch_size);
+    *fit = (struct fit){.option = option, .key = key};
+    string_print(fit->text, sizeof fit->text, "%s", word);
+    return fit + 1;
+}
+
+static struct fit *add_number(struct fit *fit, const char *option, const char *key, unsigned number)
+{
+    *fit = (struct fit){.option = option, .key = key};
+    string_print(fit->text, sizeof fit->text, "%u", number);
+    return fit + 1;
+}
+
+/* How many there are. */
+static size_t fits_of(const struct trainee *t, struct fit out[MOST_FITS])
+{
+    const struct trainee_options *o = &t->options;
+    struct fit *fit = add_word(out, "model", "train.model", o->model);
+    fit = add_word(fit, "optimiser", "train.optimiser", o->is_adamw ? "adamw" : "sgd");
+    fit = add_number(fit, "batch", "train.batch", o->batch_size);
+    if (t->text) {
+        fit = add_number(fit, "layers", "train.layers", o->layers);
+        fit = add_number(fit, "width", "train.width", o->width);
+        fit = add_number(fit, "heads", "train.heads", o->heads);
+        fit = add_number(fit, "context", "train.context", o->context);
+    }
+    return (size_t)(fit - out);
+}
+
+/* The tokens of a text in order, one after the other: whoever has the weights needs them, too. NULL: there are none, or no
+ * memory. Of bytes there is nothing to say. */
+static char *vocabulary_of(const struct trainee *t)
+{
+    if (!t->text || t->options.takes_bytes)
+        return NULL;
+    size_t count = forge_text_vocabulary(t->text), size = 0;
+    char *all = malloc(4 * count + 1);
+    for (uint32_t token = 0; all && token < count; token++) {
+        size_t length = forge_text_spell(t->text, token, all + size);
+        size += all[size] ? length : 0; /* no text holds a NUL */
+    }
+    if (all)
+        all[size] = '\0';
+    return all;
 }
 
 joule_status checkpoint_save(const char *path, struct trainee *t, double loss, joule_quantity energy,
                              joule_error *error)
 {
-    struct fit fits[FITTING];
-    forge_metadata texts[FITTING + 1];
-    char written[40];
+    struct fit fits[MOST_FITS];
+    forge_metadata texts[MOST_FITS + 2];
+    char written[40], *vocabulary;
     struct text text;
     joule_status status = trainee_check(t, error);
     if (status != JOULE_OK)
         return status;
-    fits_of(&t->options, fits);
-    for (size_t i = 0; i < FITTING; i++)
+    size_t count = fits_of(t, fits);
+    for (size_t i = 0; i < count; i++)
         texts[i] = (forge_metadata){fits[i].key, fits[i].text};
     text_init(&text, written, sizeof written);
     if (isfinite(loss))
         text_add_double(&text, loss);
     else
         text_add(&text, "unknown");
-    texts[FITTING] = (forge_metadata){LOSS_KEY, written};
+    texts[count++] = (forge_metadata){LOSS_KEY, written};
+    if ((vocabulary = vocabulary_of(t)))
+        texts[count++] = (forge_metadata){VOCABULARY_KEY, vocabulary};
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint,
                                    .seed = t->options.seed,
                                    .step = t->steps,
                                    .cursor = trainee_cursor(t),
                                    .energy = energy};
-    return forge_checkpoint_write(path, t->states, &checkpoint, texts, FITTING + 1, error);
+    status = forge_checkpoint_write(path, t->states, &checkpoint, texts, count, error);
+    free(vocabulary);
+    return status;
 }
 
 static joule_status check_option(const char *path, const char *option, const char *there, const char *here,
@@ -67,18 +110,33 @@ static joule_status check_option(const char *path, const char *option, const cha
     return JOULE_OK;
 }
 
+/* The same tokens under the same numbers? */
+static joule_status check_vocabulary(const char *path, const struct trainee *t, const forge_safetensors *file,
+                                     joule_error *error)
+{
+    const char *there = forge_safetensors_metadata(file, VOCABULARY_KEY);
+    char *here = vocabulary_of(t);
+    bool is_same = here && there ? strcmp(here, there) == 0 : !here && !there;
+    free(here);
+    return is_same ? JOULE_OK
+                   : error_set(error, JOULE_INVALID,
+                               "%s does not fit: it was made for a text of other characters", path);
+}
+
 /* The loss stays unknown where the file does not say it. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               double *out_loss, joule_error *error)
 {
-    struct fit fits[FITTING];
+    struct fit fits[MOST_FITS];
     char there[24], here[24];
     forge_safetensors *file = NULL;
     joule_status status = forge_safetensors_open(path, &file, error);
-    fits_of(&t->options, fits);
-    for (size_t i = 0; status == JOULE_OK && i < FITTING; i++)
+    size_t count = fits_of(t, fits);
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
         status = check_option(path, fits[i].option, forge_safetensors_metadata(file, fits[i].key),
                               fits[i].text, error);
+    if (status == JOULE_OK)
+        status = check_vocabulary(path, t, file, error);
     const char *loss = status == JOULE_OK ? forge_safetensors_metadata(file, LOSS_KEY) : NULL;
     *out_loss = NAN;
     if (loss)

@@ -103,18 +103,20 @@ static double seconds_of(const forge_instance *instance, const forge_energy_fact
     return seconds;
 }
 
-static void print_foot(forge_instance *instance, double samples, FILE *to)
+static void print_foot(forge_instance *instance, double units, const char *unit, FILE *to)
 {
     joule_quantity step;
-    char energy[128];
+    char energy[128], of_unit[32];
     if (forge_step_energy(instance, -1, &step) != JOULE_OK)
         return;
     write_joules(step, energy, sizeof energy);
-    joule_quantity rate = forge_per_joule(samples, step);
-    fprintf(to, "\n%s each step; %.4g samples/J (%.4g to %.4g)\n", energy, rate.value, rate.low, rate.high);
+    joule_quantity rate = forge_per_joule(units, step);
+    joule_format(step.value / units, JOULE_DIMENSION_ENERGY, 3, of_unit, sizeof of_unit);
+    fprintf(to, "\n%s each step of %.0f %s: %.4g %s/J (%.4g to %.4g), %s for one\n", energy, units, unit,
+            rate.value, unit, rate.low, rate.high, of_unit);
 }
 
-void ledger_print(forge_instance *instance, double samples, FILE *to)
+void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to)
 {
     size_t count = forge_energy_count(instance);
     forge_energy_sum sum = {.struct_size = sizeof sum};
@@ -146,6 +148,6 @@ void ledger_print(forge_instance *instance, double samples, FILE *to)
     for (size_t i = 0; i < count; i++)
         print_line(&lines[i], i == 0 || lines[i].facts.group != lines[i - 1].facts.group, sum.joules.value,
                    steps, to);
-    print_foot(instance, samples, to);
+    print_foot(instance, units, unit, to);
     free(lines);
 }

@@ -10,7 +10,7 @@
 #include <forge/program.h>
 #include <stdio.h>
 
-/* Of an instance whose joules were counted, in runs of `samples` examples. */
-void ledger_print(forge_instance *instance, double samples, FILE *to);
+/* Of an instance whose joules were counted, in runs of so many units each, such as "samples". */
+void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
 #endif

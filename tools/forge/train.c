@@ -1,14 +1,16 @@
 /* tools/forge/train.c - `forge train`: its options.
  *
- * Owns reading them and refusing what cannot be meant, before any work is done; the work is training.c's. Newcomers: NaN
- * stands for an option that was not given, where the default is the optimiser's.
+ * Owns reading them and refusing what cannot be meant, before any work is done; the work is training.c's. Newcomers: NaN,
+ * 0 or NULL stand for an option that was not given, where the default is the model's or the optimiser's.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "commands.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "task.h"
 #include "training.h"
 
 #define SEEDS 9007199254740992.0 /* from here on a double skips whole numbers */
@@ -16,28 +18,40 @@
 /* What is read as text or number and becomes something else. */
 struct raw {
     const char *optimiser, *schedule;
-    double seed;
+    double seed, sample;
 };
 
 static int read_table(struct training_options *o, struct raw *raw, int argc, char **argv)
 {
     struct trainee_options *t = &o->trainee;
     const struct option table[] = {
-        {"model", 'm', OPTION_TEXT, &t->model, "NAME", "mlp (two linear layers; the default) or cnn"},
-        {"data", 'd', OPTION_TEXT, &t->data, "FOLDER",
-         "with the files of MNIST (train-*, t10k-*; .gz or not)"},
+        {"model", 'm', OPTION_TEXT, &t->model, "NAME",
+         "mlp (two linear layers; the default), cnn, or gpt (a transformer that writes)"},
+        {"data", 'd', OPTION_TEXT, &t->data, "PATH",
+         "folder with the files of MNIST (train-*, t10k-*; .gz or not); gpt: a file of text"},
         {"device", 0, OPTION_TEXT, &t->device, "NAME",
          "what it runs on (cpu); estimated: nothing is trained, and it is said what it would take"},
-        {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3)"},
-        {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128)"},
-        {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw"},
+        {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3; gpt: 8)"},
+        {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128; gpt: 32)"},
+        {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw (gpt's)"},
         {"learning-rate", 'l', OPTION_NUMBER, &t->learning_rate, "X", "(sgd: 0.05; adamw: 0.001)"},
         {"schedule", 0, OPTION_TEXT, &raw->schedule, "NAME",
-         "of the learning rate: constant (the default) or cosine"},
-        {"warmup", 0, OPTION_COUNT, &t->warm_up_steps, "N", "steps in which the learning rate grows (0)"},
+         "of the learning rate: constant (the default) or cosine (gpt's)"},
+        {"warmup", 0, OPTION_COUNT, &t->warm_up_steps, "N",
+         "steps in which the learning rate grows (0; gpt: 100)"},
         {"momentum", 0, OPTION_NUMBER, &t->momentum, "X", "of sgd (0.9)"},
-        {"weight-decay", 0, OPTION_NUMBER, &t->weight_decay, "X", "(sgd: 0; adamw: 0.01)"},
-        {"clip", 0, OPTION_NUMBER, &t->max_norm, "X", "gradients to this norm, all together (0: not)"},
+        {"weight-decay", 0, OPTION_NUMBER, &t->weight_decay, "X", "(sgd: 0; adamw: 0.01; gpt: 0.1)"},
+        {"clip", 0, OPTION_NUMBER, &t->max_norm, "X",
+         "gradients to this norm, all together (0: not; gpt: 1)"},
+        {"layers", 0, OPTION_COUNT, &t->layers, "N", "of gpt (4)"},
+        {"width", 0, OPTION_COUNT, &t->width, "N", "of gpt: numbers that stand for a token (128)"},
+        {"heads", 0, OPTION_COUNT, &t->heads, "N", "of gpt's attention (4)"},
+        {"context", 0, OPTION_COUNT, &t->context, "N", "tokens that gpt sees at once (64)"},
+        {"dropout", 0, OPTION_NUMBER, &t->dropout, "X", "of gpt: share of numbers left out at random (0)"},
+        {"bytes", 0, OPTION_FLAG, &t->takes_bytes, NULL, "tokens of gpt are bytes; else UTF-8 characters"},
+        {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (300)"},
+        {"temperature", 0, OPTION_NUMBER, &o->temperature, "X",
+         "of the sample: 0 takes the likeliest token, more is bolder (0.8)"},
         {"seed", 's', OPTION_NUMBER, &raw->seed, "N",
          "of weights and order: the same gives the same bits (1)"},
         {"threads", 't', OPTION_COUNT, &t->threads, "N",
@@ -50,50 +64,119 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {NULL},
     };
     const struct command_text text = {
-        "forge train [OPTIONS] --data FOLDER",
+        "forge train [OPTIONS] --data PATH",
         "Trains a network on the CPU and says what each operation cost in joules.", NULL};
     return options_read(table, &text, argc, argv);
 }
 
-/* The place of a word; after a message `count`. */
-static size_t choose(const char *option, const char *word, const char *const *words, size_t count)
+/* Finds a word in a list that NULL ends; where none was given, *out_place stays. False: it is not there, after a message. */
+static bool choose(const char *option, const char *word, const char *const *words, size_t *out_place)
 {
-    size_t i = 0;
-    while (i < count && strcmp(words[i], word) != 0)
-        i++;
-    if (i == count)
-        complain("train", "there is no %s '%s'; there are: %s, %s", option, word, words[0], words[1]);
-    return i;
-}
-
-static bool take_words(struct trainee_options *t, const struct raw *raw)
-{
-    static const char *const optimisers[] = {"sgd", "adamw"}, *const schedules[] = {"constant", "cosine"};
-    const char *models[] = {trainee_model(0, NULL), trainee_model(1, NULL)};
-    size_t optimiser = choose("optimiser", raw->optimiser, optimisers, 2);
-    size_t schedule = choose("schedule", raw->schedule, schedules, 2);
-    t->is_adamw = optimiser == 1;
-    t->schedule = schedule ? FORGE_SCHEDULE_COSINE : FORGE_SCHEDULE_CONSTANT;
-    return choose("model", t->model, models, 2) < 2 && optimiser < 2 && schedule < 2;
-}
-
-static bool take_numbers(struct trainee_options *t, const struct raw *raw)
-{
-    if (raw->seed >= SEEDS || raw->seed != floor(raw->seed)) {
-        complain("train", "--seed takes a whole number below 2^53");
-        return false;
+    char there[80] = "";
+    for (size_t i = 0, length = 0; word && words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            *out_place = i;
+            return true;
+        }
+        length += (size_t)snprintf(there + length, sizeof there - length, "%s%s", i ? ", " : "", words[i]);
     }
+    if (word)
+        complain("train", "there is no %s '%s'; there are: %s", option, word, there);
+    return !word;
+}
+
+static const struct model *take_words(struct trainee_options *t, const struct raw *raw)
+{
+    static const char *const optimisers[] = {"sgd", "adamw", NULL};
+    static const char *const schedules[] = {"constant", "cosine", NULL};
+    static const forge_schedule_kind kinds[] = {FORGE_SCHEDULE_CONSTANT, FORGE_SCHEDULE_COSINE};
+    const char *models[8] = {NULL};
+    for (size_t i = 0; i + 1 < sizeof models / sizeof *models; i++)
+        models[i] = model_name(i);
+    size_t model = 0;
+    if (!choose("model", t->model, models, &model))
+        return NULL;
+    t->model = models[model];
+    const struct model *chosen = model_find(t->model);
+    const struct task_defaults *defaults = &chosen->task->defaults;
+    size_t optimiser = defaults->is_adamw, schedule = defaults->schedule == FORGE_SCHEDULE_COSINE;
+    if (!choose("optimiser", raw->optimiser, optimisers, &optimiser) ||
+        !choose("schedule", raw->schedule, schedules, &schedule))
+        return NULL;
+    t->is_adamw = optimiser == 1;
+    t->schedule = kinds[schedule];
+    return chosen;
+}
+
+static bool is_whole(const char *option, double number, double limit)
+{
+    if (number < limit && number == floor(number))
+        return true;
+    complain("train", "--%s takes a whole number below %.0f", option, limit);
+    return false;
+}
+
+static void fill(unsigned *count, unsigned value)
+{
+    *count = *count ? *count : value;
+}
+
+static void fill_number(double *number, double value)
+{
+    *number = isnan(*number) ? value : *number;
+}
+
+static void take_defaults(struct training_options *o, const struct task *task)
+{
+    struct trainee_options *t = &o->trainee;
+    const struct task_defaults *defaults = &task->defaults;
+    fill(&t->batch_size, defaults->batch_size);
+    fill(&t->epochs, defaults->epochs);
+    fill(&t->warm_up_steps, defaults->warm_up_steps);
+    fill_number(&t->learning_rate, t->is_adamw ? 0.001 : 0.05);
+    fill_number(&t->weight_decay, t->is_adamw ? defaults->adamw_decay : 0);
+    fill_number(&t->momentum, t->is_adamw ? 0 : 0.9);
+    fill_number(&t->max_norm, defaults->max_norm);
+    if (!task->is_text)
+        return;
+    fill(&t->layers, 4);
+    fill(&t->width, 128);
+    fill(&t->heads, 4);
+    fill(&t->context, 64);
+    fill_number(&t->dropout, 0);
+    fill_number(&o->temperature, 0.8);
+}
+
+/* Those of a model of text, where it is one of images. */
+static bool check_text_options(const struct training_options *o, const struct raw *raw)
+{
+    const struct trainee_options *t = &o->trainee;
+    bool is_given = t->layers || t->width || t->heads || t->context || t->takes_bytes || !isnan(t->dropout) ||
+                    !isnan(raw->sample) || !isnan(o->temperature);
+    if (is_given)
+        complain(
+            "train",
+            "--layers, --width, --heads, --context, --dropout, --bytes, --sample and --temperature are for "
+            "gpt, not %s",
+            t->model);
+    return !is_given;
+}
+
+static bool take_numbers(struct training_options *o, struct raw *raw, const struct task *task)
+{
+    struct trainee_options *t = &o->trainee;
+    if (!task->is_text && !check_text_options(o, raw))
+        return false;
+    fill_number(&raw->sample, task->is_text ? 300 : 0);
+    if (!is_whole("seed", raw->seed, SEEDS) || !is_whole("sample", raw->sample, 1e6))
+        return false;
     if (t->is_adamw && !isnan(t->momentum)) {
         complain("train", "--momentum is for sgd; adamw has none");
         return false;
     }
     t->seed = (uint64_t)raw->seed;
-    if (isnan(t->learning_rate))
-        t->learning_rate = t->is_adamw ? 0.001 : 0.05;
-    if (isnan(t->weight_decay))
-        t->weight_decay = t->is_adamw ? 0.01 : 0;
-    if (isnan(t->momentum))
-        t->momentum = t->is_adamw ? 0 : 0.9;
+    o->sample = (unsigned)raw->sample;
+    take_defaults(o, task);
     return true;
 }
 
@@ -119,25 +202,25 @@ static bool check_files(const struct training_options *o)
 
 int train_main(int argc, char **argv)
 {
-    struct training_options options = {.trainee = {.model = "mlp",
-                                                   .device = "cpu",
-                                                   .batch_size = 128,
-                                                   .epochs = 3,
+    struct training_options options = {.trainee = {.device = "cpu",
                                                    .learning_rate = NAN,
                                                    .momentum = NAN,
-                                                   .weight_decay = NAN}};
-    struct raw raw = {.optimiser = "sgd", .schedule = "constant", .seed = 1};
+                                                   .weight_decay = NAN,
+                                                   .max_norm = NAN,
+                                                   .dropout = NAN},
+                                       .temperature = NAN};
+    struct raw raw = {.seed = 1, .sample = NAN};
     int first = read_table(&options, &raw, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc || !options.trainee.data) {
         complain("train",
-                 options.trainee.data ? "what is '%s'? See forge train --help" : "--data FOLDER is missing",
+                 options.trainee.data ? "what is '%s'? See forge train --help" : "--data PATH is missing",
                  argv[argc - 1]);
         return EXIT_USAGE;
     }
-    if (!take_words(&options.trainee, &raw) || !take_numbers(&options.trainee, &raw) ||
-        !check_files(&options))
+    const struct model *model = take_words(&options.trainee, &raw);
+    if (!model || !take_numbers(&options, &raw, model->task) || !check_files(&options))
         return EXIT_USAGE;
     return training_run(&options);
 }

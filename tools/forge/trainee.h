@@ -10,10 +10,12 @@
 #include <forge/optim.h>
 #include <forge/program.h>
 
+struct model;
+
 struct trainee_options {
-    const char *model;  /* "mlp", "cnn" */
+    const char *model;  /* one of task.h's */
     const char *device; /* "cpu" */
-    const char *data;   /* folder */
+    const char *data;   /* a folder of images, or a text */
     unsigned batch_size, epochs, threads;
     bool is_adamw; /* else SGD */
     forge_schedule_kind schedule;
@@ -23,13 +25,21 @@ struct trainee_options {
     double weight_decay;
     double max_norm; /* of the gradients; 0: not clipped */
     uint64_t seed;
+    unsigned layers, width, heads, context; /* of a gpt */
+    double dropout;
+    bool takes_bytes; /* of a text; else characters */
 };
 
 struct trainee {
     struct trainee_options options;
+    const struct model *model;
     forge_device *device;
     forge_states *states;
+    forge_text *text; /* NULL: images */
     forge_dataset *train, *test;
+    uint32_t stride; /* of examples that overlap, one of as many is taken */
+    uint32_t units;  /* in an example: tokens, or 1 */
+    int64_t classes;
     forge_loader *loader;
     forge_program *program;
     forge_instance *instance;
@@ -50,11 +60,11 @@ joule_status trainee_seek(struct trainee *trainee, forge_cursor cursor, joule_er
 forge_cursor trainee_cursor(const struct trainee *trainee);
 /* FAILED names the first slot of f32 that holds what is not a finite number. */
 joule_status trainee_check(struct trainee *trainee, joule_error *error);
-/* The share of test examples whose class is found. */
-joule_status trainee_test(struct trainee *trainee, double *out_accuracy, joule_error *error);
-
-/* The models by name; NULL after the last. */
-const char *trainee_model(size_t index, const void *context);
-size_t trainee_models(void);
+/* The task's score over the test examples, and of how many units it is. */
+joule_status trainee_test(struct trainee *trainee, double *out_score, uint64_t *out_units,
+                          joule_error *error);
+/* Compiles what the builder holds, for slots that training shares. Both are the caller's, whatever comes back. */
+joule_status trainee_load(struct trainee *trainee, forge_builder *b, forge_program **out_program,
+                          forge_instance **out_instance, joule_error *error);
 
 #endif

@@ -18,6 +18,8 @@
 #include "expected.h"
 #include "files.h"
 #include "ledger.h"
+#include "sample.h"
+#include "task.h"
 
 #define LINE_PERIOD_NS (NS_PER_S / 10)
 #define COLLECT_STEPS  16
@@ -34,6 +36,11 @@ static void on_interrupt(int signal_number)
 
 /* --- the line ------------------------------------------------------------------------------------------------ */
 
+static double units_of_step(const struct trainee *n)
+{
+    return (double)n->options.batch_size * n->units;
+}
+
 static void show(struct training *t, const char *end)
 {
     const struct trainee *n = &t->trainee;
@@ -48,11 +55,11 @@ static void show(struct training *t, const char *end)
         joule_format(watts.value * of_step, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
     }
     fprintf(stderr,
-            "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f samples/s  %s/step  %s  %d:%02d "
+            "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f %s/s  %s/step  %s  %d:%02d "
             "left%s",
             t->is_live ? "\r\033[K" : "", epoch, n->options.epochs, (unsigned long long)n->steps, all,
-            t->loss, of_step * 1e3, of_step > 0 ? n->options.batch_size / of_step : 0, of_a_step, power,
-            (int)left_s / 60, (int)left_s % 60, end);
+            t->loss, of_step * 1e3, of_step > 0 ? units_of_step(n) / of_step : 0, n->model->task->unit,
+            of_a_step, power, (int)left_s / 60, (int)left_s % 60, end);
 }
 
 static void show_now_and_then(struct training *t)
@@ -161,10 +168,10 @@ static joule_status train_steps(struct training *t, uint64_t end, joule_error *e
 
 static joule_status test(struct training *t, struct epoch *epoch, joule_error *error)
 {
-    joule_status status = trainee_test(&t->trainee, &epoch->accuracy, error);
+    uint64_t units;
+    joule_status status = trainee_test(&t->trainee, &epoch->score, &units, error);
     if (status == JOULE_OK)
-        fprintf(stderr, "  found %.2f %% of %zu test examples\n", epoch->accuracy * 100,
-                forge_dataset_examples(t->trainee.test));
+        t->trainee.model->task->tell(epoch->score, units, stderr);
     return status;
 }
 
@@ -183,7 +190,7 @@ static joule_status train_epoch(struct training *t, joule_error *error)
     if (!ARRAY_ROOM(t->epochs, t->epoch_capacity, t->epoch_count))
         return error_set(error, JOULE_NO_MEMORY, "no memory for epoch %zu", t->epoch_count + 1);
     struct epoch *epoch = &t->epochs[t->epoch_count++];
-    *epoch = (struct epoch){.number = done / per_epoch + 1, .accuracy = NAN, .begin_ns = clock_now_ns()};
+    *epoch = (struct epoch){.number = done / per_epoch + 1, .score = NAN, .begin_ns = clock_now_ns()};
     joule_status status = train_steps(t, end, error);
     epoch->steps = t->trainee.steps - done;
     epoch->loss = t->loss;
@@ -233,7 +240,7 @@ static void print_expected(const struct training *t)
            n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
-    ledger_print(n->instance, n->options.batch_size, stdout);
+    ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
 }
 
 static joule_status predict(struct training *t, joule_error *error)
@@ -291,8 +298,11 @@ static bool report(struct training *t)
     for (size_t i = 0; i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);
-    if (t->epoch_count && !(t->options.json && strcmp(t->options.json, "-") == 0))
-        ledger_print(t->trainee.instance, t->options.trainee.batch_size, stdout);
+    bool is_quiet = t->options.json && strcmp(t->options.json, "-") == 0;
+    if (t->epoch_count && !is_quiet)
+        ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
+    if (t->sample && !is_quiet)
+        printf("\n%s\n", t->sample);
     if (!t->options.json)
         return true;
     size_t length;
@@ -337,6 +347,8 @@ int training_run(const struct training_options *options)
         status = start(&t, &error);
     if (status == JOULE_OK)
         status = only_estimates ? predict(&t, &error) : train(&t, &error);
+    if (status == JOULE_OK && !only_estimates && t.trainee.text && t.options.sample)
+        status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
     bool is_told = status == JOULE_OK && (only_estimates ? end_output("train", 0) == 0 : report(&t));
@@ -344,5 +356,6 @@ int training_run(const struct training_options *options)
     trainee_close(&t.trainee);
     joule_close(t.meter);
     free(t.epochs);
+    free(t.sample);
     return code;
 }

@@ -16,14 +16,16 @@ struct training_options {
     const char *checkpoint, *json; /* NULL: none */
     bool resumes;
     double budget_joules; /* 0: none */
+    unsigned sample;      /* tokens of text to be written at the end; 0: none */
+    double temperature;   /* of the sample */
 };
 
 /* What this run did in one epoch. */
 struct epoch {
     uint64_t number; /* from 1 */
     uint64_t steps;
-    double loss;     /* at its end, smoothed over about 50 steps */
-    double accuracy; /* NaN: not all of it was done, so it was not tested */
+    double loss;  /* at its end, smoothed over about 50 steps */
+    double score; /* the task's; NaN: not all of it was done, so it was not tested */
     int64_t begin_ns, end_ns;
     joule_quantity energy;
 };
@@ -42,6 +44,7 @@ struct training {
     size_t epoch_count, epoch_capacity;
     double loss; /* smoothed; NaN: there was no step */
     enum training_end end;
+    char *sample; /* NULL: none */
     int64_t begin_ns, shown_ns, looked_ns;
     bool is_live; /* stderr is a terminal */
     bool is_warned;

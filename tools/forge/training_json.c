@@ -5,8 +5,10 @@
 #include <forge/energy.h>
 #include <joule/base.h>
 #include <math.h>
+#include <string.h>
 #include "base/clock.h"
 #include "joule/report/json.h"
+#include "task.h"
 #include "training.h"
 
 #define SCHEMA "forge-train-1"
@@ -32,13 +34,39 @@ static void add_joules(struct json *json, joule_quantity q)
 }
 
 /* 0 stands for none. */
+static void add_count(struct json *json, const char *key, uint64_t count)
+{
+    if (count)
+        json_integer(json, key, (int64_t)count);
+    else
+        json_null(json, key);
+}
+
+/* The same. */
 static void add_positive(struct json *json, const char *key, double number)
 {
     json_double(json, key, number > 0 ? number : NAN);
 }
 
-static void add_options(struct json *json, const struct training_options *o)
+/* Of a model of text. */
+static void add_text_options(struct json *json, const struct training *training)
 {
+    const struct training_options *o = &training->options;
+    const struct trainee_options *t = &o->trainee;
+    bool is_text = training->trainee.model->task->is_text;
+    add_count(json, "layers", t->layers);
+    add_count(json, "width", t->width);
+    add_count(json, "heads", t->heads);
+    add_count(json, "context", t->context);
+    json_double(json, "dropout", t->dropout);
+    json_string(json, "tokens", !is_text ? NULL : t->takes_bytes ? "bytes" : "characters");
+    add_count(json, "sample", o->sample);
+    json_double(json, "temperature", o->temperature);
+}
+
+static void add_options(struct json *json, const struct training *training)
+{
+    const struct training_options *o = &training->options;
     const struct trainee_options *t = &o->trainee;
     json_open(json, "options", '{');
     json_string(json, "model", t->model);
@@ -53,17 +81,17 @@ static void add_options(struct json *json, const struct training_options *o)
     json_double(json, "weight_decay", t->weight_decay);
     add_positive(json, "clip", t->max_norm);
     json_integer(json, "seed", (int64_t)t->seed);
-    if (t->threads)
-        json_integer(json, "threads", t->threads);
-    else
-        json_null(json, "threads");
+    add_count(json, "threads", t->threads);
     json_string(json, "checkpoint", o->checkpoint);
     add_positive(json, "budget_joules", o->budget_joules);
+    add_text_options(json, training);
     json_close(json, '}');
 }
 
 static void add_epochs(struct json *json, const struct training *t)
 {
+    static const char *const scores[] = {"accuracy", "validation_loss"};
+    const char *score = t->trainee.model->task->score;
     json_open(json, "epochs", '[');
     for (size_t i = 0; i < t->epoch_count; i++) {
         const struct epoch *e = &t->epochs[i];
@@ -71,7 +99,8 @@ static void add_epochs(struct json *json, const struct training *t)
         json_integer(json, "epoch", (int64_t)e->number);
         json_integer(json, "steps", (int64_t)e->steps);
         json_double(json, "loss", e->loss);
-        json_double(json, "accuracy", e->accuracy);
+        for (size_t k = 0; k < sizeof scores / sizeof *scores; k++)
+            json_double(json, scores[k], strcmp(scores[k], score) == 0 ? e->score : NAN);
         json_double(json, "seconds", clock_seconds(e->end_ns - e->begin_ns));
         add_joules(json, e->energy);
         json_close(json, '}');
@@ -127,15 +156,18 @@ void training_json(const void *context, struct text *out)
     json_string(&json, "schema", SCHEMA);
     json_string(&json, "forge_version", joule_version());
     json_string(&json, "end", ends[t->end]);
-    add_options(&json, &t->options);
+    add_options(&json, t);
     json_integer(&json, "parameters", (int64_t)t->trainee.parameters);
     add_program(&json, t->trainee.program);
     json_integer(&json, "steps_per_epoch", (int64_t)t->trainee.steps_per_epoch);
+    json_string(&json, "unit", t->trainee.model->task->unit);
+    json_integer(&json, "units_per_step", (int64_t)t->options.trainee.batch_size * (int64_t)t->trainee.units);
     json_integer(&json, "steps_before", (int64_t)t->first_step);
     json_integer(&json, "steps", (int64_t)t->trainee.steps);
     add_joules(&json, t->energy);
     add_epochs(&json, t);
     add_operations(&json, t);
+    json_string(&json, "sample", t->sample);
     json_close(&json, '}');
     text_add(out, "\n");
 }

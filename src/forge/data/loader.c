@@ -36,6 +36,7 @@ struct slot {
 struct forge_loader {
     forge_loader_options options;
     size_t example_count, batch_size, column_count; /* examples of an epoch */
+    size_t offsets;                                 /* how many places an epoch may begin at */
     uint64_t batches_per_epoch;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* the dataset's */
     size_t row_bytes[FORGE_DATASET_MAX_COLUMNS];
@@ -75,16 +76,16 @@ static void shuffle(struct forge_loader *loader, uint64_t epoch)
 /* The first of the epoch's examples: a 64-bit number's remainder, whose bias nobody can see. */
 static size_t offset_of(const struct forge_loader *loader, uint64_t epoch)
 {
-    uint32_t stride = loader->options.stride, words[2];
+    uint32_t words[2];
     const forge_random random = {
         .key = loader->options.seed,
         .step = (uint32_t)epoch,
         .stream = OFFSET_STREAM ^ (uint32_t)(epoch >> 32),
     };
-    if (!loader->order || stride == 1)
+    if (loader->offsets == 1)
         return 0;
     forge_random_bits(&random, 0, 2, words);
-    return (size_t)(((uint64_t)words[1] << 32 | words[0]) % stride);
+    return (size_t)(((uint64_t)words[1] << 32 | words[0]) % loader->offsets);
 }
 
 /* Writes down which examples the ticket means. Under claim_lock where there are workers. */
@@ -210,7 +211,9 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
 static joule_status plan(struct forge_loader *loader, const forge_dataset *dataset, joule_error *out_error)
 {
     const forge_loader_options *options = &loader->options;
-    size_t rows = forge_dataset_examples(dataset), count = rows / options->stride;
+    size_t rows = forge_dataset_examples(dataset), stride = options->stride;
+    loader->offsets = !options->shuffles || rows == 0 ? 1 : stride < rows ? stride : rows;
+    size_t count = rows >= loader->offsets ? (rows - loader->offsets) / stride + 1 : 0;
     loader->example_count = count;
     loader->batch_size = options->batch_size < count ? options->batch_size : count;
     loader->batches_per_epoch = count / options->batch_size;

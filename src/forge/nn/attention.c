@@ -119,8 +119,11 @@ forge_value transformer_attention(forge_builder *b, const char *name, forge_valu
     int64_t d = width / heads;
     forge_scope_push(b, name);
     forge_value all = transformer_linear(b, "c_attn", x, (heads + 2 * kv_heads) * d, o, false);
-    forge_value y = forge_attention(b, heads_of(b, all, 0, heads, d), heads_of(b, all, width, kv_heads, d),
-                                    heads_of(b, all, width + kv_heads * d, kv_heads, d), 0, !o->sees_all);
+    forge_value q =
+        heads_of(b, all, 0, heads, d); /* one after the other: graphs do not depend on the compiler */
+    forge_value k = heads_of(b, all, width, kv_heads, d);
+    forge_value v = heads_of(b, all, width + kv_heads * d, kv_heads, d);
+    forge_value y = forge_attention(b, q, k, v, 0, !o->sees_all);
     y = forge_reshape(b, forge_transpose(b, y, (uint32_t[]){0, 2, 1, 3}), shape);
     y = transformer_linear(b, "c_proj", y, width, o, true);
     forge_scope_pop(b);

@@ -68,8 +68,9 @@ static forge_value rope_body(forge_builder *b, const forge_value *in, size_t cou
     forge_value angle = angles(b, in[1], d, rope);
     forge_value c = forge_cast(b, wide, forge_unary(b, FORGE_COS, angle));
     forge_value s = forge_cast(b, wide, forge_unary(b, FORGE_SIN, angle));
-    forge_value turned[] = {forge_sub(b, forge_mul(b, first, c), forge_mul(b, second, s)),
-                            forge_add(b, forge_mul(b, first, s), forge_mul(b, second, c))};
+    forge_value first_c = forge_mul(b, first, c), second_s = forge_mul(b, second, s);
+    forge_value first_s = forge_mul(b, first, s), second_c = forge_mul(b, second, c);
+    forge_value turned[] = {forge_sub(b, first_c, second_s), forge_add(b, first_s, second_c)};
     return forge_cast(b, dtype, forge_reshape(b, forge_concat(b, turned, 2, axis), shape));
 }
 

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""`forge train --model gpt` on text that is made here: it learns, writes what it learned, goes on, and says what is wrong."""
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import schema_check  # noqa: E402
+
+FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
+LINES = ["the cat sees a dog\n", "a bird hears the cat\n", "the dog is on a tree\n", "über a bird\n"]
+SMALL = ["--layers", "1", "--width", "32", "--heads", "2", "--context", "16", "-b", "8", "--warmup", "10", "-l", "0.01"]
+
+
+def metadata(path):
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header = json.loads(file.read(size))
+        return header.pop("__metadata__"), header, file.read()
+
+
+class TrainGpt(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.text = os.path.join(cls.folder.name, "text")
+        words = "".join(LINES[i * i % 7 % 4] for i in range(500))
+        cls.characters = len(set(words))
+        with open(cls.text, "w", encoding="utf-8") as file:
+            file.write(words)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def forge(self, *arguments, data=None, code=0):
+        done = subprocess.run([FORGE, "train", "-m", "gpt", "-d", data or self.text, *arguments], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, data):
+        path = self.path("other")
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def test_it_learns_and_writes(self):
+        done = self.forge(*SMALL, "-e", "4", "--sample", "200", "--temperature", "0.5")
+        losses = [float(x) for x in re.findall(r"validation loss ([\d.]+) nats", done.stderr)]
+        self.assertEqual(len(losses), 4)
+        self.assertLess(losses[-1], 0.5)
+        self.assertRegex(done.stderr, r"\d+ tokens/s")
+        self.assertRegex(done.stdout, r"each step of 128 tokens: \S+ tokens/J")
+        sample = done.stdout.split(" for one\n\n")[1]
+        self.assertEqual(len(sample), 201)  # and a line's end
+        words = sample.split()[:-1]
+        known = sum(word in "".join(LINES).split() for word in words)
+        self.assertGreater(known, 0.9 * len(words), sample)
+
+    def test_same_seed_same_text_whatever_the_threads(self):
+        def text(*arguments):
+            report = json.loads(self.forge(*SMALL, "-e", "1", "--sample", "50", "-j", "-", *arguments).stdout)
+            return report["sample"], report["epochs"][0]["validation_loss"]
+        first = text("-t", "1")
+        self.assertEqual(text("-t", "2"), first)
+        self.assertNotEqual(text("-s", "2"), first)
+
+    def test_a_resumed_training_has_the_bits_of_one_that_was_not_interrupted(self):
+        whole, parts = self.path("whole"), self.path("parts")
+        how = [*SMALL, "--dropout", "0.1", "--sample", "0", "--schedule", "constant"]
+        self.forge(*how, "-e", "2", "-c", whole)
+        self.forge(*how, "-e", "1", "-c", parts)
+        self.forge(*how, "-e", "2", "-c", parts, "-r")
+        (texts, header, data), (others, other_header, other_data) = metadata(whole), metadata(parts)
+        self.assertEqual(header, other_header)
+        self.assertTrue(data == other_data)
+        self.assertEqual(texts["train.vocabulary"], others["train.vocabulary"])
+        self.assertEqual(len(texts["train.vocabulary"]), self.characters)
+        self.assertEqual(header["h.0.attn.c_attn.weight"]["shape"], [32, 96])
+        for other, words in ((["--layers", "2"], "made with --layers 1, not 2"), (["--heads", "4"], "made with --heads 2, not 4"),
+                             (["--context", "15"], "made with --context 16, not 15"), (["--bytes"], "other characters")):
+            done = self.forge(*how, "-e", "3", "-c", parts, "-r", *other, code=125)
+            self.assertIn(words, done.stderr)
+        with open(self.text, "rb") as file:
+            changed = self.write(file.read().replace(b"c", b"C"))
+        self.assertIn("other characters", self.forge(*how, "-c", parts, "-r", data=changed, code=125).stderr)
+
+    def test_json_is_what_the_schema_says(self):
+        report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)
+        schema_check.validator("forge-train").validate(report)
+        self.assertEqual((report["unit"], report["units_per_step"]), ("tokens", 256))
+        self.assertEqual((report["options"]["tokens"], report["options"]["optimiser"]), ("bytes", "adamw"))
+        of_block = 12 * 32 * 32 + 13 * 32
+        self.assertEqual(report["parameters"], 256 * 32 + 16 * 32 + of_block + 2 * 32)
+        epoch = report["epochs"][0]
+        self.assertIsNone(epoch["accuracy"])
+        self.assertLess(epoch["validation_loss"], math.log(256))
+        operations = {o["operation"] for o in report["operations"]}
+        self.assertTrue({"matmul", "gather", "scatter"} <= operations, operations)
+
+    def test_what_cannot_be_shown_is_replaced(self):
+        path = self.write(b"\x1b[2J\x07\xc2\x9b\x7f" * 300)
+        sample = json.loads(self.forge(*SMALL, "-e", "1", "--sample", "40", "-j", "-", data=path).stdout)["sample"]
+        self.assertFalse([c for c in sample if ord(c) < 32 or 127 <= ord(c) < 160], sample)
+        self.assertIn("\ufffd", sample)
+        path = self.write(bytes(range(128, 256)) * 20)
+        sample = json.loads(self.forge(*SMALL, "-e", "1", "--bytes", "--sample", "40", "-j", "-", data=path).stdout)["sample"]
+        self.assertIn("\ufffd", sample)
+
+    def test_what_is_wrong(self):
+        for data, words in ((b"", "is empty"), (b"abc\xff" * 200, "byte 3 is not UTF-8"), (b"abcd" * 30, "fewer than a window of 17")):
+            self.assertIn(words, self.forge(*SMALL, data=self.write(data), code=125).stderr)
+        self.assertIn("a width of 32 in 3 heads", self.forge(*SMALL, "--heads", "3", code=125).stderr)
+        self.assertIn("rate in [0, 1)", self.forge(*SMALL, "--dropout", "1", code=125).stderr)
+        self.assertIn("whole number", self.forge(*SMALL, "--sample", "1.5", code=2).stderr)
+        done = subprocess.run([FORGE, "train", "-m", "cnn", "-d", self.folder.name, "--width", "8"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("are for gpt, not cnn", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,158 @@
+/* tools/forge/sample.c - see sample.h. The network sees the last tokens again for each new one. */
+#include "sample.h"
+
+#include <forge/random.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "task.h"
+
+#define SAMPLE_STREAM UINT32_C(0x73616d70) /* apart from all others under the same seed */
+
+struct sampler {
+    forge_program *program;
+    forge_instance *instance;
+    forge_tensor seen; /* tokens [1, context], as the program takes them */
+    uint32_t *tokens;  /* all so far */
+    size_t count;
+};
+
+static joule_status begin(struct trainee *t, struct sampler *s, unsigned count, joule_error *error)
+{
+    int64_t context = t->options.context;
+    forge_dtype dtype = forge_text_tokens(t->text).dtype;
+    forge_shape shape = forge_shape_of(1, context);
+    s->tokens = calloc((size_t)count + 1, sizeof *s->tokens);
+    if (!s->tokens)
+        return error_set(error, JOULE_NO_MEMORY, "no memory for a sample of %u tokens", count);
+    forge_builder *b = forge_builder_new();
+    forge_value seen = forge_input(b, "tokens", dtype, shape);
+    forge_value logits = t->model->build(&t->options, t->classes, b, seen, false);
+    forge_output(b, "logits", forge_cast(b, FORGE_F64, logits));
+    joule_status status = trainee_load(t, b, &s->program, &s->instance, error);
+    return status == JOULE_OK ? forge_tensor_new(dtype, &shape, &s->seen, error) : status;
+}
+
+static void end(struct sampler *s)
+{
+    forge_instance_free(s->instance);
+    forge_program_free(s->program);
+    forge_buffer_release(s->seen.buffer);
+    free(s->tokens);
+}
+
+/* A line's end, or else the first token there is. */
+static uint32_t first_token(const struct trainee *t)
+{
+    char bytes[4];
+    for (uint32_t token = 0; token < (uint64_t)t->classes; token++)
+        if (forge_text_spell(t->text, token, bytes) == 1 && bytes[0] == '\n')
+            return token;
+    return 0;
+}
+
+/* The token at which the sum of chances passes u. */
+static uint32_t draw(const double *logits, size_t count, double temperature, double u)
+{
+    size_t best = 0, i = 0;
+    double sum = 0, passed = 0;
+    for (size_t k = 0; k < count; k++)
+        best = logits[k] > logits[best] ? k : best;
+    if (!(temperature > 0))
+        return (uint32_t)best;
+    for (size_t k = 0; k < count; k++)
+        sum += exp((logits[k] - logits[best]) / temperature);
+    for (; i + 1 < count; i++) {
+        passed += exp((logits[i] - logits[best]) / temperature) / sum;
+        if (u < passed)
+            break;
+    }
+    return (uint32_t)i;
+}
+
+/* The last tokens; what stands behind them is not seen, as the model is causal. */
+static size_t show_last(struct sampler *s)
+{
+    size_t context = (size_t)s->seen.shape.dims[1], count = s->count < context ? s->count : context;
+    const uint32_t *last = s->tokens + s->count - count;
+    uint8_t *narrow = forge_tensor_data(&s->seen);
+    uint16_t *wide = forge_tensor_data(&s->seen);
+    for (size_t i = 0; i < count; i++)
+        if (s->seen.dtype == FORGE_U8)
+            narrow[i] = (uint8_t)last[i];
+        else
+            wide[i] = (uint16_t)last[i];
+    return count;
+}
+
+static joule_status add_token(struct trainee *t, struct sampler *s, double temperature, joule_error *error)
+{
+    float u;
+    forge_tensor logits;
+    size_t at = show_last(s) - 1;
+    joule_status status = forge_instance_set(s->instance, "tokens", &s->seen, error);
+    if (status == JOULE_OK)
+        status = forge_instance_run(s->instance, error);
+    if (status == JOULE_OK)
+        status = forge_instance_get(s->instance, "logits", &logits, error);
+    if (status != JOULE_OK)
+        return status;
+    forge_random_uniform(&(forge_random){.key = t->options.seed, .stream = SAMPLE_STREAM}, s->count, 1, &u);
+    size_t classes = (size_t)t->classes;
+    s->tokens[s->count++] =
+        draw((const double *)forge_tensor_data(&logits) + at * classes, classes, temperature, (double)u);
+    return JOULE_OK;
+}
+
+/* --- writing it out ------------------------------------------------------------------------------------------ */
+
+/* What a terminal would take as an order, and what is no character, becomes this. */
+static const char unshown[] = "\xef\xbf\xbd"; /* U+FFFD */
+
+static bool is_shown(const char *bytes, size_t length)
+{
+    unsigned char first = (unsigned char)bytes[0], second = length > 1 ? (unsigned char)bytes[1] : 0;
+    if (length == 1)
+        return first == '\n' || first == '\t' || (first >= 0x20 && first != 0x7f);
+    return length > 1 && !(first == 0xc2 && second < 0xa0); /* U+0080 to U+009F */
+}
+
+static char *spell(const struct trainee *t, const struct sampler *s)
+{
+    size_t size = 0, length = 0, left;
+    char *bytes = malloc(4 * s->count), *text = malloc((sizeof unshown - 1) * 4 * s->count + 1);
+    for (size_t i = 1; bytes && text && i < s->count; i++) /* not the line's end that it began with */
+        size += forge_text_spell(t->text, s->tokens[i], bytes + size);
+    for (size_t at = 0; bytes && text && at < size; at += left) {
+        left = string_utf8_length(bytes + at, size - at);
+        bool is_kept = is_shown(bytes + at, left);
+        size_t step = is_kept ? left : sizeof unshown - 1;
+        memcpy(text + length, is_kept ? bytes + at : unshown, step);
+        length += step;
+        left = left ? left : 1;
+    }
+    if (bytes && text)
+        text[length] = '\0';
+    free(bytes);
+    if (bytes)
+        return text;
+    free(text);
+    return NULL;
+}
+
+joule_status sample_text(struct trainee *t, unsigned count, double temperature, char **out_text,
+                         joule_error *error)
+{
+    struct sampler s = {0};
+    joule_status status = begin(t, &s, count, error);
+    if (status == JOULE_OK)
+        s.tokens[s.count++] = first_token(t);
+    for (unsigned i = 0; status == JOULE_OK && i < count; i++)
+        status = add_token(t, &s, temperature, error);
+    if (status == JOULE_OK && !(*out_text = spell(t, &s)))
+        status = error_set(error, JOULE_NO_MEMORY, "no memory for a sample of %u tokens", count);
+    end(&s);
+    return status;
+}
