@@ -57,20 +57,20 @@ static void keep_what_leaves(struct recompute *recompute, const forge_builder *b
         for (size_t i = 0; i < graph->nodes[n].input_count; i++) {
             forge_value input = node_input(graph, &graph->nodes[n], i);
             if (region_of(b, graph->values[input].node) != region_of(b, n))
-                recompute->is_kept[input] = true;
+                recompute->is_kept[graph->values[input].node] = true;
         }
     for (size_t i = 0; i < graph->output_count; i++)
-        recompute->is_kept[graph->outputs[i].value] = true;
+        recompute->is_kept[graph->values[graph->outputs[i].value].node] = true;
     for (size_t i = 0; i < graph->slot_count; i++)
-        recompute->is_kept[graph->slots[i].write] = true;
+        if (graph->slots[i].write)
+            recompute->is_kept[graph->values[graph->slots[i].write].node] = true;
 }
 
 bool recompute_begin(struct recompute *recompute, const forge_builder *b)
 {
-    size_t values = b->graph->value_count;
-    *recompute = (struct recompute){.is_kept = calloc(values, sizeof *recompute->is_kept),
+    *recompute = (struct recompute){.is_kept = calloc(b->graph->node_count + 1, sizeof *recompute->is_kept),
                                     .is_done = calloc(b->region_count + 1, sizeof *recompute->is_done),
-                                    .values = calloc(values, sizeof *recompute->values)};
+                                    .values = calloc(b->graph->value_count, sizeof *recompute->values)};
     if (!recompute->is_kept || !recompute->is_done || !recompute->values)
         return false;
     if (b->region_count)
@@ -90,10 +90,7 @@ static void compute_again(struct recompute *recompute, forge_builder *b, uint32_
     const forge_graph *graph = b->graph;
     struct node node = graph->nodes[n]; /* a copy: they move while nodes are added */
     forge_value inputs[UINT8_MAX];
-    bool is_needed = false;
-    for (uint32_t i = 0; i < node.output_count; i++)
-        is_needed |= !recompute->is_kept[node.output + i];
-    if (!is_needed)
+    if (recompute->is_kept[n])
         return;
     for (size_t i = 0; i < node.input_count; i++)
         inputs[i] = recompute_value(recompute, node_input(graph, &node, i));
@@ -101,8 +98,7 @@ static void compute_again(struct recompute *recompute, forge_builder *b, uint32_
     forge_value value =
         builder_emit(b, (enum op)node.op, node.attributes, node.attributes_size, inputs, node.input_count);
     for (uint32_t i = 0; value && i < node.output_count; i++)
-        if (!recompute->is_kept[node.output + i])
-            recompute->values[node.output + i] = value + i;
+        recompute->values[node.output + i] = value + i;
 }
 
 uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node)

@@ -9,7 +9,7 @@
 #include "forge/ir/build.h"
 
 struct recompute {
-    bool *is_kept; /* for each value that was there when the way back began: used outside of its region */
+    bool *is_kept; /* for each node that was there when the way back began: used outside of its region */
     bool *is_done; /* for each region: computed again */
     forge_value *values; /* for each value: what it is on the way back; NO_VALUE: itself */
 };
