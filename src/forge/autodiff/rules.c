@@ -103,8 +103,6 @@ static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x,
         return forge_neg(b, forge_unary(b, FORGE_SIN, x));
     case FORGE_ERF:
         return times(b, forge_exp(b, forge_neg(b, square(b, x))), M_2_SQRTPI);
-    case FORGE_RELU:
-        return indicator(b, FORGE_GT, x, number(b, x, 0));
     case FORGE_SIGMOID:
         return forge_mul(b, y, forge_sub(b, one, y));
     case FORGE_TANH:
@@ -123,8 +121,19 @@ static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x,
     }
 }
 
+/* By its result: what it was made of is not kept for this. */
+static void gradient_of_relu(struct gradient *r)
+{
+    forge_value zero = number(r->b, r->y, 0);
+    gradient_add(r, 0, forge_select(r->b, forge_binary(r->b, FORGE_GT, r->y, zero), r->g, zero));
+}
+
 void gradient_unary(struct gradient *r)
 {
+    if (node_kind(&r->node) == FORGE_RELU) {
+        gradient_of_relu(r);
+        return;
+    }
     forge_value dy_dx = slope(r->b, (forge_unary_kind)node_kind(&r->node), r->inputs[0], r->y);
     if (dy_dx)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));

@@ -206,6 +206,24 @@ static void test_select(void **state)
     free(data);
 }
 
+static void test_cast(void **state)
+{
+    (void)state;
+    uint8_t bytes[400];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)random_bits();
+    EACH_ISA (isa)
+        for (int64_t n = 1; n <= 33; n++) {
+            struct cast_attributes attributes = {FORGE_F32};
+            struct view turned = {bytes, FORGE_U8, forge_shape_of(3, n), {1, 5}},
+                        repeated = {bytes, FORGE_U8, forge_shape_of(3, n), {1, 0}},
+                        packed = view_packed(FORGE_U8, bytes + 1, forge_shape_of(3, n));
+            check_elements(isa, OP_CAST, &attributes, &turned, 1, FORGE_F32, turned.shape);
+            check_elements(isa, OP_CAST, &attributes, &repeated, 1, FORGE_F32, turned.shape);
+            check_elements(isa, OP_CAST, &attributes, &packed, 1, FORGE_F32, turned.shape);
+        }
+}
+
 static void test_in_place(void **state)
 {
     (void)state;
@@ -252,7 +270,7 @@ int main(void)
         cmocka_unit_test(test_every_unary),    cmocka_unit_test(test_there_are_fast_ones),
         cmocka_unit_test(test_every_binary),   cmocka_unit_test(test_runs_and_steps),
         cmocka_unit_test(test_beyond_a_piece), cmocka_unit_test(test_select),
-        cmocka_unit_test(test_in_place),       cmocka_unit_test(test_no_elements),
+        cmocka_unit_test(test_cast),     cmocka_unit_test(test_in_place),       cmocka_unit_test(test_no_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,8 +63,7 @@ static void test_several_axes(void **state)
     float *data = random_floats(FORGE_F32, 6000);
     struct view x = view_packed(FORGE_F32, data, forge_shape_of(3, 4, 5, 37));
     for (uint32_t axes = 1; axes < 15; axes++)
-        if (axes & 8 ? (axes != 9 && axes != 10 && axes != 11 && axes != 13) : true) /* the reference's */
-            check(x, axes);
+        check(x, axes);
     struct view turned = {data + 5000, FORGE_F32, forge_shape_of(4, 30, 20), {-1000, 1, 31}};
     check(turned, 2);
     check(turned, 4);

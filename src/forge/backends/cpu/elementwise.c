@@ -42,6 +42,12 @@ bool elementwise_takes_select(const struct launch *launch)
     return launch->inputs[1].dtype == FORGE_F32;
 }
 
+bool elementwise_takes_cast(const struct launch *launch)
+{
+    forge_dtype from = launch->inputs[0].dtype;
+    return (from == FORGE_BOOL || from == FORGE_U8) && launch->outputs[0].dtype == FORGE_F32;
+}
+
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain)
 {
     return runs_pieces(launch, is_dear[kind_of(launch)] ? DEAR_NS : CHEAP_NS, out_grain);

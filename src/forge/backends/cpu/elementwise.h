@@ -7,9 +7,11 @@
 bool elementwise_takes_unary(const struct launch *launch);
 bool elementwise_takes_binary(const struct launch *launch);
 bool elementwise_takes_select(const struct launch *launch);
+/* From bool or u8 to f32. */
+bool elementwise_takes_cast(const struct launch *launch);
 
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
-/* Of binary and select. */
+/* Of binary, select and cast. */
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -14,7 +14,9 @@ struct reduction reduce_of(const struct launch *launch)
                                   .depth = forge_shape_elements(&folded.shape),
                                   .results = forge_shape_elements(&kept.shape),
                                   .out = launch->outputs[0].data};
-    reduction.is_of_rows = reduction.line.rank == 1 && reduction.line.strides[0] == 1;
+    uint32_t last = reduction.line.rank - 1;
+    reduction.stretch = reduction.depth ? (size_t)reduction.line.dims[last] : 0;
+    reduction.is_of_rows = reduction.line.strides[last] == 1;
     return reduction;
 }
 

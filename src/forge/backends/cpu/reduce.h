@@ -1,7 +1,7 @@
 /* backends/cpu/reduce.h - which reductions of f32 have fast kernels (isa/reduce.inc), and what they work on.
  *
- * Owns two forms: rows, where the elements of one result follow each other, and columns, where results do. Others are the
- * reference's.
+ * Owns two forms: rows, where the elements of one result follow each other in one stretch or several, and columns, where
+ * results do. Others are the reference's.
  */
 #ifndef FORGE_CPU_REDUCE_H
 #define FORGE_CPU_REDUCE_H
@@ -16,6 +16,7 @@ struct reduction {
     struct walk line;  /* the elements of one */
     size_t depth;      /* how many */
     bool is_of_rows;
+    size_t stretch;    /* how many follow each other; of rows */
     size_t results;
     float *out;
 };
