@@ -115,6 +115,31 @@ FORGE_API forge_value forge_multi_head_attention(forge_builder *builder, const c
 FORGE_API forge_value forge_transformer_block(forge_builder *builder, const char *name, forge_value x,
                                               const forge_gpt_options *options);
 
+/* What residual networks and their blocks are made like (He et al., 2016), with the names, shapes and first values of
+ * torchvision: convolutions without bias, normal with sd sqrt(2 / (out channels * kernel's elements)). */
+typedef struct forge_resnet_options {
+    uint32_t struct_size; /* sizeof(forge_resnet_options) */
+    uint32_t
+        depth; /* 18 or 34, of basic blocks; 50, 101 or 152, of bottlenecks; the model only, as the next three */
+    int64_t classes;
+    int64_t width;            /* channels after the first convolution; 0: 64 */
+    bool is_for_small_images; /* a first convolution of 3 x 3 with stride 1, and no pool after it */
+    bool is_training;         /* with the statistics of the batch */
+    bool
+        starts_as_identity; /* each block's last norm has weight 0 at first, so that the block gives what it gets */
+} forge_resnet_options;
+
+/* relu(x + bn2(conv2(relu(bn1(conv1(x)))))) with convolutions of 3 x 3 to `channels`, the first with this stride. Where x has
+ * another shape than what is added to it, downsample stands for it: a 1 x 1 convolution (downsample.0) and a norm
+ * (downsample.1). */
+FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
+                                        int64_t channels, uint32_t stride,
+                                        const forge_resnet_options *options);
+/* The same with three convolutions: 1 x 1 to `channels`, 3 x 3 with this stride, and 1 x 1 to 4 * channels. */
+FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name, forge_value x,
+                                       int64_t channels, uint32_t stride,
+                                       const forge_resnet_options *options);
+
 /* --- models. name NULL: no scope of their own ---------------------------------------------------------------- */
 
 /* Linear layers with relu between them: sizes[0 .. count-1] are the widths after each. */
@@ -128,6 +153,10 @@ FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_
  * (norm1), linear to 32 with relu (fc1), dropout of 0.3 (dropout1), linear to `classes` (fc2), batch norm (norm2). */
 FORGE_API forge_value forge_norm_cnn(forge_builder *builder, const char *name, forge_value x, int64_t classes,
                                      bool is_training);
+/* x [n, channels, height, width] to logits [n, classes]. Parameters are named as in torchvision: conv1.weight, bn1.weight,
+ * layer1.0.conv1.weight, layer2.0.downsample.0.weight ... fc.bias. */
+FORGE_API forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x,
+                                   const forge_resnet_options *options);
 /* GPT-2 (Radford et al., 2019): tokens [b, t] of an integer type, t at most the context, to logits [b, t, vocabulary].
  * Parameters are named and lie as in files of GPT-2: wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight ...
  * ln_f.bias. Its smallest is {12 layers, 12 heads, vocabulary 50257, context 1024, width 768}. */

@@ -39,8 +39,10 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
     return makes_sense;
 }
 
+/* first: what the weight starts with; NULL: the same as the bias. */
 static forge_value conv_layer(forge_builder *b, const char *name, forge_value x, int64_t out_channels,
-                              const int64_t *kernel, const forge_conv_options *o, bool has_bias)
+                              const int64_t *kernel, const forge_conv_options *o, const forge_init *first,
+                              bool has_bias)
 {
     forge_shape shape;
     if (!layer_takes(b, "conv", name, x, 3, 5, 1) ||
@@ -51,7 +53,7 @@ static forge_value conv_layer(forge_builder *b, const char *name, forge_value x,
         fan *= (double)shape.dims[k];
     forge_init init = {FORGE_INIT_UNIFORM, -1 / sqrt(fan), 1 / sqrt(fan)};
     forge_scope_push(b, name);
-    forge_value weight = forge_parameter(b, "weight", forge_value_dtype(b, x), shape, init);
+    forge_value weight = forge_parameter(b, "weight", forge_value_dtype(b, x), shape, first ? *first : init);
     forge_value y = forge_conv(b, x, weight, o);
     if (has_bias)
         y = add_bias(b, y, init);
@@ -65,11 +67,12 @@ forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_val
     forge_conv_options o = {.struct_size = sizeof o};
     if (options && abi_take(&o, sizeof o, SIZE_UP_TO(forge_conv_options, is_transposed), options))
         forge_builder_fail(builder, "conv '%s': options of another version", name);
-    return conv_layer(builder, name, x, out_channels, kernel, &o, has_bias);
+    return conv_layer(builder, name, x, out_channels, kernel, &o, NULL, has_bias);
 }
 
-forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
-                         int64_t kernel, uint32_t stride, uint32_t padding, bool has_bias)
+static forge_value conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
+                          int64_t kernel, uint32_t stride, uint32_t padding, const forge_init *first,
+                          bool has_bias)
 {
     forge_conv_options o = {.struct_size = sizeof o,
                             .stride = {stride, stride},
@@ -78,5 +81,17 @@ forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x
     const int64_t kernels[FORGE_MAX_RANK] = {kernel, kernel};
     if (!layer_takes(builder, "conv2d", name, x, 4, 4, 1))
         return FORGE_NO_VALUE;
-    return conv_layer(builder, name, x, out_channels, kernels, &o, has_bias);
+    return conv_layer(builder, name, x, out_channels, kernels, &o, first, has_bias);
+}
+
+forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
+                         int64_t kernel, uint32_t stride, uint32_t padding, bool has_bias)
+{
+    return conv2d(builder, name, x, out_channels, kernel, stride, padding, NULL, has_bias);
+}
+
+forge_value layer_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
+                         int64_t kernel, uint32_t stride, uint32_t padding, forge_init weight)
+{
+    return conv2d(builder, name, x, out_channels, kernel, stride, padding, &weight, false);
 }

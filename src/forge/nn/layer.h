@@ -27,6 +27,13 @@ struct linear {
 forge_value layer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                          const struct linear *how);
 
+/* forge_conv2d without bias, whose weight starts so. */
+forge_value layer_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
+                         int64_t kernel, uint32_t stride, uint32_t padding, forge_init weight);
+/* forge_batch_norm with PyTorch's momentum and epsilon, whose weight starts so. */
+forge_value layer_batch_norm(forge_builder *builder, const char *name, forge_value x, forge_init weight,
+                             bool is_training);
+
 /* A layer that may have no name has no scope of its own then. */
 void layer_begin(forge_builder *builder, const char *name);
 void layer_end(forge_builder *builder, const char *name);

@@ -140,8 +140,8 @@ static bool has_enough(forge_builder *b, const char *name, forge_value x)
     return count >= 2;
 }
 
-forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_value x, double momentum,
-                             double epsilon, bool is_training)
+static forge_value batch_norm(forge_builder *builder, const char *name, forge_value x, double momentum,
+                              double epsilon, forge_init weight, bool is_training)
 {
     if (!layer_takes(builder, "batch_norm", name, x, 2, FORGE_MAX_RANK, 1) ||
         (is_training && !has_enough(builder, name, x)))
@@ -150,7 +150,7 @@ forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_val
     forge_dtype dtype = forge_value_dtype(builder, x);
     struct composite_attributes norm = norm_of("batch_norm", epsilon, 0);
     forge_scope_push(builder, name);
-    forge_value in[] = {x, forge_parameter(builder, "weight", dtype, channels, LAYER_ONES),
+    forge_value in[] = {x, forge_parameter(builder, "weight", dtype, channels, weight),
                         forge_parameter(builder, "bias", dtype, channels, LAYER_ZEROS), FORGE_NO_VALUE,
                         FORGE_NO_VALUE};
     struct running running = running_of(builder, builder_accumulator(dtype), channels);
@@ -164,4 +164,16 @@ forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_val
     }
     forge_scope_pop(builder);
     return y;
+}
+
+forge_value forge_batch_norm(forge_builder *builder, const char *name, forge_value x, double momentum,
+                             double epsilon, bool is_training)
+{
+    return batch_norm(builder, name, x, momentum, epsilon, LAYER_ONES, is_training);
+}
+
+forge_value layer_batch_norm(forge_builder *builder, const char *name, forge_value x, forge_init weight,
+                             bool is_training)
+{
+    return batch_norm(builder, name, x, 0.1, 1e-5, weight, is_training);
 }

@@ -270,7 +270,8 @@ int main(void)
         cmocka_unit_test(test_every_unary),    cmocka_unit_test(test_there_are_fast_ones),
         cmocka_unit_test(test_every_binary),   cmocka_unit_test(test_runs_and_steps),
         cmocka_unit_test(test_beyond_a_piece), cmocka_unit_test(test_select),
-        cmocka_unit_test(test_cast),     cmocka_unit_test(test_in_place),       cmocka_unit_test(test_no_elements),
+        cmocka_unit_test(test_cast),           cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_no_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

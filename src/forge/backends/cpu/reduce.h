@@ -16,7 +16,7 @@ struct reduction {
     struct walk line;  /* the elements of one */
     size_t depth;      /* how many */
     bool is_of_rows;
-    size_t stretch;    /* how many follow each other; of rows */
+    size_t stretch; /* how many follow each other; of rows */
     size_t results;
     float *out;
 };
