@@ -15,7 +15,7 @@ static const struct architecture {
     bool has_bottlenecks;
     unsigned blocks[STAGES];
 } architectures[] = {
-    {18, false, {2, 2, 2, 2}}, {34, false, {3, 4, 6, 3}},  {50, true, {3, 4, 6, 3}},
+    {18, false, {2, 2, 2, 2}},  {34, false, {3, 4, 6, 3}},  {50, true, {3, 4, 6, 3}},
     {101, true, {3, 4, 23, 3}}, {152, true, {3, 8, 36, 3}},
 };
 
@@ -141,8 +141,9 @@ forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x
     const struct architecture *a = find(o.depth);
     int64_t width = o.width ? o.width : USUAL_WIDTH;
     if (!a || width < 0 || o.classes <= 0) {
-        forge_builder_fail(builder, "resnet: %u layers of width %lld to %lld classes; there are 18, 34, 50, 101, 152 layers",
-                           o.depth, (long long)width, (long long)o.classes);
+        forge_builder_fail(
+            builder, "resnet: %u layers of width %lld to %lld classes; there are 18, 34, 50, 101, 152 layers",
+            o.depth, (long long)width, (long long)o.classes);
         return FORGE_NO_VALUE;
     }
     layer_begin(builder, name);

@@ -37,11 +37,15 @@ static void test_sizes(void **state)
         uint32_t depth;
         uint64_t parameters;
         size_t slots;
-    } known[] = {
-        {18, 11689512, 122}, {34, 21797672, 218}, {50, 25557032, 320}, {101, 44549160, 626}, {152, 60192808, 932}};
+    } known[] = {{18, 11689512, 122},
+                 {34, 21797672, 218},
+                 {50, 25557032, 320},
+                 {101, 44549160, 626},
+                 {152, 60192808, 932}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         forge_builder *b = forge_builder_new();
-        forge_resnet_options o = {.struct_size = sizeof o, .depth = known[i].depth, .classes = 1000, .is_training = true};
+        forge_resnet_options o = {
+            .struct_size = sizeof o, .depth = known[i].depth, .classes = 1000, .is_training = true};
         forge_value y = forge_resnet(b, NULL, images(b, 2, 3, 224), &o);
         assert_int_equal(parameters_of(b), known[i].parameters);
         assert_int_equal(b->graph->slot_count, known[i].slots);
@@ -79,7 +83,8 @@ static void test_names(void **state)
     assert_slot(b, "fc.bias", "[1000]");
     forge_builder_free(b);
     b = forge_builder_new();
-    o = (forge_resnet_options){.struct_size = sizeof o, .depth = 18, .classes = 10, .width = 16, .is_for_small_images = true};
+    o = (forge_resnet_options){
+        .struct_size = sizeof o, .depth = 18, .classes = 10, .width = 16, .is_for_small_images = true};
     forge_resnet(b, "net", images(b, 1, 1, 28), &o);
     assert_slot(b, "net.conv1.weight", "[16,1,3,3]");
     assert_slot(b, "net.layer1.1.conv2.weight", "[16,16,3,3]");
@@ -114,7 +119,8 @@ static void test_first_weights(void **state)
     forge_resnet_options o = {.struct_size = sizeof o, .depth = 18, .classes = 3};
     forge_output(b, "y", forge_resnet(b, NULL, images(b, 1, 3, 32), &o));
     workbench_load(m, b);
-    forge_tensor weight = workbench_slot(m, "layer2.0.conv1.weight"), scale = workbench_slot(m, "layer2.0.bn2.weight");
+    forge_tensor weight = workbench_slot(m, "layer2.0.conv1.weight"),
+                 scale = workbench_slot(m, "layer2.0.bn2.weight");
     const float *w = forge_tensor_data(&weight);
     double sum = 0, squares = 0, count = (double)forge_tensor_elements(&weight);
     for (size_t i = 0; i < forge_tensor_elements(&weight); i++) {
@@ -133,7 +139,8 @@ static void test_blocks_that_start_as_identity(void **state)
         forge_builder *b = forge_builder_new();
         forge_resnet_options o = {.struct_size = sizeof o, .is_training = true, .starts_as_identity = true};
         forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 8, 3, 3));
-        forge_output(b, "y", i ? forge_bottleneck(b, "b", x, 2, 1, &o) : forge_basic_block(b, "a", x, 8, 1, &o));
+        forge_output(b, "y",
+                     i ? forge_bottleneck(b, "b", x, 2, 1, &o) : forge_basic_block(b, "a", x, 8, 1, &o));
         workbench_load(m, b);
         float numbers[144], wanted[144];
         forge_random_normal(&(forge_random){.key = 3}, 0, 144, numbers);
@@ -160,7 +167,8 @@ static void test_gradients(void **state)
     (void)state;
     static const int kinds[] = {1, 2, 5, 6};
     for (size_t i = 0; i < 4; i++)
-        derivative_check(&(struct function){"block", block, kinds[i], 1, {forge_shape_of(3, 3, 4, 4)}, -1, 1, false});
+        derivative_check(
+            &(struct function){"block", block, kinds[i], 1, {forge_shape_of(3, 3, 4, 4)}, -1, 1, false});
 }
 
 /* --- learning ------------------------------------------------------------------------------------------------ */
@@ -170,8 +178,12 @@ static void test_it_learns(void **state)
     struct workbench *m = *state;
     enum { N = 6, SIZE = 12 };
     forge_builder *b = forge_builder_new();
-    forge_resnet_options o = {
-        .struct_size = sizeof o, .depth = 18, .classes = 3, .width = 4, .is_for_small_images = true, .is_training = true};
+    forge_resnet_options o = {.struct_size = sizeof o,
+                              .depth = 18,
+                              .classes = 3,
+                              .width = 4,
+                              .is_for_small_images = true,
+                              .is_training = true};
     forge_value logits = forge_resnet(b, NULL, images(b, N, 1, SIZE), &o);
     forge_value loss = forge_cross_entropy(b, logits, forge_input(b, "labels", FORGE_U8, forge_shape_of(N)));
     forge_output(b, "loss", loss);
@@ -199,7 +211,8 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_messages),
         cmocka_unit_test_setup_teardown(test_first_weights, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_blocks_that_start_as_identity, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_blocks_that_start_as_identity, workbench_set_up,
+                                        workbench_tear_down),
         cmocka_unit_test(test_gradients),
         cmocka_unit_test_setup_teardown(test_it_learns, workbench_set_up, workbench_tear_down),
     };
