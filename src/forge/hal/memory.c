@@ -147,10 +147,9 @@ static struct block *find_held(struct device_memory *memory, size_t size_bytes)
 
 static bool is_above_limit(const struct device_memory *memory, size_t more_bytes)
 {
-    return memory->limit_bytes &&
-           more_bytes > memory->limit_bytes - (memory->used_bytes < memory->limit_bytes
-                                                   ? memory->used_bytes
-                                                   : memory->limit_bytes);
+    return memory->limit_bytes && more_bytes > memory->limit_bytes - (memory->used_bytes < memory->limit_bytes
+                                                                          ? memory->used_bytes
+                                                                          : memory->limit_bytes);
 }
 
 /* A new one; what is held gives way where the limit or the system asks for it. The lock is held. */
@@ -192,8 +191,8 @@ static const struct block *next_largest(const struct device_memory *memory, cons
     const struct block *found = NULL;
     bool is_after = false;
     for (const struct block *b = memory->used.head.next; b != &memory->used.head; b = b->next) {
-        bool fits = !last || b->size_bytes < last->size_bytes ||
-                    (is_after && b->size_bytes == last->size_bytes);
+        bool fits =
+            !last || b->size_bytes < last->size_bytes || (is_after && b->size_bytes == last->size_bytes);
         is_after |= b == last;
         if (fits && (!found || b->size_bytes > found->size_bytes))
             found = b;

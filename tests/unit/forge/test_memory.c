@@ -103,9 +103,10 @@ static void a_limit_names_who_wants_and_who_has(void **state)
     assert_int_equal(facts_of(device).held_bytes, 0);
     joule_error error = {0};
     assert_int_equal(device_take(device, 4 * MIB, "slot 'h.0.weight'", &buffer, &error), JOULE_NO_MEMORY);
-    assert_string_equal(error.message,
-                        "no memory on cpu for slot 'h.0.weight': 4.0 MiB wanted, 5.1 MiB of the limit of 8.0 MiB "
-                        "in use; most by slot 'wte.weight' with 5.0 MiB, input 'x' with 104.0 KiB");
+    assert_string_equal(
+        error.message,
+        "no memory on cpu for slot 'h.0.weight': 4.0 MiB wanted, 5.1 MiB of the limit of 8.0 MiB "
+        "in use; most by slot 'wte.weight' with 5.0 MiB, input 'x' with 104.0 KiB");
     assert_null(buffer);
     forge_device_limit_memory(device, MIB); /* less than is in use: only what comes is refused */
     assert_int_equal(device_take(device, 1, "a byte", &buffer, &error), JOULE_NO_MEMORY);
@@ -148,8 +149,9 @@ static void what_is_held_gives_way_to_who_needs_it(void **state)
     forge_buffer *most = take(&device, 7 * MIB / 4, "most");
     assert_int_equal(left_bytes, MIB / 4);
     assert_int_equal(device_take(&device, MIB, "a dream", &buffer, &error), JOULE_NO_MEMORY);
-    assert_string_equal(error.message,
-                        "no memory on small for a dream: 1.0 MiB wanted, 1.8 MiB in use; most by most with 1.8 MiB");
+    assert_string_equal(
+        error.message,
+        "no memory on small for a dream: 1.0 MiB wanted, 1.8 MiB in use; most by most with 1.8 MiB");
     assert_int_equal(device_take(&device, SIZE_MAX, "more", &buffer, &error), JOULE_NO_MEMORY);
     forge_buffer_release(most);
     device_memory_close(device.memory);
