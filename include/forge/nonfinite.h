@@ -54,7 +54,7 @@ typedef struct forge_nonfinite {
 
 /* A run that gives the same bits as forge_instance_run, and looks at every float that a launch makes. OK: nothing is wrong.
  * FAILED: out_found says what came first of these, and the message says it in words; the run is completed all the same:
- * - an input or slot that holds a NaN before the run;
+ * - an input or slot that holds a NaN before the run, or an input of rank 0 that is infinite;
  * - a launch that made a NaN where it read none;
  * - a launch that computed an infinity where all that it read was finite. Maxima, minima and what is only moved are not
  *   meant, nor a launch that has done so in an earlier checked run of this instance: some models mask with infinities.

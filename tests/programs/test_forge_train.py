@@ -203,13 +203,15 @@ class Train(unittest.TestCase):
         path = self.path("checkpoint")
         done = self.forge("-b", "32", "-l", "1e30", "-c", path)
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stderr, r"the loss of step \d+ is -?(nan|inf)")
+        self.assertRegex(done.stderr, r"the loss of step (\d+) is -?(nan|inf)(.|\n)* step \1: matmul @mlp/fc\d \(forward\) made -?(nan|inf) at "
+                         r"\[\d+,\d+\] of f32\[32,\d+\].*; from .* \"mlp\.fc\d\.weight\" f32\[\d+,\d+\] \S+e\+\d+ to ")
         self.assertFalse(os.path.exists(path))
         self.assertEqual(self.forge("-b", "640", "-e", "1", "-c", path).returncode, 0)
         before = checkpoint(path)
         done = self.forge("-b", "640", "-e", "2", "-c", path, "-r", "-l", "1e300")
         self.assertEqual(done.returncode, 125)
         self.assertRegex(done.stderr, r"step 2 has made -?(nan|inf) of element \d+ of mlp\.fc1\.weight")
+        self.assertIn('step 2: the input was given with inf at [] of "learning_rate" f32[]', done.stderr)
         self.assertIn("as it was last written", done.stderr)
         self.assertEqual(checkpoint(path), before)
 

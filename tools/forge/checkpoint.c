@@ -74,9 +74,6 @@ joule_status checkpoint_save(const char *path, struct trainee *t, double loss, j
     forge_metadata texts[MOST_FITS + 2];
     char written[40], *vocabulary;
     struct text text;
-    joule_status status = trainee_check(t, error);
-    if (status != JOULE_OK)
-        return status;
     size_t count = fits_of(t, fits);
     for (size_t i = 0; i < count; i++)
         texts[i] = (forge_metadata){fits[i].key, fits[i].text};
@@ -93,7 +90,7 @@ joule_status checkpoint_save(const char *path, struct trainee *t, double loss, j
                                    .step = t->steps,
                                    .cursor = trainee_cursor(t),
                                    .energy = energy};
-    status = forge_checkpoint_write(path, t->states, &checkpoint, texts, count, error);
+    joule_status status = forge_checkpoint_write(path, t->states, &checkpoint, texts, count, error);
     free(vocabulary);
     return status;
 }

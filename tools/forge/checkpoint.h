@@ -9,7 +9,7 @@
 #include <forge/checkpoint.h>
 #include "trainee.h"
 
-/* FAILED, and the file stays as it was: a slot is not finite. */
+/* Slots that are not finite are written, too: trainee_check first. The file stays as it was where it fails. */
 joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, joule_quantity energy,
                              joule_error *error);
 /* ABSENT: there is no such file. INVALID: it does not fit, and the message says why. */

@@ -151,7 +151,8 @@ joule_status trainee_step(struct trainee *t, double *out_loss, joule_error *erro
     if (status == JOULE_OK)
         status = set_rate(t, error);
     if (status == JOULE_OK)
-        status = forge_instance_run(t->instance, error);
+        status = t->found ? forge_instance_run_checked(t->instance, t->found, error)
+                          : forge_instance_run(t->instance, error);
     if (status == JOULE_OK)
         status = forge_instance_get(t->instance, "loss", &loss, error);
     if (status != JOULE_OK)

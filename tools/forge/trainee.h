@@ -7,6 +7,7 @@
 #define FORGE_TRAINEE_H
 
 #include <forge/data.h>
+#include <forge/nonfinite.h>
 #include <forge/optim.h>
 #include <forge/program.h>
 
@@ -43,6 +44,7 @@ struct trainee {
     forge_loader *loader;
     forge_program *program;
     forge_instance *instance;
+    forge_nonfinite *found; /* what a step finds; NULL: steps are not checked */
     forge_buffer *rate_buffer;
     float rate;                      /* of the step that runs */
     uint64_t parameters;             /* numbers that are learned */

@@ -142,13 +142,17 @@ static bool goes_on(struct training *t)
 static joule_status train_step(struct training *t, joule_error *error)
 {
     double loss;
+    blame_keep(&t->blame, &t->trainee);
     joule_status status = trainee_step(&t->trainee, &loss, error);
     if (status != JOULE_OK)
         return status;
-    if (!isfinite(loss))
-        return error_set(error, JOULE_FAILED,
-                         "the loss of step %llu is %g; a lower --learning-rate, --warmup or --clip may help",
-                         (unsigned long long)t->trainee.steps, loss);
+    if (!isfinite(loss)) {
+        error_set(error, JOULE_FAILED,
+                  "the loss of step %llu is %g; a lower --learning-rate, --warmup or --clip may help",
+                  (unsigned long long)t->trainee.steps, loss);
+        blame_find(&t->blame, &t->trainee);
+        return JOULE_FAILED;
+    }
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
     if (t->trainee.steps % COLLECT_STEPS == 0)
         forge_energy_collect(t->trainee.instance);
@@ -180,6 +184,11 @@ static joule_status save(struct training *t, joule_error *error)
     if (!t->options.checkpoint)
         return JOULE_OK;
     joule_sample_now(t->meter);
+    joule_status status = trainee_check(&t->trainee, error);
+    if (status != JOULE_OK) {
+        blame_find(&t->blame, &t->trainee);
+        return status;
+    }
     return checkpoint_save(t->options.checkpoint, &t->trainee, t->loss, energy_now(t), error);
 }
 
@@ -317,6 +326,8 @@ static bool report(struct training *t)
 static void tell_failure(const struct training *t, const joule_error *error)
 {
     complain("train", "%s", error->message);
+    if (*t->blame.reason)
+        complain("train", "%s", t->blame.reason);
     if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
         complain("train", "%s is as it was last written", t->options.checkpoint);
 }

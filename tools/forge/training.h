@@ -9,6 +9,7 @@
 #include <joule/meter.h>
 #include <stdbool.h>
 #include "base/string.h"
+#include "blame.h"
 #include "trainee.h"
 
 struct training_options {
@@ -46,6 +47,7 @@ struct training {
     enum training_end end;
     char *sample; /* NULL: none */
     int64_t begin_ns, shown_ns, looked_ns;
+    struct blame blame;
     bool is_live; /* stderr is a terminal */
     bool is_warned;
 };

@@ -259,7 +259,7 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     status = forge_buffer_wrap(data, size_bytes, give_back, block, out_buffer, out_error);
     if (status != JOULE_OK)
         give_back(block);
-    else if (is_used)
+    else if (is_used && !device->ops->expect) /* whose memory has no bytes */
         memset(data, 0, size_bytes);
     return status;
 }

@@ -180,7 +180,7 @@ static void judge(struct check *check, size_t i)
     }
 }
 
-/* Before the run: NaN in what it is given. */
+/* Before the run: NaN in what it is given. A mask may be infinite, a rate or scale may not. */
 static void judge_given(struct check *check)
 {
     const forge_instance *instance = check->instance;
@@ -194,7 +194,9 @@ static void judge_given(struct check *check)
         if (!is_float(&view))
             continue;
         struct look look = look_at(&view);
-        if (!look.numbers.nans)
+        bool is_wrong = look.numbers.nans ||
+                        (look.numbers.infinities && buffer->shape.rank == 0 && buffer->kind == BUFFER_INPUT);
+        if (!is_wrong)
             continue;
         check->found.culprit = buffer->kind == BUFFER_INPUT ? FORGE_CULPRIT_INPUT : FORGE_CULPRIT_SLOT;
         set_made(&check->found, &view, &look, program_string(program, buffer->name));

@@ -243,6 +243,8 @@ static void test_its_programs_are_those_of_the_cpu(void **state)
     forge_instance_free(crossed);
     assert_int_equal(forge_instance_new(cpu.program, bench->device, bench->states, &crossed, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(crossed, NULL), JOULE_OK);
+    forge_instance_free(crossed); /* and once more in the same memory */
+    assert_int_equal(forge_instance_new(cpu.program, bench->device, bench->states, &crossed, NULL), JOULE_OK);
     forge_instance_free(crossed);
     unload(&cpu);
 }

@@ -50,6 +50,21 @@ static void test_an_input(void **state)
     assert_message("the input was given with nan at [1,2] of \"x\" f32[2,3], the first of 2");
 }
 
+static void test_a_rate_without_end(void **state)
+{
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
+    forge_output(b, "y", forge_mul(b, x, forge_input(b, "rate", FORGE_F32, (forge_shape){0})));
+    workbench_load(bench, b);
+    workbench_set(bench, "x", (float[]){0, INFINITY});
+    workbench_set(bench, "rate", (float[]){2});
+    check(bench, JOULE_OK);
+    workbench_set(bench, "rate", (float[]){INFINITY});
+    assert_int_equal(check(bench, JOULE_FAILED).culprit, FORGE_CULPRIT_INPUT);
+    assert_message("the input was given with inf at [] of \"rate\" f32[]");
+}
+
 static void test_a_product_that_overflows(void **state)
 {
     struct workbench *bench = *state;
@@ -273,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_an_input),
+        TEST(test_a_rate_without_end),
         TEST(test_a_product_that_overflows),
         TEST(test_in_place),
         TEST(test_a_slot),
