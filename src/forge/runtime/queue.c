@@ -1,0 +1,183 @@
+/* runtime/queue.c - see <forge/queue.h>.
+ *
+ * Owns the list of entries and the thread that does them. Newcomers: the queue has its own lock for the list and waits for
+ * points without it, so that others can go on submitting.
+ */
+#include <forge/queue.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/abi.h"
+#include "base/error.h"
+#include "forge/hal/timeline.h"
+
+struct entry {
+    struct entry *next;
+    forge_host_fn *call;
+    void *context;
+    size_t wait_count, signal_count;
+    forge_point waits[FORGE_MAX_POINTS], signals[FORGE_MAX_POINTS];
+};
+
+struct forge_queue {
+    pthread_t thread;
+    pthread_mutex_t lock; /* of the list */
+    pthread_cond_t has_more;
+    struct entry *first, **end;
+    atomic_bool is_closing; /* written under the lock */
+};
+
+/* --- the thread --------------------------------------------------------------------------------------------- */
+
+/* *out_is_stuck: what it waits for has not come, and the queue is to end. */
+static joule_status do_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
+                             joule_error *error)
+{
+    for (size_t i = 0; i < entry->wait_count; i++) {
+        const forge_point *point = &entry->waits[i];
+        joule_status status = timeline_wait(point->timeline, point->value, &queue->is_closing, error);
+        *out_is_stuck = status == JOULE_ABSENT;
+        if (status != JOULE_OK)
+            return status;
+    }
+    return entry->call(entry->context, error);
+}
+
+static void tell(const struct entry *entry, joule_status status, const joule_error *why)
+{
+    joule_error error;
+    for (size_t i = 0; i < entry->signal_count; i++) {
+        const forge_point *point = &entry->signals[i];
+        if (status != JOULE_OK)
+            forge_timeline_fail(point->timeline, why->message);
+        else if (forge_timeline_signal(point->timeline, point->value, &error) == JOULE_INVALID)
+            forge_timeline_fail(point->timeline, error.message);
+    }
+}
+
+/* The next entry, which is the caller's; NULL: there is none, and no more will come. */
+static struct entry *take(forge_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->first && !queue->is_closing)
+        pthread_cond_wait(&queue->has_more, &queue->lock);
+    struct entry *entry = queue->first;
+    if (entry) {
+        queue->first = entry->next;
+        if (!queue->first)
+            queue->end = &queue->first;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return entry;
+}
+
+static void *work(void *argument)
+{
+    forge_queue *queue = argument;
+    bool is_stuck = false;
+    for (struct entry *entry = take(queue); entry; entry = take(queue)) {
+        joule_error error = {.message = "an entry of a queue failed, and did not say why"};
+        joule_status status = JOULE_ABSENT;
+        if (is_stuck)
+            error_set(&error, status, "the queue was freed before this was begun");
+        else
+            status = do_entry(queue, entry, &is_stuck, &error);
+        tell(entry, status, &error);
+        free(entry);
+    }
+    return NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
+{
+    forge_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a queue is used up");
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->has_more, NULL);
+    queue->end = &queue->first;
+    sigset_t all, before; /* signals are the program's, not this thread's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&queue->thread, NULL, work, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        free(queue);
+        return error_set(out_error, JOULE_NO_MEMORY, "no thread for a queue: %s", strerror(failed));
+    }
+    *out_queue = queue;
+    return JOULE_OK;
+}
+
+void forge_queue_free(forge_queue *queue)
+{
+    if (!queue)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    queue->is_closing = true;
+    pthread_cond_signal(&queue->has_more);
+    pthread_mutex_unlock(&queue->lock);
+    timeline_wake_all();
+    pthread_join(queue->thread, NULL);
+    pthread_cond_destroy(&queue->has_more);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+/* --- submitting --------------------------------------------------------------------------------------------- */
+
+static joule_status take_order(struct entry *entry, const forge_order *order, joule_error *error)
+{
+    forge_order known = {0};
+    if (!order)
+        return JOULE_OK;
+    joule_status status = abi_take(&known, sizeof known, SIZE_UP_TO(forge_order, signals), order);
+    if (status != JOULE_OK)
+        return error_set(error, status, "an order's struct_size does not fit");
+    if (known.wait_count > FORGE_MAX_POINTS || known.signal_count > FORGE_MAX_POINTS)
+        return error_set(error, JOULE_INVALID, "an order has at most %d points to wait for and to signal",
+                         FORGE_MAX_POINTS);
+    entry->wait_count = known.wait_count;
+    entry->signal_count = known.signal_count;
+    for (size_t i = 0; i < known.wait_count; i++)
+        entry->waits[i] = known.waits[i];
+    for (size_t i = 0; i < known.signal_count; i++)
+        entry->signals[i] = known.signals[i];
+    return JOULE_OK;
+}
+
+joule_status forge_queue_call(forge_queue *queue, forge_host_fn *call, void *context,
+                              const forge_order *order, joule_error *out_error)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for a queue's entry is used up");
+    entry->call = call;
+    entry->context = context;
+    joule_status status = take_order(entry, order, out_error);
+    if (status != JOULE_OK) {
+        free(entry);
+        return status;
+    }
+    pthread_mutex_lock(&queue->lock);
+    *queue->end = entry;
+    queue->end = &entry->next;
+    pthread_cond_signal(&queue->has_more);
+    pthread_mutex_unlock(&queue->lock);
+    return JOULE_OK;
+}
+
+static joule_status run_instance(void *instance, joule_error *error)
+{
+    return forge_instance_run(instance, error);
+}
+
+joule_status forge_queue_run(forge_queue *queue, forge_instance *instance, const forge_order *order,
+                             joule_error *out_error)
+{
+    return forge_queue_call(queue, run_instance, instance, order, out_error);
+}
