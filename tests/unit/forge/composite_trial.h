@@ -65,13 +65,16 @@ static inline void give_inputs(struct workbench *bench, const struct trial *t)
     }
 }
 
+/* Where a gradient is infinite or no number, it may be either: bodies have detours that cancel for finite numbers only. */
 static inline void compare(const struct trial *t, const char *isa, size_t number, const struct view *got,
                            const double *exact)
 {
+    bool is_rough = library_is_gradient(&t->attributes);
     for (size_t i = 0; i < forge_shape_elements(&got->shape); i++) {
         double x = (double)((const float *)got->data)[i];
-        bool is_so = isnan(exact[i])   ? isnan(x)
-                     : isinf(exact[i]) ? x == exact[i]
+        bool is_so = is_rough && !isfinite(exact[i]) ? !isfinite(x)
+                     : isnan(exact[i])               ? isnan(x)
+                     : isinf(exact[i])               ? x == exact[i]
                                        : fabs(x - exact[i]) <= t->tolerance * (1 + fabs(exact[i]));
         if (!is_so)
             fail_msg("%s, %s, output %zu, element %zu: %.9g, not %.9g", t->attributes.name, isa, number, i, x,
@@ -85,7 +88,7 @@ static inline void assert_in_place(enum isa isa, const struct launch *launch)
     const struct cpu_kernel *kernel = kernel_for(isa, launch);
     for (size_t k = 0; k < launch->output_count; k++)
         for (size_t i = 0; i < launch->input_count; i++) {
-            size_t grain, bytes = view_size_bytes(&launch->outputs[k]);
+            size_t bytes = view_size_bytes(&launch->outputs[k]);
             if (!in_place_may(kernel->in_place, k, i) ||
                 launch->inputs[i].dtype != launch->outputs[k].dtype ||
                 !forge_shape_equal(&launch->inputs[i].shape, &launch->outputs[k].shape))
@@ -102,7 +105,7 @@ static inline void assert_in_place(enum isa isa, const struct launch *launch)
             struct launch work = *launch;
             work.inputs = inputs;
             work.outputs = outputs;
-            run_some(kernel, &work, 0, kernel->pieces(&work, &grain));
+            run_rounds(kernel, &work, false);
             for (size_t o = 0; o < launch->output_count; o++) {
                 assert_memory_equal(outputs[o].data, launch->outputs[o].data, view_size_bytes(&outputs[o]));
                 free(others[o]);

@@ -49,25 +49,45 @@ static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct lau
     return NULL;
 }
 
-static inline void run_some(const struct cpu_kernel *kernel, const struct launch *launch, size_t first,
-                            size_t end)
+static inline void run_some(const struct cpu_kernel *kernel, const struct launch *launch, int round,
+                            size_t first, size_t end, void *shared)
 {
     static _Alignas(64) unsigned char scratch[KERNEL_SCRATCH_BYTES];
-    if (kernel->run_in)
+    if (kernel->run_shared[round])
+        kernel->run_shared[round](launch, first, end, shared);
+    else if (kernel->run_in)
         kernel->run_in(launch, first, end, scratch);
     else
         kernel->run(launch, first, end);
+}
+
+/* Pieces all at once, or from the last to the first in uneven groups; memory that they share is full of NaN at first. */
+static inline void run_rounds(const struct cpu_kernel *kernel, const struct launch *launch, bool is_cut)
+{
+    size_t grain, bytes = kernel->shared_bytes ? kernel->shared_bytes(launch) : 0;
+    void *shared = malloc(bytes + 1);
+    assert_non_null(shared);
+    memset(shared, 0xff, bytes);
+    for (int round = 0; round < (kernel->second_pieces ? 2 : 1); round++) {
+        size_t pieces = (round ? kernel->second_pieces : kernel->pieces)(launch, &grain);
+        assert_true(grain > 0);
+        if (!is_cut)
+            run_some(kernel, launch, round, 0, pieces, shared);
+        for (size_t end = pieces, first, group = 1; is_cut && end > 0; end = first, group = group % 3 + 1) {
+            first = end > group ? end - group : 0;
+            run_some(kernel, launch, round, first, end, shared);
+        }
+    }
+    free(shared);
 }
 
 /* All at once over NaN; then once more, from the last piece to the first in uneven groups: the same bytes. */
 static inline void run_kernel(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);
-    size_t grain, pieces = kernel->pieces(launch, &grain);
     struct view again[4];
     struct launch second = *launch;
     second.outputs = again;
-    assert_true(grain > 0);
     for (size_t k = 0; k < launch->output_count; k++) {
         size_t bytes = view_size_bytes(&launch->outputs[k]);
         again[k] = launch->outputs[k];
@@ -76,11 +96,8 @@ static inline void run_kernel(enum isa isa, const struct launch *launch)
         memset(again[k].data, 0x7f, bytes);
         memset(launch->outputs[k].data, 0xff, bytes);
     }
-    run_some(kernel, launch, 0, pieces);
-    for (size_t end = pieces, first, group = 1; end > 0; end = first, group = group % 3 + 1) {
-        first = end > group ? end - group : 0;
-        run_some(kernel, &second, first, end);
-    }
+    run_rounds(kernel, launch, false);
+    run_rounds(kernel, &second, true);
     for (size_t k = 0; k < launch->output_count; k++) {
         assert_memory_equal(again[k].data, launch->outputs[k].data, view_size_bytes(&again[k]));
         free(again[k].data);

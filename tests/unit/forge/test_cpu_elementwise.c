@@ -241,7 +241,7 @@ static void test_in_place(void **state)
             for (size_t i = 0; i < COUNT; i++)
                 wanted[i] = way == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
             size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
-            run_some(kernel_for(isa, &launch), &launch, 0, pieces);
+            run_some(kernel_for(isa, &launch), &launch, 0, 0, pieces, NULL);
             assert_memory_equal(to, wanted, COUNT * sizeof *wanted);
             free(a);
             free(b);

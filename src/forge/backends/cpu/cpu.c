@@ -26,6 +26,8 @@ struct cpu {
     struct pool *pool;
     void **scratches; /* of each thread */
     unsigned scratch_count;
+    void *shared; /* by all threads, between the two rounds of a launch */
+    size_t shared_bytes;
 };
 
 /* --- threads ------------------------------------------------------------------------------------------------ */
@@ -47,6 +49,24 @@ static bool make_scratches(struct cpu *cpu)
         cpu->scratches[cpu->scratch_count++] = scratch;
     }
     return true;
+}
+
+/* As much as any kernel that was bound needs. */
+static bool make_shared(struct cpu *cpu, size_t bytes)
+{
+    pthread_mutex_lock(&cpu->lock);
+    if (bytes > cpu->shared_bytes) {
+        size_t whole = (bytes + 63) / 64 * 64;
+        void *grown = aligned_alloc(64, whole);
+        if (grown) {
+            free(cpu->shared);
+            cpu->shared = grown;
+            cpu->shared_bytes = whole;
+        }
+    }
+    bool is_there = bytes <= cpu->shared_bytes;
+    pthread_mutex_unlock(&cpu->lock);
+    return is_there;
 }
 
 static joule_status set_threads(struct cpu *cpu, unsigned threads, joule_error *error)
@@ -76,6 +96,7 @@ static void cpu_close(forge_device *device)
     for (unsigned i = 0; i < cpu->scratch_count; i++)
         free(cpu->scratches[i]);
     free(cpu->scratches);
+    free(cpu->shared);
     pthread_mutex_destroy(&cpu->lock);
     free(cpu);
 }
@@ -160,11 +181,12 @@ static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *lau
 
 static const void *cpu_find_kernel(forge_device *device, const char *name, const struct launch *launch)
 {
-    const struct cpu *cpu = (const struct cpu *)device;
+    struct cpu *cpu = (struct cpu *)device;
     for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
         for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
             if (strcmp(kernel->name, name) == 0 && kernel_takes(kernel, launch) && may_lie_so(kernel, launch))
-                return kernel;
+                return make_shared(cpu, kernel->shared_bytes ? kernel->shared_bytes(launch) : 0) ? kernel
+                                                                                                 : NULL;
     return NULL;
 }
 
@@ -201,6 +223,8 @@ static void restore_subnormals(unsigned before)
 struct work {
     const struct bound_launch *bound;
     void **scratches;
+    void *shared;
+    int round;
 };
 
 static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
@@ -208,11 +232,24 @@ static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
     const struct work *work = context;
     const struct cpu_kernel *kernel = work->bound->kernel;
     unsigned before = flush_subnormals();
-    if (kernel->run_in)
+    if (kernel->run_shared[work->round])
+        kernel->run_shared[work->round](&work->bound->launch, begin, end, work->shared);
+    else if (kernel->run_in)
         kernel->run_in(&work->bound->launch, begin, end, work->scratches[worker]);
     else
         kernel->run(&work->bound->launch, begin, end);
     restore_subnormals(before);
+}
+
+static void run_round(struct cpu *cpu, const struct bound_launch *bound, int round)
+{
+    const struct cpu_kernel *kernel = bound->kernel;
+    struct work work = {bound, cpu->scratches, cpu->shared, round};
+    size_t grain, pieces = (round ? kernel->second_pieces : kernel->pieces)(&bound->launch, &grain);
+    if (pieces <= grain || pool_width(cpu->pool) == 1)
+        run_pieces(&work, 0, pieces, 0);
+    else
+        parallel_for(cpu->pool, pieces, grain, run_pieces, &work);
 }
 
 static joule_status cpu_run(forge_device *device, const struct bound_launch *launches, size_t count,
@@ -223,12 +260,9 @@ static joule_status cpu_run(forge_device *device, const struct bound_launch *lau
     pthread_mutex_lock(&cpu->lock);
     for (size_t i = 0; i < count; i++) {
         const struct cpu_kernel *kernel = launches[i].kernel;
-        struct work work = {&launches[i], cpu->scratches};
-        size_t grain, pieces = kernel->pieces(&launches[i].launch, &grain);
-        if (pieces <= grain || pool_width(cpu->pool) == 1)
-            run_pieces(&work, 0, pieces, 0);
-        else
-            parallel_for(cpu->pool, pieces, grain, run_pieces, &work);
+        run_round(cpu, &launches[i], 0);
+        if (kernel->second_pieces)
+            run_round(cpu, &launches[i], 1);
         ends_ns[i] = clock_now_ns();
     }
     pthread_mutex_unlock(&cpu->lock);

@@ -21,6 +21,11 @@ struct cpu_kernel {
     /* In place of run: gets KERNEL_SCRATCH_BYTES that are this thread's own meanwhile, aligned to 64 bytes. */
     void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
     const char *composite; /* OP_COMPOSITE: of which one of the library's */
+    /* In place of run, for work in two rounds: when all pieces of the first are done, those of the second, which find what
+     * the first left them in shared_bytes of memory. */
+    void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared);
+    size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
+    size_t (*shared_bytes)(const struct launch *launch);
 };
 
 enum { KERNEL_SCRATCH_BYTES = 5 << 19 };

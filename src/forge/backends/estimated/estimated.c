@@ -12,7 +12,6 @@
 #include "base/string.h"
 #include "forge/backends/estimated/machine.h"
 #include "forge/hal/device.h"
-#include "forge/ir/cost.h"
 
 struct estimated {
     struct forge_device device;

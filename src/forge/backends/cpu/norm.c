@@ -1,0 +1,117 @@
+/* backends/cpu/norm.c - see norm.h. */
+#include "forge/backends/cpu/norm.h"
+
+#include "forge/backends/cpu/packed.h"
+
+#define WORTH_A_THREAD 16384 /* elements */
+
+static const struct composite_attributes *attributes_of(const struct launch *launch)
+{
+    return launch->attributes;
+}
+
+/* "layer_norm" and its gradient, as against "rms_norm". */
+static bool is_layer(const struct launch *launch)
+{
+    return attributes_of(launch)->name[0] == 'l';
+}
+
+struct norm norm_of(const struct launch *launch)
+{
+    const struct view *in = launch->inputs;
+    const struct composite_attributes *a = attributes_of(launch);
+    size_t own = launch->input_count - (a->given ? 1 : 0), count = forge_shape_elements(&in[1].shape);
+    return (struct norm){.rows = count ? forge_shape_elements(&in[0].shape) / count : 0,
+                         .count = count,
+                         .epsilon = a->reals[0],
+                         .subtracts_mean = is_layer(launch),
+                         .x = in[0].data,
+                         .weight = in[1].data,
+                         .bias = own > 2 ? in[2].data : NULL,
+                         .y = launch->outputs[0].data};
+}
+
+/* Whole groups, as many in each block as make no more than NORM_BLOCKS. */
+static size_t rows_of_block(size_t rows)
+{
+    size_t groups = (rows + NORM_GROUP - 1) / NORM_GROUP;
+    return ((groups + NORM_BLOCKS - 1) / NORM_BLOCKS) * NORM_GROUP;
+}
+
+struct norm_gradient norm_gradient_of(const struct launch *launch)
+{
+    struct norm_gradient n = {.norm = norm_of(launch)};
+    const struct view *out = launch->outputs;
+    uint32_t wanted = attributes_of(launch)->wanted;
+    n.g = launch->inputs[launch->input_count - 1].data;
+    n.of_x = wanted & 1 ? (out++)->data : NULL;
+    n.of_weight = wanted & 2 ? (out++)->data : NULL;
+    n.of_bias = wanted & 4 ? (out++)->data : NULL;
+    n.block_rows = rows_of_block(n.norm.rows);
+    n.blocks = n.block_rows ? (n.norm.rows + n.block_rows - 1) / n.block_rows : 0;
+    return n;
+}
+
+/* x, weight and perhaps bias: the first `own` inputs. */
+static bool takes_own(const struct launch *launch, size_t own)
+{
+    const forge_shape *shape = &launch->inputs[0].shape;
+    uint32_t dims = attributes_of(launch)->numbers[0];
+    if (own < 2 || own > (is_layer(launch) ? 3 : 2) || dims == 0 || dims > shape->rank)
+        return false;
+    forge_shape row = shape_from(shape, shape->rank - dims);
+    bool is_so = view_is(&launch->inputs[0], shape) && forge_shape_elements(&row) > 0;
+    for (size_t i = 1; i < own; i++)
+        is_so = is_so && view_is(&launch->inputs[i], &row);
+    return is_so;
+}
+
+bool norm_takes(const struct launch *launch)
+{
+    return takes_own(launch, launch->input_count) && launch->output_count == 1 &&
+           view_is(&launch->outputs[0], &launch->inputs[0].shape);
+}
+
+bool norm_takes_gradient(const struct launch *launch)
+{
+    size_t own = launch->input_count - 1, count = 0;
+    uint32_t wanted = attributes_of(launch)->wanted;
+    if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
+        !takes_own(launch, own) || !view_is(&launch->inputs[own], &launch->inputs[0].shape))
+        return false;
+    for (size_t i = 0; i < own; i++)
+        if (wanted >> i & 1) {
+            if (count == launch->output_count ||
+                !view_is(&launch->outputs[count], &launch->inputs[i].shape))
+                return false;
+            count++;
+        }
+    return count == launch->output_count;
+}
+
+size_t norm_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct norm norm = norm_of(launch);
+    *out_grain = WORTH_A_THREAD / (norm.count + 1) + 1;
+    return norm.rows;
+}
+
+size_t norm_blocks(const struct launch *launch, size_t *out_grain)
+{
+    struct norm_gradient n = norm_gradient_of(launch);
+    *out_grain = WORTH_A_THREAD / (n.norm.count * n.block_rows + 1) + 1;
+    return n.blocks;
+}
+
+size_t norm_columns(const struct launch *launch, size_t *out_grain)
+{
+    struct norm_gradient n = norm_gradient_of(launch);
+    *out_grain = WORTH_A_THREAD / (NORM_COLUMNS * n.blocks + 1) + 1;
+    return n.of_weight || n.of_bias ? (n.norm.count + NORM_COLUMNS - 1) / NORM_COLUMNS : 0;
+}
+
+size_t norm_shared_bytes(const struct launch *launch)
+{
+    struct norm_gradient n = norm_gradient_of(launch);
+    return n.of_weight || n.of_bias ? 2 * n.blocks * n.norm.count * sizeof(double) : 0;
+}
