@@ -33,7 +33,9 @@ FORGE_API const char *forge_pass_name_at(size_t i);
 
 /* What a pass did. FLOP and bytes are what one run of the graph takes at least, by its sizes: a multiply-add is 2 FLOP, each
  * operand of an operation is moved once, a composite is its body, and what only shows elements in another shape or order moves
- * nothing. NaN: sizes are symbols. */
+ * nothing. Joules are what that work adds to a machine that runs anyway, by published figures for a FLOP and a byte of CPUs
+ * (Horowitz, ISSCC 2014); both errors are common to before and after, so the ratio is far better known. NaN, and no class:
+ * sizes are symbols. */
 typedef struct forge_pass_facts {
     uint32_t struct_size; /* of the structure that is given, which may be newer than the caller's */
     uint32_t reserved;
@@ -42,6 +44,7 @@ typedef struct forge_pass_facts {
     size_t nodes_before, nodes_after; /* a composite is one */
     double flop_before, flop_after;
     double bytes_before, bytes_after; /* read and written */
+    joule_quantity joules_before, joules_after;
 } forge_pass_facts;
 
 /* All zero but struct_size: as forge_compile. */

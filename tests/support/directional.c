@@ -49,15 +49,16 @@ forge_value directional_variable(forge_builder *b, unsigned number, forge_shape 
 
 /* --- the program -------------------------------------------------------------------------------------------- */
 
-static forge_value product(forge_builder *b, const forge_value *gradients, size_t count, const char *direction)
+static forge_value product(forge_builder *b, const forge_value *gradients, size_t count,
+                           const char *direction)
 {
     forge_value sum = FORGE_NO_VALUE;
     for (size_t i = 0; i < count; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%zu", direction, i);
         forge_shape shape = forge_value_shape(b, gradients[i]);
-        forge_value d = forge_read(
-            b, forge_state(b, name, FORGE_F64, shape, (forge_init){FORGE_INIT_NORMAL, 0, 1}));
+        forge_value d =
+            forge_read(b, forge_state(b, name, FORGE_F64, shape, (forge_init){FORGE_INIT_NORMAL, 0, 1}));
         forge_value part = forge_mul(b, gradients[i], d);
         if (shape.rank)
             part = forge_reduce(b, FORGE_SUM, part, (1u << shape.rank) - 1, false);

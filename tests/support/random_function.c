@@ -73,10 +73,11 @@ static forge_value indices(struct maker *m, forge_shape shape, forge_dim limit)
 
 static forge_value make_unary(struct maker *m)
 {
-    static const forge_unary_kind domains[] = {FORGE_RECIPROCAL, FORGE_SQRT, FORGE_RSQRT, FORGE_LOG, FORGE_LOG1P};
-    static const forge_unary_kind tame[] = {
-        FORGE_NEG,  FORGE_ABS,     FORGE_SIN,      FORGE_COS,  FORGE_ERF,  FORGE_RELU,
-        FORGE_TANH, FORGE_SIGMOID, FORGE_SOFTPLUS, FORGE_SILU, FORGE_GELU, FORGE_GELU_TANH};
+    static const forge_unary_kind domains[] = {FORGE_RECIPROCAL, FORGE_SQRT, FORGE_RSQRT, FORGE_LOG,
+                                               FORGE_LOG1P};
+    static const forge_unary_kind tame[] = {FORGE_NEG,      FORGE_ABS,  FORGE_SIN,  FORGE_COS,
+                                            FORGE_ERF,      FORGE_RELU, FORGE_TANH, FORGE_SIGMOID,
+                                            FORGE_SOFTPLUS, FORGE_SILU, FORGE_GELU, FORGE_GELU_TANH};
     static const forge_unary_kind steep[] = {FORGE_EXP, FORGE_EXPM1, FORGE_SQUARE};
     forge_value x = any(m);
     switch (below(m, 4)) {
@@ -134,8 +135,7 @@ static forge_value make_reduce(struct maker *m)
     uint32_t rank = shape_of(m, x).rank;
     if (rank == 0)
         return FORGE_NO_VALUE;
-    forge_value y =
-        forge_reduce(m->b, kinds[below(m, 5)], x, 1 + below(m, (1u << rank) - 1), below(m, 2));
+    forge_value y = forge_reduce(m->b, kinds[below(m, 5)], x, 1 + below(m, (1u << rank) - 1), below(m, 2));
     return bounded(m, y);
 }
 
@@ -171,7 +171,9 @@ static forge_value make_move(struct maker *m)
     case 4:
         return forge_pad(m->b, x, low, high, 0.5);
     case 5:
-        return forge_broadcast(m->b, x, (forge_shape){.rank = shape.rank + 1, .dims = {2, shape.dims[0], shape.dims[1], shape.dims[2]}});
+        return forge_broadcast(
+            m->b, x,
+            (forge_shape){.rank = shape.rank + 1, .dims = {2, shape.dims[0], shape.dims[1], shape.dims[2]}});
     default:
         return shape.dims[axis] > 1 ? forge_slice_along(m->b, x, axis, below(m, 2), shape.dims[axis])
                                     : FORGE_NO_VALUE;
@@ -223,7 +225,8 @@ static forge_value make_sort(struct maker *m)
     if (rank == 0)
         return FORGE_NO_VALUE;
     uint32_t axis = below(m, rank);
-    return below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &where) : forge_top_k(m->b, x, 1, axis, &where);
+    return below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &where)
+                       : forge_top_k(m->b, x, 1, axis, &where);
 }
 
 /* [1, n, m] of what has a rank of 2 or 3: a batch with channels. */
@@ -249,7 +252,8 @@ static forge_value make_conv(struct maker *m)
                                   .dilation = {1 + below(m, 2)},
                                   .padding_before = {is_transposed ? 0 : 2},
                                   .is_transposed = is_transposed};
-    forge_shape shape = is_by_channel ? forge_shape_of(channels, 1, 2) : forge_shape_of(channels, channels, 2);
+    forge_shape shape =
+        is_by_channel ? forge_shape_of(channels, 1, 2) : forge_shape_of(channels, channels, 2);
     forge_value all = forge_reshape(m->b, m->values[0], forge_shape_of(6));
     forge_value weight = forge_gather(m->b, all, indices(m, shape, 6), 0);
     return bounded(m, forge_conv(m->b, x, weight, &options));
@@ -257,8 +261,9 @@ static forge_value make_conv(struct maker *m)
 
 static forge_value make_window(struct maker *m)
 {
-    static const forge_window windows[] = {
-        {.size = 2, .stride = 1, .before = 1}, {.size = 1, .stride = 2}, {.size = 2, .dilation = 2, .before = 1, .after = 1}};
+    static const forge_window windows[] = {{.size = 2, .stride = 1, .before = 1},
+                                           {.size = 1, .stride = 2},
+                                           {.size = 2, .dilation = 2, .before = 1, .after = 1}};
     forge_value x = image(m);
     if (!x)
         return FORGE_NO_VALUE;
@@ -283,7 +288,8 @@ static forge_value make_random(struct maker *m)
 static forge_value saddle(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
-    return forge_sub(b, forge_mul(b, inputs[0], forge_tanh(b, inputs[0])), forge_mul(b, inputs[1], inputs[1]));
+    return forge_sub(b, forge_mul(b, inputs[0], forge_tanh(b, inputs[0])),
+                     forge_mul(b, inputs[1], inputs[1]));
 }
 
 static forge_value make_composite(struct maker *m)
@@ -308,9 +314,9 @@ static forge_value make_norm(struct maker *m)
 }
 
 static forge_value (*const makers[])(struct maker *) = {
-    make_unary,  make_unary,   make_unary, make_binary, make_binary, make_binary, make_cast,
-    make_reduce, make_matmul,  make_move,  make_move,   make_gather, make_scatter, make_scan,
-    make_sort,   make_conv,    make_window, make_random, make_composite, make_norm,
+    make_unary,  make_unary,  make_unary,  make_binary, make_binary,    make_binary,  make_cast,
+    make_reduce, make_matmul, make_move,   make_move,   make_gather,    make_scatter, make_scan,
+    make_sort,   make_conv,   make_window, make_random, make_composite, make_norm,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */

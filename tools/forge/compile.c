@@ -33,12 +33,15 @@ static void print_facts(const char *path, const forge_program *program)
 /* In a graph's text it is a comment. */
 static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, void *context)
 {
-    char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT];
+    char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT], joules[2][32];
+    joule_format(facts->joules_before.value, JOULE_DIMENSION_ENERGY, 3, joules[0], sizeof joules[0]);
+    joule_format(facts->joules_after.value, JOULE_DIMENSION_ENERGY, 3, joules[1], sizeof joules[1]);
     (void)graph;
-    printf("%s%-10s %8.3f ms %6zu -> %6zu nodes  %12s -> %12s  %12s -> %12s\n", (const char *)context,
-           facts->name, facts->seconds * 1e3, facts->nodes_before, facts->nodes_after,
+    printf("%s%-10s %8.3f ms %6zu -> %6zu nodes  %12s -> %12s  %12s -> %12s  %8s -> %8s\n",
+           (const char *)context, facts->name, facts->seconds * 1e3, facts->nodes_before, facts->nodes_after,
            flop_text(facts->flop_before, flop[0]), flop_text(facts->flop_after, flop[1]),
-           bytes_text(facts->bytes_before, bytes[0]), bytes_text(facts->bytes_after, bytes[1]));
+           bytes_text(facts->bytes_before, bytes[0]), bytes_text(facts->bytes_after, bytes[1]), joules[0],
+           joules[1]);
 }
 
 static forge_compile_options options_for(const struct wish *wish)

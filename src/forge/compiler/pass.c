@@ -5,10 +5,12 @@
  */
 #include "forge/compiler/pass.h"
 
+#include <math.h>
 #include <string.h>
 #include "base/abi.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "forge/hal/expected.h"
 #include "forge/ir/cost.h"
 
 static const forge_pass own[] = {
@@ -139,6 +141,13 @@ static joule_status run_one(const forge_pass *pass, const forge_graph *graph, fo
     return error_set(out_error, status, "pass %s: %s", pass->name, error.message);
 }
 
+static joule_quantity joules_of(struct program_cost cost)
+{
+    double joules = cost_joules(cost);
+    return expected_quantity(joules, COST_JOULES_LOG_SD,
+                             isnan(joules) ? JOULE_CLASS_NONE : JOULE_CLASS_MODELLED);
+}
+
 static void tell(const forge_compile_options *options, const char *name, double seconds,
                  const forge_graph *before, const forge_graph *after)
 {
@@ -153,7 +162,9 @@ static void tell(const forge_compile_options *options, const char *name, double 
                               .flop_before = was.flop,
                               .flop_after = is.flop,
                               .bytes_before = was.read_bytes + was.written_bytes,
-                              .bytes_after = is.read_bytes + is.written_bytes};
+                              .bytes_after = is.read_bytes + is.written_bytes,
+                              .joules_before = joules_of(was),
+                              .joules_after = joules_of(is)};
     options->look(&facts, after, options->look_context);
 }
 

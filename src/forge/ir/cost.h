@@ -15,6 +15,12 @@
 #define COST_FLOP_JOULES 3.4e-12
 /* The same: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12
+/* Of the logarithm of either, one sd: other processes, and what fits into caches. */
+#define COST_JOULES_LOG_SD 0.7
+static inline double cost_joules(struct program_cost cost)
+{
+    return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
+}
 
 /* Where an input and an output have one address, the work is done in place. A composite does what its body computes, which
  * the attributes must have here, and moves no more than its own operands. */

@@ -122,9 +122,7 @@ void items_expect(const struct items *items, const int64_t *taken_ns, size_t lau
         double seconds = 0;
         for (size_t i = 0; i < launches; i++)
             seconds += items->item_of[i] == k ? (double)taken_ns[i] * 1e-9 : 0;
-        double work = COST_FLOP_JOULES * item->cost.flop +
-                      COST_BYTE_JOULES * (item->cost.read_bytes + item->cost.written_bytes);
-        double watts = seconds > 0 ? busy + work * (double)runs / seconds : busy;
+        double watts = seconds > 0 ? busy + cost_joules(item->cost) * (double)runs / seconds : busy;
         out_groups[k] = (struct attribution_group){watts, item->op, KIND_LOG_SD, OWN_LOG_SD};
     }
     out_groups[items->count - 1] =

@@ -131,12 +131,23 @@ static forge_value block(forge_builder *b, forge_value x, const struct layer *la
     return forge_transformer_block(b, "h", x, &options);
 }
 
-#define SHAPE(rank, ...) {rank, 0, {__VA_ARGS__}}
+#define SHAPE(rank, ...)                                                                                     \
+    {                                                                                                        \
+        rank, 0,                                                                                             \
+        {                                                                                                    \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
 static const struct layer layers[] = {
     {"linear", SHAPE(2, 3, 4), linear, .channels = 5, .is_switched = true},
     {"linear of rank 3 without bias", SHAPE(3, 2, 3, 4), linear, .channels = 5},
     {"conv1d", SHAPE(3, 2, 4, 7), conv, {3}, 6, {.stride = {2}, .padding_before = {1}}, .is_switched = true},
-    {"conv1d in groups", SHAPE(3, 2, 4, 7), conv, {2}, 6, {.groups = 2, .dilation = {2}, .padding_after = {1}}},
+    {"conv1d in groups",
+     SHAPE(3, 2, 4, 7),
+     conv,
+     {2},
+     6,
+     {.groups = 2, .dilation = {2}, .padding_after = {1}}},
     {"conv2d",
      SHAPE(4, 2, 3, 5, 4),
      conv,

@@ -188,6 +188,11 @@ static void test_work_is_counted(void **state)
     assert_true(facts[0].flop_before == flop + 1 && facts[0].flop_after == flop + 1);
     assert_true(facts[1].flop_before == flop + 1 && facts[1].flop_after == flop);
     assert_true(facts[0].bytes_before == bytes + 12 && facts[1].bytes_after == bytes);
+    double joules = 3.4e-12 * flop + 240e-12 * bytes;
+    joule_quantity after = facts[1].joules_after;
+    assert_true(fabs(after.value - joules) < 1e-9 * joules && after.cls == JOULE_CLASS_MODELLED);
+    assert_true(after.low > joules / 4 && after.low < joules / 3 && after.high > 3 * joules);
+    assert_true(facts[1].joules_before.value > after.value);
 }
 
 static void test_work_with_symbols_is_unknown(void **state)
@@ -199,6 +204,7 @@ static void test_work_with_symbols_is_unknown(void **state)
     forge_output(b, "y", forge_relu(b, x));
     run_with_facts(finish(b), facts);
     assert_true(isnan(facts[0].flop_before) && isnan(facts[1].bytes_after));
+    assert_true(isnan(facts[1].joules_after.value) && facts[1].joules_after.cls == JOULE_CLASS_NONE);
     assert_int_equal(facts[1].nodes_after, 2);
 }
 

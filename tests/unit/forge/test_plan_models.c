@@ -33,7 +33,8 @@ static void check(const char *name, forge_device *device, forge_builder *b)
     assert_int_equal(forge_program_look(program, &facts), JOULE_OK);
     assert_true(facts.arena_bound_bytes > 0);
     if ((double)facts.arena_bytes > 1.02 * (double)facts.arena_bound_bytes)
-        fail_msg("%s: %zu bytes planned, %zu alive at once", name, facts.arena_bytes, facts.arena_bound_bytes);
+        fail_msg("%s: %zu bytes planned, %zu alive at once", name, facts.arena_bytes,
+                 facts.arena_bound_bytes);
     forge_program_free(program);
     forge_graph_free(graph);
 }

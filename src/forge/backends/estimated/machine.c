@@ -24,14 +24,12 @@
 
 /* Errors of logarithms, one sd. A virtual CPU may be half a core; clocks vary; what fits into caches moves faster and
  * costs less; kernels other than products are far from either limit. */
-#define FLOP_RATE_LOG_SD   0.35
-#define BYTE_RATE_LOG_SD   0.6
-#define PLAIN_LOG_SD       0.8
-#define LAUNCH_LOG_SD      0.7
-#define FLOP_JOULES_LOG_SD 0.7
-#define BYTE_JOULES_LOG_SD 0.7
-#define ROOFLINE_LOG_SD    0.35
-#define GIVEN_LOG_SD       0.2 /* of a figure that the user gave */
+#define FLOP_RATE_LOG_SD 0.35
+#define BYTE_RATE_LOG_SD 0.6
+#define PLAIN_LOG_SD     0.8
+#define LAUNCH_LOG_SD    0.7
+#define ROOFLINE_LOG_SD  0.35
+#define GIVEN_LOG_SD     0.2 /* of a figure that the user gave */
 
 static const struct {
     const char *name, *unit;
@@ -121,8 +119,8 @@ joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_m
     *out_machine = (struct machine){0};
     set_rates(out_machine, cpu, model.reference_hz);
     set_watts(out_machine, cpu, &model);
-    set(out_machine, FIGURE_FLOP_JOULES, COST_FLOP_JOULES, FLOP_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
-    set(out_machine, FIGURE_BYTE_JOULES, COST_BYTE_JOULES, BYTE_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
+    set(out_machine, FIGURE_FLOP_JOULES, COST_FLOP_JOULES, COST_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
+    set(out_machine, FIGURE_BYTE_JOULES, COST_BYTE_JOULES, COST_JOULES_LOG_SD, JOULE_CLASS_ASSUMED, paper);
     return JOULE_OK;
 }
 
