@@ -16,8 +16,9 @@
 static const forge_pass own[] = {
     {.name = "expand", .run = pass_expand},
     {.name = "fold", .run = pass_fold},
+    {.name = "order", .run = pass_order},
 };
-enum { OWN = sizeof own / sizeof *own, MOST = 64 };
+enum { OWN = sizeof own / sizeof *own, MOST = OWN + 62 };
 
 const char *forge_pass_name_at(size_t i)
 {

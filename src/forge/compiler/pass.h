@@ -29,5 +29,7 @@ bool pass_keeps_composite(const forge_graph *graph, const struct node *node, for
 pass_fn pass_expand;
 /* Computes what depends on constants alone. */
 pass_fn pass_fold;
+/* Moves updates of slots to where their gradients are there. */
+pass_fn pass_order;
 
 #endif

@@ -74,7 +74,7 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
                                      .look_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "first second expand one two three fold last ");
+    assert_string_equal(names, "first second expand one two three fold last order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -84,7 +84,8 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
     forge_graph_free(graph);
     assert_string_equal(forge_pass_name_at(0), "expand");
     assert_string_equal(forge_pass_name_at(1), "fold");
-    assert_null(forge_pass_name_at(2));
+    assert_string_equal(forge_pass_name_at(2), "order");
+    assert_null(forge_pass_name_at(3));
 }
 
 static void assert_refused(const forge_compile_options *options, joule_status status, const char *message)
@@ -149,7 +150,7 @@ static void note_facts(const forge_pass_facts *facts, const forge_graph *graph, 
 {
     (void)graph;
     forge_pass_facts *list = context;
-    list[strcmp(facts->name, "expand") == 0 ? 0 : 1] = *facts;
+    list[strcmp(facts->name, "expand") == 0 ? 0 : strcmp(facts->name, "fold") == 0 ? 1 : 2] = *facts;
 }
 
 static void run_with_facts(forge_graph *graph, forge_pass_facts *facts)
@@ -171,7 +172,7 @@ static forge_value twice(forge_builder *b, const forge_value *inputs, size_t cou
 static void test_work_is_counted(void **state)
 {
     (void)state;
-    forge_pass_facts facts[2];
+    forge_pass_facts facts[3];
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(8, 16)),
                 w = forge_input(b, "w", FORGE_F32, forge_shape_of(16, 4));
@@ -198,7 +199,7 @@ static void test_work_is_counted(void **state)
 static void test_work_with_symbols_is_unknown(void **state)
 {
     (void)state;
-    forge_pass_facts facts[2];
+    forge_pass_facts facts[3];
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(forge_symbol(b, "B", 1, 9, 1), 3));
     forge_output(b, "y", forge_relu(b, x));

@@ -1,0 +1,183 @@
+/* compiler/order.c - updates come as soon as they can.
+ *
+ * Owns the order of nodes, which is that of launches. As a graph is built, all updates come at its end, and until then all
+ * gradients are kept; here each update stands where its gradient is there and nobody reads the old values any more. Nodes of
+ * other phases stay in their order. Newcomers: what an update overwrites is not among its inputs: those who read a slot have
+ * to come before who writes it, as they did.
+ */
+#include <stdlib.h>
+#include "forge/compiler/pass.h"
+
+enum { NONE = UINT32_MAX };
+
+/* A node that reads a slot, seen as it is or otherwise. */
+struct reader {
+    uint32_t node, next;
+};
+
+struct ordering {
+    const forge_graph *graph;
+    uint32_t *slot_of;      /* of each value: whose elements it shows; NONE: its own */
+    uint32_t *first_reader; /* of each slot */
+    struct reader *readers; /* one for each edge of the graph, at most */
+    uint32_t reader_count;
+    uint32_t *first_written, *next_written; /* the slots that a node writes */
+    uint32_t *earliest;                     /* of an update: the last node of another phase that it has to come after */
+    uint32_t *after;                        /* of an update: the node of another phase behind which it stands */
+};
+
+static bool is_update(const struct ordering *o, size_t n)
+{
+    return o->graph->nodes[n].phase == FORGE_PHASE_OPTIMISER;
+}
+
+static bool is_view(const struct node *node)
+{
+    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
+           node->op == OP_SLICE;
+}
+
+/* --- who reads and writes slots ------------------------------------------------------------------------------ */
+
+static void note_node(struct ordering *o, uint32_t n)
+{
+    const struct node *node = &o->graph->nodes[n];
+    for (size_t i = 0; i < node->output_count; i++)
+        o->slot_of[node->output + i] = NONE;
+    if (node->op == OP_READ)
+        o->slot_of[node->output] = ((const struct read_attributes *)node->attributes)->slot;
+    if (is_view(node))
+        o->slot_of[node->output] = o->slot_of[node_input(o->graph, node, 0)];
+    for (size_t i = 0; i < node->input_count; i++) {
+        uint32_t slot = o->slot_of[node_input(o->graph, node, i)];
+        if (slot == NONE)
+            continue;
+        o->readers[o->reader_count] = (struct reader){n, o->first_reader[slot]};
+        o->first_reader[slot] = o->reader_count++;
+    }
+}
+
+static void note_slots(struct ordering *o)
+{
+    const forge_graph *graph = o->graph;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        o->first_written[n] = NONE;
+    for (uint32_t s = 0; s < graph->slot_count; s++) {
+        o->first_reader[s] = NONE;
+        if (graph->slots[s].write == FORGE_NO_VALUE)
+            continue;
+        uint32_t n = graph->values[graph->slots[s].write].node;
+        o->next_written[s] = o->first_written[n];
+        o->first_written[n] = s;
+    }
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        note_node(o, n);
+}
+
+/* --- places -------------------------------------------------------------------------------------------------- */
+
+typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
+
+/* fn for every node that has to come before node n. */
+static void each_before(struct ordering *o, uint32_t n, before_fn *fn)
+{
+    const struct node *node = &o->graph->nodes[n];
+    for (size_t i = 0; i < node->input_count; i++)
+        fn(o, n, o->graph->values[node_input(o->graph, node, i)].node);
+    for (uint32_t s = o->first_written[n]; s != NONE; s = o->next_written[s])
+        for (uint32_t r = o->first_reader[s]; r != NONE; r = o->readers[r].next)
+            if (o->readers[r].node < n)
+                fn(o, n, o->readers[r].node);
+}
+
+static void come_later(struct ordering *o, uint32_t n, uint32_t before)
+{
+    uint32_t at = is_update(o, before) ? o->earliest[before] : before;
+    if (at != NONE && (o->earliest[n] == NONE || o->earliest[n] < at))
+        o->earliest[n] = at;
+}
+
+static void stand_before(struct ordering *o, uint32_t n, uint32_t before)
+{
+    uint32_t at = is_update(o, n) ? o->after[n] : n - 1;
+    if (is_update(o, before) && o->after[before] > at)
+        o->after[before] = at;
+}
+
+/* A slot's new value stands where it can be; what it is made of, just before. */
+static void place(struct ordering *o)
+{
+    uint32_t count = (uint32_t)o->graph->node_count;
+    for (uint32_t n = 0; n < count; n++) {
+        o->earliest[n] = NONE;
+        if (is_update(o, n))
+            each_before(o, n, come_later);
+        o->after[n] = n;
+    }
+    for (uint32_t n = count; n-- > 0;) {
+        if (is_update(o, n) && o->first_written[n] != NONE && o->earliest[n] != NONE &&
+            o->after[n] > o->earliest[n])
+            o->after[n] = o->earliest[n];
+        each_before(o, n, stand_before);
+    }
+}
+
+/* --- the graph ----------------------------------------------------------------------------------------------- */
+
+struct rank {
+    uint32_t after, node;
+    bool is_update;
+};
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct rank *a = left, *b = right;
+    if (a->after != b->after)
+        return a->after < b->after ? -1 : 1;
+    if (a->is_update != b->is_update)
+        return a->is_update ? 1 : -1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static bool copy_in_order(forge_builder *b, const struct ordering *o, struct rank *ranks, forge_value *map)
+{
+    size_t count = o->graph->node_count;
+    for (uint32_t n = 0; n < count; n++)
+        ranks[n] = (struct rank){o->after[n], n, is_update(o, n)};
+    qsort(ranks, count, sizeof *ranks, by_rank);
+    bool goes_on = builder_begin_like(b, o->graph, map);
+    for (size_t i = 0; goes_on && i < count; i++)
+        goes_on = builder_copy_node(b, o->graph, &o->graph->nodes[ranks[i].node], map);
+    if (goes_on)
+        builder_end_like(b, o->graph, map);
+    return goes_on;
+}
+
+joule_status pass_order(const forge_graph *graph, forge_device *device, void *context,
+                        forge_graph **out_graph, joule_error *out_error)
+{
+    (void)device, (void)context;
+    struct arena arena = {0};
+    size_t nodes = graph->node_count + 1, slots = graph->slot_count + 1;
+    struct ordering o = {.graph = graph,
+                         .slot_of = arena_alloc(&arena, graph->value_count * sizeof(uint32_t)),
+                         .first_reader = arena_alloc(&arena, slots * sizeof(uint32_t)),
+                         .readers = arena_alloc(&arena, (graph->edge_count + 1) * sizeof(struct reader)),
+                         .first_written = arena_alloc(&arena, nodes * sizeof(uint32_t)),
+                         .next_written = arena_alloc(&arena, slots * sizeof(uint32_t)),
+                         .earliest = arena_alloc(&arena, nodes * sizeof(uint32_t)),
+                         .after = arena_alloc(&arena, nodes * sizeof(uint32_t))};
+    struct rank *ranks = arena_alloc(&arena, nodes * sizeof *ranks);
+    forge_value *map = arena_alloc(&arena, graph->value_count * sizeof *map);
+    forge_builder *builder = builder_new(&graph->dims);
+    bool has_memory = o.slot_of && o.first_reader && o.readers && o.first_written && o.next_written &&
+                      o.earliest && o.after && ranks && map && builder;
+    if (has_memory) {
+        note_slots(&o);
+        place(&o);
+    }
+    if (!has_memory || !copy_in_order(builder, &o, ranks, map))
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    arena_free(&arena);
+    return forge_builder_finish(builder, out_graph, out_error);
+}
