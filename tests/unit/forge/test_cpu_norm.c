@@ -2,20 +2,20 @@
 #include "unit/forge/composite_trial.h"
 
 /* Terms of a gradient are up to 1 / sqrt(epsilon) times as large as it. x, g, weight and bias one behind the other; `dims` are normalised. The gradient for every choice of what is wanted. */
-static void check_norm(struct workbench *bench, const char *name, float *data, forge_shape shape, uint32_t dims,
-                       size_t own)
+static void check_norm(struct workbench *bench, const char *name, float *data, forge_shape shape,
+                       uint32_t dims, size_t own)
 {
     forge_shape row = {.rank = dims};
     size_t count = forge_shape_elements(&shape);
     for (uint32_t i = 0; i < dims; i++)
         row.dims[i] = shape.dims[shape.rank - dims + i];
     for (uint32_t wanted = 0; wanted < 1u << own; wanted++) {
-        struct trial t = {.attributes = {.reals = {0.01}, .numbers = {dims}, .wanted = wanted, .given = wanted != 0},
-                          .input_count = own,
-                          .inputs = {view_packed(FORGE_F32, data, shape),
-                                     view_packed(FORGE_F32, data + 2 * count, row),
-                                     view_packed(FORGE_F32, data + 2 * count + forge_shape_elements(&row), row)},
-                          .tolerance = wanted ? 0x1p-18 : 0x1p-20};
+        struct trial t = {
+            .attributes = {.reals = {0.01}, .numbers = {dims}, .wanted = wanted, .given = wanted != 0},
+            .input_count = own,
+            .inputs = {view_packed(FORGE_F32, data, shape), view_packed(FORGE_F32, data + 2 * count, row),
+                       view_packed(FORGE_F32, data + 2 * count + forge_shape_elements(&row), row)},
+            .tolerance = wanted ? 0x1p-18 : 0x1p-20};
         snprintf(t.attributes.name, sizeof t.attributes.name, "%s%s", name, wanted ? ".gradient" : "");
         if (wanted)
             t.inputs[t.input_count++] = view_packed(FORGE_F32, data + count, shape);

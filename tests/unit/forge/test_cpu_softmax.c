@@ -8,10 +8,10 @@ static void check_rows(struct workbench *bench, float *data, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
     for (int i = 0; i < 4; i++) {
-        struct trial t = {.input_count = i / 2 ? 2 : 1,
-                          .inputs = {view_packed(FORGE_F32, data, shape),
-                                     view_packed(FORGE_F32, data + count, shape)},
-                          .tolerance = i / 2 ? 0x1p-19 : 0x1p-22};
+        struct trial t = {
+            .input_count = i / 2 ? 2 : 1,
+            .inputs = {view_packed(FORGE_F32, data, shape), view_packed(FORGE_F32, data + count, shape)},
+            .tolerance = i / 2 ? 0x1p-19 : 0x1p-22};
         snprintf(t.attributes.name, sizeof t.attributes.name, "%s%s", names[i % 2], i / 2 ? ".gradient" : "");
         t.attributes.given = t.attributes.wanted = i / 2;
         check_trial(bench, &t);
@@ -68,24 +68,28 @@ static void *labels_of(forge_dtype dtype, int64_t rows, int64_t classes)
     double *numbers = malloc((size_t)rows * sizeof *numbers + 1);
     char *labels = malloc((size_t)rows * 8 + 1);
     for (int64_t i = 0; i < rows; i++)
-        numbers[i] = i % 5 == 4 ? (double)(classes + i % 2) : i % 7 == 6 ? -1 : (double)(i % (classes ? classes : 1));
+        numbers[i] = i % 5 == 4   ? (double)(classes + i % 2)
+                     : i % 7 == 6 ? -1
+                                  : (double)(i % (classes ? classes : 1));
     for (int64_t i = 0; i < rows; i++)
         dtype_row(dtype)->store(labels, (size_t)i, 1, &numbers[i]);
     free(numbers);
     return labels;
 }
 
-static void check_entropy(struct workbench *bench, float *logits, forge_dtype dtype, int64_t rows, int64_t classes)
+static void check_entropy(struct workbench *bench, float *logits, forge_dtype dtype, int64_t rows,
+                          int64_t classes)
 {
     float g = 1.75f;
     void *labels = labels_of(dtype, rows, classes);
     for (uint32_t is_gradient = 0; is_gradient < 2; is_gradient++) {
-        struct trial t = {.attributes = {.name = "cross_entropy", .given = is_gradient, .wanted = is_gradient},
-                          .input_count = 2 + is_gradient,
-                          .inputs = {view_packed(FORGE_F32, logits, forge_shape_of(rows, classes)),
-                                     view_packed(dtype, labels, forge_shape_of(rows)),
-                                     view_packed(FORGE_F32, &g, (forge_shape){0})},
-                          .tolerance = 0x1p-22};
+        struct trial t = {
+            .attributes = {.name = "cross_entropy", .given = is_gradient, .wanted = is_gradient},
+            .input_count = 2 + is_gradient,
+            .inputs = {view_packed(FORGE_F32, logits, forge_shape_of(rows, classes)),
+                       view_packed(dtype, labels, forge_shape_of(rows)),
+                       view_packed(FORGE_F32, &g, (forge_shape){0})},
+            .tolerance = 0x1p-22};
         if (is_gradient)
             library_name_gradient("cross_entropy", t.attributes.name);
         check_trial(bench, &t);
@@ -138,8 +142,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_rows_of_every_length),      TEST(test_rows_of_what_is_far_apart),
-        TEST(test_rows_of_what_is_no_number), TEST(test_entropy),
+        TEST(test_rows_of_every_length),         TEST(test_rows_of_what_is_far_apart),
+        TEST(test_rows_of_what_is_no_number),    TEST(test_entropy),
         TEST(test_entropy_of_what_is_no_number), TEST(test_classes_without_numbers),
     };
     return cmocka_run_group_tests_name("cpu softmax", tests, NULL, NULL);

@@ -210,7 +210,7 @@ static void open_half(struct half *half, uint64_t seed)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(33, 17));
     forge_slot slot = forge_state(b, "w", FORGE_F32, forge_shape_of(17, 17),
-                                     (forge_init){.kind = FORGE_INIT_NORMAL, .a = 0, .b = 0.3});
+                                  (forge_init){.kind = FORGE_INIT_NORMAL, .a = 0, .b = 0.3});
     forge_output(b, "y", forge_tanh(b, forge_matmul(b, x, forge_read(b, slot), 0)));
     pass(forge_builder_finish(b, &graph, &error), &error);
     pass(forge_device_open("cpu", &half->device, &error), &error);

@@ -26,7 +26,8 @@ enum {
 #define B_BYTES    (COLUMN_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
 #define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any type */
 
-_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= KERNEL_SCRATCH_BYTES, "blocks have room");
+_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "blocks have room");
+_Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES, "other kernels have some, too");
 
 static size_t least(size_t a, size_t b)
 {
@@ -128,7 +129,7 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
         /* A depth of 0 is one empty block, whose sums are 0. */
         for (size_t k = 0; k == 0 || k < gemm->depth; k += depth_block) {
             block.k_count = least(depth_block, gemm->depth - k);
-            block.adds = k > 0;
+            block.adds = gemm->adds || k > 0;
             multiply_columns(&block, gemm, column, k);
         }
     }

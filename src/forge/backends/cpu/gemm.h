@@ -5,7 +5,8 @@
  * Newcomers: an element of c is the sum over k of a[i][k] * b[k][j] in one order, whatever lies beside it: k is cut into
  * blocks that follow from the depth alone (gemm_depth_block); a block is one chain of multiply-adds that begins with 0 and
  * goes from its first k to its last; the blocks are added in order. So a row's bits do not depend on how many rows there
- * are, and instruction sets with fused multiply-adds give the same bits. c is never read before it was written.
+ * are, and instruction sets with fused multiply-adds give the same bits. c is never read before it was written,
+ * unless it is to be added to.
  */
 #ifndef FORGE_CPU_GEMM_H
 #define FORGE_CPU_GEMM_H
@@ -48,12 +49,15 @@ struct gemm {
     struct gemm_side a, b;
     void *c;          /* never overlaps a or b */
     int64_t next_row; /* of c, in elements; columns follow each other */
+    bool adds;        /* c += a x b; c is read then */
 };
 
 /* How many k are in a block: equal ones, the last one smaller. */
 size_t gemm_depth_block(size_t depth);
 
-/* All of it, in this thread. `scratch` has KERNEL_SCRATCH_BYTES (kernel.h). */
+/* The first so many bytes of a thread's scratch (kernel.h); the rest is the kernel's. */
+enum { GEMM_SCRATCH_BYTES = 11 << 17 };
+/* All of it, in this thread. */
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch);
 
 /* --- sharing it out ----------------------------------------------------------------------------------------- */

@@ -81,8 +81,7 @@ bool norm_takes_gradient(const struct launch *launch)
         return false;
     for (size_t i = 0; i < own; i++)
         if (wanted >> i & 1) {
-            if (count == launch->output_count ||
-                !view_is(&launch->outputs[count], &launch->inputs[i].shape))
+            if (count == launch->output_count || !view_is(&launch->outputs[count], &launch->inputs[i].shape))
                 return false;
             count++;
         }

@@ -47,15 +47,14 @@ static bool takes_labels(const struct launch *launch, const forge_shape *rows)
 {
     const struct view *labels = &launch->inputs[1];
     return rows->rank == 2 && view_is(&launch->inputs[0], rows) && labels->shape.rank == 1 &&
-           labels->shape.dims[0] == rows->dims[0] && view_is_packed(labels) &&
-           rows->dims[1] <= INT32_MAX && has_numbers(labels->dtype, rows->dims[1]);
+           labels->shape.dims[0] == rows->dims[0] && view_is_packed(labels) && rows->dims[1] <= INT32_MAX &&
+           has_numbers(labels->dtype, rows->dims[1]);
 }
 
 bool softmax_takes_entropy(const struct launch *launch)
 {
     return launch->input_count == 2 && launch->output_count == 1 &&
-           takes_labels(launch, &launch->inputs[0].shape) &&
-           view_is(&launch->outputs[0], &(forge_shape){0});
+           takes_labels(launch, &launch->inputs[0].shape) && view_is(&launch->outputs[0], &(forge_shape){0});
 }
 
 bool softmax_takes_entropy_gradient(const struct launch *launch)

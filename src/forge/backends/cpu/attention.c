@@ -1,0 +1,237 @@
+/* backends/cpu/attention.c - see attention.h. */
+#include "forge/backends/cpu/attention.h"
+
+#include <string.h>
+#include "forge/backends/cpu/kernel.h"
+#include "forge/backends/cpu/packed.h"
+
+enum {
+    ROWS = 64, /* queries of a block, at most */
+    ROWS_LEAST = 8,
+    SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2, /* in each of two blocks */
+};
+#define WORTH_A_THREAD 4e6 /* FLOP */
+
+enum { Q, K, V, GRADIENT };
+
+/* Elements by row and column, wherever they lie. */
+struct matrix {
+    const float *data;
+    int64_t next_row, next_column;
+};
+
+struct attention {
+    size_t groups, shared, t, s, d, e;
+    size_t rows; /* of a block */
+    bool is_causal;
+    float scale;
+};
+
+static struct attention attention_of(const struct launch *launch)
+{
+    const struct composite_attributes *attributes = launch->attributes;
+    const forge_shape *q = &launch->inputs[Q].shape, *k = &launch->inputs[K].shape;
+    struct attention a = {.groups = (size_t)k->dims[1],
+                          .shared = (size_t)(q->dims[1] / k->dims[1]),
+                          .t = (size_t)q->dims[2],
+                          .s = (size_t)k->dims[2],
+                          .d = (size_t)q->dims[3],
+                          .e = (size_t)launch->inputs[V].shape.dims[3],
+                          .is_causal = attributes->numbers[0] != 0,
+                          .scale = (float)attributes->reals[0]};
+    a.rows = SCORES / a.s < ROWS ? SCORES / a.s : ROWS;
+    return a;
+}
+
+/* --- what is taken ------------------------------------------------------------------------------------------- */
+
+static bool takes_inputs(const struct launch *launch, size_t count)
+{
+    if (launch->input_count != count)
+        return false;
+    bool is_so = true;
+    for (size_t i = 0; i < count; i++)
+        is_so &= launch->inputs[i].dtype == FORGE_F32 && launch->inputs[i].shape.rank == 4;
+    if (!is_so)
+        return false;
+    const int64_t *k = launch->inputs[K].shape.dims, *v = launch->inputs[V].shape.dims;
+    return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / ROWS_LEAST;
+}
+
+bool attention_takes(const struct launch *launch)
+{
+    const struct view *out = &launch->outputs[0];
+    return takes_inputs(launch, 3) && launch->output_count == 1 && view_is(out, &out->shape);
+}
+
+bool attention_takes_gradient(const struct launch *launch)
+{
+    const struct composite_attributes *attributes = launch->attributes;
+    bool is_so = takes_inputs(launch, 4) && launch->output_count == 3 && attributes->wanted == 7 &&
+                 attributes->given == 1;
+    for (size_t i = 0; is_so && i < 3; i++)
+        is_so = view_is(&launch->outputs[i], &launch->inputs[i].shape);
+    return is_so;
+}
+
+size_t attention_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct attention a = attention_of(launch);
+    double flop = 2. * (double)(a.shared * a.t) * (double)a.s * (double)(a.d + a.e);
+    *out_grain = 1 + (size_t)(WORTH_A_THREAD / (flop + 1));
+    return (size_t)launch->inputs[Q].shape.dims[0] * a.groups;
+}
+
+/* --- parts --------------------------------------------------------------------------------------------------- */
+
+/* What one head of a view has, from this row on. */
+static struct matrix head_of(const struct view *view, size_t example, size_t head, size_t row)
+{
+    const int64_t *strides = view->strides;
+    return (struct matrix){(const float *)view->data + (int64_t)example * strides[0] +
+                               (int64_t)head * strides[1] + (int64_t)row * strides[2],
+                           strides[2], strides[3]};
+}
+
+static float *result_of(const struct view *view, size_t example, size_t head, size_t row)
+{
+    return (float *)view->data + (int64_t)example * view->strides[0] + (int64_t)head * view->strides[1] +
+           (int64_t)row * view->strides[2];
+}
+
+static struct matrix turned(struct matrix m)
+{
+    return (struct matrix){m.data, m.next_column, m.next_row};
+}
+
+/* A block of queries of one head, and the keys of which they see any. */
+struct block {
+    const struct attention_code *code;
+    const struct attention *a;
+    size_t row, rows, columns;
+    float *weights, *gradients; /* [rows, columns]: of the weights, then of the scores */
+    void *scratch;
+};
+
+/* c = a x b, or c += a x b; c's rows follow each other. */
+static void multiply(const struct block *block, struct matrix a, struct matrix b, size_t rows, size_t columns,
+                     size_t depth, float *c, bool adds)
+{
+    struct gemm gemm = {.rows = rows,
+                        .columns = columns,
+                        .depth = depth,
+                        .a = {.data = a.data, .next_line = a.next_row, .next_k = a.next_column},
+                        .b = {.data = b.data, .next_line = b.next_column, .next_k = b.next_row},
+                        .c = c,
+                        .next_row = (int64_t)columns,
+                        .adds = adds};
+    gemm_run(block->code->gemm, &gemm, block->scratch);
+}
+
+static struct matrix scores_in(const struct block *block, const float *data)
+{
+    return (struct matrix){data, (int64_t)block->columns, 1};
+}
+
+/* How many keys the block's row i sees: all are at its beginning. */
+static size_t seen(const struct block *block, size_t i)
+{
+    const struct attention *a = block->a;
+    return a->is_causal ? a->s - a->t + block->row + i + 1 : a->s;
+}
+
+static struct block block_at(const struct attention_code *code, const struct attention *a, size_t row,
+                             void *scratch)
+{
+    struct block block = {.code = code, .a = a, .row = row, .scratch = scratch};
+    block.rows = a->t - row < a->rows ? a->t - row : a->rows;
+    block.columns = seen(&block, block.rows - 1);
+    block.weights = (float *)((char *)scratch + GEMM_SCRATCH_BYTES);
+    block.gradients = block.weights + SCORES;
+    return block;
+}
+
+static void weigh(const struct block *block, struct matrix q, struct matrix k)
+{
+    multiply(block, q, turned(k), block->rows, block->columns, block->a->d, block->weights, false);
+    for (size_t i = 0; i < block->rows; i++) {
+        float *row = block->weights + i * block->columns;
+        size_t own = seen(block, i);
+        block->code->weigh(row, block->a->scale, own);
+        memset(row + own, 0, (block->columns - own) * sizeof *row);
+    }
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------- */
+
+static void run_head(const struct attention_code *code, const struct attention *a,
+                     const struct launch *launch, size_t example, size_t head, void *scratch)
+{
+    const struct view *in = launch->inputs;
+    struct matrix k = head_of(&in[K], example, head / a->shared, 0),
+                  v = head_of(&in[V], example, head / a->shared, 0);
+    for (size_t row = 0; row < a->t; row += a->rows) {
+        struct block block = block_at(code, a, row, scratch);
+        weigh(&block, head_of(&in[Q], example, head, row), k);
+        multiply(&block, scores_in(&block, block.weights), v, block.rows, a->e, block.columns,
+                 result_of(&launch->outputs[0], example, head, row), false);
+    }
+}
+
+void attention_run(const struct attention_code *code, const struct launch *launch, size_t first, size_t end,
+                   void *scratch)
+{
+    struct attention a = attention_of(launch);
+    for (size_t piece = first; piece < end; piece++)
+        for (size_t i = 0; i < a.shared; i++)
+            run_head(code, &a, launch, piece / a.groups, piece % a.groups * a.shared + i, scratch);
+}
+
+/* --- back ---------------------------------------------------------------------------------------------------- */
+
+/* From the result's gradient to that of the scores. */
+static void weigh_back(const struct block *block, struct matrix g, struct matrix v)
+{
+    multiply(block, g, turned(v), block->rows, block->columns, block->a->e, block->gradients, false);
+    for (size_t i = 0; i < block->rows; i++) {
+        float *row = block->gradients + i * block->columns;
+        size_t own = seen(block, i);
+        block->code->back(block->weights + i * block->columns, row, block->a->scale, own);
+        memset(row + own, 0, (block->columns - own) * sizeof *row);
+    }
+}
+
+static void run_head_back(const struct attention_code *code, const struct attention *a,
+                          const struct launch *launch, size_t example, size_t head, void *scratch)
+{
+    const struct view *in = launch->inputs, *out = launch->outputs;
+    size_t group = head / a->shared;
+    struct matrix k = head_of(&in[K], example, group, 0), v = head_of(&in[V], example, group, 0);
+    for (size_t row = 0; row < a->t; row += a->rows) {
+        struct block block = block_at(code, a, row, scratch);
+        struct matrix q = head_of(&in[Q], example, head, row), g = head_of(&in[GRADIENT], example, head, row);
+        weigh(&block, q, k);
+        weigh_back(&block, g, v);
+        struct matrix weights = scores_in(&block, block.weights),
+                      scores = scores_in(&block, block.gradients);
+        multiply(&block, scores, k, block.rows, a->d, block.columns, result_of(&out[Q], example, head, row),
+                 false);
+        multiply(&block, turned(scores), q, block.columns, a->d, block.rows,
+                 result_of(&out[K], example, group, 0), true);
+        multiply(&block, turned(weights), g, block.columns, a->e, block.rows,
+                 result_of(&out[V], example, group, 0), true);
+    }
+}
+
+void attention_run_gradient(const struct attention_code *code, const struct launch *launch, size_t first,
+                            size_t end, void *scratch)
+{
+    struct attention a = attention_of(launch);
+    for (size_t piece = first; piece < end; piece++) {
+        size_t example = piece / a.groups, group = piece % a.groups;
+        memset(result_of(&launch->outputs[K], example, group, 0), 0, a.s * a.d * sizeof(float));
+        memset(result_of(&launch->outputs[V], example, group, 0), 0, a.s * a.e * sizeof(float));
+        for (size_t i = 0; i < a.shared; i++)
+            run_head_back(code, &a, launch, example, group * a.shared + i, scratch);
+    }
+}
