@@ -122,8 +122,8 @@ static void print_kinds(double runs)
         kinds[i].launches++;
     }
     qsort(kinds, count, sizeof *kinds, by_seconds);
-    printf("\n%-28s %-10s %8s %9s %7s %9s %8s\n", "kernel", "phase", "launches", "ms/step", "share", "GFLOP/s",
-           "GB/s");
+    printf("\n%-28s %-10s %8s %9s %7s %9s %8s\n", "kernel", "phase", "launches", "ms/step", "share",
+           "GFLOP/s", "GB/s");
     for (i = 0; i < count && kinds[i].facts.seconds > 0.002 * seconds; i++) {
         const forge_launch_facts *facts = &kinds[i].facts;
         double of_step = facts->seconds / runs;
@@ -148,7 +148,8 @@ static double run_steps(void)
         need(forge_instance_run(instance, &error));
         double seconds = clock_seconds(clock_now_ns() - begin_ns);
         need(forge_instance_get(instance, "loss", &loss, &error));
-        printf("step %2lu  loss %.4f  %.3f s\n", i, (double)*(const float *)forge_tensor_data(&loss), seconds);
+        printf("step %2lu  loss %.4f  %.3f s\n", i, (double)*(const float *)forge_tensor_data(&loss),
+               seconds);
         if (i == 0)
             forge_instance_reset_spans(instance);
         else
@@ -178,7 +179,8 @@ int main(int argc, char **argv)
     printf("\narena %.1f MiB, at least %.1f; slots %.1f MiB; resident growth %.1f MiB, %.1f %% above both\n",
            (double)facts.arena_bytes / 0x1p20, (double)facts.arena_bound_bytes / 0x1p20,
            (double)facts.state_bytes / 0x1p20, grown / 0x1p20, 100 * (grown / planned - 1));
-    printf("median step %.3f s, %.1f GFLOP/s, %lu threads\n", step_s, facts.flop / step_s * 1e-9, how.threads);
+    printf("median step %.3f s, %.1f GFLOP/s, %lu threads\n", step_s, facts.flop / step_s * 1e-9,
+           how.threads);
     printf("{\"bench\":\"gpt2\",\"rows\":%lu,\"context\":%lu,\"layers\":%lu,\"threads\":%lu,\"step_s\":%.4f,"
            "\"flop\":%.4g,\"arena_bytes\":%zu,\"arena_bound_bytes\":%zu,\"state_bytes\":%zu,"
            "\"resident_growth_bytes\":%.0f}\n",

@@ -122,20 +122,16 @@ void reference_pad(const struct launch *launch, size_t first, size_t end)
     size_t size_bytes = dtype->block_bytes, columns = (size_t)out->shape.dims[last];
     char value[8];
     dtype->store(value, 0, 1, &attributes->value);
+    int64_t step = attributes->cut.step[last];
+    int64_t place = step > 0 ? attributes->cut.start[last] : attributes->cut.limit[last] - 1;
     for (size_t row = first; row < end; row++) {
         char *to = (char *)out->data + row * columns * size_bytes;
         int64_t offset;
-        for (size_t i = 0; i < columns; i++)
-            memcpy(to + i * size_bytes, value, size_bytes);
-        if (!find_row(&attributes->cut, x, &out->shape, row, &offset))
-            continue;
-        for (int64_t i = 0; i < x->shape.dims[last]; i++) {
-            int64_t step = attributes->cut.step[last];
-            int64_t place =
-                (step > 0 ? attributes->cut.start[last] : attributes->cut.limit[last] - 1) + i * step;
-            memcpy(to + place * (int64_t)size_bytes,
-                   (const char *)x->data + (offset + i * x->strides[last]) * (int64_t)size_bytes, size_bytes);
-        }
+        elements_copy(to, 1, value, 0, size_bytes, columns);
+        if (x->shape.dims[last] && find_row(&attributes->cut, x, &out->shape, row, &offset))
+            elements_copy(to + place * (int64_t)size_bytes, step,
+                          (const char *)x->data + offset * (int64_t)size_bytes, x->strides[last], size_bytes,
+                          (size_t)x->shape.dims[last]);
     }
 }
 

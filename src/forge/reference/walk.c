@@ -57,12 +57,13 @@ int64_t walk_offset(const struct walk *walk, size_t position)
 /* With a size that the compiler knows, memcpy is a move. */
 #define COPY(size)                                                                                           \
     for (size_t i = 0; i < count; i++)                                                                       \
-    memcpy(to + i * (size), from + (int64_t)i * step_bytes, (size))
+    memcpy((char *)to + (int64_t)i * to_bytes, (const char *)from + (int64_t)i * from_bytes, (size))
 
-static void copy_run(char *to, const char *from, size_t size_bytes, int64_t stride, size_t count)
+void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
+                   size_t count)
 {
-    int64_t step_bytes = stride * (int64_t)size_bytes;
-    if (stride == 1) {
+    int64_t to_bytes = to_step * (int64_t)size_bytes, from_bytes = from_step * (int64_t)size_bytes;
+    if (to_step == 1 && from_step == 1) {
         memmove(to, from, count * size_bytes);
         return;
     }
@@ -90,7 +91,7 @@ void walk_copy(const struct walk *walk, size_t first, size_t count, void *out)
         int64_t offset = find(walk, first, &run);
         if (run > count)
             run = count;
-        copy_run(to, walk->data + offset * (int64_t)size_bytes, size_bytes, stride, run);
+        elements_copy(to, 1, walk->data + offset * (int64_t)size_bytes, stride, size_bytes, run);
         to += run * size_bytes;
         first += run;
         count -= run;

@@ -58,6 +58,9 @@ struct walk walk_of(const struct view *view, const forge_shape *shape);
 /* Where the element at this position lies, in elements from data. */
 int64_t walk_offset(const struct walk *walk, size_t position);
 
+/* `count` elements, each so many elements after the one before; step 0: from one place to all, again and again. */
+void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
+                   size_t count);
 /* Elements [first, first + count) as they are, packed. `out` may be where they lie already. */
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out);
 /* As doubles. At most a tile. */

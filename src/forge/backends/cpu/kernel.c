@@ -5,6 +5,7 @@
 #include "forge/ir/cost.h"
 #include "forge/reference/reference.h"
 
+#define LINES_AT_ONCE  128
 #define WORTH_A_THREAD 16384 /* elements touched: some microseconds, a few times what waking a thread takes */
 
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
@@ -53,13 +54,14 @@ static size_t lines(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* In place, only the updates are touched. */
+/* In place, only the updates are touched. Lines are neighbours in memory: fewer at a time would share cache lines. */
 static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
 {
     const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];
     size_t count = launch_pieces(launch), touched = forge_shape_elements(&updates->shape);
     touched += x->data == launch->outputs[0].data ? 0 : forge_shape_elements(&x->shape);
     *out_grain = WORTH_A_THREAD / (touched / (count ? count : 1) + 1) + 1;
+    *out_grain = *out_grain < LINES_AT_ONCE ? LINES_AT_ONCE : *out_grain;
     return count;
 }
 
