@@ -18,36 +18,8 @@
 #include <forge/energy.h>
 #include "base/clock.h"
 #include "forge/runtime/energy.h"
+#include "support/allocations.h"
 #include "support/workbench.h"
-
-/* --- counting allocations: the linker puts these in the place of the C library's ------------------------------ */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static _Atomic unsigned allocations;
-
-void *__wrap_malloc(size_t size)
-{
-    allocations++;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    allocations++;
-    return __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    allocations++;
-    return __real_realloc(memory, size);
-}
 
 /* --- a machine ---------------------------------------------------------------------------------------------- */
 
