@@ -304,9 +304,88 @@ static void assert_trusted_but_for_harm(struct workbench *bench, forge_program *
     forge_program_free(program);
 }
 
+/* A training step's way forward and back through these layers. */
+static forge_graph *training(bool has_runs)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value x =
+        forge_parameter(b, "x", FORGE_F32, has_runs ? forge_shape_of(2, 2, 9) : forge_shape_of(3, 5),
+                        (forge_init){FORGE_INIT_UNIFORM, -1, 1});
+    forge_value y = has_runs
+                        ? forge_batch_norm(b, "norm", x, 0.1, 1e-5, true)
+                        : forge_rms_norm(b, "last", forge_layer_norm(b, "norm", x, 1, 1e-5, true), 1, 1e-5);
+    forge_value labels = forge_input(b, "labels", FORGE_U8, forge_shape_of(has_runs ? 2 : 3));
+    if (has_runs)
+        y = forge_reshape(b, y, forge_shape_of(2, 18));
+    else
+        y = forge_mul(b, forge_softmax(b, y), forge_log_softmax(b, y));
+    forge_value loss = forge_cross_entropy(b, y, labels), wrt[8], gradients[8];
+    size_t count = forge_parameter_count(b);
+    for (size_t i = 0; i < count; i++)
+        wrt[i] = forge_read(b, forge_parameter_slot(b, i));
+    forge_gradients(b, loss, wrt, count, gradients);
+    forge_output(b, "loss", loss);
+    for (size_t i = 0; i < count; i++)
+        forge_output(b, (char[]){(char)('0' + i), 0}, gradients[i]);
+    return finish(b);
+}
+
 static void test_programs_that_mean_harm(void **state)
 {
+    static const char *const launches[2][9] = {
+        {"layer_norm", "rms_norm", "softmax", "log_softmax", "cross_entropy.gradient", "softmax.gradient",
+         "log_softmax.gradient", "rms_norm.gradient", "layer_norm.gradient"},
+        {"batch_norm_training", "batch_norm_training.gradient", "cross_entropy"}};
+    for (int i = 0; i < 2; i++) {
+        forge_program *program = compile(*state, training(i));
+        for (int k = 0; k < 9 && launches[i][k]; k++)
+            if (!has_launch(program, launches[i][k]))
+                fail_msg("no launch of %s", launches[i][k]);
+        assert_trusted_but_for_harm(*state, program);
+    }
     assert_trusted_but_for_harm(*state, compile(*state, step()));
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------- */
+
+static void add_bytes(const void *bytes, size_t size, void *context)
+{
+    uint64_t *hash = context;
+    for (size_t i = 0; i < size; i++)
+        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+}
+
+/* Large enough to be shared out. */
+static forge_graph *large_training(void)
+{
+    forge_builder *b = forge_builder_new();
+    forge_init init = {FORGE_INIT_UNIFORM, -1, 1};
+    forge_value x = forge_read(b, forge_state(b, "x", FORGE_F32, forge_shape_of(1001, 300), init));
+    forge_value y = forge_layer_norm(b, "norm", x, 1, 1e-5, true);
+    forge_value labels = forge_input(b, "labels", FORGE_I32, forge_shape_of(1001));
+    forge_value loss = forge_cross_entropy(b, y, labels), gradients[2];
+    forge_value wrt[] = {forge_read(b, forge_parameter_slot(b, 0)),
+                         forge_read(b, forge_parameter_slot(b, 1))};
+    forge_gradients(b, loss, wrt, 2, gradients);
+    forge_output(b, "loss", loss);
+    forge_output(b, "0", gradients[0]);
+    forge_output(b, "1", gradients[1]);
+    return finish(b);
+}
+
+static void test_any_number_of_threads(void **state)
+{
+    struct workbench *bench = *state;
+    forge_program *program = compile(bench, large_training());
+    uint64_t hashes[5];
+    for (unsigned threads = 1; threads <= 5; threads++) {
+        hashes[threads - 1] = 1;
+        assert_int_equal(forge_device_set_threads(bench->device, threads, NULL), JOULE_OK);
+        assert_int_equal(program_try(program, bench->device, add_bytes, &hashes[threads - 1]), JOULE_OK);
+        assert_true(hashes[threads - 1] == hashes[0]);
+    }
+    assert_true(hashes[0] != 1);
+    forge_program_free(program);
 }
 
 /* A name is another's, a composite that has no kernel, and a body. */
@@ -345,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_operands_that_are_not_packed, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_programs_that_mean_harm, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_any_number_of_threads, workbench_set_up, workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_are_none, workbench_set_up, workbench_tear_down),
     };
     return cmocka_run_group_tests_name("composites", tests, NULL, NULL);

@@ -74,18 +74,12 @@ bool norm_takes(const struct launch *launch)
 
 bool norm_takes_gradient(const struct launch *launch)
 {
-    size_t own = launch->input_count - 1, count = 0;
+    size_t own = launch->input_count - 1;
     uint32_t wanted = attributes_of(launch)->wanted;
     if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
         !takes_own(launch, own) || !view_is(&launch->inputs[own], &launch->inputs[0].shape))
         return false;
-    for (size_t i = 0; i < own; i++)
-        if (wanted >> i & 1) {
-            if (count == launch->output_count || !view_is(&launch->outputs[count], &launch->inputs[i].shape))
-                return false;
-            count++;
-        }
-    return count == launch->output_count;
+    return outputs_are_wanted(launch, own);
 }
 
 size_t norm_pieces(const struct launch *launch, size_t *out_grain)

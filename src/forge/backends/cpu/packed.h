@@ -32,4 +32,18 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
+/* Whether the outputs are the gradients of those of the first `own` inputs that are wanted. */
+static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
+{
+    const struct composite_attributes *attributes = launch->attributes;
+    size_t count = 0;
+    for (size_t i = 0; i < own; i++)
+        if (attributes->wanted >> i & 1) {
+            if (count == launch->output_count || !view_is(&launch->outputs[count], &launch->inputs[i].shape))
+                return false;
+            count++;
+        }
+    return count == launch->output_count;
+}
+
 #endif
