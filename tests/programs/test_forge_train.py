@@ -78,6 +78,12 @@ class Train(unittest.TestCase):
         self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
         self.assertIn("cnn/conv2", done.stdout)
 
+    def test_a_residual_network_learns(self):
+        done = self.forge("--model", "resnet18", "--width", "4", "-e", "1", "-b", "32", "-o", "adamw", "-l", "0.01")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
+        self.assertIn("layer4/1", done.stdout)
+
     def test_same_seed_same_losses_whatever_the_threads(self):
         def losses(*arguments):
             done = self.forge("-e", "2", "-b", "32", *arguments)

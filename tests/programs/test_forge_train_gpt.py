@@ -123,7 +123,7 @@ class TrainGpt(unittest.TestCase):
         self.assertIn("a width of 32 in 3 heads", self.forge(*SMALL, "--heads", "3", code=125).stderr)
         self.assertIn("rate in [0, 1)", self.forge(*SMALL, "--dropout", "1", code=125).stderr)
         self.assertIn("whole number", self.forge(*SMALL, "--sample", "1.5", code=2).stderr)
-        done = subprocess.run([FORGE, "train", "-m", "cnn", "-d", self.folder.name, "--width", "8"], capture_output=True, text=True,
+        done = subprocess.run([FORGE, "train", "-m", "cnn", "-d", self.folder.name, "--heads", "8"], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("are for gpt, not cnn", done.stderr)

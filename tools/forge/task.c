@@ -6,7 +6,8 @@
 static const struct model models[] = {
     {"mlp", &task_images, model_mlp},
     {"cnn", &task_images, model_cnn},
-    {"gpt", &task_text, model_gpt},
+    {"resnet18", &task_images, model_resnet18, 64},
+    {"gpt", &task_text, model_gpt, 128},
 };
 
 const struct model *model_find(const char *name)

@@ -47,6 +47,7 @@ struct model {
     /* Inputs as the task makes them, to logits. */
     forge_value (*build)(const struct trainee_options *options, int64_t classes, forge_builder *b,
                          forge_value x, bool is_training);
+    unsigned width; /* if not told otherwise; 0: it has no such option */
 };
 
 extern const struct task task_images, task_text;
@@ -54,6 +55,8 @@ forge_value model_mlp(const struct trainee_options *options, int64_t classes, fo
                       bool is_training);
 forge_value model_cnn(const struct trainee_options *options, int64_t classes, forge_builder *b, forge_value x,
                       bool is_training);
+forge_value model_resnet18(const struct trainee_options *options, int64_t classes, forge_builder *b,
+                           forge_value x, bool is_training);
 forge_value model_gpt(const struct trainee_options *options, int64_t classes, forge_builder *b, forge_value x,
                       bool is_training);
 

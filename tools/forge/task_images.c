@@ -74,12 +74,27 @@ forge_value model_mlp(const struct trainee_options *options, int64_t classes, fo
     return forge_mlp(b, "mlp", rows, (int64_t[]){128, classes}, 2);
 }
 
+static forge_value as_one_channel(forge_builder *b, forge_value images)
+{
+    forge_shape shape = forge_value_shape(b, images);
+    return forge_reshape(b, images, forge_shape_of(shape.dims[0], 1, shape.dims[1], shape.dims[2]));
+}
+
 forge_value model_cnn(const struct trainee_options *options, int64_t classes, forge_builder *b,
                       forge_value images, bool is_training)
 {
     (void)options, (void)is_training;
-    forge_shape shape = forge_value_shape(b, images);
-    forge_value one_channel =
-        forge_reshape(b, images, forge_shape_of(shape.dims[0], 1, shape.dims[1], shape.dims[2]));
-    return forge_cnn(b, "cnn", one_channel, (int64_t[]){16, 32, 64, classes});
+    return forge_cnn(b, "cnn", as_one_channel(b, images), (int64_t[]){16, 32, 64, classes});
+}
+
+forge_value model_resnet18(const struct trainee_options *options, int64_t classes, forge_builder *b,
+                           forge_value images, bool is_training)
+{
+    forge_resnet_options resnet = {.struct_size = sizeof resnet,
+                                   .depth = 18,
+                                   .classes = classes,
+                                   .width = options->width,
+                                   .is_for_small_images = true,
+                                   .is_training = is_training};
+    return forge_resnet(b, NULL, as_one_channel(b, images), &resnet);
 }

@@ -26,7 +26,7 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
     struct trainee_options *t = &o->trainee;
     const struct option table[] = {
         {"model", 'm', OPTION_TEXT, &t->model, "NAME",
-         "mlp (two linear layers; the default), cnn, or gpt (a transformer that writes)"},
+         "mlp (two linear layers; the default), cnn, resnet18, or gpt (a transformer that writes)"},
         {"data", 'd', OPTION_TEXT, &t->data, "PATH",
          "folder with the files of MNIST (train-*, t10k-*; .gz or not); gpt: a file of text"},
         {"device", 0, OPTION_TEXT, &t->device, "NAME",
@@ -44,7 +44,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"clip", 0, OPTION_NUMBER, &t->max_norm, "X",
          "gradients to this norm, all together (0: not; gpt: 1)"},
         {"layers", 0, OPTION_COUNT, &t->layers, "N", "of gpt (4)"},
-        {"width", 0, OPTION_COUNT, &t->width, "N", "of gpt: numbers that stand for a token (128)"},
+        {"width", 0, OPTION_COUNT, &t->width, "N",
+         "of gpt: numbers that stand for a token (128); of resnet18: its first channels (64)"},
         {"heads", 0, OPTION_COUNT, &t->heads, "N", "of gpt's attention (4)"},
         {"context", 0, OPTION_COUNT, &t->context, "N", "tokens that gpt sees at once (64)"},
         {"dropout", 0, OPTION_NUMBER, &t->dropout, "X", "of gpt: share of numbers left out at random (0)"},
@@ -126,9 +127,10 @@ static void fill_number(double *number, double value)
     *number = isnan(*number) ? value : *number;
 }
 
-static void take_defaults(struct training_options *o, const struct task *task)
+static void take_defaults(struct training_options *o, const struct model *model)
 {
     struct trainee_options *t = &o->trainee;
+    const struct task *task = model->task;
     const struct task_defaults *defaults = &task->defaults;
     fill(&t->batch_size, defaults->batch_size);
     fill(&t->epochs, defaults->epochs);
@@ -137,10 +139,10 @@ static void take_defaults(struct training_options *o, const struct task *task)
     fill_number(&t->weight_decay, t->is_adamw ? defaults->adamw_decay : 0);
     fill_number(&t->momentum, t->is_adamw ? 0 : 0.9);
     fill_number(&t->max_norm, defaults->max_norm);
+    fill(&t->width, model->width);
     if (!task->is_text)
         return;
     fill(&t->layers, 4);
-    fill(&t->width, 128);
     fill(&t->heads, 4);
     fill(&t->context, 64);
     fill_number(&t->dropout, 0);
@@ -151,22 +153,26 @@ static void take_defaults(struct training_options *o, const struct task *task)
 static bool check_text_options(const struct training_options *o, const struct raw *raw)
 {
     const struct trainee_options *t = &o->trainee;
-    bool is_given = t->layers || t->width || t->heads || t->context || t->takes_bytes || !isnan(t->dropout) ||
+    bool is_given = t->layers || t->heads || t->context || t->takes_bytes || !isnan(t->dropout) ||
                     !isnan(raw->sample) || !isnan(o->temperature);
     if (is_given)
-        complain(
-            "train",
-            "--layers, --width, --heads, --context, --dropout, --bytes, --sample and --temperature are for "
-            "gpt, not %s",
-            t->model);
+        complain("train",
+                 "--layers, --heads, --context, --dropout, --bytes, --sample and --temperature are for "
+                 "gpt, not %s",
+                 t->model);
     return !is_given;
 }
 
-static bool take_numbers(struct training_options *o, struct raw *raw, const struct task *task)
+static bool take_numbers(struct training_options *o, struct raw *raw, const struct model *model)
 {
     struct trainee_options *t = &o->trainee;
+    const struct task *task = model->task;
     if (!task->is_text && !check_text_options(o, raw))
         return false;
+    if (t->width && !model->width) {
+        complain("train", "--width is for gpt and resnet18, not %s", model->name);
+        return false;
+    }
     fill_number(&raw->sample, task->is_text ? 300 : 0);
     if (!is_whole("seed", raw->seed, SEEDS) || !is_whole("sample", raw->sample, 1e6))
         return false;
@@ -176,7 +182,7 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
     }
     t->seed = (uint64_t)raw->seed;
     o->sample = (unsigned)raw->sample;
-    take_defaults(o, task);
+    take_defaults(o, model);
     return true;
 }
 
@@ -220,7 +226,7 @@ int train_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const struct model *model = take_words(&options.trainee, &raw);
-    if (!model || !take_numbers(&options, &raw, model->task) || !check_files(&options))
+    if (!model || !take_numbers(&options, &raw, model) || !check_files(&options))
         return EXIT_USAGE;
     return training_run(&options);
 }

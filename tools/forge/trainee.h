@@ -26,7 +26,8 @@ struct trainee_options {
     double weight_decay;
     double max_norm; /* of the gradients; 0: not clipped */
     uint64_t seed;
-    unsigned layers, width, heads, context; /* of a gpt */
+    unsigned width;                  /* of a gpt or a ResNet */
+    unsigned layers, heads, context; /* of a gpt */
     double dropout;
     bool takes_bytes; /* of a text; else characters */
 };

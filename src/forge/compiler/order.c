@@ -22,8 +22,8 @@ struct ordering {
     struct reader *readers; /* one for each edge of the graph, at most */
     uint32_t reader_count;
     uint32_t *first_written, *next_written; /* the slots that a node writes */
-    uint32_t *earliest;                     /* of an update: the last node of another phase that it has to come after */
-    uint32_t *after;                        /* of an update: the node of another phase behind which it stands */
+    uint32_t *earliest; /* of an update: the last node of another phase that it has to come after */
+    uint32_t *after;    /* of an update: the node of another phase behind which it stands */
 };
 
 static bool is_update(const struct ordering *o, size_t n)

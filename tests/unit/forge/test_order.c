@@ -37,7 +37,8 @@ static forge_builder *training(double max_norm)
     forge_value y = forge_mlp(b, NULL, x, sizes, LAYERS);
     forge_value loss = forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, y), 3, false);
     forge_output(b, "loss", loss);
-    forge_sgd_options sgd = {.struct_size = sizeof sgd, .momentum = 0.9, .weight_decay = 0.1, .max_norm = max_norm};
+    forge_sgd_options sgd = {
+        .struct_size = sizeof sgd, .momentum = 0.9, .weight_decay = 0.1, .max_norm = max_norm};
     forge_sgd(b, loss, forge_input(b, "rate", FORGE_F32, (forge_shape){0}), &sgd);
     return b;
 }
@@ -126,7 +127,8 @@ static void test_readers_through_views(void **state)
     (void)state;
     static const uint32_t turned[] = {1, 0};
     forge_builder *b = forge_builder_new();
-    forge_slot slot = forge_state(b, "w", FORGE_F32, forge_shape_of(2, 2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
+    forge_slot slot =
+        forge_state(b, "w", FORGE_F32, forge_shape_of(2, 2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 2)), w = forge_read(b, slot);
     forge_value view = forge_transpose(b, w, turned);
     forge_phase_set(b, FORGE_PHASE_BACKWARD);
