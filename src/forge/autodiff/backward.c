@@ -70,7 +70,7 @@ static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
     if (!gradient || !walk->is_wanted[value])
         return;
     forge_value *sum = &walk->sums[value];
-    *sum = *sum ? forge_add(walk->b, *sum, gradient) : gradient;
+    *sum = *sum ? gradient_sum(walk->b, *sum, gradient) : gradient;
 }
 
 /* Whether something flows into one of the node's outputs. */

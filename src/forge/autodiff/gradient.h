@@ -21,6 +21,9 @@ struct gradient {
 /* Adds to the gradient of input i. Summed over the dimensions along which it was broadcast. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
+/* sum + more. What comes from slices that lie side by side is put side by side again, and no arrays full of zeros are added. */
+forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more);
+
 /* What the walk back makes of a composite's body: a graph of its inputs and of the gradients of those outputs whose bits are
  * given, with the gradients of those inputs whose bits are wanted; of these, *wanted keeps the bits of those into which
  * something flows. NULL: none, or an error. The caller frees it. */

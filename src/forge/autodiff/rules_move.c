@@ -31,6 +31,84 @@ void gradient_concat(struct gradient *r)
     }
 }
 
+/* A pad with zeros that leaves no gaps, or NULL. */
+static const struct pad_attributes *zeros_around(const forge_builder *b, forge_value value)
+{
+    const struct node *node = graph_producer(b->graph, value);
+    const struct pad_attributes *a = node->op == OP_PAD ? node->attributes : NULL;
+    for (uint32_t k = 0; a && k < a->shape.rank; k++)
+        a = a->cut.step[k] == 1 ? a : NULL;
+    return a && a->value == 0 ? a : NULL;
+}
+
+/* The one axis along which `low` ends where `high` begins, all else being equal; rank: there is none. */
+static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_attributes *high)
+{
+    uint32_t rank = low->shape.rank, axis = rank;
+    for (uint32_t k = 0; k < rank; k++) {
+        bool is_same = low->cut.start[k] == high->cut.start[k] && low->cut.limit[k] == high->cut.limit[k];
+        if (!is_same && (axis != rank || low->cut.limit[k] != high->cut.start[k]))
+            return rank;
+        axis = is_same ? axis : k;
+    }
+    return axis;
+}
+
+/* The parts of which a value is made along the axis: itself, or what it joins. */
+static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis, forge_value *out)
+{
+    const struct node *node = graph_producer(b->graph, value);
+    const struct axis_attributes *a = node->attributes;
+    bool is_joined = node->op == OP_CONCAT && a->axis == axis;
+    for (size_t i = 0; is_joined && i < node->input_count; i++)
+        out[i] = node_input(b->graph, node, i);
+    *out = is_joined ? *out : value;
+    return is_joined ? node->input_count : 1;
+}
+
+/* One pad around what both are around, or no pad, where nothing is left to fill. NO_VALUE: they do not meet. */
+static forge_value join_pads(forge_builder *b, forge_value low, forge_value high)
+{
+    const struct pad_attributes *a = zeros_around(b, low), *c = zeros_around(b, high);
+    uint32_t axis = a && c && forge_shape_equal(&a->shape, &c->shape) ? meeting_axis(a, c) : 0;
+    if (!a || !c || !forge_shape_equal(&a->shape, &c->shape) || axis == a->shape.rank)
+        return FORGE_NO_VALUE;
+    forge_value parts[2 * 16], *next = parts;
+    struct pad_attributes joined = *a;
+    joined.cut.limit[axis] = c->cut.limit[axis];
+    next += parts_of(b, node_input(b->graph, graph_producer(b->graph, low), 0), axis, next);
+    next += parts_of(b, node_input(b->graph, graph_producer(b->graph, high), 0), axis, next);
+    if (next - parts > 16)
+        return FORGE_NO_VALUE;
+    forge_value value = forge_concat(b, parts, (size_t)(next - parts), axis);
+    bool is_all = true;
+    for (uint32_t k = 0; k < joined.shape.rank; k++)
+        is_all &= joined.cut.start[k] == 0 && joined.cut.limit[k] == joined.shape.dims[k];
+    return is_all ? value : builder_emit(b, OP_PAD, &joined, sizeof joined, &value, 1);
+}
+
+static forge_value join_either(forge_builder *b, forge_value one, forge_value other)
+{
+    forge_value joined = builder_goes_on(b) ? join_pads(b, one, other) : FORGE_NO_VALUE;
+    return joined || !builder_goes_on(b) ? joined : join_pads(b, other, one);
+}
+
+forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
+{
+    forge_value joined = join_either(b, sum, more);
+    if (joined || !builder_goes_on(b))
+        return joined;
+    const struct node *node =
+        graph_producer(b->graph, sum); /* what came before may stand to the left of a pad */
+    if (node->op == OP_BINARY && node_kind(node) == FORGE_ADD) {
+        forge_value left = node_input(b->graph, node, 0), right = node_input(b->graph, node, 1);
+        joined = join_either(b, right, more);
+        if (joined)
+            return forge_add(b, left, joined);
+    }
+    return forge_add(b, sum, more);
+}
+
 void gradient_slice(struct gradient *r)
 {
     const struct slice_attributes *a = r->node.attributes;

@@ -19,12 +19,10 @@ forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k
 
 /* --- the layer ------------------------------------------------------------------------------------------------ */
 
-/* Columns [first, first + heads * d) of [b, t, all] as [b, heads, t, d]. */
-static forge_value heads_of(forge_builder *b, forge_value all, int64_t first, int64_t heads, int64_t d)
+/* Heads [first, first + count) of [b, t, all heads, d] as [b, count, t, d]. */
+static forge_value heads_of(forge_builder *b, forge_value all, int64_t first, int64_t count)
 {
-    forge_shape shape = forge_value_shape(b, all);
-    forge_value x = forge_slice_along(b, all, 2, first, first + heads * d);
-    x = forge_reshape(b, x, forge_shape_of(shape.dims[0], shape.dims[1], heads, d));
+    forge_value x = forge_slice_along(b, all, 2, first, first + count);
     return forge_transpose(b, x, (uint32_t[]){0, 2, 1, 3});
 }
 
@@ -43,10 +41,11 @@ forge_value transformer_attention(forge_builder *b, const char *name, forge_valu
     int64_t d = width / heads;
     forge_scope_push(b, name);
     forge_value all = transformer_linear(b, "c_attn", x, (heads + 2 * kv_heads) * d, o, false);
+    all = forge_reshape(b, all, forge_shape_of(shape.dims[0], shape.dims[1], heads + 2 * kv_heads, d));
     forge_value q =
-        heads_of(b, all, 0, heads, d); /* one after the other: graphs do not depend on the compiler */
-    forge_value k = heads_of(b, all, width, kv_heads, d);
-    forge_value v = heads_of(b, all, width + kv_heads * d, kv_heads, d);
+        heads_of(b, all, 0, heads); /* one after the other: graphs do not depend on the compiler */
+    forge_value k = heads_of(b, all, heads, kv_heads);
+    forge_value v = heads_of(b, all, heads + kv_heads, kv_heads);
     forge_value y = forge_attention(b, q, k, v, 0, !o->sees_all);
     y = forge_reshape(b, forge_transpose(b, y, (uint32_t[]){0, 2, 1, 3}), shape);
     y = transformer_linear(b, "c_proj", y, width, o, true);

@@ -15,10 +15,9 @@ static struct trial trial_of(const int64_t *n, bool is_causal, bool is_gradient,
     struct trial t = {.attributes = {.name = "attention", .reals = {0.4}, .numbers = {is_causal}},
                       .input_count = 3,
                       .tolerance = 4e-6};
-    const forge_shape shapes[] = {forge_shape_of(n[B], n[HEADS], n[T], n[D]),
-                                  forge_shape_of(n[B], n[KV_HEADS], n[S], n[D]),
-                                  forge_shape_of(n[B], n[KV_HEADS], n[S], n[E]),
-                                  forge_shape_of(n[B], n[HEADS], n[T], n[E])};
+    const forge_shape shapes[] = {
+        forge_shape_of(n[B], n[HEADS], n[T], n[D]), forge_shape_of(n[B], n[KV_HEADS], n[S], n[D]),
+        forge_shape_of(n[B], n[KV_HEADS], n[S], n[E]), forge_shape_of(n[B], n[HEADS], n[T], n[E])};
     if (is_gradient) {
         strcpy(t.attributes.name, "attention.gradient");
         t.attributes.given = 1;
@@ -76,7 +75,8 @@ static void test_strides(void **state)
     struct view slices[3];
     for (int64_t i = 0; i < 3; i++) {
         slices[i] = view_packed(FORGE_F32, all + i * d, forge_shape_of(2, heads, 20, d));
-        memcpy(slices[i].strides, (int64_t[]){20 * heads * 3 * d, 3 * d, heads * 3 * d, 1}, 4 * sizeof(int64_t));
+        memcpy(slices[i].strides, (int64_t[]){20 * heads * 3 * d, 3 * d, heads * 3 * d, 1},
+               4 * sizeof(int64_t));
         for (int64_t k = 0; k < (int64_t)count; k++)
             packed[i * (int64_t)count + k] =
                 ((float *)slices[i].data)[k / (heads * 20 * d) * slices[i].strides[0] +

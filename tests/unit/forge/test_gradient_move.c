@@ -206,6 +206,51 @@ static void test_sort(void **state)
         derivative_check(&(struct function){"sort", sorted, kind, 1, {forge_shape_of(4, 3)}, -1, 1, true});
 }
 
+/* Slices of [4, 6] that share x[0]'s columns among them, with gaps (kind 1), beside a use of all (kind 2) or from the last on (kind 3). */
+static forge_value side_by_side(forge_builder *b, const forge_value *x, int kind)
+{
+    static const int64_t cuts[][4] = {{0, 1, 4, 6}, {1, 2, 4, 6}, {0, 2, 4, 6}, {6, 4, 1, 0}};
+    forge_value sum = FORGE_NO_VALUE;
+    for (int i = 0; i < 3; i++) {
+        int64_t from = cuts[kind][i], to = cuts[kind][i + 1];
+        forge_value part = forge_slice_along(b, x[0], 1, from < to ? from : to, from < to ? to : from);
+        part = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_EXP, square(b, part)), 2, false);
+        sum = sum ? forge_mul(b, sum, part) : part;
+    }
+    return kind == 2 ? forge_mul(b, sum, forge_reduce(b, FORGE_SUM, square(b, x[0]), 2, false)) : sum;
+}
+
+static size_t times_in(const forge_graph *graph, const char *word)
+{
+    char *text;
+    size_t times = 0;
+    assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        times++;
+    free(text);
+    return times;
+}
+
+static void test_slices_side_by_side(void **state)
+{
+    (void)state;
+    static const size_t pads[] = {0, 1, 0, 0};
+    for (int kind = 0; kind < 4; kind++) {
+        derivative_check(
+            &(struct function){"slices", side_by_side, kind, 1, {forge_shape_of(4, 6)}, -1, 1, true});
+        forge_graph *graph;
+        forge_value g;
+        forge_builder *b = forge_builder_new();
+        forge_value x = forge_input(b, "x", FORGE_F64, forge_shape_of(4, 6));
+        forge_gradients(b, forge_reduce(b, FORGE_SUM, side_by_side(b, &x, kind), 1, false), &x, 1, &g);
+        forge_output(b, "g", g);
+        assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
+        assert_int_equal(times_in(graph, " concat("), 1);
+        assert_int_equal(times_in(graph, " pad("), pads[kind]);
+        forge_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_scatter),
         cmocka_unit_test(test_concat),
         cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_slices_side_by_side),
         cmocka_unit_test(test_pad),
     };
     return cmocka_run_group_tests_name("gradient_move", tests, NULL, NULL);

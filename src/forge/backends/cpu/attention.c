@@ -212,8 +212,7 @@ static void run_head_back(const struct attention_code *code, const struct attent
         struct matrix q = head_of(&in[Q], example, head, row), g = head_of(&in[GRADIENT], example, head, row);
         weigh(&block, q, k);
         weigh_back(&block, g, v);
-        struct matrix weights = scores_in(&block, block.weights),
-                      scores = scores_in(&block, block.gradients);
+        struct matrix weights = scores_in(&block, block.weights), scores = scores_in(&block, block.gradients);
         multiply(&block, scores, k, block.rows, a->d, block.columns, result_of(&out[Q], example, head, row),
                  false);
         multiply(&block, turned(scores), q, block.columns, a->d, block.rows,
