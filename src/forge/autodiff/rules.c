@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
+#include "forge/ir/library.h"
 
 /* A number of x's type. */
 static forge_value number(forge_builder *b, forge_value x, double value)
@@ -54,24 +55,6 @@ void gradient_add(struct gradient *r, size_t i, forge_value value)
 
 /* --- element by element ------------------------------------------------------------------------------------- */
 
-/* d gelu / dx = Phi(x) + x phi(x). */
-static forge_value gelu_slope(forge_builder *b, forge_value x)
-{
-    forge_value area = times(b, plus(b, forge_unary(b, FORGE_ERF, times(b, x, M_SQRT1_2)), 1), 0.5);
-    forge_value density = times(b, forge_exp(b, times(b, square(b, x), -0.5)), M_2_SQRTPI * M_SQRT1_2 * 0.5);
-    return forge_add(b, area, forge_mul(b, x, density));
-}
-
-static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
-{
-    const double scale = M_2_SQRTPI * M_SQRT1_2, cubic = 0.044715;
-    forge_value x2 = square(b, x);
-    forge_value t = forge_tanh(b, times(b, forge_mul(b, x, plus(b, times(b, x2, cubic), 1)), scale));
-    forge_value inner = times(b, plus(b, times(b, x2, 3 * cubic), 1), scale);
-    forge_value bend = forge_mul(b, forge_mul(b, x, forge_sub(b, number(b, x, 1), square(b, t))), inner);
-    return times(b, forge_add(b, plus(b, t, 1), bend), 0.5);
-}
-
 /* dy / dx; NO_VALUE where it is 0 almost everywhere. */
 static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
 {
@@ -112,11 +95,7 @@ static forge_value slope(forge_builder *b, forge_unary_kind kind, forge_value x,
     case FORGE_SILU:
         s = forge_sigmoid(b, x);
         return forge_mul(b, s, plus(b, forge_mul(b, x, forge_sub(b, one, s)), 1));
-    case FORGE_GELU:
-        return gelu_slope(b, x);
-    case FORGE_GELU_TANH:
-        return gelu_tanh_slope(b, x);
-    default: /* sign, floor, ceil, round, not, is_nan */
+    default: /* gelu is library_gelu.c's; sign, floor, ceil, round, not, is_nan */
         return FORGE_NO_VALUE;
     }
 }
@@ -130,11 +109,17 @@ static void gradient_of_relu(struct gradient *r)
 
 void gradient_unary(struct gradient *r)
 {
+    uint32_t kind = node_kind(&r->node);
+    if (kind == FORGE_GELU || kind == FORGE_GELU_TANH) {
+        struct composite_attributes back = {.name = "gelu_back", .numbers = {kind == FORGE_GELU_TANH}};
+        gradient_add(r, 0, library_composite(r->b, &back, (forge_value[]){r->g, r->inputs[0]}, 2));
+        return;
+    }
     if (node_kind(&r->node) == FORGE_RELU) {
         gradient_of_relu(r);
         return;
     }
-    forge_value dy_dx = slope(r->b, (forge_unary_kind)node_kind(&r->node), r->inputs[0], r->y);
+    forge_value dy_dx = slope(r->b, (forge_unary_kind)kind, r->inputs[0], r->y);
     if (dy_dx)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
 }

@@ -48,6 +48,18 @@ bool elementwise_takes_cast(const struct launch *launch)
     return (from == FORGE_BOOL || from == FORGE_U8) && launch->outputs[0].dtype == FORGE_F32;
 }
 
+bool elementwise_takes_gelu_back(const struct launch *launch)
+{
+    const struct view *g = &launch->inputs[0], *x = &launch->inputs[1];
+    return launch->input_count == 2 && launch->output_count == 1 && g->dtype == FORGE_F32 &&
+           x->dtype == FORGE_F32 && forge_shape_equal(&g->shape, &launch->outputs[0].shape);
+}
+
+size_t elementwise_dear_pieces(const struct launch *launch, size_t *out_grain)
+{
+    return runs_pieces(launch, DEAR_NS, out_grain);
+}
+
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain)
 {
     return runs_pieces(launch, is_dear[kind_of(launch)] ? DEAR_NS : CHEAP_NS, out_grain);
