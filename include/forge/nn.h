@@ -102,7 +102,9 @@ typedef struct forge_gpt_options {
     bool is_training;   /* with dropout */
     bool sees_all;      /* not causal: each token sees those behind it, too */
     bool has_own_head;  /* logits by the parameter lm_head.weight; else by wte.weight again */
-    double dropout;     /* of embeddings, and of what each half of a block adds; not of attention's weights */
+    bool
+        recomputes; /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    double dropout; /* of embeddings, and of what each half of a block adds; not of attention's weights */
 } forge_gpt_options;
 
 /* x [b, t, width] to [b, t, width]: queries, keys and values by one linear layer (c_attn: [width, (heads + 2 kv_heads) d]

@@ -109,7 +109,11 @@ forge_value forge_gpt(forge_builder *builder, const char *name, forge_value ids,
     forge_value x = embed(builder, ids, &o);
     for (uint32_t i = 0; i < o.layers; i++) {
         snprintf(layer, sizeof layer, "h.%u", i);
+        if (o.recomputes)
+            forge_recompute_begin(builder);
         x = block(builder, layer, x, &o);
+        if (o.recomputes)
+            forge_recompute_end(builder);
     }
     x = head(builder, forge_layer_norm(builder, "ln_f", x, 1, EPSILON, true), &o);
     layer_end(builder, name);
