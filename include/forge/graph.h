@@ -347,6 +347,18 @@ FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const f
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
+/* --- numbers for symbols ------------------------------------------------------------------------------------- */
+
+/* Its layout is final. */
+typedef struct forge_size {
+    const char *symbol;
+    int64_t value;
+} forge_size;
+/* The graph with these numbers in place of symbols; those without a number stay. The graph is the caller's: forge_graph_free.
+ * ABSENT: there is no such symbol; INVALID: it cannot be this number, or then something makes no sense. */
+FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
+                                        forge_graph **out_graph, joule_error *out_error);
+
 /* --- looking at graphs -------------------------------------------------------------------------------------- */
 
 FORGE_API size_t forge_graph_nodes(const forge_graph *graph);

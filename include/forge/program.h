@@ -88,8 +88,10 @@ FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_by
 
 typedef struct forge_program forge_program; /* immutable: any thread */
 
-/* Makes a program for a device. All sizes must be numbers. The program is the caller's. FAILED: a write that was to be in
- * place cannot be, and the message names the reader in the way. */
+/* Makes a program for a device. Where sizes are symbols, one program is for all that they can be: its memory is planned for
+ * the largest, and an instance takes the sizes of its inputs (forge_graph_bind makes one for given sizes). The program is the caller's. FAILED: a write that was to be in
+ * place cannot be, and the message names the reader in the way. INVALID: a slot has a size that is a symbol, or something may
+ * become too large. */
 FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *device,
                                      forge_program **out_program, joule_error *out_error);
 FORGE_API void forge_program_free(forge_program *program);
@@ -116,9 +118,21 @@ typedef struct forge_program_facts {
         arena_bound_bytes; /* alive at once at the worst moment: the least that this order of launches can do with */
     size_t state_bytes;
     size_t constant_bytes;
-    double flop; /* of one run */
+    double flop;    /* of one run, at the largest sizes */
+    size_t symbols; /* sizes that an instance can change */
 } forge_program_facts;
 FORGE_API joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts);
+
+/* A size that an instance can change: min to max, a multiple of `multiple`. */
+typedef struct forge_symbol_facts {
+    uint32_t struct_size; /* sizeof(forge_symbol_facts) */
+    uint32_t reserved;
+    const char *name; /* lives as long as the program */
+    int64_t min, max, multiple;
+} forge_symbol_facts;
+/* INVALID: there is no symbol i, or no room. */
+FORGE_API joule_status forge_program_symbol(const forge_program *program, size_t i,
+                                            forge_symbol_facts *out_facts);
 
 /* --- state -------------------------------------------------------------------------------------------------- */
 
@@ -148,13 +162,19 @@ FORGE_API joule_status forge_instance_new(const forge_program *program, forge_de
                                           joule_error *out_error);
 FORGE_API void forge_instance_free(forge_instance *instance);
 
-/* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its elements). INVALID
- * names what differs. */
+/* Gives a symbol of the program a number, from the next run on. At first all are as large as they can be. Inputs that were
+ * set before and depend on it are to be set again. ABSENT: there is no such symbol; INVALID: it cannot be this number. */
+FORGE_API joule_status forge_instance_size(forge_instance *instance, const char *symbol, int64_t value,
+                                           joule_error *out_error);
+/* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its elements); where the
+ * shape has a symbol, that is the tensor's size from the next run on. INVALID names what differs. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
-/* One run. Allocates nothing. */
+/* One run. Allocates nothing, also where sizes have changed. INVALID: an input was set with other sizes than the program has
+ * now. */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
-/* A view of an output, valid until the next run. UNSUPPORTED: nothing was computed, since the device only estimates. */
+/* A view of an output, as large as the last run made it, valid until the next run. UNSUPPORTED: nothing was computed, since
+ * the device only estimates. */
 FORGE_API joule_status forge_instance_get(forge_instance *instance, const char *output,
                                           forge_tensor *out_tensor, joule_error *out_error);
 
@@ -165,7 +185,7 @@ typedef struct forge_launch_facts {
     const char *op;                         /* "matmul" */
     const char *kernel;                     /* "f32_matmul" */
     const char *scope;                      /* "fc1" */
-    double flop, read_bytes, written_bytes; /* of one run */
+    double flop, read_bytes, written_bytes; /* of one run; where sizes changed, on average */
     uint64_t runs;
     double seconds; /* of all runs */
 } forge_launch_facts;

@@ -188,6 +188,34 @@ class Tools(unittest.TestCase):
         self.assertRegex(out, r"matmul +1 +48 FLOP +104 bytes")  # 2*2*4*3; (8 + 12 + 6) f32
         self.assertRegex(out, r"all +7 +55 FLOP")
 
+    def test_sizes_that_are_left_open(self):
+        with open(self.path("s.txt"), "w", encoding="ascii") as file:
+            file.write('forge graph 1\nsymbol batch : 2..8 by 2\n%1 = input "x" : f32[batch,4]\n'
+                       '%2 = reduce.mean(%1) axes=[0] : f32[4]\noutput "y" = %2\n')
+        program, x, y = (self.path(name) for name in ("s.fprog", "xs.npy", "y.npy"))
+        out = self.good("compile", self.path("s.txt"), "-o", program)
+        self.assertIn("1 launches, 32 FLOP; arena 0 bytes", out)
+        self.assertIn("\nat the largest sizes, of batch from 2 to 8 by 2\n", out)
+        page = self.good("inspect", program)
+        self.assertIn("32 FLOP at the largest sizes, state", page)
+        self.assertIn("\nsymbol batch: 2 to 8, a multiple of 2\n", page)
+        self.assertIn("input    f32[batch,4], 128 bytes x\n".replace(" x", ' "x"'), page)
+        write_npy(x, (6, 4), [float(i) for i in range(24)])
+        for sizes in ([], ["--size", "batch=6"]):
+            self.good("run", program, "--set", "x=" + x, "--get", "y=" + y, *sizes)
+            self.assertEqual(read_npy(y), ((4,), [10.0, 11.0, 12.0, 13.0]))
+        self.good("run", program, "--size=batch=4")
+        self.bad(125, "batch is 2 to 8, a multiple of 2, and cannot be 5", "run", program, "--size", "batch=5")
+        self.bad(125, "there is no symbol 'rows'; there are: batch", "run", program, "--size", "rows=2")
+        self.bad(2, "--size takes NAME=N, not 'batch'", "run", program, "--size", "batch")
+        write_npy(x, (9, 4), [0.0] * 36)
+        self.bad(125, "input 'x': batch is 2 to 8, a multiple of 2, and cannot be 9", "run", program, "--set", "x=" + x)
+        special = self.path("special.fprog")
+        self.assertNotIn("largest", self.good("compile", self.path("s.txt"), "-o", special, "--size", "batch=6"))
+        self.assertIn("input    f32[6,4], 96 bytes", self.good("inspect", special))
+        self.bad(125, "there are: none", "run", special, "--size", "batch=6")
+        self.bad(125, "cannot be 10", "compile", self.path("s.txt"), "-o", special, "--size", "batch=10")
+
     def test_inspect_a_graph_with_symbols_and_a_composite(self):
         with open(self.path("s.txt"), "w", encoding="ascii") as file:
             file.write('forge graph 1\nsymbol B : 1..8\nslot "w" : f32[B] = constant(0) parameter\n'
@@ -310,8 +338,8 @@ class Tools(unittest.TestCase):
         self.bad(125, "wrong.txt: line 7, column 12: expected a kind", "compile", self.path("wrong.txt"), "-o", self.path("w.fprog"))
         self.assertFalse(os.path.exists(self.path("w.fprog")))
         with open(self.path("symbol.txt"), "w", encoding="ascii") as file:
-            file.write('forge graph 1\nsymbol B : 1..8\n%1 = input "x" : f32[B]\noutput "y" = %1\n')
-        self.bad(125, "symbol", "compile", self.path("symbol.txt"), "-o", self.path("w.fprog"))
+            file.write('forge graph 1\nsymbol B : 1..8\nslot "w" : f32[B] = constant(0)\n%1 = read "w" : f32[B]\noutput "y" = %1\n')
+        self.bad(125, "slot 'w' has a size that is a symbol", "compile", self.path("symbol.txt"), "-o", self.path("w.fprog"))
         self.bad(125, "No such file", "compile", self.path("none"), "-o", self.path("w.fprog"))
         self.bad(125, "line 1, column 1", "compile", self.path("p.fprog"), "-o", self.path("w.fprog"))
         self.bad(125, "there is no device 'abacus'", "compile", self.path("g.txt"), "-o", self.path("w.fprog"), "-d", "abacus")

@@ -10,7 +10,7 @@
 
 enum {
     RANDOM_GRAPH_GRADIENTS = 1, /* of a loss in f32 with respect to parameters, which are then written */
-    RANDOM_GRAPH_SYMBOLS = 2,   /* sizes that are symbols: cannot be compiled */
+    RANDOM_GRAPH_SYMBOLS = 2,   /* sizes that are a symbol, "B": 2 to 64, even */
 };
 
 /* Of about `nodes` operations. The caller's. Ends the test where that fails. */

@@ -6,8 +6,16 @@
 #ifndef SUPPORT_SMALL_PROGRAM_H
 #define SUPPORT_SMALL_PROGRAM_H
 
+#include <stdlib.h>
 #include <string.h>
 #include "forge/ir/program.h"
+
+static inline double program_elements(const forge_program *program, const forge_shape *shape)
+{
+    struct dim_table dims = program_dims(program);
+    forge_shape most = dim_most(&dims, shape);
+    return (double)forge_shape_elements(&most);
+}
 
 static inline bool program_is_small(const forge_program *program)
 {
@@ -20,39 +28,48 @@ static inline bool program_is_small(const forge_program *program)
     for (size_t i = 0; i < program->launches.count; i++) {
         const struct program_launch *launch = &program_launches(program)[i];
         double work = 1;
-        for (size_t k = 0; k < (size_t)launch->input_count + launch->output_count; k++) {
-            size_t elements =
-                forge_shape_elements(&program_bindings(program)[launch->first_binding + k].shape);
-            work = work * (1 + (double)elements);
-        }
+        for (size_t k = 0; k < (size_t)launch->input_count + launch->output_count; k++)
+            work *=
+                1 + program_elements(program, &program_bindings(program)[launch->first_binding + k].shape);
         if (work > most * 64)
             return false;
     }
     return bytes <= most;
 }
 
-/* One run, on states of its own. Every output's bytes go to `take`. */
-static inline joule_status program_try(const forge_program *program, forge_device *device,
-                                       void (*take)(const void *bytes, size_t size, void *context),
-                                       void *context)
+typedef void program_take_fn(const void *bytes, size_t size, void *context);
+
+/* A run in which each symbol is the largest that it can be, less `less` of its steps where there are so many. */
+static inline joule_status program_try_at(const forge_program *program, forge_instance *instance,
+                                          int64_t less, program_take_fn *take, void *context)
 {
-    forge_states *states = NULL;
-    forge_instance *instance = NULL;
-    joule_status status = forge_states_new(device, 7, &states, NULL);
-    if (status == JOULE_OK)
-        status = forge_instance_new(program, device, states, &instance, NULL);
+    forge_symbol_facts symbol = {.struct_size = sizeof symbol};
+    struct dim_table dims = program_dims(program);
+    int64_t *values = calloc(dims.count + 1, sizeof *values);
+    joule_status status = values ? JOULE_OK : JOULE_NO_MEMORY;
+    for (size_t i = 0; values && forge_program_symbol(program, i, &symbol) == JOULE_OK; i++) {
+        int64_t largest = symbol.max / symbol.multiple * symbol.multiple;
+        int64_t steps = (largest - symbol.min) / symbol.multiple;
+        int64_t value = largest - (less < steps ? less : steps) * symbol.multiple;
+        values[dim_find(&dims, symbol.name) - dims.entries] = value;
+        forge_instance_size(instance, symbol.name, value, NULL);
+    }
+    if (values && !dim_fill(&dims, values))
+        status = JOULE_INVALID;
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
         const struct program_buffer *made = &program_buffers(program)[i];
+        forge_shape shape = dim_put_shape(&made->shape, values);
         forge_tensor tensor;
         if (made->kind != BUFFER_INPUT ||
-            forge_tensor_new((forge_dtype)made->dtype, &made->shape, &tensor, NULL) != JOULE_OK)
+            forge_tensor_new((forge_dtype)made->dtype, &shape, &tensor, NULL) != JOULE_OK)
             continue;
         char *bytes = forge_tensor_data(&tensor);
-        for (size_t k = 0; k < made->size_bytes; k++)
+        for (size_t k = 0; k < forge_buffer_size_bytes(tensor.buffer); k++)
             bytes[k] = made->dtype == FORGE_F32 ? "\x00\x00\x80\x3f"[k % 4] : (char)(k % 2);
         forge_instance_set(instance, program_string(program, made->name), &tensor, NULL);
         forge_buffer_release(tensor.buffer);
     }
+    free(values);
     if (status == JOULE_OK)
         status = forge_instance_run(instance, NULL);
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
@@ -60,8 +77,26 @@ static inline joule_status program_try(const forge_program *program, forge_devic
         forge_tensor tensor;
         if (made->kind == BUFFER_OUTPUT &&
             forge_instance_get(instance, program_string(program, made->name), &tensor, NULL) == JOULE_OK)
-            take(forge_tensor_data(&tensor), made->size_bytes, context);
+            take(forge_tensor_data(&tensor),
+                 forge_dtype_size_bytes(tensor.dtype, forge_tensor_elements(&tensor)), context);
     }
+    return status;
+}
+
+/* Runs on states of its own, one for each of some sizes. Every output's bytes go to `take`. */
+static inline joule_status program_try(const forge_program *program, forge_device *device,
+                                       program_take_fn *take, void *context)
+{
+    static const int64_t less[] = {0, 1, 7, INT64_MAX};
+    forge_program_facts facts = {.struct_size = sizeof facts};
+    forge_states *states = NULL;
+    forge_instance *instance = NULL;
+    forge_program_look(program, &facts);
+    joule_status status = forge_states_new(device, 7, &states, NULL);
+    if (status == JOULE_OK)
+        status = forge_instance_new(program, device, states, &instance, NULL);
+    for (size_t i = 0; status == JOULE_OK && i < (facts.symbols ? 4 : 1); i++)
+        status = program_try_at(program, instance, less[i], take, context);
     forge_instance_free(instance);
     forge_states_free(states);
     return status;

@@ -10,11 +10,13 @@
 #include "common/options.h"
 #include "expected.h"
 #include "files.h"
+#include "sizes.h"
 
 struct wish {
     const char *graph, *program, *device;
     const char *stop_after; /* NULL: a program is made */
     bool shows_passes;
+    struct sizes sizes;
 };
 
 static void print_facts(const char *path, const forge_program *program)
@@ -26,6 +28,7 @@ static void print_facts(const char *path, const forge_program *program)
            flop_text(facts.flop, flop), bytes_text((double)facts.arena_bytes, arena),
            bytes_text((double)facts.arena_bound_bytes, bound), bytes_text((double)facts.state_bytes, state),
            bytes_text((double)facts.constant_bytes, constant));
+    sizes_print(program);
 }
 
 /* --- passes --------------------------------------------------------------------------------------------------- */
@@ -95,11 +98,26 @@ static joule_status make_program(const forge_graph *graph, forge_device *device,
     return status;
 }
 
+/* With the sizes that are wished for. */
+static joule_status read_graph(const struct wish *wish, forge_graph **out_graph, joule_error *error)
+{
+    forge_graph *graph = NULL;
+    joule_status status = graph_read(wish->graph, &graph, error);
+    if (status == JOULE_OK && wish->sizes.count == 0) {
+        *out_graph = graph;
+        return status;
+    }
+    if (status == JOULE_OK)
+        status = forge_graph_bind(graph, wish->sizes.list, wish->sizes.count, out_graph, error);
+    forge_graph_free(graph);
+    return status;
+}
+
 static joule_status compile(const struct wish *wish, joule_error *error)
 {
     forge_graph *graph = NULL;
     forge_device *device = NULL;
-    joule_status status = graph_read(wish->graph, &graph, error);
+    joule_status status = read_graph(wish, &graph, error);
     if (status == JOULE_OK)
         status = forge_device_open(wish->device, &device, error);
     if (status == JOULE_OK)
@@ -111,10 +129,12 @@ static joule_status compile(const struct wish *wish, joule_error *error)
 
 static int read_wish(struct wish *wish, int argc, char **argv)
 {
+    struct option_list sizes = {0};
     const struct option table[] = {
         {"output", 'o', OPTION_TEXT, &wish->program, "FILE",
          "the program; what was there is replaced as a whole"},
         {"device", 'd', OPTION_TEXT, &wish->device, "NAME", "what it is to run on (cpu)"},
+        {"size", 0, OPTION_LIST, &sizes, "NAME=N", "a number in place of a symbol; may be given again"},
         {"passes", 'p', OPTION_FLAG, &wish->shows_passes, NULL, "say what each pass has changed"},
         {"stop-after", 0, OPTION_TEXT, &wish->stop_after, "PASS",
          "print the graph as it is then, instead of a program"},
@@ -129,7 +149,7 @@ static int read_wish(struct wish *wish, int argc, char **argv)
                                 : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
-    return read;
+    return read > OPTIONS_HELP && !sizes_read(&wish->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
 int compile_main(int argc, char **argv)

@@ -170,8 +170,9 @@ static joule_status inspect_program(const char *path, const char *device, int *o
     if (status == JOULE_OK)
         status = forge_program_look(program, &facts);
     if (status == JOULE_OK) {
-        printf("%s: program, %zu launches, %s, state %s\n%s", path, facts.launches,
-               flop_text(facts.flop, flop), bytes_text((double)facts.state_bytes, state), page);
+        printf("%s: program, %zu launches, %s%s, state %s\n%s", path, facts.launches,
+               flop_text(facts.flop, flop), facts.symbols ? " at the largest sizes" : "",
+               bytes_text((double)facts.state_bytes, state), page);
         status = print_expected(program, device, error);
     }
     if (status == JOULE_OK)

@@ -18,6 +18,7 @@
 #include "files.h"
 #include "forge/ir/program.h"
 #include "forge/ir/text.h"
+#include "sizes.h"
 
 #define METER_PERIOD_S 0.02
 #define COLLECT_RUNS   256
@@ -29,6 +30,7 @@ struct options {
     struct option_list set, get; /* NAME=FILE */
     unsigned repeat, threads;
     uint64_t seed;
+    struct sizes sizes;
 };
 
 struct running {
@@ -52,6 +54,14 @@ static const char *split(const char *item, char name[MOST_NAME])
     memcpy(name, item, length);
     name[length] = '\0';
     return equals + 1;
+}
+
+static joule_status set_sizes(const struct running *r, const struct sizes *sizes, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && i < sizes->count; i++)
+        status = forge_instance_size(r->instance, sizes->list[i].symbol, sizes->list[i].value, error);
+    return status;
 }
 
 static joule_status set_inputs(const struct running *r, const struct option_list *list, joule_error *error)
@@ -129,6 +139,8 @@ static joule_status prepare(struct running *r, const struct options *options, jo
         status = forge_instance_new(r->program, r->device, r->states, &r->instance, error);
     if (status == JOULE_OK && options->states)
         status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIPS_UNEXPECTED, error);
+    if (status == JOULE_OK)
+        status = set_sizes(r, &options->sizes, error);
     if (status == JOULE_OK)
         status = set_inputs(r, &options->set, error);
     if (status == JOULE_OK)
@@ -295,11 +307,14 @@ int run_main(int argc, char **argv)
 {
     struct options options = {.device = "cpu", .repeat = 1};
     const char *seed = "1";
+    struct option_list sizes = {0};
     const struct option table[] = {
         {"device", 'd', OPTION_TEXT, &options.device, "NAME",
          "what it runs on (cpu); estimated: nothing is run, and it is said what it would take"},
         {"set", 0, OPTION_LIST, &options.set, "NAME=FILE", "an input, from a .npy file; may be given again"},
         {"get", 0, OPTION_LIST, &options.get, "NAME=FILE", "an output, into a .npy file; may be given again"},
+        {"size", 0, OPTION_LIST, &sizes, "NAME=N",
+         "a size that the program leaves open; without it the inputs say it, or the largest is taken"},
         {"states", 0, OPTION_TEXT, &options.states, "FILE", "safetensors or checkpoint, to begin with"},
         {"save-states", 0, OPTION_TEXT, &options.saved_states, "FILE",
          "the states at the end, as safetensors"},
@@ -315,7 +330,8 @@ int run_main(int argc, char **argv)
     int read = options_read_operand(table, &text, "PROGRAM", argc, argv, &options.program);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (!are_pairs("set", &options.set) || !are_pairs("get", &options.get))
+    if (!are_pairs("set", &options.set) || !are_pairs("get", &options.get) ||
+        !sizes_read(&options.sizes, "run", &sizes))
         return EXIT_USAGE;
     if (!string_to_u64(seed, 10, &options.seed)) {
         complain("run", "--seed takes a whole number, not '%s'", seed);

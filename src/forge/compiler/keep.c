@@ -4,26 +4,31 @@
  * composite of any name, or write one into a graph's text, so the body that the library would give it is made anew and
  * compared.
  */
+#include <stdlib.h>
 #include "forge/autodiff/gradient.h"
 #include "forge/compiler/pass.h"
 #include "forge/hal/device.h"
 #include "forge/ir/library.h"
 
+/* At the largest sizes. */
 static bool views_of(const forge_graph *graph, const struct node *node, struct view *views,
                      const struct value **inputs)
 {
-    for (size_t i = 0; i < (size_t)node->input_count + node->output_count; i++) {
+    int64_t *sizes = calloc(graph->dims.count + 1, sizeof *sizes);
+    if (sizes)
+        dim_take_largest(&graph->dims, sizes);
+    bool are_sizes = sizes && dim_fill(&graph->dims, sizes);
+    for (size_t i = 0; are_sizes && i < (size_t)node->input_count + node->output_count; i++) {
         bool is_input = i < node->input_count;
         const struct value *value =
             &graph->values[is_input ? node_input(graph, node, i)
                                     : node->output + (forge_value)(i - node->input_count)];
-        if (forge_shape_elements(&value->shape) == SIZE_MAX)
-            return false;
-        views[i] = view_packed(value->dtype, NULL, value->shape);
+        views[i] = view_packed(value->dtype, NULL, dim_put_shape(&value->shape, sizes));
         if (is_input)
             inputs[i] = value;
     }
-    return true;
+    free(sizes);
+    return are_sizes;
 }
 
 /* The gradient of what the library writes for these attributes, in place of it. */
@@ -36,13 +41,18 @@ static forge_graph *to_gradient(forge_graph *own, const struct composite_attribu
     return gradient;
 }
 
+forge_graph *composite_body(const struct composite_attributes *attributes, const struct value *const *inputs,
+                            size_t count, const struct dim_table *dims)
+{
+    forge_graph *own = library_body(attributes, inputs, count, dims, NULL);
+    return own && library_is_gradient(attributes) ? to_gradient(own, attributes, dims) : own;
+}
+
 static bool is_the_librarys(const forge_graph *graph, const struct node *node,
                             const struct value *const *inputs)
 {
     const struct composite_attributes *a = node->attributes;
-    forge_graph *own = library_body(a, inputs, node->input_count, &graph->dims, NULL);
-    if (own && library_is_gradient(a))
-        own = to_gradient(own, a, &graph->dims);
+    forge_graph *own = composite_body(a, inputs, node->input_count, &graph->dims);
     bool is_so = own && library_same_body(own, a->body);
     forge_graph_free(own);
     return is_so;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "forge/ir/cost.h"
 #include "forge/ir/fields.h"
+#include "forge/ir/sized.h"
 
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
 {
@@ -68,9 +69,13 @@ static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape)
 {
-    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(shape));
-    if (size == SIZE_MAX) {
-        lower_fail(l, JOULE_INVALID, "'%s' has a size that is a symbol or too large", name);
+    forge_shape most = dim_most(&l->dims, shape);
+    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&most));
+    if (size > PROGRAM_MOST_BYTES) {
+        char is[200];
+        forge_shape_format(&most, is, sizeof is);
+        lower_fail(l, JOULE_INVALID, "'%s' may be as large as %s%s, which is too large", name,
+                   forge_dtype_name(dtype), is);
         return PROGRAM_NONE;
     }
     if (!ARRAY_ROOM(l->buffers, l->buffer_capacity, l->buffer_count)) {
@@ -87,45 +92,36 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
     return (uint32_t)l->buffer_count++;
 }
 
-static struct program_binding packed(uint32_t buffer, forge_dtype dtype, const forge_shape *shape)
-{
-    struct program_binding binding = {.buffer = buffer, .dtype = dtype, .shape = *shape};
-    strides_packed(shape, binding.strides);
-    return binding;
-}
-
-static bool is_packed(const struct program_binding *binding)
-{
-    struct program_binding ideal = packed(binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
-    for (uint32_t i = 0; i < binding->shape.rank; i++)
-        if (binding->shape.dims[i] != 1 && binding->strides[i] != ideal.strides[i])
-            return false;
-    return true;
-}
-
-static struct view view_of(const struct program_binding *binding)
-{
-    struct view view = {.dtype = (forge_dtype)binding->dtype, .shape = binding->shape};
-    memcpy(view.strides, binding->strides, sizeof view.strides);
-    return view;
-}
-
 /* --- launches ----------------------------------------------------------------------------------------------- */
 
-static bool select_kernel(const struct lowering *l, const struct node *node,
-                          const struct program_binding *bindings, size_t input_count, size_t output_count,
-                          struct selection *out_selection)
+/* The attributes with numbers in place of symbols; NULL: no memory. */
+static const void *attributes_at_largest(struct lowering *l, const struct node *node)
 {
-    struct view views[2 * (UINT8_MAX + 1)];
-    for (size_t i = 0; i < input_count + output_count; i++)
-        views[i] = view_of(&bindings[i]);
+    if (!fields_have_symbols((enum op)node->op, node->attributes))
+        return node->attributes;
+    if (!array_reserve((void **)&l->numbers, &l->number_capacity, node->attributes_size, 1)) {
+        no_memory(l);
+        return NULL;
+    }
+    memcpy(l->numbers, node->attributes, node->attributes_size);
+    fields_put_sizes((enum op)node->op, l->numbers, l->largest);
+    return l->numbers;
+}
+
+/* For the largest sizes: where there are symbols, an instance asks again for the sizes that it has. */
+static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
+                          size_t input_count, size_t output_count, struct selection *out_selection)
+{
+    struct view views[PROGRAM_MOST_OPERANDS];
     struct launch work = {.op = (enum op)node->op,
-                          .attributes = node->attributes,
+                          .attributes = attributes_at_largest(l, node),
                           .inputs = views,
                           .input_count = input_count,
                           .outputs = views + input_count,
                           .output_count = output_count};
-    return l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
+    for (size_t i = 0; i < input_count + output_count; i++)
+        views[i] = place_largest(l, &bindings[i]);
+    return l->status == JOULE_OK && l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
 }
 
 /* Attributes as a launch has them: a composite's body stays behind. */
@@ -183,44 +179,12 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
                         .attributes_size = sizeof attributes,
                         .scope = on_behalf ? on_behalf->scope : 0,
                         .phase = on_behalf ? on_behalf->phase : 0};
-    struct program_binding bindings[] = {*from, packed(buffer, (forge_dtype)from->dtype, &from->shape)};
+    struct program_binding bindings[] = {*from,
+                                         place_packed(l, buffer, (forge_dtype)from->dtype, &from->shape)};
     return add_launch(l, &node, bindings, 1, 1);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------- */
-
-/* Where a value is another's elements seen differently. */
-static bool as_view(const struct node *node, const struct program_binding *x, const struct value *value,
-                    struct program_binding *out)
-{
-    *out = *x;
-    out->shape = value->shape;
-    memset(out->strides, 0, sizeof out->strides);
-    if (node->op == OP_RESHAPE) {
-        out->offset_bytes = x->offset_bytes;
-        memcpy(out->strides, packed(0, value->dtype, &value->shape).strides, sizeof out->strides);
-        return is_packed(x);
-    }
-    if (node->op == OP_BROADCAST) {
-        uint32_t added = value->shape.rank - x->shape.rank;
-        for (uint32_t i = added; i < value->shape.rank; i++)
-            out->strides[i] = x->shape.dims[i - added] == value->shape.dims[i] ? x->strides[i - added] : 0;
-        return true;
-    }
-    if (node->op == OP_TRANSPOSE) {
-        const struct transpose_attributes *a = node->attributes;
-        for (uint32_t i = 0; i < value->shape.rank; i++)
-            out->strides[i] = x->strides[a->order[i]];
-        return true;
-    }
-    if (node->op == OP_SLICE) {
-        const struct slice_attributes *a = node->attributes;
-        int64_t offset = cut_part(&a->cut, &value->shape, x->strides, out->strides);
-        out->offset_bytes += (uint64_t)(offset * (int64_t)forge_dtype_block_bytes(value->dtype));
-        return true;
-    }
-    return false;
-}
 
 static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const struct value *value)
 {
@@ -236,8 +200,8 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
         return l->slot_buffers[read->slot];
     default:
         buffer = lower_buffer(l, BUFFER_CONSTANT, "", value->dtype, &value->shape);
-        if (buffer != PROGRAM_NONE) /* kept among the bytes until the block is made */
-            l->buffers[buffer].made.offset_bytes = add_bytes(l, constant->bytes, constant->size_bytes);
+        if (buffer != PROGRAM_NONE)
+            l->buffers[buffer].elements = constant->bytes;
         return buffer;
     }
 }
@@ -250,13 +214,13 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
         select_kernel(l, node, bindings, node->input_count, node->output_count, &selection))
         return true;
     for (size_t i = 0; i < node->input_count; i++) {
-        if (is_packed(&bindings[i]))
+        if (place_is_packed(l, &bindings[i]))
             continue;
         uint32_t buffer =
             lower_buffer(l, BUFFER_ARENA, "", (forge_dtype)bindings[i].dtype, &bindings[i].shape);
         if (buffer == PROGRAM_NONE || !lower_copy(l, &bindings[i], buffer, node))
             return false;
-        bindings[i] = packed(buffer, (forge_dtype)bindings[i].dtype, &bindings[i].shape);
+        bindings[i] = place_packed(l, buffer, (forge_dtype)bindings[i].dtype, &bindings[i].shape);
     }
     return true;
 }
@@ -264,7 +228,7 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
 /* Gives the values of the node buffers that this launch fills. */
 static bool compute(struct lowering *l, const struct node *node)
 {
-    struct program_binding bindings[2 * (UINT8_MAX + 1)];
+    struct program_binding bindings[PROGRAM_MOST_OPERANDS];
     for (size_t i = 0; i < node->input_count; i++)
         bindings[i] = l->places[node_input(l->graph, node, i)];
     for (size_t i = 0; i < node->output_count; i++) {
@@ -273,7 +237,7 @@ static bool compute(struct lowering *l, const struct node *node)
         if (buffer == PROGRAM_NONE)
             return false;
         l->buffers[buffer].is_result = l->needs_own[node->output + i];
-        l->places[node->output + i] = packed(buffer, value->dtype, &value->shape);
+        l->places[node->output + i] = place_packed(l, buffer, value->dtype, &value->shape);
         bindings[node->input_count + i] = l->places[node->output + i];
     }
     return pack_operands(l, node, bindings) &&
@@ -286,7 +250,7 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
     uint32_t buffer = leaf_buffer(l, node, value);
     if (buffer == PROGRAM_NONE)
         return false;
-    l->places[v] = packed(buffer, value->dtype, &value->shape);
+    l->places[v] = place_packed(l, buffer, value->dtype, &value->shape);
     if (!l->needs_own[v])
         return true;
     uint32_t own = lower_buffer(l, BUFFER_ARENA, "", value->dtype, &value->shape);
@@ -303,13 +267,10 @@ static bool lower_node(struct lowering *l, const struct node *node)
     struct program_binding view;
     if (node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT)
         return place_leaf(l, node, v);
-    if (fields_have_symbols((enum op)node->op, node->attributes))
-        return lower_fail(l, JOULE_INVALID, "%s in '%s' has a size or a place that is a symbol",
-                          op_name((enum op)node->op), l->graph->scopes[node->scope]);
     if (node->input_count == 1 && !l->needs_own[v] &&
-        as_view(node, &l->places[node_input(l->graph, node, 0)], &l->graph->values[v], &view)) {
+        place_view(l, node, &l->places[node_input(l->graph, node, 0)], &l->graph->values[v], &view)) {
         l->places[v] = view;
-        return true;
+        return l->status == JOULE_OK;
     }
     return compute(l, node);
 }
@@ -318,6 +279,10 @@ static bool place_slots(struct lowering *l)
 {
     for (size_t i = 0; i < l->graph->slot_count; i++) {
         const struct slot *slot = &l->graph->slots[i];
+        if (dim_shape_has_symbols(&slot->shape))
+            return lower_fail(
+                l, JOULE_INVALID,
+                "slot '%s' has a size that is a symbol: what stays from run to run has one size", slot->name);
         uint32_t buffer = lower_buffer(l, BUFFER_STATE, slot->name, slot->dtype, &slot->shape);
         if (buffer == PROGRAM_NONE)
             return false;
@@ -337,8 +302,13 @@ bool lower_nodes(struct lowering *l)
     l->needs_own = calloc(graph->value_count, sizeof *l->needs_own);
     l->slot_buffers = calloc(graph->slot_count + 1, sizeof *l->slot_buffers);
     l->needs_copy = calloc(graph->slot_count + 1, sizeof *l->needs_copy);
-    if (!l->places || !l->needs_own || !l->slot_buffers || !l->needs_copy)
+    l->largest = calloc(graph->dims.count + 1, sizeof *l->largest);
+    if (!l->places || !l->needs_own || !l->slot_buffers || !l->needs_copy || !l->largest ||
+        !dim_table_copy(&l->dims, &graph->dims))
         return no_memory(l);
+    dim_take_largest(&graph->dims, l->largest);
+    if (!dim_fill(&graph->dims, l->largest))
+        return lower_fail(l, JOULE_INVALID, "at the symbols' largest values a size is too large");
     for (size_t i = 0; i < graph->output_count; i++)
         l->needs_own[graph->outputs[i].value] = true;
     for (size_t i = 0; i < graph->slot_count; i++)
@@ -353,27 +323,28 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
-/* What each launch does, now that it is known which work in place: there, addresses are the same. */
-static void count_costs(struct lowering *l)
+/* What each launch does at the largest sizes, now that it is known which work in place: there, addresses are the same. */
+static bool count_costs(struct lowering *l, forge_program *program)
 {
-    struct view views[2 * (UINT8_MAX + 1)];
-    for (size_t i = 0; i < l->launch_count; i++) {
-        struct program_launch *made = &l->launches[i].made;
-        const struct program_binding *bindings = &l->bindings[made->first_binding];
-        for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
-            views[k] = view_of(&bindings[k]);
-            views[k].data = &l->buffers[lower_root(l, bindings[k].buffer)];
+    struct sized sized;
+    struct view views[PROGRAM_MOST_OPERANDS];
+    const struct program_buffer *buffers = program_buffers(program);
+    struct program_launch *launches = (struct program_launch *)program_launches(program);
+    bool done = sized_init(&sized, program) && sized_fill(&sized);
+    for (size_t i = 0; done && i < program->launches.count; i++) {
+        const struct program_binding *bindings = &program_bindings(program)[launches[i].first_binding];
+        for (size_t k = 0; k < (size_t)launches[i].input_count + launches[i].output_count; k++) {
+            uint64_t offset;
+            views[k] = sized_view(&sized, &bindings[k], &offset);
+            views[k].data = (void *)&buffers[bindings[k].buffer];
         }
-        struct composite_attributes composite = {.body = l->launches[i].body};
-        struct launch work = {.op = (enum op)made->op,
-                              .attributes =
-                                  composite.body ? (const void *)&composite : l->bytes + made->attributes,
-                              .inputs = views,
-                              .input_count = made->input_count,
-                              .outputs = views + made->input_count,
-                              .output_count = made->output_count};
-        made->cost = cost_of_launch(&work);
+        struct launch work = sized_launch(&sized, i, views);
+        const forge_graph *body = l->launches[i].body;
+        launches[i].cost =
+            body ? cost_of_composite(&work, body, l->largest, l->graph->dims.count) : cost_of_launch(&work);
     }
+    sized_free(&sized);
+    return done || no_memory(l);
 }
 
 static void lowering_free(struct lowering *l)
@@ -383,6 +354,9 @@ static void lowering_free(struct lowering *l)
     free(l->launches);
     free(l->strings);
     free(l->bytes);
+    free(l->numbers);
+    free(l->largest);
+    dim_table_free(&l->dims);
     free(l->places);
     free(l->needs_own);
     free(l->slot_buffers);
@@ -393,9 +367,14 @@ joule_status lower(const forge_graph *graph, forge_device *device, forge_program
                    joule_error *out_error)
 {
     struct lowering l = {.graph = graph, .device = device, .error = out_error};
-    if (lower_nodes(&l) && lower_merge(&l)) {
-        count_costs(&l);
-        l.status = lower_pack(&l, out_program);
+    forge_program *program = NULL;
+    if (lower_nodes(&l) && lower_merge(&l))
+        l.status = lower_pack(&l, &program);
+    if (l.status == JOULE_OK && count_costs(&l, program)) {
+        program->hash = program_hash(program);
+        *out_program = program;
+    } else {
+        free(program);
     }
     lowering_free(&l);
     return l.status;

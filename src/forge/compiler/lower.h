@@ -9,7 +9,7 @@
 
 #include "forge/hal/device.h"
 
-/* `graph` has no symbols, and no composites but those that the device has kernels for. */
+/* `graph` has no composites but those that the device has kernels for. */
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
@@ -22,6 +22,7 @@ struct lowered_buffer {
     uint32_t last;              /* the last launch that uses it */
     bool is_result;             /* is to be a slot's new value or an output */
     bool is_claimed;            /* is one now */
+    const void *elements;       /* of a constant, in the graph */
 };
 
 struct lowered_launch {
@@ -35,12 +36,15 @@ struct lowering {
     forge_device *device;
     joule_error *error;
     joule_status status;
+    struct dim_table dims; /* the graph's, and what strides and places add */
+    int64_t *largest;      /* of each of the graph's own */
     GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
     GRAPH_ARRAY(struct program_binding, bindings, binding);
     GRAPH_ARRAY(struct lowered_launch, launches, launch);
     GRAPH_ARRAY(char, strings, string);
     GRAPH_ARRAY(unsigned char, bytes, byte);
-    struct program_binding *places; /* of each value: where it lies */
+    GRAPH_ARRAY(unsigned char, numbers, number); /* a launch's attributes at the largest sizes */
+    struct program_binding *places;              /* of each value: where it lies */
     bool *needs_own; /* of each value: it is written or an output, so it needs a buffer of its own */
     uint32_t *slot_buffers;
     bool *needs_copy; /* of each slot: its new value is elsewhere, and copied at the end */
@@ -59,6 +63,17 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* place.c: where values lie. */
+/* The whole of a buffer. What cannot be expressed fails. */
+struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
+                                    const forge_shape *shape);
+bool place_is_packed(struct lowering *l, const struct program_binding *binding);
+/* Where a value is another's elements seen differently; false: it has to be computed. */
+bool place_view(struct lowering *l, const struct node *node, const struct program_binding *x,
+                const struct value *value, struct program_binding *out);
+/* At the largest sizes, without an address. */
+struct view place_largest(struct lowering *l, const struct program_binding *binding);
 
 /* merge.c: writes, outputs and operands that can be worked on in place. */
 bool lower_merge(struct lowering *l);

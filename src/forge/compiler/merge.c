@@ -14,7 +14,7 @@ static bool is_arena(const struct lowering *l, uint32_t buffer)
 
 static bool same_view(const struct program_binding *a, const struct program_binding *b)
 {
-    return a->dtype == b->dtype && a->offset_bytes == b->offset_bytes &&
+    return a->dtype == b->dtype && a->offset == b->offset && a->backwards == b->backwards &&
            forge_shape_equal(&a->shape, &b->shape) && memcmp(a->strides, b->strides, sizeof a->strides) == 0;
 }
 
@@ -88,6 +88,7 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
     for (size_t k = 0; k < l->launches[i].made.input_count; k++) {
         const struct lowered_buffer *operand = &l->buffers[bindings[k].buffer];
         if (is_free(l, i, bindings[k].buffer, output) && !operand->is_result &&
+            !dim_shape_has_symbols(&operand->made.shape) &&
             operand->made.size_bytes == l->buffers[slot_buffer].made.size_bytes &&
             reader_in_the_way(l, slot_buffer, bindings[k].buffer) == PROGRAM_NONE)
             return bindings[k].buffer;

@@ -65,6 +65,7 @@ static struct forge_program measure(const struct lowering *l)
     uint64_t size = sizeof p, roots = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++)
         roots += is_root(l, i);
+    p.dims = take(&size, l->dims.count, sizeof(struct dim));
     p.buffers = take(&size, roots, sizeof(struct program_buffer));
     p.bindings = take(&size, l->binding_count, sizeof(struct program_binding));
     p.launches = take(&size, l->launch_count, sizeof(struct program_launch));
@@ -92,7 +93,7 @@ static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *n
             continue;
         struct program_buffer made = l->buffers[i].made;
         if (made.kind == BUFFER_CONSTANT) {
-            memcpy(constants + constant_end, l->bytes + made.offset_bytes, made.size_bytes);
+            memcpy(constants + constant_end, l->buffers[i].elements, made.size_bytes);
             made.offset_bytes = constant_end;
             constant_end += align(made.size_bytes, PROGRAM_ALIGNMENT);
         }
@@ -104,6 +105,8 @@ static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *n
 static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index)
 {
     fill_buffers(l, p, new_index);
+    if (l->dims.count)
+        memcpy(at(p, p->dims), l->dims.entries, l->dims.count * sizeof *l->dims.entries);
     struct program_binding *bindings = at(p, p->bindings);
     struct program_launch *launches = at(p, p->launches);
     for (size_t i = 0; i < l->binding_count; i++) {
@@ -132,7 +135,6 @@ joule_status lower_pack(struct lowering *l, forge_program **out_program)
     memset(program, 0, head.size_bytes);
     *program = head;
     fill(l, program, new_index);
-    program->hash = program_hash(program);
     free(new_index);
     *out_program = program;
     return JOULE_OK;

@@ -25,6 +25,11 @@ joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, voi
 /* Whether this composite is the library's own, as its body shows, and the device has a kernel for it. */
 bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device);
 
+/* The body of the library's composite with these attributes on such inputs, gradients included; NULL: there is none. The caller
+ * frees it. */
+forge_graph *composite_body(const struct composite_attributes *attributes, const struct value *const *inputs,
+                            size_t count, const struct dim_table *dims);
+
 /* Writes composites out, but for those that the device has a kernel for, until no others are left. device NULL: all. */
 pass_fn pass_expand;
 /* Computes what depends on constants alone. */

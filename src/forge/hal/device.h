@@ -45,7 +45,9 @@ struct device_ops {
      * memory.c calls this; others take from it. NO_MEMORY: there is not as much. */
     joule_status (*allocate)(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                              joule_error *out_error);
-    /* The kernel for this operation on such views (without addresses). UNSUPPORTED: none. */
+    /* The kernel for this operation on such views, whose addresses are not looked at. Where sizes are symbols it is asked for
+     * each size that an instance is set to, while nothing may be allocated; so that memory can be planned once, in_place
+     * must not depend on sizes and strides, and what is taken at the largest sizes must be taken at all. UNSUPPORTED: none. */
     joule_status (*select)(forge_device *device, const struct launch *launch,
                            struct selection *out_selection);
     /* The kernel of this name, to be kept in bound launches; NULL: there is none, or not for this operation on such views

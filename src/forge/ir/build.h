@@ -25,6 +25,7 @@ struct forge_builder {
     GRAPH_ARRAY(struct region, regions, region);
     uint32_t *interned; /* open addressing: indices of nodes + 1 */
     size_t interned_size;
+    const forge_dim *sizes; /* what each expression of a graph that is copied is here; NULL: the same */
 };
 
 /* A builder whose symbols are those of `dims` (NULL: none), so that sizes mean the same in both. */
@@ -70,6 +71,8 @@ bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const s
 /* The same without provenance: in the scope and phase of the builder, and with its mark if it has one. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
+/* The body of a composite that is copied, with the builder's sizes; NULL: the builder has failed. */
+const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body);
 /* The builder's graph owns this body of composites, too. */
 bool builder_share_body(forge_builder *builder, const forge_graph *body);
 /* Outputs and writes of `graph`, by the map. */

@@ -6,17 +6,24 @@
 #include <string.h>
 #include "base/array.h"
 #include "forge/ir/build.h"
+#include "forge/ir/fields.h"
+
+static forge_shape shape_here(const forge_builder *builder, const forge_shape *shape)
+{
+    return builder->sizes ? dim_put_shape(shape, builder->sizes) : *shape;
+}
 
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
 {
     memset(map, 0, graph->value_count * sizeof *map);
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct value *value = &graph->values[graph->inputs[i].value];
-        map[graph->inputs[i].value] = forge_input(builder, graph->inputs[i].name, value->dtype, value->shape);
+        map[graph->inputs[i].value] =
+            forge_input(builder, graph->inputs[i].name, value->dtype, shape_here(builder, &value->shape));
     }
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
-        forge_state(builder, slot->name, slot->dtype, slot->shape, slot->init);
+        forge_state(builder, slot->name, slot->dtype, shape_here(builder, &slot->shape), slot->init);
         if (builder_goes_on(builder))
             builder->graph->slots[i].is_parameter = slot->is_parameter;
     }
@@ -35,6 +42,27 @@ bool builder_share_body(forge_builder *builder, const forge_graph *body)
     return true;
 }
 
+/* The attributes with the builder's sizes; NULL: the builder has failed. */
+static const void *attributes_here(forge_builder *builder, const struct node *node)
+{
+    if (!builder->sizes ||
+        (node->op != OP_COMPOSITE && !fields_have_symbols((enum op)node->op, node->attributes)))
+        return node->attributes;
+    void *attributes = arena_alloc(&builder->graph->arena, node->attributes_size);
+    if (!attributes) {
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+        return NULL;
+    }
+    memcpy(attributes, node->attributes, node->attributes_size);
+    if (node->op == OP_COMPOSITE) {
+        struct composite_attributes *composite = attributes;
+        composite->body = builder_bind_body(builder, composite->body);
+    } else {
+        fields_put_sizes((enum op)node->op, attributes, builder->sizes);
+    }
+    return builder_goes_on(builder) ? attributes : NULL;
+}
+
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map)
 {
@@ -51,8 +79,11 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
         return true; /* there since builder_begin_like */
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
+    const void *attributes = attributes_here(builder, node);
+    if (!attributes)
+        return false;
     if (node->op == OP_COMPOSITE &&
-        !builder_share_body(builder, ((const struct composite_attributes *)node->attributes)->body)) {
+        !builder_share_body(builder, ((const struct composite_attributes *)attributes)->body)) {
         builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
         return false;
     }
@@ -60,7 +91,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     if (node->op == OP_READ)
         value = forge_read(builder, ((const struct read_attributes *)node->attributes)->slot);
     else
-        value = builder_emit(builder, (enum op)node->op, node->attributes, node->attributes_size, inputs,
+        value = builder_emit(builder, (enum op)node->op, attributes, node->attributes_size, inputs,
                              node->input_count);
     builder->again = again;
     for (size_t i = 0; value && i < node->output_count; i++)

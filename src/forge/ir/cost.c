@@ -130,21 +130,10 @@ static flop_fn *const flop_of[OP_COUNT] = {
 #include "forge/ir/ops.def"
 };
 
-struct program_cost cost_of_launch(const struct launch *launch)
+/* Each operand once. */
+static struct program_cost with_bytes(double flop, const struct launch *launch)
 {
-    const struct composite_attributes *composite = launch->attributes;
-    struct program_cost cost = {.flop = launch->op == OP_COMPOSITE ? cost_of_graph(composite->body).flop
-                                                                   : flop_of[launch->op](launch)};
-    const struct view *in = launch->inputs, *out = launch->outputs;
-    if (launch->op == OP_GATHER) { /* of x, only what is taken */
-        double taken = bytes(&out[0]), all = bytes(&in[0]);
-        return (struct program_cost){cost.flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
-    }
-    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* of x, only what is updated */
-        double updated = bytes(&in[2]);
-        return (struct program_cost){cost.flop, bytes(&in[1]) + updated + (cost.flop > 0 ? updated : 0),
-                                     updated};
-    }
+    struct program_cost cost = {.flop = flop};
     for (size_t i = 0; i < launch->input_count; i++)
         cost.read_bytes += bytes(&launch->inputs[i]);
     for (size_t i = 0; i < launch->output_count; i++)
@@ -152,15 +141,34 @@ struct program_cost cost_of_launch(const struct launch *launch)
     return cost;
 }
 
-/* False: a size is an expression. */
-static bool view_value(const forge_graph *graph, forge_value value, struct view *out_view)
+struct program_cost cost_of_launch(const struct launch *launch)
+{
+    double flop = flop_of[launch->op](launch);
+    const struct view *in = launch->inputs, *out = launch->outputs;
+    if (launch->op == OP_GATHER) { /* of x, only what is taken */
+        double taken = bytes(&out[0]), all = bytes(&in[0]);
+        return (struct program_cost){flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
+    }
+    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* of x, only what is updated */
+        double updated = bytes(&in[2]);
+        return (struct program_cost){flop, bytes(&in[1]) + updated + (flop > 0 ? updated : 0), updated};
+    }
+    return with_bytes(flop, launch);
+}
+
+/* False: a size is an expression without a value. */
+static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
+                       struct view *out_view)
 {
     const struct value *of = &graph->values[value];
     int64_t stride = 1;
     *out_view = (struct view){.data = &graph->values[value], .dtype = of->dtype, .shape = of->shape};
-    if (forge_shape_elements(&of->shape) == SIZE_MAX)
+    for (uint32_t i = 0; i < of->shape.rank; i++)
+        if (of->shape.dims[i] < 0 && (uint64_t)-of->shape.dims[i] <= known->value_count)
+            out_view->shape.dims[i] = dim_put(of->shape.dims[i], known->values);
+    if (forge_shape_elements(&out_view->shape) == SIZE_MAX)
         return false;
-    for (uint32_t i = of->shape.rank; i-- > 0; stride *= of->shape.dims[i])
+    for (uint32_t i = of->shape.rank; i-- > 0; stride *= out_view->shape.dims[i])
         out_view->strides[i] = stride;
     return true;
 }
@@ -208,6 +216,8 @@ static struct program_cost cost_of_body(const forge_graph *body, struct body_cos
         if (known->list[i].body == body)
             return known->list[i].cost;
     struct program_cost cost = cost_of_all(body, known);
+    if (known->values)
+        return cost;
     if (!ARRAY_ROOM(known->list, known->item_capacity, known->item_count))
         return unknown;
     known->list[known->item_count++] = (struct body_cost){body, cost};
@@ -224,9 +234,9 @@ struct program_cost cost_of_node(const forge_graph *graph, const struct node *no
     if (!flop_of[node->op])
         return (struct program_cost){0};
     for (size_t i = 0; is_known && i < node->input_count; i++)
-        is_known = view_value(graph, node_input(graph, node, i), &views[count++]);
+        is_known = view_value(graph, node_input(graph, node, i), known, &views[count++]);
     for (uint32_t i = 0; is_known && i < node->output_count; i++)
-        is_known = view_value(graph, node->output + i, &views[count++]);
+        is_known = view_value(graph, node->output + i, known, &views[count++]);
     if (!is_known)
         return unknown;
     return cost_of_launch(&(struct launch){.op = (enum op)node->op,
@@ -243,4 +253,11 @@ struct program_cost cost_of_graph(const forge_graph *graph)
     struct program_cost cost = cost_of_all(graph, &known);
     body_costs_free(&known);
     return cost;
+}
+
+struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
+                                      const int64_t *values, size_t value_count)
+{
+    struct body_costs known = {.values = values, .value_count = value_count};
+    return with_bytes(cost_of_all(body, &known).flop, launch);
 }

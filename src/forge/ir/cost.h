@@ -22,12 +22,18 @@ static inline double cost_joules(struct program_cost cost)
     return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
 }
 
-/* Where an input and an output have one address, the work is done in place. A composite does what its body computes, which
- * the attributes must have here, and moves no more than its own operands. */
+/* Where an input and an output have one address, the work is done in place. Not of a composite. */
 struct program_cost cost_of_launch(const struct launch *launch);
+/* A composite does what its body computes, where entry i of its sizes is values[i], and moves no more than its own operands.
+ * Allocates nothing. */
+struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
+                                      const int64_t *values, size_t value_count);
 
 /* What bodies of composites cost: each is counted once, as bodies use bodies. Begins zeroed. */
 struct body_costs {
+    const int64_t
+        *values; /* of the graph's sizes, where these are to be numbers; nothing is remembered then */
+    size_t value_count;
     GRAPH_ARRAY(struct body_cost, list, item);
 };
 void body_costs_free(struct body_costs *known);

@@ -81,7 +81,7 @@ static int64_t product_of(int64_t a, int64_t b)
 }
 
 /* The number that `kind` makes of two. */
-static int64_t apply(enum dim_kind kind, int64_t a, int64_t b)
+int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b)
 {
     switch (kind) {
     case DIM_PRODUCT:
@@ -103,7 +103,7 @@ int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *v
     if (e->kind == DIM_SYMBOL)
         return values[-dim - 1];
     int64_t a = dim_value(table, e->a, values), b = dim_value(table, e->b, values);
-    return a < 0 || b < 0 ? DIM_FAILED : apply(e->kind, a, b);
+    return a < 0 || b < 0 ? DIM_FAILED : dim_apply((enum dim_kind)e->kind, a, b);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------ */
@@ -120,7 +120,7 @@ forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int
 {
     struct dim e = {.kind = DIM_SYMBOL, .min = min, .max = max, .multiple = multiple, .leaves = 1};
     if (!string_copy(e.name, sizeof e.name, name) || !*name || min < 0 || max < min || max > DIM_MAX_NUMBER ||
-        multiple < 1)
+        multiple < 1 || dim_largest(&e) < min)
         return DIM_FAILED;
     for (size_t i = 0; i < table->count; i++) {
         const struct dim *known = &table->entries[i];
@@ -139,26 +139,31 @@ static uint32_t leaves_of(const struct dim_table *table, forge_dim dim)
 /* The entry for `a kind b`, in which a and b stand in their order; made where there is none. */
 static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b)
 {
+    struct dim e;
     if (a == DIM_FAILED || b == DIM_FAILED)
         return DIM_FAILED;
     for (size_t i = 0; i < table->count; i++) {
-        const struct dim *e = &table->entries[i];
-        if (e->kind == kind && e->a == a && e->b == b)
+        const struct dim *known = &table->entries[i];
+        if (known->kind == kind && known->a == a && known->b == b)
             return -(forge_dim)i - 1;
     }
+    return dim_make(table, kind, a, b, &e) ? add_entry(table, &e) : DIM_FAILED;
+}
+
+bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b, struct dim *out)
+{
     struct dim e = {.kind = kind, .a = a, .b = b, .leaves = leaves_of(table, a) + leaves_of(table, b)};
     int64_t min_a = dim_min(table, a), min_b = dim_min(table, b), max_a = dim_max(table, a),
             max_b = dim_max(table, b);
     bool divides = kind == DIM_QUOTIENT;
-    e.min = apply(kind, min_a, divides ? max_b : min_b);
-    e.max = apply(kind, max_a, divides ? (min_b ? min_b : 1) : max_b);
+    e.min = dim_apply(kind, min_a, divides ? max_b : min_b);
+    e.max = dim_apply(kind, max_a, divides ? (min_b ? min_b : 1) : max_b);
     int64_t ma = multiple_of(table, a), mb = multiple_of(table, b);
     e.multiple = kind == DIM_PRODUCT ? product_of(ma, mb) : kind == DIM_SUM ? greatest_divisor(ma, mb) : 1;
-    if (e.min == DIM_FAILED || e.max == DIM_FAILED || e.leaves > DIM_MAX_LEAVES)
-        return DIM_FAILED;
     if (e.multiple < 1)
         e.multiple = 1;
-    return add_entry(table, &e);
+    *out = e;
+    return e.min != DIM_FAILED && e.max != DIM_FAILED && e.leaves <= DIM_MAX_LEAVES;
 }
 
 /* --- products: factor * (factor * ... number) -------------------------------------------------------------- */

@@ -213,17 +213,34 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
     return NULL;
 }
 
+/* The sizes and places that a field has; 0: none. */
+static uint32_t dims_of(const struct field *field, const void *attributes, forge_dim **out_dims)
+{
+    char *at = (char *)attributes + field->offset;
+    *out_dims = field->kind == FIELD_RESULT_SHAPE ? ((forge_shape *)at)->dims : (forge_dim *)at;
+    return field->kind == FIELD_RESULT_SHAPE ? ((forge_shape *)at)->rank
+           : field->kind == FIELD_DIMS       ? field->limit
+                                             : 0;
+}
+
 bool fields_have_symbols(enum op op, const void *attributes)
 {
     bool has = false;
     for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++) {
-        const void *at = (const char *)attributes + field->offset;
-        const forge_dim *dims = field->kind == FIELD_RESULT_SHAPE ? ((const forge_shape *)at)->dims : at;
-        uint32_t count = field->kind == FIELD_RESULT_SHAPE ? ((const forge_shape *)at)->rank
-                         : field->kind == FIELD_DIMS       ? field->limit
-                                                           : 0;
+        forge_dim *dims;
+        uint32_t count = dims_of(field, attributes, &dims);
         for (uint32_t i = 0; i < count; i++)
             has |= dims[i] < 0;
     }
     return has;
+}
+
+void fields_put_sizes(enum op op, void *attributes, const forge_dim *values)
+{
+    for (const struct field *field = op_fields(op); field->kind != FIELD_END; field++) {
+        forge_dim *dims;
+        uint32_t count = dims_of(field, attributes, &dims);
+        for (uint32_t i = 0; i < count; i++)
+            dims[i] = dim_put(dims[i], values);
+    }
 }

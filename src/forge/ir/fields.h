@@ -54,5 +54,7 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
 
 /* Whether a size or a place in the attributes is an expression of symbols. */
 bool fields_have_symbols(enum op op, const void *attributes);
+/* Puts numbers, or other expressions, in place of those whose entry i is values[i]. */
+void fields_put_sizes(enum op op, void *attributes, const forge_dim *values);
 
 #endif

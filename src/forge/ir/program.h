@@ -2,7 +2,8 @@
  *
  * Owns the layout of a program: one block of memory without pointers, whose arrays lie at offsets from its start, so that
  * it can be written, mapped, hashed and printed as it is. It does not know how a kernel works.
- * Newcomers: reshape, broadcast, transpose and slice leave no launch where a binding's strides can say the same.
+ * Newcomers: reshape, broadcast, transpose and slice leave no launch where a binding's strides can say the same. A size may be
+ * an expression of the program's symbols (dim.h), also in attributes; sized.h puts numbers in their place.
  */
 #ifndef FORGE_IR_PROGRAM_H
 #define FORGE_IR_PROGRAM_H
@@ -11,16 +12,19 @@
 #include "forge/ir/launch.h"
 
 #define PROGRAM_MAGIC     UINT32_C(0x47525046) /* "FPRG" */
-#define PROGRAM_VERSION   1
+#define PROGRAM_VERSION   2
 #define PROGRAM_ALIGNMENT 64 /* of arena and constant buffers */
 #define PROGRAM_NONE      UINT32_MAX
+/* Of any buffer, and of a launch's inputs and outputs together. */
+#define PROGRAM_MOST_BYTES    (UINT64_C(1) << 48)
+#define PROGRAM_MOST_OPERANDS 32
 
 enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, BUFFER_ARENA };
 
 struct program_buffer {
     uint32_t kind;
-    uint32_t name; /* in the strings; of inputs, outputs and states */
-    uint64_t size_bytes;
+    uint32_t name;         /* in the strings; of inputs, outputs and states */
+    uint64_t size_bytes;   /* at most, whatever the symbols are */
     uint64_t offset_bytes; /* of ARENA in the arena, of CONSTANT in the constants */
     uint32_t dtype;        /* inputs, outputs, states */
     uint32_t init_kind;    /* states */
@@ -32,9 +36,11 @@ struct program_buffer {
 struct program_binding {
     uint32_t buffer;
     uint32_t dtype;
-    uint64_t offset_bytes;
+    forge_dim offset;   /* in elements: of the one with all indices 0 */
+    uint32_t backwards; /* bit i: the stride of dimension i is to be taken negative */
+    uint32_t reserved;  /* 0 */
     forge_shape shape;
-    int64_t strides[FORGE_MAX_RANK]; /* in elements */
+    forge_dim strides[FORGE_MAX_RANK]; /* in elements; 0 from rank on */
 };
 
 /* What a launch does, whatever does it. */
@@ -51,7 +57,7 @@ struct program_launch {
     uint32_t attributes, attributes_size; /* in the bytes */
     uint32_t scope;                       /* in the strings */
     uint32_t phase;
-    struct program_cost cost;
+    struct program_cost cost; /* at the largest sizes */
 };
 
 struct program_array {
@@ -65,7 +71,7 @@ struct forge_program {
     uint64_t hash;       /* of all that follows */
     uint64_t arena_bytes;
     uint64_t arena_bound_bytes; /* the most that is alive at once: no plan can be smaller in this order */
-    struct program_array buffers, bindings, launches, strings, bytes, constants;
+    struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
 };
 
 static inline const void *program_at(const forge_program *program, struct program_array array)
@@ -89,6 +95,13 @@ static inline const char *program_string(const forge_program *program, uint32_t 
     return (const char *)program_at(program, program->strings) + offset;
 }
 
+/* The program's symbols and expressions, which nothing may be added to. */
+static inline struct dim_table program_dims(const forge_program *program)
+{
+    return (struct dim_table){.entries = (struct dim *)program_at(program, program->dims),
+                              .count = program->dims.count};
+}
+
 /* "matmul"; of a composite, its own name: "adamw". */
 const char *program_launch_name(const forge_program *program, const struct program_launch *launch);
 
@@ -97,7 +110,8 @@ uint64_t program_hash(const forge_program *program);
 
 /* Whether `size` bytes at a multiple of PROGRAM_ALIGNMENT are a program that an instance may trust: every offset, count and
  * string lies in it, every view in its buffer, every launch is what infer.c makes of its operands, and what a launch writes
- * is memory of the instance that it reads in no other way. Kernels still check what they are given (device.h).
+ * is memory of the instance that it reads in no other way. Where sizes are symbols, this is shown for the largest here, and by
+ * sized_check for each that an instance is set to. Kernels still check what they are given (device.h).
  * INVALID says what is not so; UNSUPPORTED: another version. */
 joule_status program_check(const void *bytes, size_t size, joule_error *out_error);
 

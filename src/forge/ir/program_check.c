@@ -1,8 +1,7 @@
 /* ir/program_check.c - whether bytes are a program that may be run.
  *
- * Owns program_check and the hash that finds accidents. Newcomers: the hash keeps nobody out who means harm; everything an
- * instance or a kernel relies on is checked by itself, and what a launch is to look like is asked of infer.c, so that a new
- * family is checked as soon as it has a rule and its fields.
+ * Owns program_check and the hash that finds accidents. What depends on sizes is in sized_check.c. Newcomers: the hash keeps
+ * nobody out who means harm; everything an instance or a kernel relies on is checked by itself.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -13,12 +12,11 @@
 #include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
 #include "forge/ir/library.h"
-#include "forge/ir/program.h"
-
-#define MOST_BYTES (UINT64_C(1) << 48) /* of anything that is asked for */
+#include "forge/ir/sized.h"
 
 struct check {
     const forge_program *program;
+    struct dim_table dims; /* of the program */
     joule_error *error;
     joule_status status;
 };
@@ -71,14 +69,16 @@ static bool check_head(struct check *c, size_t size)
         return wrong(c, "it has %zu bytes and says %llu", size, (unsigned long long)p->size_bytes);
     if (p->hash != program_hash(p))
         return wrong(c, "it is damaged: its hash is another one");
-    if (!lies_inside(c, p->buffers, sizeof(struct program_buffer)) ||
+    if (!lies_inside(c, p->dims, sizeof(struct dim)) ||
+        !lies_inside(c, p->buffers, sizeof(struct program_buffer)) ||
         !lies_inside(c, p->bindings, sizeof(struct program_binding)) ||
         !lies_inside(c, p->launches, sizeof(struct program_launch)) || !lies_inside(c, p->strings, 1) ||
         !lies_inside(c, p->bytes, 1) || !lies_inside(c, p->constants, 1))
         return wrong(c, "a part lies outside it");
     if (p->strings.count == 0 || program_string(p, 0)[p->strings.count - 1] != '\0')
         return wrong(c, "its strings do not end");
-    return true;
+    c->dims = program_dims(p);
+    return dim_table_is_sound(&c->dims) || wrong(c, "its symbols or expressions of them are none");
 }
 
 static bool is_string(const struct check *c, uint32_t offset)
@@ -86,17 +86,14 @@ static bool is_string(const struct check *c, uint32_t offset)
     return offset < c->program->strings.count;
 }
 
-/* All sizes are numbers; out_size_bytes: of packed elements. */
-static bool is_shape(uint32_t dtype, const forge_shape *shape, uint64_t *out_size_bytes)
+static bool is_shape(const struct check *c, uint32_t dtype, const forge_shape *shape)
 {
-    size_t elements = forge_shape_elements(shape);
-    if (!forge_dtype_block_bytes((forge_dtype)dtype) || elements == SIZE_MAX || shape->reserved)
+    if (!forge_dtype_block_bytes((forge_dtype)dtype) || shape->rank > FORGE_MAX_RANK || shape->reserved)
         return false;
     for (uint32_t i = 0; i < FORGE_MAX_RANK; i++)
-        if (i < shape->rank ? shape->dims[i] > DIM_MAX_NUMBER : shape->dims[i] != 0)
+        if (i < shape->rank ? !dim_is_known(&c->dims, shape->dims[i]) : shape->dims[i] != 0)
             return false;
-    *out_size_bytes = forge_dtype_size_bytes((forge_dtype)dtype, elements);
-    return *out_size_bytes <= MOST_BYTES;
+    return true;
 }
 
 /* --- buffers ------------------------------------------------------------------------------------------------ */
@@ -106,15 +103,26 @@ static bool is_named(const struct program_buffer *buffer)
     return buffer->kind == BUFFER_INPUT || buffer->kind == BUFFER_OUTPUT || buffer->kind == BUFFER_STATE;
 }
 
+static uint64_t most_bytes(const struct check *c, const struct program_buffer *buffer)
+{
+    forge_shape most = dim_most(&c->dims, &buffer->shape);
+    return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&most));
+}
+
 static bool check_buffer(struct check *c, size_t i)
 {
     const struct program_buffer *buffer = &program_buffers(c->program)[i];
-    uint64_t size,
-        space = buffer->kind == BUFFER_ARENA ? c->program->arena_bytes : c->program->constants.count;
+    bool is_in_arena = buffer->kind == BUFFER_ARENA;
+    uint64_t size = buffer->size_bytes,
+             space = is_in_arena ? c->program->arena_bytes : c->program->constants.count;
     if (buffer->kind > BUFFER_ARENA || !is_string(c, buffer->name))
         return wrong(c, "buffer %zu has no kind or name", i);
-    if (!is_shape(buffer->dtype, &buffer->shape, &size) || buffer->size_bytes != size)
+    if (!is_shape(c, buffer->dtype, &buffer->shape) || size != most_bytes(c, buffer) ||
+        size > PROGRAM_MOST_BYTES)
         return wrong(c, "buffer %zu has not the size of its type and shape", i);
+    if ((buffer->kind == BUFFER_STATE || buffer->kind == BUFFER_CONSTANT) &&
+        dim_shape_has_symbols(&buffer->shape))
+        return wrong(c, "buffer %zu stays, and its size changes", i);
     if (buffer->init_kind > FORGE_INIT_NORMAL)
         return wrong(c, "buffer %zu has no beginning", i);
     if (!is_named(buffer) && (buffer->offset_bytes % PROGRAM_ALIGNMENT || buffer->offset_bytes > space ||
@@ -172,64 +180,15 @@ static bool check_buffers(struct check *c)
 
 /* --- bindings ----------------------------------------------------------------------------------------------- */
 
-/* The bytes from the first that can be touched to behind the last, from the buffer's start. */
-struct range {
-    int64_t first, end;
-};
-
-static bool is_packed(const struct program_binding *binding)
-{
-    int64_t stride = 1;
-    for (uint32_t i = binding->shape.rank; i-- > 0; stride *= binding->shape.dims[i])
-        if (binding->shape.dims[i] != 1 && binding->strides[i] != stride)
-            return false;
-    return true;
-}
-
-/* False where something overflows. Strides of dimensions that nobody moves along must be harmless to arithmetic, too. */
-static bool reach(const struct program_binding *binding, int64_t *out_first, int64_t *out_last)
-{
-    *out_first = *out_last = 0;
-    for (uint32_t i = 0; i < binding->shape.rank; i++) {
-        int64_t stride = binding->strides[i], dim = binding->shape.dims[i], way;
-        if (stride > DIM_MAX_NUMBER || stride < -DIM_MAX_NUMBER ||
-            __builtin_mul_overflow(stride, dim, &way) || way > DIM_MAX_NUMBER || way < -DIM_MAX_NUMBER)
-            return false;
-        if (dim > 1)
-            *(stride < 0 ? out_first : out_last) += way - stride;
-    }
-    return true;
-}
-
-static bool range_of(const struct program_binding *binding, struct range *out)
-{
-    int64_t offset = (int64_t)binding->offset_bytes, first, last;
-    size_t size = forge_dtype_block_bytes((forge_dtype)binding->dtype);
-    bool has_address = forge_dtype_block_elements((forge_dtype)binding->dtype) == 1;
-    uint64_t packed_bytes;
-    if (!is_shape(binding->dtype, &binding->shape, &packed_bytes) || !reach(binding, &first, &last) ||
-        binding->offset_bytes > MOST_BYTES || offset % (int64_t)(has_address ? size : 1))
-        return false;
-    *out = (struct range){offset, offset};
-    if (packed_bytes == 0)
-        return true;
-    if (!has_address) {
-        out->end += (int64_t)packed_bytes;
-        return is_packed(binding);
-    }
-    out->first += first * (int64_t)size;
-    out->end += (last + 1) * (int64_t)size;
-    return true;
-}
-
 static bool check_binding(struct check *c, size_t i)
 {
     const struct program_binding *binding = &program_bindings(c->program)[i];
-    struct range range;
-    if (binding->buffer >= c->program->buffers.count || !range_of(binding, &range) || range.first < 0 ||
-        (uint64_t)range.end > program_buffers(c->program)[binding->buffer].size_bytes)
-        return wrong(c, "view %zu does not lie in its buffer", i);
-    return true;
+    bool is_known = binding->buffer < c->program->buffers.count &&
+                    is_shape(c, binding->dtype, &binding->shape) && dim_is_known(&c->dims, binding->offset) &&
+                    binding->backwards >> binding->shape.rank == 0;
+    for (uint32_t k = 0; is_known && k < binding->shape.rank; k++)
+        is_known = dim_is_known(&c->dims, binding->strides[k]);
+    return is_known || wrong(c, "view %zu is none", i);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------- */
@@ -244,7 +203,7 @@ static bool is_launched(uint32_t op)
     return op < OP_COUNT && launched[op];
 }
 
-static bool check_pointers(struct check *c, size_t i)
+static bool check_launch(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
     uint64_t bindings = c->program->bindings.count, bytes = c->program->bytes.count;
@@ -261,86 +220,54 @@ static bool check_pointers(struct check *c, size_t i)
         !(launch->cost.read_bytes >= 0 && isfinite(launch->cost.read_bytes)) ||
         !(launch->cost.written_bytes >= 0 && isfinite(launch->cost.written_bytes)))
         return wrong(c, "launch %zu has no cost", i);
-    return true;
+    const char *bad = fields_check(
+        (enum op)launch->op, (const char *)program_at(c->program, c->program->bytes) + launch->attributes,
+        launch->attributes_size, &c->dims);
+    return !bad || wrong(c, "launch %zu, %s: its %s makes no sense", i, op_name((enum op)launch->op), bad);
 }
 
-/* A composite has no body here: the library says what it would make. */
-static bool infer_launch(struct inference *inference)
-{
-    if (inference->op != OP_COMPOSITE)
-        return infer(inference);
-    const struct composite_attributes *a = inference->attributes;
-    return a->body ? infer_refuse(inference, "its body is an address") : library_infer(inference);
-}
-
-/* The operation makes of these inputs what the outputs are. */
-static bool check_meaning(struct check *c, size_t i)
+/* A composite has no body here: the library says what it would make, whatever the sizes are. */
+static bool check_composite(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
     const struct program_binding *inputs = &program_bindings(c->program)[launch->first_binding],
                                  *outputs = inputs + launch->input_count;
+    const struct composite_attributes *attributes =
+        (const void *)((const char *)program_at(c->program, c->program->bytes) + launch->attributes);
     forge_graph no_graph = {0};
     struct value values[UINT8_MAX];
-    struct inference inference = {.graph = &no_graph,
-                                  .op = (enum op)launch->op,
-                                  .attributes = (const char *)program_at(c->program, c->program->bytes) +
-                                                launch->attributes,
-                                  .input_count = launch->input_count};
-    const char *bad =
-        fields_check(inference.op, inference.attributes, launch->attributes_size, &no_graph.dims);
-    if (bad)
-        return wrong(c, "launch %zu, %s: its %s makes no sense", i, op_name(inference.op), bad);
+    struct inference inference = {
+        .graph = &no_graph, .op = OP_COMPOSITE, .attributes = attributes, .input_count = launch->input_count};
+    if (attributes->body)
+        return wrong(c, "launch %zu, %s: its body is an address", i, attributes->name);
     for (size_t k = 0; k < launch->input_count; k++) {
         values[k] = (struct value){.dtype = (forge_dtype)inputs[k].dtype, .shape = inputs[k].shape};
         inference.inputs[k] = &values[k];
     }
-    bool is_so = infer_launch(&inference);
+    bool is_so = dim_table_copy(&no_graph.dims, &c->dims) && library_infer(&inference);
     dim_table_free(&no_graph.dims);
     if (!is_so)
         return wrong(c, "launch %zu, %s", i, inference.message);
     is_so = inference.output_count == launch->output_count;
     for (size_t k = 0; is_so && k < launch->output_count; k++)
-        is_so = outputs[k].dtype == inference.outputs[k].dtype && is_packed(&outputs[k]) &&
+        is_so = outputs[k].dtype == inference.outputs[k].dtype &&
                 forge_shape_equal(&outputs[k].shape, &inference.outputs[k].shape);
-    return is_so || wrong(c, "launch %zu gives something else than %s", i, op_name(inference.op));
+    return is_so || wrong(c, "launch %zu gives something else than %s", i, attributes->name);
 }
 
-static bool same_view(const struct program_binding *a, const struct program_binding *b)
+/* What depends on sizes, at the largest. */
+static joule_status check_sizes(struct check *c)
 {
-    return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape) && is_packed(a) && is_packed(b);
-}
-
-/* Whether what `a` writes is nothing of what `b` sees, or exactly the same elements. */
-static bool go_together(const struct check *c, const struct program_binding *a,
-                        const struct program_binding *b)
-{
-    const struct program_buffer *of_a = &program_buffers(c->program)[a->buffer],
-                                *of_b = &program_buffers(c->program)[b->buffer];
-    bool are_in_arena = of_a->kind == BUFFER_ARENA && of_b->kind == BUFFER_ARENA;
-    struct range x, y;
-    if ((!are_in_arena && a->buffer != b->buffer) || !range_of(a, &x) || !range_of(b, &y))
-        return true;
-    int64_t from_a = are_in_arena ? (int64_t)of_a->offset_bytes : 0,
-            from_b = are_in_arena ? (int64_t)of_b->offset_bytes : 0;
-    if (x.first + from_a >= y.end + from_b || y.first + from_b >= x.end + from_a)
-        return true;
-    return x.first + from_a == y.first + from_b && same_view(a, b);
-}
-
-static bool check_overlap(struct check *c, size_t i)
-{
-    const struct program_launch *launch = &program_launches(c->program)[i];
-    const struct program_binding *bindings = &program_bindings(c->program)[launch->first_binding];
-    size_t end = (size_t)launch->input_count + launch->output_count;
-    for (size_t out = launch->input_count; out < end; out++) {
-        uint32_t kind = program_buffers(c->program)[bindings[out].buffer].kind;
-        if (kind == BUFFER_INPUT || kind == BUFFER_CONSTANT)
-            return wrong(c, "launch %zu writes what is not to be written", i);
-        for (size_t k = 0; k < out; k++)
-            if (!go_together(c, &bindings[out], &bindings[k]))
-                return wrong(c, "launch %zu writes into what it reads", i);
-    }
-    return true;
+    struct sized sized;
+    joule_error reason;
+    if (!sized_init(&sized, c->program))
+        c->status = error_set(c->error, JOULE_NO_MEMORY, "memory for checking a program is used up");
+    else if (!sized_fill(&sized))
+        wrong(c, "its largest sizes are none");
+    else if (sized_check(&sized, true, &reason) != JOULE_OK)
+        wrong(c, "%s", reason.message);
+    sized_free(&sized);
+    return c->status;
 }
 
 joule_status program_check(const void *bytes, size_t size, joule_error *out_error)
@@ -352,7 +279,8 @@ joule_status program_check(const void *bytes, size_t size, joule_error *out_erro
         if (!check_binding(&c, i))
             return c.status;
     for (size_t i = 0; i < c.program->launches.count; i++)
-        if (!check_pointers(&c, i) || !check_meaning(&c, i) || !check_overlap(&c, i))
+        if (!check_launch(&c, i) ||
+            (program_launches(c.program)[i].op == OP_COMPOSITE && !check_composite(&c, i)))
             return c.status;
-    return JOULE_OK;
+    return check_sizes(&c);
 }

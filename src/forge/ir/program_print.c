@@ -15,11 +15,25 @@ const char *program_launch_name(const forge_program *program, const struct progr
     return launch->op == OP_COMPOSITE ? composite->name : op_name((enum op)launch->op);
 }
 
-static void print_type(struct text *text, uint32_t dtype, const forge_shape *shape)
+static void print_type(struct text *text, const forge_program *program, uint32_t dtype,
+                       const forge_shape *shape)
 {
-    char sizes[200];
-    forge_shape_format(shape, sizes, sizeof sizes);
-    text_printf(text, "%s%s", forge_dtype_name((forge_dtype)dtype), sizes);
+    struct dim_table dims = program_dims(program);
+    text_add(text, forge_dtype_name((forge_dtype)dtype));
+    dim_print_shape(&dims, shape, text);
+}
+
+static void print_symbols(struct text *text, const forge_program *program)
+{
+    forge_symbol_facts symbol = {.struct_size = sizeof symbol};
+    for (size_t i = 0; forge_program_symbol(program, i, &symbol) == JOULE_OK; i++) {
+        text_add(text, "symbol ");
+        text_add_word(text, symbol.name);
+        text_printf(text, ": %" PRId64 " to %" PRId64, symbol.min, symbol.max);
+        if (symbol.multiple > 1)
+            text_printf(text, ", a multiple of %" PRId64, symbol.multiple);
+        text_add(text, "\n");
+    }
 }
 
 static void print_buffer(struct text *text, const forge_program *program, size_t i)
@@ -27,7 +41,7 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
     static const char *const kinds[] = {"input", "output", "state", "constant", "arena"};
     const struct program_buffer *buffer = &program_buffers(program)[i];
     text_printf(text, "  $%-4zu %-8s ", i, kinds[buffer->kind]);
-    print_type(text, buffer->dtype, &buffer->shape);
+    print_type(text, program, buffer->dtype, &buffer->shape);
     text_printf(text, ", %" PRIu64 " bytes", buffer->size_bytes);
     if (buffer->kind >= BUFFER_CONSTANT) {
         text_printf(text, " at %" PRIu64, buffer->offset_bytes);
@@ -38,20 +52,34 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
     text_add(text, "\n");
 }
 
-/* "$3 f32[2,10]"; views that are not the whole buffer, packed, show where they lie. */
-static void print_binding(struct text *text, const struct program_binding *binding)
+/* False where that cannot be seen. */
+static bool is_whole(const struct program_binding *binding)
 {
-    int64_t packed = 1;
-    bool is_packed = binding->offset_bytes == 0;
-    for (uint32_t i = binding->shape.rank; i-- > 0; packed *= binding->shape.dims[i])
+    forge_dim packed = 1;
+    bool is_packed = binding->offset == 0 && binding->backwards == 0;
+    for (uint32_t i = binding->shape.rank; i-- > 0 && packed >= 0;) {
         is_packed &= binding->shape.dims[i] == 1 || binding->strides[i] == packed;
+        packed = binding->shape.dims[i] < 0 ? -1 : packed * binding->shape.dims[i];
+    }
+    return is_packed;
+}
+
+/* "$3 f32[2,10]"; views that are not the whole buffer, packed, show where they lie. */
+static void print_binding(struct text *text, const forge_program *program,
+                          const struct program_binding *binding)
+{
+    struct dim_table dims = program_dims(program);
     text_printf(text, "$%u ", binding->buffer);
-    print_type(text, binding->dtype, &binding->shape);
-    if (is_packed)
+    print_type(text, program, binding->dtype, &binding->shape);
+    if (is_whole(binding))
         return;
-    text_printf(text, " (+%" PRIu64 ", strides", binding->offset_bytes);
-    for (uint32_t i = 0; i < binding->shape.rank; i++)
-        text_printf(text, " %" PRId64, binding->strides[i]);
+    text_add(text, " (+");
+    dim_print(&dims, binding->offset, text);
+    text_add(text, ", strides");
+    for (uint32_t i = 0; i < binding->shape.rank; i++) {
+        text_add(text, binding->backwards >> i & 1 ? " -" : " ");
+        dim_print(&dims, binding->strides[i], text);
+    }
     text_add(text, ")");
 }
 
@@ -66,7 +94,7 @@ static void print_launch(struct text *text, const forge_program *program, size_t
     for (size_t k = 0; k < operands; k++) {
         if (k)
             text_add(text, k == launch->input_count ? " -> " : ", ");
-        print_binding(text, &bindings[k]);
+        print_binding(text, program, &bindings[k]);
     }
     text_printf(text, "; %.0f FLOP, %.0f bytes", launch->cost.flop,
                 launch->cost.read_bytes + launch->cost.written_bytes);
@@ -81,6 +109,7 @@ static void print_all(struct text *text, const forge_program *program)
 {
     text_printf(text, "program, version %u: %" PRIu64 " bytes, hash %016" PRIx64 "\n", program->version,
                 program->size_bytes, program->hash);
+    print_symbols(text, program);
     text_printf(text, "arena: %" PRIu64 " bytes planned, %" PRIu64 " alive at once\n", program->arena_bytes,
                 program->arena_bound_bytes);
     text_printf(text, "buffers: %" PRIu64 "\n", program->buffers.count);

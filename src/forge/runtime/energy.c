@@ -31,6 +31,8 @@ void energy_free(struct energy *e)
     free(e->active_s);
     free(e->group_of);
     free(e->is_in);
+    free(e->expected);
+    free(e->collected);
     free(e);
 }
 
@@ -43,7 +45,9 @@ static struct energy *energy_new(const forge_program *program)
     e->active_s = calloc(e->items.count, sizeof *e->active_s);
     e->group_of = calloc(e->items.count, sizeof *e->group_of);
     e->is_in = calloc(e->items.count, sizeof *e->is_in);
-    if (e->attribution && e->active_s && e->group_of && e->is_in)
+    e->expected = calloc(e->items.count, sizeof *e->expected);
+    e->collected = calloc(e->items.count, sizeof *e->collected);
+    if (e->attribution && e->active_s && e->group_of && e->is_in && e->expected && e->collected)
         return e;
 none:
     energy_free(e);
@@ -153,14 +157,18 @@ static void forget_answer(struct energy *e)
 }
 
 /* All is known at once where nothing is metered. */
-static void collect_expected(struct energy *e)
+static void collect_expected(forge_instance *instance)
 {
+    struct energy *e = instance->energy;
+    energy_add_expected(instance);
+    memcpy(e->collected, e->expected, e->items.count * sizeof *e->collected);
+    e->collected_runs = e->expected_runs;
     e->cut_ns = device_now_ns(e->device);
     e->seen_s = clock_seconds(e->cut_ns - e->begin_ns);
-    e->expected_runs = e->spans.runs;
     forget_answer(e);
 }
 
+/* Feeds the attribution with every window that the sensors have seen the end of. */
 static void collect_metered(struct energy *e)
 {
     int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns, now_ns = clock_now_ns();
@@ -179,19 +187,14 @@ static void collect_metered(struct energy *e)
         forget_answer(e);
 }
 
-void energy_collect(struct energy *e)
-{
-    if (e->device->ops->expect)
-        collect_expected(e);
-    else
-        collect_metered(e);
-}
-
 joule_status forge_energy_collect(forge_instance *instance)
 {
     if (!instance->energy)
         return JOULE_ABSENT;
-    energy_collect(instance->energy);
+    if (instance->device->ops->expect)
+        collect_expected(instance);
+    else
+        collect_metered(instance->energy);
     return JOULE_OK;
 }
 
@@ -206,7 +209,7 @@ joule_status energy_solve(const forge_instance *instance)
     if (!groups)
         return JOULE_NO_MEMORY;
     struct attribution_meter meter = {.cls = e->cls, .gain_sd = e->gain_sd};
-    items_expect(&e->items, instance->taken_ns, instance->program->launches.count, instance->runs, groups);
+    items_expect(&e->items, instance, groups);
     joule_status status = attribution_solve(e->attribution, groups, &meter, &e->answer);
     if (status == JOULE_OK)
         status = attribution_merge(e->answer, e->group_of);

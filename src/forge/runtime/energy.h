@@ -20,7 +20,10 @@ struct energy {
     double *active_s; /* of each item, in the window at hand */
     int64_t begin_ns, cut_ns;
     uint64_t windows;
-    uint64_t expected_runs; /* on a device that only estimates: those that were collected */
+    /* On a device that only estimates: what the launches of each item take in all runs so far, and in those
+     * that were collected. */
+    struct expected *expected, *collected;
+    uint64_t expected_runs, collected_runs;
     double seen_s;
     /* Of the windows with energy: what tells the error that they have in common from their own. */
     double joules, squares, variance;
@@ -34,11 +37,11 @@ struct energy {
 };
 
 void energy_free(struct energy *energy);
-/* Feeds the attribution with every window that the sensors have seen the end of. */
-void energy_collect(struct energy *energy);
 /* Makes the answer where there is none. PENDING: nothing to solve yet. */
 joule_status energy_solve(const forge_instance *instance);
 /* The same on a device that only estimates (energy_expected.c). */
 joule_status energy_expect(const forge_instance *instance);
+/* There, adds up what the runs since the last time take: before launches get other sizes, and when they are collected. */
+void energy_add_expected(forge_instance *instance);
 
 #endif

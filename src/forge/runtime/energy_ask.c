@@ -55,7 +55,7 @@ joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_f
                                 .op = item->operation,
                                 .scope = item->scope,
                                 .launches = item->launches,
-                                .flop = item->cost.flop,
+                                .flop = items_cost(&e->items, instance, i).flop,
                                 .group = i,
                                 .joules = unknown(),
                                 .group_joules = unknown()};

@@ -10,18 +10,21 @@
 
 /* Numbers of each item. */
 struct sums {
-    struct expected *items;
     double *joules, *seconds, *log_sd;
 };
 
-static void add_launches(const forge_instance *instance, struct expected *items)
+void energy_add_expected(forge_instance *instance)
 {
-    const struct energy *e = instance->energy;
+    struct energy *e = instance->energy;
+    double runs = e ? (double)(e->spans.runs - e->expected_runs) : 0;
+    if (!instance->device->ops->expect || runs == 0)
+        return;
     for (size_t i = 0; i < instance->program->launches.count; i++) {
         struct expected launch;
         e->device->ops->expect->launch(e->device, &instance->launches[i], &launch);
-        expected_add(&items[e->items.item_of[i]], (double)e->expected_runs, &launch);
+        expected_add(&e->expected[e->items.item_of[i]], runs, &launch);
     }
+    e->expected_runs = e->spans.runs;
 }
 
 static void spread(const struct expected *item, size_t i, const struct sums *sums)
@@ -37,18 +40,15 @@ joule_status energy_expect(const forge_instance *instance)
 {
     struct energy *e = instance->energy;
     size_t n = e->items.count;
-    if (e->expected_runs == 0)
+    if (e->collected_runs == 0)
         return JOULE_PENDING;
     double *numbers = calloc(n, (2 + EXPECTED_CAUSES) * sizeof *numbers);
-    struct sums sums = {calloc(n, sizeof *sums.items), numbers, numbers + n, numbers + 2 * n};
-    if (numbers && sums.items) {
-        add_launches(instance, sums.items);
-        for (size_t i = 0; i < n; i++)
-            spread(&sums.items[i], i, &sums);
+    struct sums sums = {numbers, numbers + n, numbers + 2 * n};
+    for (size_t i = 0; numbers && i < n; i++)
+        spread(&e->collected[i], i, &sums);
+    if (numbers)
         e->answer = attribution_given(n, sums.joules, sums.seconds, sums.log_sd, EXPECTED_CAUSES);
-    }
     free(numbers);
-    free(sums.items);
     return e->answer ? attribution_merge(e->answer, e->group_of) : JOULE_NO_MEMORY;
 }
 

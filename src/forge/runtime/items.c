@@ -75,9 +75,6 @@ static bool place(struct items *items, const forge_program *program, size_t i, s
     }
     items->item_of[i] = (uint32_t)k;
     item->launches++;
-    item->cost.flop += launch->cost.flop;
-    item->cost.read_bytes += launch->cost.read_bytes;
-    item->cost.written_bytes += launch->cost.written_bytes;
     return true;
 }
 
@@ -112,18 +109,38 @@ void items_free(struct items *items)
     *items = (struct items){0};
 }
 
-void items_expect(const struct items *items, const int64_t *taken_ns, size_t launches, uint64_t runs,
+struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item)
+{
+    struct program_cost sum = {0};
+    for (size_t i = 0; i < instance->program->launches.count; i++) {
+        if (items->item_of[i] != item)
+            continue;
+        struct program_cost cost = instance_cost(instance, i);
+        sum.flop += cost.flop;
+        sum.read_bytes += cost.read_bytes;
+        sum.written_bytes += cost.written_bytes;
+    }
+    return sum;
+}
+
+static double seconds_of(const struct items *items, const forge_instance *instance, size_t item)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < instance->program->launches.count; i++)
+        seconds += items->item_of[i] == item ? (double)instance->taken_ns[i] * 1e-9 : 0;
+    return seconds;
+}
+
+void items_expect(const struct items *items, const forge_instance *instance,
                   struct attribution_group *out_groups)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double busy = CORE_WATTS * (cores > 0 ? (double)cores : 1);
     for (size_t k = 0; k < items->count; k++) {
-        const struct item *item = &items->list[k];
-        double seconds = 0;
-        for (size_t i = 0; i < launches; i++)
-            seconds += items->item_of[i] == k ? (double)taken_ns[i] * 1e-9 : 0;
-        double watts = seconds > 0 ? busy + cost_joules(item->cost) * (double)runs / seconds : busy;
-        out_groups[k] = (struct attribution_group){watts, item->op, KIND_LOG_SD, OWN_LOG_SD};
+        double seconds = seconds_of(items, instance, k);
+        double joules = cost_joules(items_cost(items, instance, k)) * (double)instance->runs;
+        double watts = seconds > 0 ? busy + joules / seconds : busy;
+        out_groups[k] = (struct attribution_group){watts, items->list[k].op, KIND_LOG_SD, OWN_LOG_SD};
     }
     out_groups[items->count - 1] =
         (struct attribution_group){BETWEEN_PART * busy, OP_COUNT, BETWEEN_LOG_SD, OWN_LOG_SD};

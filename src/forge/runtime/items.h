@@ -7,8 +7,8 @@
 #define FORGE_RUNTIME_ITEMS_H
 
 #include "base/arena.h"
-#include "forge/ir/program.h"
 #include "forge/runtime/attribution.h"
+#include "forge/runtime/instance.h"
 
 #define ITEMS_MOST 128 /* scopes are cut where there would be more */
 
@@ -17,8 +17,7 @@ struct item {
     const char *operation; /* its name, in the program; "": likewise */
     forge_phase phase;
     const char *scope;
-    uint64_t launches;
-    struct program_cost cost; /* of one run */
+    uint64_t launches; /* of one run */
 };
 
 struct items {
@@ -31,8 +30,10 @@ struct items {
 /* False: no memory; items_free then, too. */
 bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
-/* What is believed of each item's power before anything is measured; taken_ns[i]: how long launch i took in `runs` runs. */
-void items_expect(const struct items *items, const int64_t *taken_ns, size_t launches, uint64_t runs,
+/* What an item's launches do in one run, on average. */
+struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
+/* What is believed of each item's power before anything is measured, from what its launches have done in which time. */
+void items_expect(const struct items *items, const forge_instance *instance,
                   struct attribution_group *out_groups);
 
 #endif

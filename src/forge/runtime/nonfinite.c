@@ -147,7 +147,7 @@ static void accuse(struct check *check, size_t i, size_t output, const struct lo
                                .launch = i,
                                .op = op_name(launch->op),
                                .kind = fields_kind(launch->op, launch->attributes),
-                               .kernel = program_string(program, made->kernel),
+                               .kernel = check->instance->kernels[i],
                                .scope = program_string(program, made->scope)};
     for (size_t k = 0; k < launch->input_count && k < FORGE_MAX_OPERANDS; k++) {
         found->operands[k] = check->operands[k].numbers;
@@ -189,8 +189,8 @@ static void judge_given(struct check *check)
         const struct program_buffer *buffer = &program_buffers(program)[i];
         if (buffer->kind != BUFFER_INPUT && buffer->kind != BUFFER_STATE)
             continue;
-        struct view view =
-            view_packed((forge_dtype)buffer->dtype, forge_buffer_data(instance->buffers[i]), buffer->shape);
+        struct view view = view_packed((forge_dtype)buffer->dtype, forge_buffer_data(instance->buffers[i]),
+                                       dim_put_shape(&buffer->shape, instance->sized.values));
         if (!is_float(&view))
             continue;
         struct look look = look_at(&view);
@@ -310,8 +310,11 @@ joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinit
         instance->is_usual = calloc(instance->program->launches.count + 1, sizeof *instance->is_usual);
     if (!instance->is_usual)
         return error_set(out_error, JOULE_NO_MEMORY, "memory for a checked run is used up");
+    joule_status status = instance->is_bound ? JOULE_OK : instance_bind(instance, out_error);
+    if (status != JOULE_OK)
+        return status;
     judge_given(&check);
-    joule_status status = run_one_by_one(&check, out_error);
+    status = run_one_by_one(&check, out_error);
     if (status != JOULE_OK)
         check.found.culprit = FORGE_CULPRIT_NONE;
     if (out_found)

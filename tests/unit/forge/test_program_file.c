@@ -90,7 +90,8 @@ static void test_another_process_has_the_same_bits(void **state)
     (void)state;
     const char *path = in_folder("program.fprog");
     for (uint64_t seed = 0; seed < 8; seed++) {
-        forge_program *program = compile(seed, 30, RANDOM_GRAPH_GRADIENTS);
+        forge_program *program =
+            compile(seed, 30, RANDOM_GRAPH_GRADIENTS | (unsigned)seed % 2 * RANDOM_GRAPH_SYMBOLS);
         assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK);
         char command[200], expected[24], found[24] = "";
         snprintf(expected, sizeof expected, "%016llx\n", (unsigned long long)hash_of_outputs(program));
@@ -109,7 +110,7 @@ static void test_what_is_compiled_is_accepted(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
-        forge_program *program = compile(seed, 25, (unsigned)seed % 2);
+        forge_program *program = compile(seed, 25, (unsigned)seed % 4);
         joule_error error = {0};
         if (program_check(program, program->size_bytes, &error) != JOULE_OK)
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
@@ -228,11 +229,14 @@ static void test_every_word_may_mean_harm(void **state)
 {
     (void)state;
     static const uint32_t words[] = {0, 1, 7, 64, 1u << 20, 0x7fffffff, 0x80000000, UINT32_MAX};
-    forge_program *program = compile(5, 14, 0);
-    size_t end = program->bytes.offset + program->bytes.count;
-    for (size_t at = 0; at < end; at += 4)
-        try_with(program, at, words[at / 4 % 8] + (uint32_t)(at / 64 % 3));
-    forge_program_free(program);
+    for (unsigned flags = 0; flags <= RANDOM_GRAPH_SYMBOLS; flags += RANDOM_GRAPH_SYMBOLS) {
+        forge_program *program = compile(5, 14, flags);
+        size_t end = program->bytes.offset + program->bytes.count;
+        assert_int_equal(program->dims.count > 0, flags > 0);
+        for (size_t at = 0; at < end; at += 4)
+            try_with(program, at, words[at / 4 % 8] + (uint32_t)(at / 64 % 3));
+        forge_program_free(program);
+    }
 }
 
 static struct program_launch *launch_of(forge_program *program, enum op op)
@@ -273,9 +277,14 @@ static void test_messages(void **state)
     bindings[matmul->first_binding].strides[0] = 5;
     program->hash = program_hash(program);
     assert_refused(program, program->size_bytes, "does not lie in its buffer");
-    bindings[matmul->first_binding].strides[0] = -4;
+    bindings[matmul->first_binding].strides[0] = 4;
+    bindings[matmul->first_binding].backwards = 1;
     program->hash = program_hash(program);
     assert_refused(program, program->size_bytes, "does not lie in its buffer");
+    bindings[matmul->first_binding].backwards = 0;
+    bindings[matmul->first_binding].strides[0] = -1;
+    program->hash = program_hash(program);
+    assert_refused(program, program->size_bytes, "view 0 is none");
     bindings[matmul->first_binding].strides[0] = 4;
     matmul->op = OP_UNARY;
     program->hash = program_hash(program);

@@ -22,7 +22,8 @@ struct cpu_kernel {
     void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
     const char *composite; /* OP_COMPOSITE: of which one of the library's */
     /* In place of run, for work in two rounds: when all pieces of the first are done, those of the second, which find what
-     * the first left them in shared_bytes of memory. */
+     * the first left them in shared_bytes of memory, which must be no less for larger sizes: where sizes are symbols it is
+     * asked for the largest first, and must be enough from then on. */
     void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared);
     size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
     size_t (*shared_bytes)(const struct launch *launch);

@@ -106,5 +106,7 @@ size_t norm_columns(const struct launch *launch, size_t *out_grain)
 size_t norm_shared_bytes(const struct launch *launch)
 {
     struct norm_gradient n = norm_gradient_of(launch);
-    return n.of_weight || n.of_bias ? 2 * n.blocks * n.norm.count * sizeof(double) : 0;
+    size_t groups = (n.norm.rows + NORM_GROUP - 1) / NORM_GROUP;
+    size_t most = groups < NORM_BLOCKS ? groups : NORM_BLOCKS; /* of fewer rows there may be more blocks */
+    return n.of_weight || n.of_bias ? 2 * most * n.norm.count * sizeof(double) : 0;
 }

@@ -1,0 +1,125 @@
+/* compiler/place.c - see lower.h: where values lie, and which are only views of others.
+ *
+ * Newcomers: sizes, strides and offsets may be expressions of symbols. A view that cannot be expressed by them for all sizes is
+ * none: the value is computed then, which is always right.
+ */
+#include <string.h>
+#include "forge/compiler/lower.h"
+
+struct program_binding place_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
+                                    const forge_shape *shape)
+{
+    struct program_binding binding = {.buffer = buffer, .dtype = dtype, .shape = *shape};
+    forge_dim stride = 1;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        binding.strides[i] = stride;
+        stride = i ? dim_mul(&l->dims, stride, shape->dims[i]) : stride;
+        if (stride == DIM_FAILED) {
+            lower_fail(l, JOULE_INVALID, "the product of sizes is too large, or too long an expression");
+            break;
+        }
+    }
+    return binding;
+}
+
+bool place_is_packed(struct lowering *l, const struct program_binding *binding)
+{
+    struct program_binding ideal =
+        place_packed(l, binding->buffer, (forge_dtype)binding->dtype, &binding->shape);
+    for (uint32_t i = 0; i < binding->shape.rank; i++)
+        if (binding->shape.dims[i] != 1 &&
+            (binding->strides[i] != ideal.strides[i] || binding->backwards >> i & 1))
+            return false;
+    return true;
+}
+
+/* Moves a view on by `count` steps along a dimension. */
+static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
+{
+    forge_dim way = dim_mul(&l->dims, count, view->strides[dim]);
+    view->offset = view->backwards >> dim & 1 ? dim_sub(&l->dims, view->offset, way)
+                                              : dim_add(&l->dims, view->offset, way);
+    return view->offset != DIM_FAILED;
+}
+
+static bool cut(struct lowering *l, const struct cut *cut, struct program_binding *view,
+                const forge_shape *part)
+{
+    for (uint32_t i = 0; i < part->rank; i++) {
+        int64_t step = cut->step[i];
+        forge_dim first = step > 0 ? cut->start[i] : dim_sub(&l->dims, cut->limit[i], 1);
+        if (part->dims[i] != 0 && (first == DIM_FAILED || !move(l, view, i, first)))
+            return false;
+        view->strides[i] = dim_mul(&l->dims, view->strides[i], step > 0 ? step : -step);
+        if (view->strides[i] == DIM_FAILED)
+            return false;
+        view->backwards ^= step < 0 ? 1u << i : 0;
+    }
+    view->shape = *part;
+    return true;
+}
+
+static void broadcast(const struct program_binding *x, struct program_binding *out)
+{
+    uint32_t added = out->shape.rank - x->shape.rank;
+    out->backwards = 0;
+    for (uint32_t i = added; i < out->shape.rank; i++) {
+        bool goes_on = x->shape.dims[i - added] == out->shape.dims[i];
+        out->strides[i] = goes_on ? x->strides[i - added] : 0;
+        out->backwards |= goes_on ? (x->backwards >> (i - added) & 1) << i : 0;
+    }
+}
+
+static void transpose(const struct program_binding *x, const uint32_t *order, struct program_binding *out)
+{
+    out->backwards = 0;
+    for (uint32_t i = 0; i < out->shape.rank; i++) {
+        out->strides[i] = x->strides[order[i]];
+        out->backwards |= (x->backwards >> order[i] & 1) << i;
+    }
+}
+
+bool place_view(struct lowering *l, const struct node *node, const struct program_binding *x,
+                const struct value *value, struct program_binding *out)
+{
+    *out = *x;
+    if (node->op == OP_SLICE)
+        return cut(l, &((const struct slice_attributes *)node->attributes)->cut, out, &value->shape);
+    out->shape = value->shape;
+    memset(out->strides, 0, sizeof out->strides);
+    switch (node->op) {
+    case OP_RESHAPE:
+        if (!place_is_packed(l, x))
+            return false;
+        *out = place_packed(l, x->buffer, value->dtype, &value->shape);
+        out->offset = x->offset;
+        return true;
+    case OP_BROADCAST:
+        broadcast(x, out);
+        return true;
+    case OP_TRANSPOSE:
+        transpose(x, ((const struct transpose_attributes *)node->attributes)->order, out);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t largest(struct lowering *l, forge_dim dim)
+{
+    int64_t number = dim_value(&l->dims, dim, l->largest);
+    if (number < 0)
+        lower_fail(l, JOULE_INVALID, "at the symbols' largest values a stride is too large");
+    return number;
+}
+
+struct view place_largest(struct lowering *l, const struct program_binding *binding)
+{
+    struct view view = {.dtype = (forge_dtype)binding->dtype, .shape = binding->shape};
+    for (uint32_t i = 0; i < view.shape.rank; i++) {
+        int64_t stride = largest(l, binding->strides[i]);
+        view.shape.dims[i] = largest(l, view.shape.dims[i]);
+        view.strides[i] = binding->backwards >> i & 1 ? -stride : stride;
+    }
+    return view;
+}

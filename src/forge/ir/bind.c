@@ -1,0 +1,66 @@
+/* ir/bind.c - graphs with numbers for their symbols.
+ *
+ * Owns forge_graph_bind. Newcomers: symbols that get no number stay symbols; the bodies of composites are bound with the graph, so
+ * that a device still finds the composites that it knows.
+ */
+#include <stdlib.h>
+#include "base/error.h"
+#include "forge/ir/build.h"
+
+/* Node by node, with the builder's sizes; frees the builder. */
+static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,
+                             joule_error *error)
+{
+    forge_value *map = calloc(graph->value_count, sizeof *map);
+    bool goes_on = map && builder_begin_like(builder, graph, map);
+    for (size_t n = 0; goes_on && n < graph->node_count; n++)
+        goes_on = builder_copy_node(builder, graph, &graph->nodes[n], map);
+    if (goes_on)
+        builder_end_like(builder, graph, map);
+    else
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    free(map);
+    return forge_builder_finish(builder, out_graph, error);
+}
+
+/* As when it was composed, the outer graph knows the body's symbols from then on. */
+const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body)
+{
+    forge_builder *inside = builder_new(&builder->graph->dims);
+    forge_graph *bound = NULL;
+    struct dim_table dims = {0};
+    joule_error error = {0};
+    if (inside)
+        inside->sizes = builder->sizes;
+    joule_status status = copy_all(inside, body, &bound, &error);
+    if (status == JOULE_OK && (!dim_table_copy(&dims, &bound->dims) || !builder_share_body(builder, bound)))
+        status = error_set(&error, JOULE_NO_MEMORY, "memory is used up");
+    if (status == JOULE_OK) {
+        dim_table_free(&builder->graph->dims);
+        builder->graph->dims = dims;
+    } else {
+        dim_table_free(&dims);
+        builder_refuse(builder, status, error.message);
+    }
+    forge_graph_free(bound); /* it is the builder's now */
+    return status == JOULE_OK ? bound : NULL;
+}
+
+joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
+                              forge_graph **out_graph, joule_error *out_error)
+{
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
+        status = dim_check(&graph->dims, sizes[i].symbol, sizes[i].value, NULL, out_error);
+    if (status != JOULE_OK)
+        return status;
+    forge_builder *builder = builder_new(NULL);
+    forge_dim *values = calloc(graph->dims.count + 1, sizeof *values);
+    if (builder && values && dim_table_bind(&graph->dims, sizes, count, &builder->graph->dims, values))
+        builder->sizes = values;
+    else
+        builder_refuse(builder, JOULE_INVALID, "with these sizes an expression of them is too large");
+    status = copy_all(builder, graph, out_graph, out_error);
+    free(values);
+    return status;
+}

@@ -1,0 +1,157 @@
+/* ir/dim_values.c - sizes as numbers; see dim.h.
+ *
+ * Owns what is done with a table that is finished: its check where it comes from a file, the numbers that all expressions
+ * are once the symbols are numbers, and other expressions in their place. Newcomers: nothing here allocates but
+ * dim_table_bind, so that a program's sizes may change between two runs.
+ */
+#include <string.h>
+#include "base/error.h"
+#include "forge/ir/dim.h"
+#include "forge/ir/text.h"
+
+int64_t dim_largest(const struct dim *symbol)
+{
+    return symbol->max / symbol->multiple * symbol->multiple;
+}
+
+const struct dim *dim_find(const struct dim_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->entries[i].kind == DIM_SYMBOL && strcmp(table->entries[i].name, name) == 0)
+            return &table->entries[i];
+    return NULL;
+}
+
+static void print_names(const struct dim_table *table, struct text *text)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->entries[i].kind != DIM_SYMBOL)
+            continue;
+        text_add(text, text->length ? ", " : "");
+        text_add_word(text, table->entries[i].name);
+    }
+    if (!text->length)
+        text_add(text, "none");
+}
+
+joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
+                       joule_error *out_error)
+{
+    const struct dim *symbol = dim_find(table, name);
+    char words[200];
+    struct text text;
+    text_init(&text, words, sizeof words);
+    if (!symbol) {
+        print_names(table, &text);
+        return error_set(out_error, JOULE_ABSENT, "there is no symbol '%s'; there are: %s", name, words);
+    }
+    if (number < symbol->min || number > symbol->max || number % symbol->multiple) {
+        if (symbol->multiple > 1)
+            text_printf(&text, ", a multiple of %lld", (long long)symbol->multiple);
+        return error_set(out_error, JOULE_INVALID, "%s is %lld to %lld%s, and cannot be %lld", name,
+                         (long long)symbol->min, (long long)symbol->max, words, (long long)number);
+    }
+    if (out_symbol)
+        *out_symbol = (size_t)(symbol - table->entries);
+    return JOULE_OK;
+}
+
+/* --- tables from files -------------------------------------------------------------------------------------- */
+
+static bool is_symbol(const struct dim_table *before, const struct dim *e)
+{
+    return memchr(e->name, '\0', sizeof e->name) && e->name[0] && e->a == 0 && e->b == 0 && e->leaves == 1 &&
+           e->min >= 0 && e->max >= e->min && e->max <= DIM_MAX_NUMBER && e->multiple >= 1 &&
+           dim_largest(e) >= e->min && !dim_find(before, e->name);
+}
+
+static bool is_made(const struct dim_table *before, const struct dim *e)
+{
+    struct dim made;
+    return e->kind <= DIM_QUOTIENT && dim_is_known(before, e->a) && dim_is_known(before, e->b) &&
+           dim_make(before, (enum dim_kind)e->kind, e->a, e->b, &made) && memcmp(&made, e, sizeof made) == 0;
+}
+
+bool dim_table_is_sound(const struct dim_table *table)
+{
+    if (table->count > DIM_MAX_ENTRIES)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        struct dim_table before = {.entries = table->entries, .count = i};
+        const struct dim *e = &table->entries[i];
+        if (e->kind == DIM_SYMBOL ? !is_symbol(&before, e) : !is_made(&before, e))
+            return false;
+    }
+    return true;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------ */
+
+void dim_take_largest(const struct dim_table *table, int64_t *values)
+{
+    for (size_t i = 0; i < table->count; i++)
+        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_largest(&table->entries[i]) : 0;
+}
+
+bool dim_fill(const struct dim_table *table, int64_t *values)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct dim *e = &table->entries[i];
+        if (e->kind != DIM_SYMBOL)
+            values[i] = dim_apply((enum dim_kind)e->kind, dim_put(e->a, values), dim_put(e->b, values));
+        if (values[i] < 0)
+            return false;
+    }
+    return true;
+}
+
+forge_shape dim_most(const struct dim_table *table, const forge_shape *shape)
+{
+    forge_shape most = *shape;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        most.dims[i] = dim_max(table, shape->dims[i]);
+    return most;
+}
+
+forge_shape dim_put_shape(const forge_shape *shape, const forge_dim *values)
+{
+    forge_shape put = *shape;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        put.dims[i] = dim_put(shape->dims[i], values);
+    return put;
+}
+
+bool dim_shape_has_symbols(const forge_shape *shape)
+{
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < 0)
+            return true;
+    return false;
+}
+
+/* --- other expressions -------------------------------------------------------------------------------------- */
+
+static forge_dim bind_symbol(const struct dim *symbol, const forge_size *sizes, size_t count,
+                             struct dim_table *table)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sizes[i].symbol, symbol->name) == 0)
+            return sizes[i].value;
+    return dim_symbol(table, symbol->name, symbol->min, symbol->max, symbol->multiple);
+}
+
+bool dim_table_bind(const struct dim_table *from, const forge_size *sizes, size_t count,
+                    struct dim_table *table, forge_dim *values)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const struct dim *e = &from->entries[i];
+        forge_dim a = dim_put(e->a, values), b = dim_put(e->b, values);
+        values[i] = e->kind == DIM_SYMBOL    ? bind_symbol(e, sizes, count, table)
+                    : e->kind == DIM_PRODUCT ? dim_mul(table, a, b)
+                    : e->kind == DIM_SUM     ? dim_add(table, a, b)
+                                             : dim_div(table, a, b);
+        if (values[i] == DIM_FAILED)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,202 @@
+/* ir/sized_check.c - whether a program stays within its memory at these sizes; see sized.h.
+ *
+ * Owns the checks of views against buffers and of launches against their operands. Newcomers: what a launch is to look like is
+ * asked of infer.c, so that a new family is checked as soon as it has a rule and its fields; nothing here allocates.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/error.h"
+#include "forge/ir/fields.h"
+#include "forge/ir/infer.h"
+#include "forge/ir/sized.h"
+
+struct check {
+    const struct sized *sized;
+    const forge_program *program;
+    joule_error *error;
+    joule_status status;
+};
+
+__attribute__((format(printf, 2, 3))) static bool wrong(struct check *c, const char *format, ...)
+{
+    char what[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    c->status = error_set(c->error, JOULE_INVALID, "%s", what);
+    return false;
+}
+
+/* --- views -------------------------------------------------------------------------------------------------- */
+
+static bool is_packed(const struct view *view)
+{
+    int64_t stride = 1;
+    for (uint32_t i = view->shape.rank; i-- > 0; stride *= view->shape.dims[i])
+        if (view->shape.dims[i] != 1 && view->strides[i] != stride)
+            return false;
+    return true;
+}
+
+/* False where something overflows. Strides of dimensions that nobody moves along must be harmless to arithmetic, too. */
+static bool reach(const struct view *view, int64_t *out_first, int64_t *out_last)
+{
+    *out_first = *out_last = 0;
+    for (uint32_t i = 0; i < view->shape.rank; i++) {
+        int64_t stride = view->strides[i], dim = view->shape.dims[i], way;
+        if (__builtin_mul_overflow(stride, dim, &way) || way > DIM_MAX_NUMBER || way < -DIM_MAX_NUMBER)
+            return false;
+        if (dim > 1)
+            *(stride < 0 ? out_first : out_last) += way - stride;
+    }
+    return true;
+}
+
+/* The bytes from the first that can be touched to behind the last, from the buffer's start. */
+struct range {
+    int64_t first, end;
+};
+
+static bool range_of(const struct view *view, uint64_t offset_bytes, struct range *out)
+{
+    int64_t offset = (int64_t)offset_bytes, first, last;
+    int64_t size = (int64_t)forge_dtype_block_bytes(view->dtype);
+    size_t elements = forge_shape_elements(&view->shape);
+    uint64_t packed_bytes = forge_dtype_size_bytes(view->dtype, elements);
+    if (elements == SIZE_MAX || packed_bytes > PROGRAM_MOST_BYTES || !reach(view, &first, &last) ||
+        offset_bytes > PROGRAM_MOST_BYTES)
+        return false;
+    *out = (struct range){offset, offset};
+    if (packed_bytes == 0)
+        return true;
+    if (forge_dtype_block_elements(view->dtype) != 1) { /* its elements have no address */
+        out->end += (int64_t)packed_bytes;
+        return offset == 0 && is_packed(view);
+    }
+    out->first += first * size;
+    out->end += (last + 1) * size;
+    return true;
+}
+
+/* A view in its buffer. */
+struct place {
+    const struct program_buffer *buffer;
+    struct view view;
+    struct range range;
+};
+
+static uint64_t size_of(const struct check *c, const struct program_buffer *buffer)
+{
+    forge_shape shape = dim_put_shape(&buffer->shape, c->sized->values);
+    return forge_dtype_size_bytes((forge_dtype)buffer->dtype, forge_shape_elements(&shape));
+}
+
+static bool place_of(struct check *c, size_t i, struct place *out)
+{
+    const struct program_binding *binding = &program_bindings(c->program)[i];
+    uint64_t offset, size;
+    out->buffer = &program_buffers(c->program)[binding->buffer];
+    out->view = sized_view(c->sized, binding, &offset);
+    size = size_of(c, out->buffer);
+    if (!range_of(&out->view, offset, &out->range) || out->range.first < 0 ||
+        (uint64_t)out->range.end > size || size > out->buffer->size_bytes)
+        return wrong(c, "view %zu does not lie in its buffer", i);
+    return true;
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------- */
+
+static bool are_packed(const struct place *places, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (!is_packed(&places[k].view))
+            return false;
+    return true;
+}
+
+/* The operation makes of these inputs what the outputs are. Of composites that is known, whatever the sizes are. */
+static bool check_meaning(struct check *c, size_t i, const struct place *places)
+{
+    const struct program_launch *launch = &program_launches(c->program)[i];
+    const struct place *outputs = places + launch->input_count;
+    forge_graph no_graph = {0};
+    struct value values[UINT8_MAX];
+    struct inference inference = {.graph = &no_graph,
+                                  .op = (enum op)launch->op,
+                                  .attributes = c->sized->attributes[i],
+                                  .input_count = launch->input_count};
+    if (!are_packed(outputs, launch->output_count))
+        return wrong(c, "launch %zu gives what is not packed", i);
+    if (launch->op == OP_COMPOSITE)
+        return true;
+    for (size_t k = 0; k < launch->input_count; k++) {
+        values[k] = (struct value){.dtype = places[k].view.dtype, .shape = places[k].view.shape};
+        inference.inputs[k] = &values[k];
+    }
+    bool is_so = infer(&inference);
+    dim_table_free(&no_graph.dims);
+    if (!is_so)
+        return wrong(c, "launch %zu, %s", i, inference.message);
+    is_so = inference.output_count == launch->output_count;
+    for (size_t k = 0; is_so && k < launch->output_count; k++)
+        is_so = outputs[k].view.dtype == inference.outputs[k].dtype &&
+                forge_shape_equal(&outputs[k].view.shape, &inference.outputs[k].shape);
+    return is_so || wrong(c, "launch %zu gives something else than %s", i, op_name(inference.op));
+}
+
+static bool same_view(const struct view *a, const struct view *b)
+{
+    return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape) && is_packed(a) && is_packed(b);
+}
+
+/* Whether what `a` writes is nothing of what `b` sees, or exactly the same elements. */
+static bool go_together(const struct place *a, const struct place *b)
+{
+    bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;
+    struct range x = a->range, y = b->range;
+    if (!are_in_arena && a->buffer != b->buffer)
+        return true;
+    int64_t from_a = are_in_arena ? (int64_t)a->buffer->offset_bytes : 0,
+            from_b = are_in_arena ? (int64_t)b->buffer->offset_bytes : 0;
+    if (x.first + from_a >= y.end + from_b || y.first + from_b >= x.end + from_a)
+        return true;
+    return x.first + from_a == y.first + from_b && same_view(&a->view, &b->view);
+}
+
+static bool check_overlap(struct check *c, size_t i, const struct place *places)
+{
+    const struct program_launch *launch = &program_launches(c->program)[i];
+    size_t end = (size_t)launch->input_count + launch->output_count;
+    for (size_t out = launch->input_count; out < end; out++) {
+        uint32_t kind = places[out].buffer->kind;
+        if (kind == BUFFER_INPUT || kind == BUFFER_CONSTANT)
+            return wrong(c, "launch %zu writes what is not to be written", i);
+        for (size_t k = 0; k < out; k++)
+            if (!go_together(&places[out], &places[k]))
+                return wrong(c, "launch %zu writes into what it reads", i);
+    }
+    return true;
+}
+
+static bool check_launch(struct check *c, size_t i)
+{
+    const struct program_launch *launch = &program_launches(c->program)[i];
+    size_t count = (size_t)launch->input_count + launch->output_count;
+    struct place places[PROGRAM_MOST_OPERANDS];
+    if (count > PROGRAM_MOST_OPERANDS)
+        return wrong(c, "launch %zu has %zu operands", i, count);
+    for (size_t k = 0; k < count; k++)
+        if (!place_of(c, launch->first_binding + k, &places[k]))
+            return false;
+    return check_meaning(c, i, places) && check_overlap(c, i, places);
+}
+
+joule_status sized_check(const struct sized *sized, bool all, joule_error *out_error)
+{
+    struct check c = {.sized = sized, .program = sized->program, .error = out_error};
+    for (size_t i = 0; i < c.program->launches.count; i++)
+        if ((all || sized->has_symbols[i]) && !check_launch(&c, i))
+            break;
+    return c.status;
+}

@@ -1,0 +1,271 @@
+/* runtime/sizes.c - an instance's launches bound to addresses and sizes.
+ *
+ * Owns which sizes are wanted, and the change to them between two runs: views, attributes, kernels and costs. Newcomers: nothing
+ * here allocates; what does not depend on sizes is bound once. Each change is checked like a program's file, since its
+ * expressions may be anything.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "forge/compiler/pass.h"
+#include "forge/ir/cost.h"
+#include "forge/ir/text.h"
+#include "forge/runtime/energy.h"
+
+/* --- what is wanted ----------------------------------------------------------------------------------------- */
+
+forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape)
+{
+    struct dim_table dims = program_dims(instance->program);
+    forge_shape wanted = *shape;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        wanted.dims[i] = dim_value(&dims, shape->dims[i], instance->wanted);
+    return wanted;
+}
+
+static void want(forge_instance *instance, size_t symbol, int64_t number)
+{
+    instance->is_bound &= instance->wanted[symbol] == number;
+    instance->wanted[symbol] = number;
+}
+
+joule_status forge_instance_size(forge_instance *instance, const char *symbol, int64_t value,
+                                 joule_error *out_error)
+{
+    struct dim_table dims = program_dims(instance->program);
+    size_t at;
+    joule_status status = dim_check(&dims, symbol, value, &at, out_error);
+    if (status == JOULE_OK)
+        want(instance, at, value);
+    return status;
+}
+
+/* "batch=17, seq=8". */
+static void print_wanted(const forge_instance *instance, struct text *text)
+{
+    struct dim_table dims = program_dims(instance->program);
+    for (size_t i = 0; i < dims.count; i++) {
+        if (dims.entries[i].kind != DIM_SYMBOL)
+            continue;
+        text_add(text, text->length ? ", " : "");
+        text_add_word(text, dims.entries[i].name);
+        text_printf(text, "=%lld", (long long)instance->wanted[i]);
+    }
+}
+
+static bool is_symbol(const struct dim_table *dims, forge_dim dim)
+{
+    return dim < 0 && dims->entries[-dim - 1].kind == DIM_SYMBOL;
+}
+
+joule_status instance_want(forge_instance *instance, const forge_shape *shape, const forge_shape *to_be,
+                           joule_error *out_error)
+{
+    struct dim_table dims = program_dims(instance->program);
+    int64_t before[FORGE_MAX_RANK];
+    bool was_bound = instance->is_bound;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        joule_status status = JOULE_OK;
+        if (is_symbol(&dims, shape->dims[i]))
+            status =
+                dim_check(&dims, dims.entries[-shape->dims[i] - 1].name, to_be->dims[i], NULL, out_error);
+        if (status != JOULE_OK)
+            return status;
+    }
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (is_symbol(&dims, shape->dims[i])) {
+            before[i] = instance->wanted[-shape->dims[i] - 1];
+            want(instance, (size_t)(-shape->dims[i] - 1), to_be->dims[i]);
+        }
+    forge_shape is = instance_wanted(instance, shape);
+    if (forge_shape_equal(&is, to_be))
+        return JOULE_OK;
+    for (uint32_t i = shape->rank; i-- > 0;)
+        if (is_symbol(&dims, shape->dims[i]))
+            instance->wanted[-shape->dims[i] - 1] = before[i];
+    instance->is_bound = was_bound;
+    return JOULE_ABSENT;
+}
+
+/* Inputs that were set at other sizes are void. */
+static joule_status check_inputs(const forge_instance *instance, joule_error *error)
+{
+    const forge_program *program = instance->program;
+    for (size_t i = 0; i < program->buffers.count; i++) {
+        const struct program_buffer *buffer = &program_buffers(program)[i];
+        const struct given *given = &instance->given[i];
+        forge_shape wanted = instance_wanted(instance, &buffer->shape);
+        if (!given->is_given || forge_shape_equal(&given->shape, &wanted))
+            continue;
+        char is[100], is_wanted[100], sizes[200];
+        struct text text;
+        text_init(&text, sizes, sizeof sizes);
+        print_wanted(instance, &text);
+        forge_shape_format(&given->shape, is, sizeof is);
+        forge_shape_format(&wanted, is_wanted, sizeof is_wanted);
+        return error_set(error, JOULE_INVALID, "input '%s' was set as %s, and with %s it is %s: set it again",
+                         program_string(program, buffer->name), is, sizes, is_wanted);
+    }
+    return JOULE_OK;
+}
+
+/* --- the work ------------------------------------------------------------------------------------------------- */
+
+/* In all runs since the last reset. */
+static struct program_cost all_done(const forge_instance *instance, size_t launch)
+{
+    double runs = (double)(instance->runs - instance->runs_done);
+    const struct program_cost *cost = &instance->launches[launch].cost, *done = &instance->done[launch];
+    return (struct program_cost){done->flop + runs * cost->flop, done->read_bytes + runs * cost->read_bytes,
+                                 done->written_bytes + runs * cost->written_bytes};
+}
+
+struct program_cost instance_cost(const forge_instance *instance, size_t launch)
+{
+    struct program_cost done = all_done(instance, launch);
+    double runs = (double)instance->runs;
+    return instance->runs
+               ? (struct program_cost){done.flop / runs, done.read_bytes / runs, done.written_bytes / runs}
+               : instance->launches[launch].cost;
+}
+
+/* --- composites ---------------------------------------------------------------------------------------------- */
+
+void instance_forget_bodies(forge_instance *instance)
+{
+    for (size_t i = 0; instance->bodies && i < instance->program->launches.count; i++)
+        forge_graph_free(instance->bodies[i]);
+    for (size_t i = 0; instance->body_sizes && i < instance->program->launches.count; i++)
+        free(instance->body_sizes[i]);
+    free(instance->bodies);
+    free(instance->body_sizes);
+}
+
+/* A program has no bodies: for counting FLOP at other sizes they are made again. */
+static bool make_body(forge_instance *instance, size_t i)
+{
+    const struct program_launch *made = &program_launches(instance->program)[i];
+    const struct program_binding *inputs = &program_bindings(instance->program)[made->first_binding];
+    struct dim_table dims = program_dims(instance->program);
+    struct value values[UINT8_MAX];
+    const struct value *in[UINT8_MAX];
+    for (size_t k = 0; k < made->input_count; k++) {
+        values[k] = (struct value){.dtype = (forge_dtype)inputs[k].dtype, .shape = inputs[k].shape};
+        in[k] = &values[k];
+    }
+    instance->bodies[i] = composite_body(instance->sized.attributes[i], in, made->input_count, &dims);
+    if (instance->bodies[i])
+        instance->body_sizes[i] = calloc(instance->bodies[i]->dims.count + 1, sizeof(int64_t));
+    return instance->body_sizes[i] != NULL;
+}
+
+bool instance_make_bodies(forge_instance *instance)
+{
+    for (size_t i = 0; i < instance->program->launches.count; i++)
+        if (program_launches(instance->program)[i].op == OP_COMPOSITE && instance->sized.has_symbols[i] &&
+            !make_body(instance, i))
+            return false;
+    return true;
+}
+
+static struct program_cost composite_cost(const forge_instance *instance, size_t i)
+{
+    const struct dim_table *dims = &instance->bodies[i]->dims;
+    int64_t *sizes = instance->body_sizes[i];
+    size_t known = instance->program->dims.count; /* the body's own symbols and sizes are behind these */
+    memcpy(sizes, instance->sized.values, known * sizeof *sizes);
+    size_t count = dim_fill(dims, sizes) ? dims->count : known;
+    return cost_of_composite(&instance->launches[i].launch, instance->bodies[i], sizes, count);
+}
+
+/* --- launches ----------------------------------------------------------------------------------------------- */
+
+static struct program_cost cost_now(const forge_instance *instance, size_t i)
+{
+    if (!instance->sized.has_symbols[i])
+        return program_launches(instance->program)[i].cost;
+    return instance->bodies[i] ? composite_cost(instance, i) : cost_of_launch(&instance->launches[i].launch);
+}
+
+static void *address_of(const forge_instance *instance, size_t i)
+{
+    const forge_program *program = instance->program;
+    const struct program_buffer *buffer = &program_buffers(program)[i];
+    if (buffer->kind == BUFFER_ARENA)
+        return (char *)forge_buffer_data(instance->arena) + buffer->offset_bytes;
+    if (buffer->kind == BUFFER_CONSTANT)
+        return (char *)program_at(program, program->constants) + buffer->offset_bytes;
+    return forge_buffer_data(instance->buffers[i]);
+}
+
+/* Where sizes are symbols, which kernel there is depends on them, and the device is asked again. */
+static const char *kernel_name(const forge_instance *instance, size_t i, const struct launch *launch)
+{
+    struct selection selection;
+    forge_device *device = instance->device;
+    if (instance->sized.has_symbols[i] && device->ops->select(device, launch, &selection) == JOULE_OK)
+        return selection.kernel;
+    return program_string(instance->program, program_launches(instance->program)[i].kernel);
+}
+
+static joule_status bind_launch(forge_instance *instance, size_t i, joule_error *error)
+{
+    const struct program_launch *made = &program_launches(instance->program)[i];
+    struct bound_launch *bound = &instance->launches[i];
+    struct view *views = instance->views + made->first_binding;
+    for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
+        const struct program_binding *binding = &program_bindings(instance->program)[made->first_binding + k];
+        uint64_t offset_bytes;
+        views[k] = sized_view(&instance->sized, binding, &offset_bytes);
+        views[k].data = (char *)address_of(instance, binding->buffer) + offset_bytes;
+    }
+    bound->launch = sized_launch(&instance->sized, i, views);
+    instance->kernels[i] = kernel_name(instance, i, &bound->launch);
+    bound->cost = cost_now(instance, i);
+    bound->kernel =
+        instance->device->ops->find_kernel(instance->device, instance->kernels[i], &bound->launch);
+    return bound->kernel
+               ? JOULE_OK
+               : error_set(error, JOULE_UNSUPPORTED,
+                           "the device %s has no kernel '%s' for %s: compile the graph for it",
+                           instance->device->ops->name, instance->kernels[i], op_name(bound->launch.op));
+}
+
+/* What was done at other sizes is added up before. */
+static joule_status bind_launches(forge_instance *instance, joule_error *error)
+{
+    size_t count = instance->program->launches.count;
+    joule_status status = JOULE_OK;
+    energy_add_expected(instance);
+    for (size_t i = 0; i < count; i++)
+        instance->done[i] = all_done(instance, i);
+    instance->runs_done = instance->runs;
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
+        if (!instance->launches[i].kernel || instance->sized.has_symbols[i])
+            status = bind_launch(instance, i, error);
+    return status;
+}
+
+joule_status instance_bind(forge_instance *instance, joule_error *out_error)
+{
+    struct sized *sized = &instance->sized;
+    char sizes[200];
+    struct text text;
+    joule_error reason;
+    joule_status status = check_inputs(instance, out_error);
+    if (status != JOULE_OK)
+        return status;
+    memcpy(sized->values, instance->wanted, instance->program->dims.count * sizeof *sized->values);
+    text_init(&text, sizes, sizeof sizes);
+    if (!sized_fill(sized))
+        status = error_set(&reason, JOULE_INVALID, "a size is too large, or divided by 0");
+    else
+        status = sized_check(sized, false, &reason);
+    if (status != JOULE_OK) {
+        print_wanted(instance, &text);
+        return error_set(out_error, status, "with %s: %s", sizes, reason.message);
+    }
+    status = bind_launches(instance, out_error);
+    instance->is_bound = status == JOULE_OK;
+    return status;
+}
