@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "ceiling.h"
 #include "forge/backends/cpu/isa.h"
 
 enum { LARGEST = 2048, ROUNDS_LEAST = 5, ROUNDS_MOST = 201 };
@@ -104,41 +105,11 @@ static product_fn *find_onednn(void)
 
 /* --- the limit ---------------------------------------------------------------------------------------------- */
 
-enum { CHAINS = 12 /* with two more, 14 of 16 registers */, STEPS = 20000 };
-
-#define CHAIN_LIMIT(name, lanes, flags)                                                                      \
-    __attribute__((target(flags), noinline)) static double name(void)                                        \
-    {                                                                                                        \
-        typedef float vector __attribute__((vector_size((lanes) * sizeof(float))));                          \
-        vector sums[CHAINS], x = (vector){0} + 0.999f, y = (vector){0} + 0.001f, all = {0};                  \
-        for (int i = 0; i < CHAINS; i++) /* unlike, so that none can stand for another */                    \
-            sums[i] = (vector){0} + (float)i;                                                                \
-        int64_t begin_ns = thread_ns();                                                                      \
-        for (int step = 0; step < STEPS; step++) {                                                           \
-            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * x + y;             \
-        }                                                                                                    \
-        double taken_ns = (double)(thread_ns() - begin_ns);                                                  \
-        for (int i = 0; i < CHAINS; i++)                                                                     \
-            all += sums[i];                                                                                  \
-        volatile float kept = all[0];                                                                        \
-        (void)kept;                                                                                          \
-        return 2. * (lanes)*CHAINS * STEPS / taken_ns;                                                       \
-    }
-
-#if defined(__x86_64__)
-CHAIN_LIMIT(limit_avx2, 8, "avx2,fma")
-CHAIN_LIMIT(limit_avx512, 16, "avx512f,fma")
-#endif
-
 /* GFLOP/s of one thread, now; NaN: not known how to measure. */
 static double limit(void)
 {
-#if defined(__x86_64__)
     enum isa isa;
-    if (isa_choose(getenv("FORGE_ISA"), &isa, NULL) == JOULE_OK && isa != ISA_PLAIN)
-        return isa == ISA_AVX512 ? limit_avx512() : limit_avx2();
-#endif
-    return NAN;
+    return isa_choose(getenv("FORGE_ISA"), &isa, NULL) == JOULE_OK ? limit_thread_gflops(isa_name(isa)) : NAN;
 }
 
 /* --- the race ----------------------------------------------------------------------------------------------- */

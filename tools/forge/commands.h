@@ -2,6 +2,8 @@
 #ifndef FORGE_COMMANDS_H
 #define FORGE_COMMANDS_H
 
+int bench_main(int argc, char **argv);
+int check_main(int argc, char **argv);
 int compile_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);

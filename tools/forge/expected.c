@@ -2,6 +2,7 @@
 #include "expected.h"
 
 #include <forge/energy.h>
+#include <math.h>
 #include "base/string.h"
 
 bool device_only_estimates(forge_device *device)
@@ -14,6 +15,10 @@ const char *quantity_text(joule_quantity quantity, joule_dimension dimension, ch
 {
     char value[32], low[32], high[32];
     joule_format(quantity.value, dimension, 3, value, sizeof value);
+    if (isnan(quantity.value)) {
+        string_copy(out, QUANTITY_TEXT, value);
+        return out;
+    }
     joule_format(quantity.low, dimension, 2, low, sizeof low);
     joule_format(quantity.high, dimension, 2, high, sizeof high);
     string_print(out, QUANTITY_TEXT, "%s (%s to %s)", value, low, high);

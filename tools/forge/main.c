@@ -11,6 +11,8 @@
 const char tool_name[] = "forge";
 
 static const struct subcommand subcommands[] = {
+    {"bench", bench_main, "measure this machine's limits, and how near to them TensorForge comes"},
+    {"check", check_main, "check or time every operation on a device"},
     {"compile", compile_main, "make a program from a graph's text"},
     {"devices", devices_main, "list what programs can run on"},
     {"inspect", inspect_main, "show what is in a graph, program, checkpoint or file of tensors"},

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""`forge check`: all operations are good in all modes, a case is repeated by its seed, and what is wrong is told.
+
+Owns nothing about speed: times are looked at for being there. Newcomers: that a wrong kernel is found is shown in
+tests/unit/forge/test_check.c, which has one."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import schema_check  # noqa: E402
+
+FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
+
+
+class Check(unittest.TestCase):
+    def check(self, *arguments):
+        return subprocess.run([FORGE, "check", *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+    def report(self, *arguments):
+        done = self.check(*arguments, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        try:
+            schema_check.validator("forge-check").validate(report)
+        except (KeyError, SystemExit) as reason:
+            print(f"not validated: {reason}")
+        return report
+
+    def test_all_operations_are_good_with_each_instruction_set(self):
+        for isa in ("plain", "avx2", "avx512"):
+            done = self.check("--isa", isa, "--cases", "10", "--seed", "100", "--json", "-")
+            if "does not have it" in done.stderr:
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(report["isa"], isa)
+            self.assertGreater(len(report["operations"]), 20)
+            for row in report["operations"]:
+                self.assertEqual((row["cases"], row["failed"]), (10, 0), row)
+                self.assertLessEqual(row["worst"], 1)
+            kernels = {row["operation"]: row["kernels"] for row in report["operations"]}
+            self.assertIn("f32_matmul", kernels["matmul"])
+            self.assertIn("reference_gather", kernels["gather"])
+
+    def test_gradients(self):
+        rows = {row["operation"]: row for row in self.report("--mode", "grad", "--cases", "6")["operations"]}
+        self.assertGreater(rows["conv"]["cases"], 0)
+        self.assertEqual(rows["iota"]["cases"], 0)
+        self.assertEqual(sum(row["failed"] for row in rows.values()), 0)
+
+    def test_times_and_joules(self):
+        row, = self.report("--mode", "time", "--op", "reduce")["operations"]
+        self.assertGreater(row["median_seconds"], 0)
+        self.assertEqual(row["flop"], 2048 * 2048)
+        self.assertEqual(row["bytes"], 4 * (2048 * 2048 + 2048))
+        self.assertIsNone(row["energy_joules"])
+        row, = self.report("--mode", "joules", "--op", "cast")["operations"]
+        self.assertIn(row["class"], ("measured", "derived", "modelled", "assumed", "none"))
+
+    def test_a_seed_repeats_a_case(self):
+        whole = self.report("--op", "unary", "--cases", "30")["operations"][0]
+        one = self.report("--op", "unary", "--cases", "1", "--seed", str(whole["worst_seed"]))["operations"][0]
+        self.assertEqual(one["worst"], whole["worst"])
+
+    def test_table(self):
+        done = self.check("--op", "sort", "--cases", "3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"sort +3 +good +0\.000 \(seed \d+\) +reference_sort")
+
+    def test_wrong_usage(self):
+        for code, words, arguments in ((2, "did you mean matmul", ["--op", "matmuk"]), (2, "nothing to check of 'input'", ["--op", "input"]),
+                                       (2, "no mode 'speed'", ["-m", "speed"]), (2, "what is 'conv'?", ["conv"]),
+                                       (2, "--seed takes", ["-s", "x"]), (125, "FORGE_ISA=sse9", ["--isa", "sse9"]),
+                                       (125, "no device 'abacus'", ["-d", "abacus"]), (125, "no value to check", ["-d", "estimated"])):
+            done = self.check(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,135 @@
+/* That `forge check` would find a kernel that is wrong: on a device that spoils one element of what it computes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "check_value.h"
+#include "forge/core/dtype.h"
+#include "forge/hal/device.h"
+
+static double spoilt_by; /* of the element's magnitude; 0: nothing */
+
+/* The middle element of the last launch's result. */
+static joule_status run_and_spoil(forge_device *device, const struct bound_launch *launches, size_t count,
+                                  int64_t *ends_ns, joule_error *error)
+{
+    joule_status status = cpu_ops.run(device, launches, count, ends_ns, error);
+    const struct view *out = &launches[count - 1].launch.outputs[0];
+    const struct dtype_row *row = dtype_row(out->dtype);
+    size_t middle = forge_shape_elements(&out->shape) / 2;
+    double number;
+    if (status != JOULE_OK || spoilt_by == 0)
+        return status;
+    row->load(out->data, middle, 1, &number);
+    number = row->kind == DTYPE_BOOL ? number == 0
+             : isinf(number)         ? 0
+                                     : number + spoilt_by * (1 + fabs(number));
+    row->store(out->data, middle, 1, &number);
+    return status;
+}
+
+static forge_device *open_spoiling(void)
+{
+    static struct device_ops ops;
+    forge_device *device;
+    assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
+    ops = cpu_ops;
+    ops.run = run_and_spoil;
+    device->ops = &ops;
+    return device;
+}
+
+static double worst_of(forge_device *device, enum op op, enum case_purpose purpose, uint64_t seed)
+{
+    struct check_case c;
+    struct verdict verdict = {.worst = NAN};
+    joule_error error = {0};
+    joule_status status = case_make(op, purpose, seed, &c, &error);
+    if (status == JOULE_OK)
+        status = purpose == CASE_GRAD ? check_grad(device, &c, &verdict, &error)
+                                      : check_value(device, &c, &verdict, &error);
+    case_free(&c);
+    if (status != JOULE_OK && status != JOULE_UNSUPPORTED)
+        fail_msg("%s, seed %llu: %s", op_name(op), (unsigned long long)seed, error.message);
+    return verdict.worst;
+}
+
+static void test_each_operation(void **state)
+{
+    (void)state;
+    forge_device *device = open_spoiling();
+    for (enum op op = 0; op < OP_COUNT; op++)
+        for (uint64_t seed = 1; case_exists(op) && seed <= 8; seed++) {
+            spoilt_by = 0;
+            if (!(worst_of(device, op, CASE_VALUE, seed) <= 1))
+                fail_msg("%s, seed %llu: a right element was taken for wrong", op_name(op),
+                         (unsigned long long)seed);
+            spoilt_by = 1;
+            if (!(worst_of(device, op, CASE_VALUE, seed) > 1))
+                fail_msg("%s, seed %llu: a wrong element was not found", op_name(op),
+                         (unsigned long long)seed);
+        }
+    forge_device_close(device);
+}
+
+static void test_how_much_is_wrong(void **state)
+{
+    (void)state;
+    forge_device *device = open_spoiling();
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        spoilt_by = 1e-3; /* of f16, an ulp */
+        double coarse = worst_of(device, OP_RESHAPE, CASE_VALUE, seed);
+        assert_true(coarse == 0 || coarse > 1); /* what is moved is moved exactly */
+        spoilt_by = 1e-1;
+        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) > 1);
+        spoilt_by = 1e-12;
+        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) < 2000); /* f64's own bound is as narrow */
+    }
+    forge_device_close(device);
+}
+
+/* The loss is one of the outputs, and so is each gradient: which of them is spoilt, the two slopes differ. */
+static void test_gradients(void **state)
+{
+    (void)state;
+    static const enum op ops[] = {OP_MATMUL, OP_CONV, OP_GATHER};
+    forge_device *device = open_spoiling();
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        spoilt_by = 0;
+        assert_true(worst_of(device, ops[i], CASE_GRAD, 3) <= 1);
+        spoilt_by = 0.5;
+        assert_true(worst_of(device, ops[i], CASE_GRAD, 3) > 1);
+    }
+    forge_device_close(device);
+}
+
+static void test_the_same_seed_gives_the_same_case(void **state)
+{
+    (void)state;
+    struct check_case a, b;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        assert_int_equal(case_make(OP_CONV, CASE_VALUE, seed, &a, NULL), JOULE_OK);
+        assert_int_equal(case_make(OP_CONV, CASE_VALUE, seed, &b, NULL), JOULE_OK);
+        assert_int_equal(a.input_count, b.input_count);
+        for (size_t i = 0; i < a.input_count; i++)
+            assert_memory_equal(forge_tensor_data(&a.inputs[i].tensor),
+                                forge_tensor_data(&b.inputs[i].tensor),
+                                forge_buffer_size_bytes(a.inputs[i].tensor.buffer));
+        case_free(&a);
+        case_free(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_operation),
+        cmocka_unit_test(test_how_much_is_wrong),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_the_same_seed_gives_the_same_case),
+    };
+    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}

@@ -1,0 +1,396 @@
+/* tools/forge/check.c - `forge check`: every operation on a device, against the reference or a clock.
+ *
+ * Owns the options, the table and the JSON. Newcomers: case i of an operation has the seed S + i, so a case that failed is
+ * repeated alone by --seed S+i --cases 1.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "check_value.h"
+#include "commands.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "common/page.h"
+#include "expected.h"
+#include "files.h"
+#include "timing.h"
+
+#define SCHEMA         "forge-check-1"
+#define METER_PERIOD_S 0.02
+#define TIME_S         0.2
+#define JOULES_S       1.0
+#define KERNELS_TEXT   80
+
+enum mode { MODE_VALUE, MODE_GRAD, MODE_TIME, MODE_JOULES, MODES };
+static const char *const modes[MODES] = {"value", "grad", "time", "joules"};
+
+struct options {
+    const char *op, *device, *isa, *json;
+    enum mode mode;
+    unsigned cases;
+    uint64_t seed;
+};
+
+/* What was found of one operation. */
+struct row {
+    enum op op;
+    unsigned cases, failed;
+    double worst; /* error over what is allowed */
+    uint64_t worst_seed;
+    char kernels[KERNELS_TEXT]; /* that computed it */
+    struct timing timing;
+};
+
+struct report {
+    struct options options;
+    char isa[16]; /* of the CPU's kernels; empty: it has none */
+    unsigned threads;
+    struct row rows[OP_COUNT];
+    size_t count;
+};
+
+static volatile sig_atomic_t interrupted_by;
+
+static void on_interrupt(int signal_number)
+{
+    interrupted_by = signal_number;
+}
+
+/* --- one operation ------------------------------------------------------------------------------------------ */
+
+static void note_kernels(struct row *row, const forge_instance *instance)
+{
+    forge_launch_facts launch = {.struct_size = sizeof launch};
+    size_t used = strlen(row->kernels);
+    for (size_t i = 0; forge_instance_launch(instance, i, &launch) == JOULE_OK; i++) {
+        if (strcmp(launch.op, op_name(row->op)) != 0 || strstr(row->kernels, launch.kernel))
+            continue;
+        string_print(row->kernels + used, sizeof row->kernels - used, "%s%s", used ? " " : "", launch.kernel);
+        used = strlen(row->kernels);
+    }
+}
+
+static void tell_case(const struct report *r, const struct row *row, const struct check_case *c,
+                      const struct verdict *v, const joule_error *error)
+{
+    const struct options *o = &r->options;
+    char *text = NULL;
+    const char *name = op_name(row->op);
+    if (*error->message)
+        complain("check", "%s, seed %" PRIu64 ": %s", name, c->seed, error->message);
+    else
+        complain("check", "%s, seed %" PRIu64 ": element %zu is %.9g, not %.9g; %.3g would be allowed", name,
+                 c->seed, v->element, v->got, v->wanted, v->allowed);
+    if (c->graph && forge_graph_print(c->graph, &text, NULL) == JOULE_OK)
+        fputs(text, stderr);
+    free(text);
+    fprintf(stderr, "repeat it: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64 " --cases 1\n",
+            name, o->device, *r->isa ? " --isa " : "", r->isa, modes[o->mode], c->seed);
+}
+
+/* JOULE_UNSUPPORTED: there was nothing to check. */
+static joule_status check_case(struct report *r, struct row *row, forge_device *device, uint64_t seed)
+{
+    const struct options *o = &r->options;
+    struct check_case c;
+    struct verdict verdict = {.worst = NAN};
+    struct bench bench = {0};
+    joule_error error = {0};
+    joule_status status = case_make(row->op, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, seed, &c, &error);
+    if (status == JOULE_OK && bench_load(&bench, device, &c, &error) == JOULE_OK)
+        note_kernels(row, bench.instance);
+    bench_free(&bench);
+    if (status == JOULE_OK)
+        status = o->mode == MODE_GRAD ? check_grad(device, &c, &verdict, &error)
+                                      : check_value(device, &c, &verdict, &error);
+    bool is_meant = status != JOULE_UNSUPPORTED || *error.message;
+    if (is_meant) {
+        bool is_wrong = status != JOULE_OK || !(verdict.worst <= 1);
+        row->cases++;
+        if (is_wrong && row->failed++ == 0)
+            tell_case(r, row, &c, &verdict, &error);
+        if (!(verdict.worst <= row->worst)) {
+            row->worst = verdict.worst;
+            row->worst_seed = seed;
+        }
+    }
+    case_free(&c);
+    return is_meant ? JOULE_OK : JOULE_UNSUPPORTED;
+}
+
+static void check_cases(struct report *r, struct row *row, forge_device *device)
+{
+    row->worst = 0;
+    for (unsigned i = 0; i < r->options.cases && !interrupted_by; i++)
+        check_case(r, row, device, r->options.seed + i);
+}
+
+static void time_case(struct report *r, struct row *row, forge_device *device, joule_meter *meter)
+{
+    struct check_case c;
+    struct bench bench = {0};
+    joule_error error = {0};
+    row->timing.seconds = NAN;
+    timing_limits(&row->timing, *r->isa ? r->isa : NULL, r->threads);
+    joule_status status = case_make(row->op, CASE_TIME, r->options.seed, &c, &error);
+    if (status == JOULE_OK)
+        status = bench_load(&bench, device, &c, &error);
+    for (size_t i = 0; status == JOULE_OK && i < c.input_count; i++)
+        status = forge_instance_set(bench.instance, c.inputs[i].name, &c.inputs[i].tensor, &error);
+    if (status == JOULE_OK) {
+        note_kernels(row, bench.instance);
+        status = timing_take(bench.instance, meter, meter ? JOULES_S : TIME_S, &interrupted_by, &row->timing,
+                             &error);
+    }
+    row->cases = 1;
+    row->failed = status != JOULE_OK;
+    if (row->failed)
+        tell_case(r, row, &c, &(struct verdict){0}, &error);
+    bench_free(&bench);
+    case_free(&c);
+}
+
+/* --- for people --------------------------------------------------------------------------------------------- */
+
+static void print_value(const struct report *r, const struct row *row)
+{
+    char worst[48] = "";
+    if (row->cases)
+        snprintf(worst, sizeof worst, "%.3f (seed %" PRIu64 ")", row->worst, row->worst_seed);
+    printf("%-10s %5u %7s  %-22s %s\n", op_name(row->op), row->cases,
+           row->failed  ? "FAILED"
+           : row->cases ? "good"
+                        : "-",
+           worst, r->options.mode == MODE_GRAD && !row->cases ? "has no gradient" : row->kernels);
+}
+
+static void print_time(const struct report *r, const struct row *row)
+{
+    char timing[TIMING_TEXT], energy[QUANTITY_TEXT] = "";
+    if (r->options.mode == MODE_JOULES)
+        quantity_text(row->timing.joules, JOULE_DIMENSION_ENERGY, energy);
+    printf("%-10s %s  %-22s %s%s%s\n", op_name(row->op), timing_text(&row->timing, timing), row->kernels,
+           energy, *energy ? ", " : "", *energy ? joule_class_name(row->timing.joules.cls) : "");
+}
+
+static void print_row(const struct report *r, const struct row *row)
+{
+    (r->options.mode >= MODE_TIME ? print_time : print_value)(r, row);
+    fflush(stdout);
+}
+
+static void print_head(const struct report *r)
+{
+    if (r->options.mode < MODE_TIME) {
+        printf("%-10s %5s %7s  %-22s %s\n", "operation", "cases", "", "error / allowed, most", "kernels");
+        return;
+    }
+    printf("%-10s %s  %-22s %s\n", "operation", timing_head, "kernels",
+           r->options.mode == MODE_JOULES ? "energy of a run" : "");
+}
+
+/* --- for programs ------------------------------------------------------------------------------------------- */
+
+static void add_row(struct json *json, const struct report *r, const struct row *row)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "operation", op_name(row->op));
+    json_integer(json, "cases", row->cases);
+    json_integer(json, "failed", row->failed);
+    json_string(json, "kernels", row->kernels);
+    if (r->options.mode < MODE_TIME) {
+        json_double(json, "worst", row->cases && isfinite(row->worst) ? row->worst : NAN);
+        json_integer(json, "worst_seed", (int64_t)row->worst_seed);
+    } else {
+        timing_json(json, &row->timing);
+    }
+    json_close(json, '}');
+}
+
+static void print_json(const void *context, struct text *out)
+{
+    const struct report *r = context;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "forge_version", joule_version());
+    json_string(&json, "device", r->options.device);
+    json_string(&json, "isa", *r->isa ? r->isa : NULL);
+    json_string(&json, "mode", modes[r->options.mode]);
+    json_integer(&json, "seed", (int64_t)r->options.seed);
+    if (r->threads)
+        json_integer(&json, "threads", r->threads);
+    else
+        json_null(&json, "threads");
+    json_open(&json, "operations", '[');
+    for (size_t i = 0; i < r->count; i++)
+        add_row(&json, r, &r->rows[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------- */
+
+static void look_at_device(struct report *r, forge_device *device)
+{
+    forge_device_facts facts = {.struct_size = sizeof facts};
+    forge_device_look(device, &facts);
+    for (const forge_instruction_set *set = facts.instruction_sets; set->name; set++)
+        if (set->is_used)
+            string_copy(r->isa, sizeof r->isa, set->name);
+    r->threads = facts.threads;
+}
+
+static joule_status check_all(struct report *r, forge_device *device, bool is_quiet, joule_error *error)
+{
+    joule_meter *meter = NULL;
+    const joule_options how = {.struct_size = sizeof how, .period_s = METER_PERIOD_S};
+    joule_status status = r->options.mode == MODE_JOULES ? joule_open(&how, &meter, error) : JOULE_OK;
+    if (status == JOULE_OK && !is_quiet)
+        print_head(r);
+    for (enum op op = 0; status == JOULE_OK && op < OP_COUNT && !interrupted_by; op++) {
+        if (!case_exists(op) || (r->options.op && strcmp(r->options.op, op_name(op)) != 0))
+            continue;
+        struct row *row = &r->rows[r->count++];
+        row->op = op;
+        if (r->options.mode < MODE_TIME)
+            check_cases(r, row, device);
+        else
+            time_case(r, row, device, meter);
+        if (!is_quiet)
+            print_row(r, row);
+    }
+    joule_close(meter);
+    return status;
+}
+
+static bool all_is_well(const struct report *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->rows[i].failed)
+            return false;
+    return true;
+}
+
+static int end(const struct report *r)
+{
+    const struct options *o = &r->options;
+    joule_error error = {0};
+    size_t length;
+    char *page = o->json ? page_make("check", print_json, r, &length) : NULL;
+    bool is_told = !o->json || page;
+    if (page && output_write(o->json, page, length, &error) != JOULE_OK) {
+        complain("check", "%s", error.message);
+        is_told = false;
+    }
+    free(page);
+    int code = !is_told ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
+    return end_output("check", code);
+}
+
+static int check(struct report *r)
+{
+    forge_device *device = NULL;
+    joule_error error = {0};
+    bool is_quiet = r->options.json && strcmp(r->options.json, "-") == 0;
+    if (r->options.isa)
+        setenv("FORGE_ISA", r->options.isa, 1);
+    joule_status status = forge_device_open(r->options.device, &device, &error);
+    if (status == JOULE_OK && device_only_estimates(device) && r->options.mode < MODE_TIME) {
+        complain("check", "the device %s computes nothing: there is no value to check", r->options.device);
+        forge_device_close(device);
+        return EXIT_OWN_FAILURE;
+    }
+    if (status == JOULE_OK) {
+        look_at_device(r, device);
+        status = check_all(r, device, is_quiet, &error);
+    }
+    forge_device_close(device);
+    if (status == JOULE_OK)
+        return end(r);
+    complain("check", "%s", error.message);
+    return EXIT_OWN_FAILURE;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------ */
+
+static const char *op_at(size_t i, const void *context)
+{
+    (void)context;
+    return op_name((enum op)i);
+}
+
+static bool check_op(const char *name)
+{
+    for (enum op op = 0; name && op < OP_COUNT; op++)
+        if (strcmp(op_name(op), name) == 0 && case_exists(op))
+            return true;
+    if (!name)
+        return true;
+    const char *near = nearest_word(name, OP_COUNT, op_at, NULL);
+    complain("check",
+             near ? "there is nothing to check of '%s'; did you mean %s?"
+                  : "there is nothing to check of '%s'",
+             name, near);
+    return false;
+}
+
+static bool take_mode(const char *name, enum mode *out_mode)
+{
+    for (int i = 0; i < MODES; i++)
+        if (strcmp(modes[i], name) == 0) {
+            *out_mode = (enum mode)i;
+            return true;
+        }
+    complain("check", "there is no mode '%s'; there are: value, grad, time, joules", name);
+    return false;
+}
+
+int check_main(int argc, char **argv)
+{
+    static struct report report; /* some kilobytes */
+    struct options *o = &report.options;
+    *o = (struct options){.device = "cpu", .cases = 20};
+    const char *seed = "1", *mode = "value";
+    const struct option table[] = {
+        {"op", 0, OPTION_TEXT, &o->op, "NAME", "an operation, such as matmul (all)"},
+        {"device", 'd', OPTION_TEXT, &o->device, "NAME", "what it runs on (cpu)"},
+        {"isa", 0, OPTION_TEXT, &o->isa, "NAME",
+         "instruction set of the CPU's kernels: plain, avx2, avx512 (the best)"},
+        {"mode", 'm', OPTION_TEXT, &mode, "NAME",
+         "value (against the reference; the default), grad (against differences), time, or joules"},
+        {"cases", 'n', OPTION_COUNT, &o->cases, "N", "random cases of each operation (20)"},
+        {"seed", 's', OPTION_TEXT, &seed, "N", "of the first case; the next has the next (1)"},
+        {"json", 'j', OPTION_TEXT, &o->json, "FILE",
+         "write the report; -: to standard output, without table"},
+        {NULL},
+    };
+    const struct command_text text = {
+        "forge check [OPTIONS]",
+        "Checks a device's kernels on random cases, or says how fast they are and what they cost.", NULL};
+    int first = options_read(table, &text, argc, argv);
+    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (first < argc || !string_to_u64(seed, 10, &o->seed)) {
+        complain("check",
+                 first < argc ? "what is '%s'? See forge check --help"
+                              : "--seed takes a whole number, not '%s'",
+                 first < argc ? argv[first] : seed);
+        return EXIT_USAGE;
+    }
+    joule_error error = {0};
+    if (!take_mode(mode, &o->mode) || !check_op(o->op))
+        return EXIT_USAGE;
+    if (o->json && output_check(o->json, &error) != JOULE_OK) {
+        complain("check", "%s", error.message);
+        return EXIT_USAGE;
+    }
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    return check(&report);
+}

@@ -1,0 +1,39 @@
+/* tools/forge/check_case.h - one operation on random arguments, as a graph.
+ *
+ * Owns the makers, one for each family of ir/ops.def, and what the inputs are filled with. Newcomers: the same seed gives the
+ * same case; cases are small and oddly shaped, their arguments often views, except where they are to be timed.
+ */
+#ifndef FORGE_CHECK_CASE_H
+#define FORGE_CHECK_CASE_H
+
+#include "forge/ir/graph.h"
+
+enum case_purpose {
+    CASE_VALUE, /* any types, any views */
+    CASE_GRAD,  /* f64, what has a gradient, away from poles; inputs "g0" ... are in outputs, "loss" is one */
+    CASE_TIME,  /* f32, large */
+};
+
+enum { CASE_INPUTS = 8 };
+
+struct case_input {
+    char name[8];
+    forge_tensor tensor;
+    double low, high; /* its numbers; of whole ones, from low to high - 1 */
+};
+
+struct check_case {
+    uint64_t seed;
+    forge_graph *graph; /* its output "y", or in CASE_GRAD "loss" and gradients */
+    struct case_input inputs[CASE_INPUTS];
+    size_t input_count;
+};
+
+/* False for leaves and composites. */
+bool case_exists(enum op op);
+/* UNSUPPORTED: there is nothing to check for this purpose. What is there is for case_free, whatever comes back. */
+joule_status case_make(enum op op, enum case_purpose purpose, uint64_t seed, struct check_case *out_case,
+                       joule_error *error);
+void case_free(struct check_case *c);
+
+#endif

@@ -1,0 +1,312 @@
+/* tools/forge/check_value.c - see check_value.h. */
+#include "check_value.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "forge/core/dtype.h"
+#include "forge/ir/cost.h"
+#include "forge/ir/fields.h"
+#include "forge/reference/reference.h"
+
+/* --- a device ----------------------------------------------------------------------------------------------- */
+
+joule_status bench_load(struct bench *bench, forge_device *device, const struct check_case *c,
+                        joule_error *error)
+{
+    joule_status status = forge_compile(c->graph, device, &bench->program, error);
+    if (status == JOULE_OK)
+        status = forge_states_new(device, 1, &bench->states, error);
+    if (status == JOULE_OK)
+        status = forge_instance_new(bench->program, device, bench->states, &bench->instance, error);
+    return status;
+}
+
+joule_status bench_run(const struct bench *bench, const struct check_case *c, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && i < c->input_count; i++)
+        status = forge_instance_set(bench->instance, c->inputs[i].name, &c->inputs[i].tensor, error);
+    return status == JOULE_OK ? forge_instance_run(bench->instance, error) : status;
+}
+
+void bench_free(struct bench *bench)
+{
+    forge_instance_free(bench->instance);
+    forge_states_free(bench->states);
+    forge_program_free(bench->program);
+    *bench = (struct bench){0};
+}
+
+/* The operation itself is what the output shows. */
+static const struct node *node_of(const struct check_case *c)
+{
+    return graph_producer(c->graph, c->graph->outputs[0].value);
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------ */
+
+/* Each value of a graph, packed. */
+struct values {
+    const forge_graph *graph;
+    forge_tensor *tensors; /* by value */
+};
+
+static void values_free(struct values *values)
+{
+    for (size_t v = 0; values->tensors && v < values->graph->value_count; v++)
+        forge_buffer_release(values->tensors[v].buffer);
+    free(values->tensors);
+}
+
+static void make_absolute(const forge_tensor *t)
+{
+    enum { PIECE = 256 };
+    double numbers[PIECE];
+    const struct dtype_row *row = dtype_row(t->dtype);
+    size_t count = row->kind == DTYPE_FLOAT ? forge_tensor_elements(t) : 0;
+    for (size_t first = 0; first < count; first += PIECE) {
+        size_t some = count - first < PIECE ? count - first : PIECE;
+        row->load(forge_tensor_data(t), first, some, numbers);
+        for (size_t i = 0; i < some; i++)
+            numbers[i] = fabs(numbers[i]);
+        row->store(forge_tensor_data(t), first, some, numbers);
+    }
+}
+
+static void fill_leaf(const struct values *values, const struct node *node, const struct check_case *c,
+                      bool is_absolute)
+{
+    const forge_tensor *t = &values->tensors[node->output];
+    const struct input_attributes *in = node->attributes;
+    const struct constant_attributes *constant = node->attributes;
+    const void *from = node->op == OP_INPUT ? forge_tensor_data(&c->inputs[in->index].tensor)
+                                            : (const void *)constant->bytes;
+    memcpy(forge_tensor_data(t), from, forge_dtype_size_bytes(t->dtype, forge_tensor_elements(t)));
+    if (is_absolute)
+        make_absolute(t);
+}
+
+static void compute(const struct values *values, const struct node *node)
+{
+    struct view views[2 * (UINT8_MAX + 1)];
+    size_t count = 0;
+    for (size_t i = 0; i < node->input_count; i++) {
+        const forge_tensor *t = &values->tensors[node_input(values->graph, node, i)];
+        views[count++] = view_packed(t->dtype, forge_tensor_data(t), t->shape);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const forge_tensor *t = &values->tensors[node->output + i];
+        views[count++] = view_packed(t->dtype, forge_tensor_data(t), t->shape);
+    }
+    struct launch launch = {(enum op)node->op, node->attributes,          views,
+                            node->input_count, views + node->input_count, node->output_count};
+    reference_of(launch.op)(&launch, 0, launch_pieces(&launch));
+}
+
+/* is_absolute: of the magnitudes of all floats; of those that are shared out alone, since equality decides where to. */
+static joule_status evaluate(const struct check_case *c, bool is_absolute, struct values *values,
+                             joule_error *error)
+{
+    const forge_graph *graph = c->graph;
+    *values = (struct values){graph, calloc(graph->value_count, sizeof *values->tensors)};
+    if (!values->tensors)
+        return error_set(error, JOULE_NO_MEMORY, "memory for the reference is used up");
+    for (size_t v = 1; v < graph->value_count; v++) {
+        joule_status status =
+            forge_tensor_new(graph->values[v].dtype, &graph->values[v].shape, &values->tensors[v], error);
+        if (status != JOULE_OK)
+            return status;
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->op == OP_INPUT || node->op == OP_CONSTANT)
+            fill_leaf(values, node, c, is_absolute && !(n == 0 && node_of(c)->op == OP_SHARE));
+        else
+            compute(values, node);
+    }
+    return JOULE_OK;
+}
+
+/* --- what is allowed ---------------------------------------------------------------------------------------- */
+
+static double eps_of(forge_dtype dtype)
+{
+    switch (dtype) {
+    case FORGE_F64:
+        return DBL_EPSILON;
+    case FORGE_F16:
+        return 0x1p-10;
+    case FORGE_BF16:
+        return 0x1p-7;
+    default:
+        return FLT_EPSILON;
+    }
+}
+
+/* What is a sum of products, in any order, or one product of many. */
+static bool sums(const struct check_case *c)
+{
+    static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min"};
+    const struct node *node = node_of(c);
+    const char *kind = fields_kind((enum op)node->op, node->attributes);
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (strcmp(kind, exact[i]) == 0)
+            return false;
+    return node->op == OP_MATMUL || node->op == OP_CONV || node->op == OP_REDUCE || node->op == OP_SCAN ||
+           node->op == OP_FOLD || node->op == OP_WINDOW || node->op == OP_SCATTER || node->op == OP_SHARE;
+}
+
+/* Terms of each element of a sum, at most. */
+static double terms(const struct check_case *c)
+{
+    const struct node *node = node_of(c);
+    double flop = cost_of_node(c->graph, node, NULL).flop;
+    double elements = (double)forge_shape_elements(&c->graph->values[node->output].shape);
+    bool is_product = node->op == OP_MATMUL || node->op == OP_CONV;
+    bool is_even = is_product || node->op == OP_REDUCE || node->op == OP_WINDOW; /* each has as many */
+    return fmax(1, (is_even ? flop / elements : flop) / (is_product ? 2 : 1));
+}
+
+/* Of results that are rounded to `dtype`; size: the sum of the magnitudes of what was added. */
+static double allowed(const struct check_case *c, forge_dtype dtype, double count, double wanted, double size)
+{
+    double eps = eps_of(dtype), inner = dtype == FORGE_F64 ? DBL_EPSILON : FLT_EPSILON;
+    if (!forge_dtype_is_float(dtype))
+        return 0;
+    if (sums(c))
+        return 4 * sqrt(count) * inner * size + eps * fabs(wanted) + FLT_MIN;
+    uint32_t op = node_of(c)->op;
+    return op == OP_UNARY || op == OP_BINARY || op == OP_RANDOM ? 2 * eps * fabs(wanted) + FLT_MIN : 0;
+}
+
+/* --- comparing ---------------------------------------------------------------------------------------------- */
+
+static double number_at(const forge_tensor *t, size_t element)
+{
+    double number;
+    dtype_row(t->dtype)->load(forge_tensor_data(t), element, 1, &number);
+    return number;
+}
+
+static double ratio_of(double got, double wanted, double most)
+{
+    if (got == wanted || (isnan(got) && isnan(wanted)))
+        return 0;
+    double error = fabs(got - wanted);
+    return most > 0 && !isnan(error) ? error / most : INFINITY;
+}
+
+static void compare(const struct check_case *c, const forge_tensor *got, const forge_tensor *wanted,
+                    const forge_tensor *size, struct verdict *out)
+{
+    double count = terms(c);
+    out->worst = 0;
+    for (size_t i = 0; i < forge_tensor_elements(got); i++) {
+        double x = number_at(got, i), y = number_at(wanted, i);
+        double most = allowed(c, got->dtype, count, y, size ? number_at(size, i) : 0);
+        double ratio = ratio_of(x, y, most);
+        if (i == 0 || ratio > out->worst)
+            *out = (struct verdict){ratio, i, x, y, most};
+    }
+}
+
+joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,
+                         joule_error *error)
+{
+    struct bench bench = {0};
+    struct values exact = {0}, sizes = {0};
+    forge_tensor got;
+    forge_value y = c->graph->outputs[0].value;
+    *out_verdict = (struct verdict){.worst = NAN};
+    joule_status status = bench_load(&bench, device, c, error);
+    if (status == JOULE_OK)
+        status = bench_run(&bench, c, error);
+    if (status == JOULE_OK)
+        status = forge_instance_get(bench.instance, "y", &got, error);
+    if (status == JOULE_OK)
+        status = evaluate(c, false, &exact, error);
+    if (status == JOULE_OK && sums(c))
+        status = evaluate(c, true, &sizes, error);
+    if (status == JOULE_OK)
+        compare(c, &got, &exact.tensors[y], sums(c) ? &sizes.tensors[y] : NULL, out_verdict);
+    values_free(&exact);
+    values_free(&sizes);
+    bench_free(&bench);
+    return status;
+}
+
+/* --- gradients ---------------------------------------------------------------------------------------------- */
+
+/* Each float's direction. */
+static double sign_of(size_t input, size_t element)
+{
+    return ((element * 7 + input * 3) >> 1) % 2 ? 1 : -1;
+}
+
+/* The loss where each float is `step` further along its direction. The last input holds weights, which stay. */
+static joule_status loss_along(const struct bench *bench, struct check_case *c, double step, double *out_loss,
+                               joule_error *error)
+{
+    forge_tensor loss;
+    for (int turn = 1; turn >= -1; turn -= 2) {
+        for (size_t i = 0; i + 1 < c->input_count; i++) {
+            const forge_tensor *x = &c->inputs[i].tensor;
+            for (size_t k = 0; x->dtype == FORGE_F64 && k < forge_tensor_elements(x); k++)
+                ((double *)forge_tensor_data(x))[k] += turn * step * sign_of(i, k);
+        }
+        joule_status status = turn > 0 ? bench_run(bench, c, error) : JOULE_OK;
+        if (status != JOULE_OK)
+            return status;
+    }
+    joule_status status = forge_instance_get(bench->instance, "loss", &loss, error);
+    if (status == JOULE_OK)
+        *out_loss = number_at(&loss, 0);
+    return status;
+}
+
+/* The slope by the program's gradients, and the sum of their magnitudes. */
+static joule_status slope_of(const struct bench *bench, struct check_case *c, double *out_slope,
+                             double *out_size, joule_error *error)
+{
+    joule_status status = bench_run(bench, c, error);
+    *out_slope = *out_size = 0;
+    for (size_t i = 0; status == JOULE_OK && i + 1 < c->input_count; i++) {
+        char name[24];
+        forge_tensor g;
+        snprintf(name, sizeof name, "g%zu", i);
+        if (c->inputs[i].tensor.dtype != FORGE_F64)
+            continue;
+        status = forge_instance_get(bench->instance, name, &g, error);
+        for (size_t k = 0; status == JOULE_OK && k < forge_tensor_elements(&g); k++) {
+            *out_slope += number_at(&g, k) * sign_of(i, k);
+            *out_size += fabs(number_at(&g, k));
+        }
+    }
+    return status;
+}
+
+joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
+                        joule_error *error)
+{
+    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink lies in the way of one, not of all */
+    struct bench bench = {0};
+    double slope = NAN, size = NAN;
+    *out_verdict = (struct verdict){.worst = NAN};
+    joule_status status = bench_load(&bench, device, c, error);
+    if (status == JOULE_OK)
+        status = slope_of(&bench, c, &slope, &size, error);
+    for (size_t i = 0; status == JOULE_OK && i < 3 && !(out_verdict->worst <= 1); i++) {
+        double above = NAN, below = NAN;
+        status = loss_along(&bench, c, steps[i], &above, error);
+        if (status == JOULE_OK)
+            status = loss_along(&bench, c, -steps[i], &below, error);
+        double wanted = (above - below) / (2 * steps[i]), most = 1e-6 * (1 + size) + 1e-5 * fabs(wanted);
+        *out_verdict = (struct verdict){ratio_of(slope, wanted, most), 0, slope, wanted, most};
+    }
+    bench_free(&bench);
+    return status;
+}
