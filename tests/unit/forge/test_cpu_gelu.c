@@ -26,7 +26,8 @@ static void test_every_length(void **state)
 
 static void test_far_out_and_no_numbers(void **state)
 {
-    float x[] = {0, -0.f, 1e-30f, -1e-30f, 30, -30, 1e10f, -1e10f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 5, -5};
+    float x[] = {0,     -0.f,   1e-30f,   -1e-30f,   30,  -30, 1e10f, -1e10f,
+                 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 5,   -5};
     float g[sizeof x / sizeof *x];
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
         g[i] = i % 2 ? 1.5f : -0.5f;

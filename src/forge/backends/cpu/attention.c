@@ -6,7 +6,9 @@
 #include "forge/backends/cpu/packed.h"
 
 enum {
-    ROWS = 64, /* queries of a block, at most */
+    ROWS =
+        3 *
+        GEMM_TILE_ROWS, /* queries of a block, at most; the more, the more scores of causal ones are for nothing */
     ROWS_LEAST = 8,
     SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2, /* in each of two blocks */
 };
@@ -27,6 +29,11 @@ struct attention {
     float scale;
 };
 
+static size_t whole_lanes(size_t count)
+{
+    return (count + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES;
+}
+
 static struct attention attention_of(const struct launch *launch)
 {
     const struct composite_attributes *attributes = launch->attributes;
@@ -39,7 +46,8 @@ static struct attention attention_of(const struct launch *launch)
                           .e = (size_t)launch->inputs[V].shape.dims[3],
                           .is_causal = attributes->numbers[0] != 0,
                           .scale = (float)attributes->reals[0]};
-    a.rows = SCORES / a.s < ROWS ? SCORES / a.s : ROWS;
+    size_t most = SCORES / whole_lanes(a.s);
+    a.rows = most < ROWS ? most : ROWS;
     return a;
 }
 
@@ -47,15 +55,17 @@ static struct attention attention_of(const struct launch *launch)
 
 static bool takes_inputs(const struct launch *launch, size_t count)
 {
+    const struct composite_attributes *attributes = launch->attributes;
+    bool is_so = true;
     if (launch->input_count != count)
         return false;
-    bool is_so = true;
     for (size_t i = 0; i < count; i++)
         is_so &= launch->inputs[i].dtype == FORGE_F32 && launch->inputs[i].shape.rank == 4;
     if (!is_so)
         return false;
     const int64_t *k = launch->inputs[K].shape.dims, *v = launch->inputs[V].shape.dims;
-    return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / ROWS_LEAST;
+    return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / ROWS_LEAST - ATTENTION_LANES &&
+           attributes->reals[0] > 0;
 }
 
 bool attention_takes(const struct launch *launch)
@@ -108,14 +118,14 @@ static struct matrix turned(struct matrix m)
 struct block {
     const struct attention_code *code;
     const struct attention *a;
-    size_t row, rows, columns;
-    float *weights, *gradients; /* [rows, columns]: of the weights, then of the scores */
+    size_t row, rows, columns, next_row; /* of scores, in elements */
+    float *weights, *gradients; /* [rows, columns]: the gradients of the weights, then of the scores */
     void *scratch;
 };
 
 /* c = a x b, or c += a x b; c's rows follow each other. */
 static void multiply(const struct block *block, struct matrix a, struct matrix b, size_t rows, size_t columns,
-                     size_t depth, float *c, bool adds)
+                     size_t depth, float *c, size_t next_row, bool adds)
 {
     struct gemm gemm = {.rows = rows,
                         .columns = columns,
@@ -123,14 +133,14 @@ static void multiply(const struct block *block, struct matrix a, struct matrix b
                         .a = {.data = a.data, .next_line = a.next_row, .next_k = a.next_column},
                         .b = {.data = b.data, .next_line = b.next_column, .next_k = b.next_row},
                         .c = c,
-                        .next_row = (int64_t)columns,
+                        .next_row = (int64_t)next_row,
                         .adds = adds};
     gemm_run(block->code->gemm, &gemm, block->scratch);
 }
 
 static struct matrix scores_in(const struct block *block, const float *data)
 {
-    return (struct matrix){data, (int64_t)block->columns, 1};
+    return (struct matrix){data, (int64_t)block->next_row, 1};
 }
 
 /* How many keys the block's row i sees: all are at its beginning. */
@@ -146,6 +156,7 @@ static struct block block_at(const struct attention_code *code, const struct att
     struct block block = {.code = code, .a = a, .row = row, .scratch = scratch};
     block.rows = a->t - row < a->rows ? a->t - row : a->rows;
     block.columns = seen(&block, block.rows - 1);
+    block.next_row = whole_lanes(block.columns);
     block.weights = (float *)((char *)scratch + GEMM_SCRATCH_BYTES);
     block.gradients = block.weights + SCORES;
     return block;
@@ -153,9 +164,10 @@ static struct block block_at(const struct attention_code *code, const struct att
 
 static void weigh(const struct block *block, struct matrix q, struct matrix k)
 {
-    multiply(block, q, turned(k), block->rows, block->columns, block->a->d, block->weights, false);
+    multiply(block, q, turned(k), block->rows, block->columns, block->a->d, block->weights, block->next_row,
+             false);
     for (size_t i = 0; i < block->rows; i++) {
-        float *row = block->weights + i * block->columns;
+        float *row = block->weights + i * block->next_row;
         size_t own = seen(block, i);
         block->code->weigh(row, block->a->scale, own);
         memset(row + own, 0, (block->columns - own) * sizeof *row);
@@ -174,7 +186,7 @@ static void run_head(const struct attention_code *code, const struct attention *
         struct block block = block_at(code, a, row, scratch);
         weigh(&block, head_of(&in[Q], example, head, row), k);
         multiply(&block, scores_in(&block, block.weights), v, block.rows, a->e, block.columns,
-                 result_of(&launch->outputs[0], example, head, row), false);
+                 result_of(&launch->outputs[0], example, head, row), a->e, false);
     }
 }
 
@@ -192,11 +204,12 @@ void attention_run(const struct attention_code *code, const struct launch *launc
 /* From the result's gradient to that of the scores. */
 static void weigh_back(const struct block *block, struct matrix g, struct matrix v)
 {
-    multiply(block, g, turned(v), block->rows, block->columns, block->a->e, block->gradients, false);
+    multiply(block, g, turned(v), block->rows, block->columns, block->a->e, block->gradients, block->next_row,
+             false);
     for (size_t i = 0; i < block->rows; i++) {
-        float *row = block->gradients + i * block->columns;
+        float *row = block->gradients + i * block->next_row;
         size_t own = seen(block, i);
-        block->code->back(block->weights + i * block->columns, row, block->a->scale, own);
+        block->code->back(block->weights + i * block->next_row, row, block->a->scale, own);
         memset(row + own, 0, (block->columns - own) * sizeof *row);
     }
 }
@@ -214,11 +227,11 @@ static void run_head_back(const struct attention_code *code, const struct attent
         weigh_back(&block, g, v);
         struct matrix weights = scores_in(&block, block.weights), scores = scores_in(&block, block.gradients);
         multiply(&block, scores, k, block.rows, a->d, block.columns, result_of(&out[Q], example, head, row),
-                 false);
+                 a->d, false);
         multiply(&block, turned(scores), q, block.columns, a->d, block.rows,
-                 result_of(&out[K], example, group, 0), true);
+                 result_of(&out[K], example, group, 0), a->d, true);
         multiply(&block, turned(weights), g, block.columns, a->e, block.rows,
-                 result_of(&out[V], example, group, 0), true);
+                 result_of(&out[V], example, group, 0), a->e, true);
     }
 }
 

@@ -11,11 +11,13 @@
 #include "forge/backends/cpu/gemm.h"
 #include "forge/ir/launch.h"
 
+enum { ATTENTION_LANES = 16 }; /* rows of scores have room for a multiple of so many */
+
 struct attention_code {
     const struct gemm_code *gemm;
-    /* x = softmax(scale x) */
+    /* x = softmax(scale x); up to the end of a vector 0 follows. */
     void (*weigh)(float *x, float scale, size_t count);
-    /* g = scale x (g - sum of x g): from the weights' gradient to the scores'. */
+    /* g = scale x (g - sum of x g): from the weights' gradient to the scores'; 0 follows likewise. */
     void (*back)(const float *x, float *g, float scale, size_t count);
 };
 
