@@ -1,7 +1,7 @@
 /* backends/cpu/conv.h - convolutions by way of the driver for products.
  *
- * Owns the packing functions that make a convolution a product, for each image and group: rows are output channels, columns
- * places of the output, and k goes over input channels and taps. Nothing is laid out in memory beyond the driver's blocks.
+ * Owns the packing functions that make a convolution a product, for each group: rows are output channels, columns places of
+ * the output of all images, and k goes over input channels and taps. Nothing is laid out in memory beyond the driver's blocks.
  * Newcomers: a transposed convolution is the same product; only which input an output reads through a tap differs
  * (reference/slide.h).
  */

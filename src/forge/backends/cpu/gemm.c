@@ -50,10 +50,10 @@ size_t gemm_depth_block(size_t depth)
 /* The block of c at hand, and its share of a and b. */
 struct block {
     const struct gemm_code *code;
+    const struct gemm *gemm;
     char *a, *b, *tile; /* packed; room for a tile */
+    size_t row, column; /* the first */
     size_t rows, columns, k_count;
-    char *c;
-    int64_t next_row;
     bool adds;
 };
 
@@ -82,19 +82,36 @@ static void pack_columns(const struct block *block, const struct gemm_side *b, s
              block->b + j * line_bytes);
 }
 
+/* Where an element of c lies; *out_left: how many columns follow each other from there on. Columns of c are counted as
+ * those of b are. */
+static char *place(const struct block *block, size_t row, size_t column, size_t *out_left)
+{
+    const struct gemm *gemm = block->gemm;
+    size_t at = gemm->b.first_line + block->column + column, run = gemm->run ? at / gemm->run : 0;
+    size_t in_run = at - run * gemm->run;
+    int64_t offset = (int64_t)(block->row + row) * gemm->next_row + (int64_t)run * gemm->next_run;
+    *out_left = gemm->run ? gemm->run - in_run : block->columns - column;
+    return (char *)gemm->c + (offset + (int64_t)in_run) * (int64_t)block->code->element_bytes;
+}
+
 static void multiply_tile(const struct block *block, size_t row, size_t rows, size_t column)
 {
     const struct gemm_code *code = block->code;
-    size_t line_bytes = block->k_count * code->element_bytes, columns = block->columns - column;
+    size_t line_bytes = block->k_count * code->element_bytes, left;
+    size_t columns = least(code->columns, block->columns - column);
     const char *a = block->a + row * line_bytes, *b = block->b + column * line_bytes;
-    char *c = block->c + ((int64_t)row * block->next_row + (int64_t)column) * (int64_t)code->element_bytes;
+    char *c = place(block, row, column, &left);
     gemm_tile_fn *tile = code->tiles[rows - 1];
-    if (columns >= code->columns) {
-        tile(block->k_count, a, b, (int64_t)code->columns, c, block->next_row, block->adds);
+    if (code->columns <= columns && columns <= left) {
+        tile(block->k_count, a, b, (int64_t)code->columns, c, block->gemm->next_row, block->adds);
         return;
     }
     tile(block->k_count, a, b, (int64_t)code->columns, block->tile, (int64_t)code->columns, false);
-    code->put(block->tile, rows, columns, c, block->next_row, block->adds);
+    for (size_t j = 0, some; j < columns; j += some) {
+        c = place(block, row, column + j, &left);
+        some = least(left, columns - j);
+        code->put(block->tile + j * code->element_bytes, rows, some, c, block->gemm->next_row, block->adds);
+    }
 }
 
 static void multiply_block(const struct block *block)
@@ -106,31 +123,30 @@ static void multiply_block(const struct block *block)
 
 /* --- all blocks --------------------------------------------------------------------------------------------- */
 
-/* Columns from `column` on, as many as the block has. */
-static void multiply_columns(struct block *block, const struct gemm *gemm, size_t column, size_t k)
+/* Of one block of columns and of k. */
+static void multiply_columns(struct block *block, size_t k)
 {
-    int64_t element_bytes = (int64_t)block->code->element_bytes;
-    pack_columns(block, &gemm->b, column, k);
-    for (size_t row = 0; row < gemm->rows; row += ROW_BLOCK) {
-        block->rows = least(ROW_BLOCK, gemm->rows - row);
-        block->c = (char *)gemm->c + ((int64_t)row * gemm->next_row + (int64_t)column) * element_bytes;
-        pack_rows(block, &gemm->a, row, k);
+    const struct gemm *gemm = block->gemm;
+    pack_columns(block, &gemm->b, block->column, k);
+    for (block->row = 0; block->row < gemm->rows; block->row += ROW_BLOCK) {
+        block->rows = least(ROW_BLOCK, gemm->rows - block->row);
+        pack_rows(block, &gemm->a, block->row, k);
         multiply_block(block);
     }
 }
 
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
 {
-    struct block block = {code, scratch, (char *)scratch + A_BYTES, (char *)scratch + A_BYTES + B_BYTES,
-                          .next_row = gemm->next_row};
+    struct block block = {code, gemm, scratch, (char *)scratch + A_BYTES,
+                          (char *)scratch + A_BYTES + B_BYTES};
     size_t depth_block = gemm_depth_block(gemm->depth);
-    for (size_t column = 0; column < gemm->columns; column += COLUMN_BLOCK) {
-        block.columns = least(COLUMN_BLOCK, gemm->columns - column);
+    for (; block.column < gemm->columns; block.column += COLUMN_BLOCK) {
+        block.columns = least(COLUMN_BLOCK, gemm->columns - block.column);
         /* A depth of 0 is one empty block, whose sums are 0. */
         for (size_t k = 0; k == 0 || k < gemm->depth; k += depth_block) {
             block.k_count = least(depth_block, gemm->depth - k);
             block.adds = gemm->adds || k > 0;
-            multiply_columns(&block, gemm, column, k);
+            multiply_columns(&block, k);
         }
     }
 }
@@ -177,7 +193,8 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
     part.columns = least(cut->columns, gemm->columns - column);
     part.a.first_line += row;
     part.b.first_line += column;
-    part.c = (char *)gemm->c + ((int64_t)row * gemm->next_row + (int64_t)column) * (int64_t)element_bytes;
+    part.c =
+        (char *)gemm->c + (int64_t)row * gemm->next_row * (int64_t)element_bytes; /* column 0: see place */
     return part;
 }
 

@@ -48,8 +48,10 @@ struct gemm {
     size_t rows, columns, depth;
     struct gemm_side a, b;
     void *c;          /* never overlaps a or b */
-    int64_t next_row; /* of c, in elements; columns follow each other */
+    int64_t next_row; /* of c, in elements */
     bool adds;        /* c += a x b; c is read then */
+    size_t run;       /* so many columns follow each other in c; 0: all do */
+    int64_t next_run; /* from one run to the next, in elements */
 };
 
 /* How many k are in a block: equal ones, the last one smaller. */
