@@ -41,7 +41,7 @@ typedef struct forge_energy_facts {
     const char *op;    /* "matmul"; empty for what is between launches, the last item */
     const char *scope; /* "block0/fc1" */
     uint64_t launches; /* in one run */
-    double flop;       /* of one run */
+    double flop;       /* of one run; where sizes changed, on average */
     double seconds;    /* of all that the meter saw, those in which it ran */
     joule_quantity joules;
     /* Items that neither windows nor cost model tell apart form a group: both are far better known together. */
@@ -76,9 +76,9 @@ typedef struct forge_energy_sum {
 /* Statuses as above. */
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
 
-/* What one run is expected to take, run or not: seconds and joules from the device's figures. UNSUPPORTED: the device runs
+/* What the next run is expected to take, with the sizes that are set: seconds and joules from the device's figures. UNSUPPORTED: the device runs
  * programs and estimates nothing; both are unknown. */
-FORGE_API joule_status forge_expected_run(const forge_instance *instance, joule_quantity *out_seconds,
+FORGE_API joule_status forge_expected_run(forge_instance *instance, joule_quantity *out_seconds,
                                           joule_quantity *out_joules);
 
 /* What a joule brings: samples, tokens or FLOP (1e-12 of those a joule are TFLOPS/W), with the error of the joules. */

@@ -25,7 +25,7 @@ const char *quantity_text(joule_quantity quantity, joule_dimension dimension, ch
     return out;
 }
 
-static void print_run(const forge_instance *instance, forge_device *device)
+static void print_run(forge_instance *instance, forge_device *device)
 {
     joule_quantity seconds, joules;
     char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];

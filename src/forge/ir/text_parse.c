@@ -30,9 +30,9 @@ static forge_dim named_dim(struct parser *p, const struct dim_table *dims)
 {
     size_t start = p->in.at;
     const char *name = cursor_name(&p->in, &p->arena, false);
-    for (size_t i = 0; name && i < dims->count; i++)
-        if (dims->entries[i].kind == DIM_SYMBOL && strcmp(dims->entries[i].name, name) == 0)
-            return -(forge_dim)i - 1;
+    const struct dim *symbol = name ? dim_find(dims, name) : NULL;
+    if (symbol)
+        return dims->entries - symbol - 1;
     if (name)
         cursor_fail_at(&p->in, start, "expected a symbol, and there is none '%.40s'", name);
     return DIM_FAILED;

@@ -52,7 +52,7 @@ joule_status energy_expect(const forge_instance *instance)
     return e->answer ? attribution_merge(e->answer, e->group_of) : JOULE_NO_MEMORY;
 }
 
-joule_status forge_expected_run(const forge_instance *instance, joule_quantity *out_seconds,
+joule_status forge_expected_run(forge_instance *instance, joule_quantity *out_seconds,
                                 joule_quantity *out_joules)
 {
     const struct expect_ops *ops = instance->device->ops->expect;
@@ -60,6 +60,9 @@ joule_status forge_expected_run(const forge_instance *instance, joule_quantity *
     *out_seconds = *out_joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     if (!ops)
         return JOULE_UNSUPPORTED;
+    joule_status status = instance->is_bound ? JOULE_OK : instance_bind(instance, NULL);
+    if (status != JOULE_OK)
+        return status;
     for (size_t i = 0; i < instance->program->launches.count; i++) {
         ops->launch(instance->device, &instance->launches[i], &launch);
         expected_add(&run, 1, &launch);

@@ -516,8 +516,9 @@ static void test_joules_are_those_of_the_sizes_that_ran(void **state)
     assert_int_equal(forge_energy_start(side.instance, NULL, JOULE_TOTAL, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(side.instance, &seconds, &large), JOULE_OK);
     run_at(side.instance, 64, 2);
-    run_at(side.instance, 4, 3);
+    assert_int_equal(forge_instance_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(side.instance, &seconds, &small), JOULE_OK);
+    run_at(side.instance, 4, 3);
     assert_true(small.value < large.value);
     assert_int_equal(forge_energy_collect(side.instance), JOULE_OK);
     run_at(side.instance, 64, 4); /* not collected */
