@@ -140,10 +140,18 @@ static void gradient_of_pow(struct gradient *r)
     forge_value lower = forge_mul(b, p, forge_binary(b, FORGE_POW, x, plus(b, p, -1)));
     forge_value is_flat = forge_binary(b, FORGE_EQ, p, zero); /* x^0 is 1 everywhere, also at 0 */
     gradient_add(r, 0, forge_mul(b, r->g, forge_select(b, is_flat, zero, lower)));
-    /* 0^p is 0 for p > 0, so its slope along p is 0 and not 0 * log(0). */
-    forge_value is_zero = forge_binary(b, FORGE_EQ, x, zero);
-    forge_value safe = forge_select(b, is_zero, number(b, x, 1), x);
+    /* 0^p is 0 for p > 0, so its slope along p is 0 and not 0 * log(0); for p < 0 it is infinite. */
+    forge_value is_nothing =
+        forge_binary(b, FORGE_AND, forge_binary(b, FORGE_EQ, x, zero), forge_binary(b, FORGE_GE, p, zero));
+    forge_value safe = forge_select(b, is_nothing, number(b, x, 1), x);
     gradient_add(r, 1, forge_mul(b, r->g, forge_mul(b, r->y, forge_log(b, safe))));
+}
+
+/* How often z goes into x: x / z may have been rounded up to a whole number that y knows nothing of. */
+static forge_value whole_times(struct gradient *r)
+{
+    forge_value whole = forge_sub(r->b, r->inputs[0], r->y);
+    return forge_unary(r->b, FORGE_ROUND, forge_div(r->b, whole, r->inputs[1]));
 }
 
 void gradient_binary(struct gradient *r)
@@ -177,7 +185,7 @@ void gradient_binary(struct gradient *r)
         break;
     case FORGE_MOD: /* x - z floor(x / z) */
         gradient_add(r, 0, r->g);
-        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, forge_unary(b, FORGE_FLOOR, forge_div(b, x, z)))));
+        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, whole_times(r))));
         break;
     default: /* of bits and comparisons: none */
         break;

@@ -292,6 +292,35 @@ static void test_kinks(void **state)
     expect(absolute, &zero, NULL, &none, NULL);
 }
 
+/* Of a binary kind at one place; times the weight of the trial. */
+static void slopes_at(int kind, double x, double z, double out[2])
+{
+    struct function f = {"a place", binary, kind, 2, {forge_shape_of(1), forge_shape_of(1)}, 0, 0, false};
+    struct trial t = {0};
+    forge_tensor g;
+    derivative_begin(&t, &f);
+    *(double *)forge_tensor_data(&t.x[0]) = x;
+    *(double *)forge_tensor_data(&t.x[1]) = z;
+    derivative_run(&t, &f);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(forge_instance_get(t.instance, i ? "g1" : "g0", &g, NULL), JOULE_OK);
+        out[i] = *(double *)forge_tensor_data(&g);
+    }
+    derivative_end(&t, &f);
+}
+
+static void test_slopes_at_edges(void **state)
+{
+    (void)state;
+    double slopes[2];
+    slopes_at(FORGE_MOD, 1, 0.1, slopes); /* 0.1 in binary goes nine times into 1, and 1 / 0.1 is 10 */
+    assert_true(slopes[0] != 0 && slopes[1] == -9 * slopes[0]);
+    slopes_at(FORGE_POW, 0, 2, slopes);
+    assert_true(slopes[0] == 0 && slopes[1] == 0);
+    slopes_at(FORGE_POW, 0, -1, slopes);
+    assert_true(isinf(slopes[0]) && isinf(slopes[1]));
+}
+
 static void test_ties(void **state)
 {
     (void)state;
@@ -345,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_composites),
         cmocka_unit_test(test_kinks),
+        cmocka_unit_test(test_slopes_at_edges),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_no_dependence_gives_zeros),
     };

@@ -1,0 +1,79 @@
+"""PyTorch as somebody to agree with: a Python that has it and can load libforge, or the test is skipped.
+
+Owns the search, and how two arrays are compared. Newcomers: Debian's python3-torch belongs to /usr/bin/python3, which need
+not be the first python3 in PATH; JOULE_TORCH_PYTHON names another, such as that of a virtual environment.
+"""
+import os
+import subprocess
+import sys
+import warnings
+
+HAS_TORCH = "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('numpy')))"
+
+
+def _has_torch(python):
+    try:
+        return subprocess.run([python, "-c", HAS_TORCH], capture_output=True, timeout=60).returncode == 0
+    except OSError:
+        return False
+
+
+def _skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def need():
+    """Goes on in a Python with torch, as the same program."""
+    if os.environ.get("JOULE_TORCH_IS_HERE"):
+        return
+    wanted = os.environ.get("JOULE_TORCH_PYTHON")
+    for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3"]:
+        if _has_torch(python):
+            os.execve(python, [python, *sys.argv], dict(os.environ, JOULE_TORCH_IS_HERE="1"))
+    _skip("there is no Python with torch and numpy (Debian: python3-torch)")
+
+
+need()
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+
+import forge_library as forge  # noqa: E402
+
+if not forge.LIB:
+    _skip("there is no libforge without a sanitizer, which Python could not load")
+warnings.filterwarnings("ignore", "scatter_reduce.*in beta")
+torch.set_num_threads(1)
+torch.use_deterministic_algorithms(True)
+print(f"PyTorch {torch.__version__}, NumPy {numpy.__version__}")
+
+
+def _comparable(ours, theirs):
+    """Where both are finite, as f64; None where shape, type, NaN or infinities differ."""
+    theirs = numpy.asarray(theirs.detach() if isinstance(theirs, torch.Tensor) else theirs)
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return None
+    plain = numpy.isfinite(ours) & numpy.isfinite(theirs)
+    if not numpy.array_equal(ours[~plain], theirs[~plain], equal_nan=theirs.dtype.kind == "f"):
+        return None
+    return ours[plain].astype("f8"), theirs[plain].astype("f8")
+
+
+def _relative(measure, ours, theirs, least):
+    pair = _comparable(ours, theirs)
+    if not pair:
+        return float("inf")
+    apart = measure(pair[0] - pair[1])
+    return float(apart / max(measure(pair[1]), least)) if apart else 0.0
+
+
+def difference(ours, theirs, least=0.0):
+    """The largest difference of two arrays, relative to their largest element or `least`; infinite where they cannot be
+    compared."""
+    return _relative(lambda x: numpy.abs(x).max(initial=0), ours, theirs, least)
+
+
+def distance(ours, theirs):
+    """The same of root mean squares."""
+    return _relative(numpy.linalg.norm, ours, theirs, 0.0)
