@@ -108,6 +108,10 @@ class TrainGpt(unittest.TestCase):
         operations = {o["operation"] for o in report["operations"]}
         self.assertTrue({"matmul", "gather", "scatter"} <= operations, operations)
 
+    def test_nothing_is_written_beyond_the_budget(self):
+        report = json.loads(self.forge(*SMALL, "-e", "1000", "--budget", "1J", "-j", "-", code=124).stdout)
+        self.assertEqual((report["end"], report["sample"]), ("over_budget", None))
+
     def test_what_cannot_be_shown_is_replaced(self):
         path = self.write(b"\x1b[2J\x07\xc2\x9b\x7f" * 300)
         sample = json.loads(self.forge(*SMALL, "-e", "1", "--sample", "40", "-j", "-", data=path).stdout)["sample"]

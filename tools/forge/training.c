@@ -358,7 +358,7 @@ int training_run(const struct training_options *options)
         status = start(&t, &error);
     if (status == JOULE_OK)
         status = only_estimates ? predict(&t, &error) : train(&t, &error);
-    if (status == JOULE_OK && !only_estimates && t.trainee.text && t.options.sample)
+    if (status == JOULE_OK && !only_estimates && t.end != TRAINING_OVER_BUDGET && t.options.sample)
         status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
