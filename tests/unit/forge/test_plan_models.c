@@ -93,7 +93,7 @@ static forge_value gpt_loss(forge_builder *b)
 static void add_gradients(forge_builder *b, forge_value loss)
 {
     enum { MOST = 200 };
-    char name[24];
+    char name[40];
     forge_value parameters[MOST], gradients[MOST];
     size_t count = forge_parameter_count(b);
     assert_true(count <= MOST);
