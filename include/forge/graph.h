@@ -311,8 +311,9 @@ FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x,
 /* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */
 typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                      const void *context);
-/* A node with this name whose meaning, gradient, cost and fallback is its body. A device that knows the name runs a kernel
- * of its own instead. */
+/* A node with this name, of up to 31 bytes, whose meaning, gradient, cost and fallback is its body. Devices have kernels for
+ * the library's own (softmax, layer_norm, adamw ...) and run them where a composite of that name has the library's body for
+ * its inputs; any other body is what is computed, whatever its name. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
 /* The same with up to 4 values, which the body puts into out_values. */
@@ -332,7 +333,7 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 /* --- gradients ---------------------------------------------------------------------------------------------- */
 
 /* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
- * does not depend gets zeros. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
+ * does not depend gets zeros. The gradient of a composite NAME is a composite NAME.gradient. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
  * window, share their gradient equally; of equal operands of max and min each gets half; of several updates that are set
  * into one place the last has all; of equals in a scan the first that is met has all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,

@@ -14,6 +14,7 @@
 #include "forge/autodiff/gradient.h"
 #include "forge/compiler/pass.h"
 #include "forge/ir/library.h"
+#include "forge/runtime/items.h"
 #include "support/small_program.h"
 #include "support/workbench.h"
 
@@ -346,6 +347,25 @@ static void test_programs_that_mean_harm(void **state)
     assert_trusted_but_for_harm(*state, compile(*state, step()));
 }
 
+/* --- items of a ledger --------------------------------------------------------------------------------------- */
+
+static void test_composites_are_told_apart(void **state)
+{
+    struct items items;
+    forge_program *program = compile(*state, training(false));
+    size_t back = 0;
+    assert_true(items_make(&items, program));
+    for (size_t i = 0; i < items.count; i++) {
+        assert_string_not_equal(items.list[i].operation, "composite");
+        if (items.list[i].phase == FORGE_PHASE_BACKWARD && *items.list[i].scope == '\0')
+            back += strcmp(items.list[i].operation, "softmax.gradient") == 0 ||
+                    strcmp(items.list[i].operation, "log_softmax.gradient") == 0;
+    }
+    assert_int_equal(back, 2); /* of one scope and phase */
+    items_free(&items);
+    forge_program_free(program);
+}
+
 /* --- threads ------------------------------------------------------------------------------------------------- */
 
 static void add_bytes(const void *bytes, size_t size, void *context)
@@ -424,6 +444,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_operands_that_are_not_packed, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_programs_that_mean_harm, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_composites_are_told_apart, workbench_set_up,
+                                        workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_any_number_of_threads, workbench_set_up, workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_are_none, workbench_set_up, workbench_tear_down),
     };
