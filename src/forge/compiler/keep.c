@@ -10,25 +10,36 @@
 #include "forge/hal/device.h"
 #include "forge/ir/library.h"
 
-/* At the largest sizes. */
-static bool views_of(const forge_graph *graph, const struct node *node, struct view *views,
-                     const struct value **inputs)
+/* The operands at sizes that `take` chooses for the symbols. */
+static bool views_of(const forge_graph *graph, const struct node *node,
+                     void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
 {
     int64_t *sizes = calloc(graph->dims.count + 1, sizeof *sizes);
     if (sizes)
-        dim_take_largest(&graph->dims, sizes);
+        take(&graph->dims, sizes);
     bool are_sizes = sizes && dim_fill(&graph->dims, sizes);
     for (size_t i = 0; are_sizes && i < (size_t)node->input_count + node->output_count; i++) {
-        bool is_input = i < node->input_count;
         const struct value *value =
-            &graph->values[is_input ? node_input(graph, node, i)
-                                    : node->output + (forge_value)(i - node->input_count)];
+            &graph->values[i < node->input_count ? node_input(graph, node, i)
+                                                 : node->output + (forge_value)(i - node->input_count)];
         views[i] = view_packed(value->dtype, NULL, dim_put_shape(&value->shape, sizes));
-        if (is_input)
-            inputs[i] = value;
     }
     free(sizes);
     return are_sizes;
+}
+
+static bool has_kernel(const forge_graph *graph, const struct node *node, forge_device *device,
+                       void (*take)(const struct dim_table *table, int64_t *values))
+{
+    struct view views[2 * (UINT8_MAX + 1)];
+    struct selection selection;
+    struct launch launch = {.op = OP_COMPOSITE,
+                            .attributes = node->attributes,
+                            .inputs = views,
+                            .input_count = node->input_count,
+                            .outputs = views + node->input_count,
+                            .output_count = node->output_count};
+    return views_of(graph, node, take, views) && device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
 /* The gradient of what the library writes for these attributes, in place of it. */
@@ -48,29 +59,21 @@ forge_graph *composite_body(const struct composite_attributes *attributes, const
     return own && library_is_gradient(attributes) ? to_gradient(own, attributes, dims) : own;
 }
 
-static bool is_the_librarys(const forge_graph *graph, const struct node *node,
-                            const struct value *const *inputs)
+static bool is_the_librarys(const forge_graph *graph, const struct node *node)
 {
     const struct composite_attributes *a = node->attributes;
+    const struct value *inputs[UINT8_MAX];
+    for (size_t i = 0; i < node->input_count; i++)
+        inputs[i] = &graph->values[node_input(graph, node, i)];
     forge_graph *own = composite_body(a, inputs, node->input_count, &graph->dims);
     bool is_so = own && library_same_body(own, a->body);
     forge_graph_free(own);
     return is_so;
 }
 
+/* What is kept has no other way to be computed, so the kernel must be there for all sizes. */
 bool pass_keeps_composite(const forge_graph *graph, const struct node *node, forge_device *device)
 {
-    struct view views[2 * (UINT8_MAX + 1)];
-    const struct value *inputs[UINT8_MAX];
-    struct selection selection;
-    if (!views_of(graph, node, views, inputs))
-        return false;
-    struct launch launch = {.op = OP_COMPOSITE,
-                            .attributes = node->attributes,
-                            .inputs = views,
-                            .input_count = node->input_count,
-                            .outputs = views + node->input_count,
-                            .output_count = node->output_count};
-    return device->ops->select(device, &launch, &selection) == JOULE_OK &&
-           is_the_librarys(graph, node, inputs);
+    return has_kernel(graph, node, device, dim_take_largest) &&
+           has_kernel(graph, node, device, dim_take_least) && is_the_librarys(graph, node);
 }

@@ -67,10 +67,12 @@ const struct dim *dim_find(const struct dim_table *table, const char *name);
  * such symbol, and these there are; INVALID: why not. */
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
-/* The largest number that a symbol can be. */
+/* The largest number that a symbol can be, and the least. */
 int64_t dim_largest(const struct dim *symbol);
-/* Fills values[i] for each symbol with the largest that it can be, the others with 0. */
+int64_t dim_least(const struct dim *symbol);
+/* Fills values[i] for each symbol with the largest, or least, that it can be, the others with 0. */
 void dim_take_largest(const struct dim_table *table, int64_t *values);
+void dim_take_least(const struct dim_table *table, int64_t *values);
 /* Fills in the other entries' values where those of symbols are there. False: one is too large, or divided by 0. */
 bool dim_fill(const struct dim_table *table, int64_t *values);
 /* Every size at most; each on its own, so that it may be more than the symbols allow at once. */

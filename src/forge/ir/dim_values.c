@@ -87,6 +87,17 @@ bool dim_table_is_sound(const struct dim_table *table)
 
 /* --- numbers ------------------------------------------------------------------------------------------------ */
 
+int64_t dim_least(const struct dim *symbol)
+{
+    return (symbol->min + symbol->multiple - 1) / symbol->multiple * symbol->multiple;
+}
+
+void dim_take_least(const struct dim_table *table, int64_t *values)
+{
+    for (size_t i = 0; i < table->count; i++)
+        values[i] = table->entries[i].kind == DIM_SYMBOL ? dim_least(&table->entries[i]) : 0;
+}
+
 void dim_take_largest(const struct dim_table *table, int64_t *values)
 {
     for (size_t i = 0; i < table->count; i++)

@@ -262,6 +262,24 @@ static void test_operands_that_are_not_packed(void **state)
     }
 }
 
+/* --- symbols ------------------------------------------------------------------------------------------------- */
+
+/* The kernel takes runs of 8 elements and more. Where a run may be shorter, the composite is written out for all sizes. */
+static void test_a_kernel_for_some_sizes(void **state)
+{
+    struct workbench *bench = *state;
+    for (int64_t least = 7; least <= 8; least++) {
+        forge_builder *b = forge_builder_new();
+        forge_dim length = forge_symbol(b, "length", least - 1, 20, least == 7 ? 7 : 2);
+        forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, length));
+        forge_output(b, "y", forge_batch_norm(b, least == 7 ? "a" : "b", x, 0.1, 1e-5, true));
+        workbench_load(bench, b);
+        assert_int_equal(has_launch(bench->program, "batch_norm_training"), least == 8);
+        assert_int_equal(forge_instance_size(bench->instance, "length", least, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
+    }
+}
+
 /* --- files -------------------------------------------------------------------------------------------------- */
 
 static void nothing(const void *bytes, size_t size, void *context)
@@ -444,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_operands_that_are_not_packed, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_programs_that_mean_harm, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_kernel_for_some_sizes, workbench_set_up, workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_composites_are_told_apart, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_any_number_of_threads, workbench_set_up, workbench_tear_down),

@@ -20,7 +20,8 @@ struct cpu_kernel {
     void (*run)(const struct launch *launch, size_t first, size_t end);
     /* In place of run: gets KERNEL_SCRATCH_BYTES that are this thread's own meanwhile, aligned to 64 bytes. */
     void (*run_in)(const struct launch *launch, size_t first, size_t end, void *scratch);
-    const char *composite; /* OP_COMPOSITE: of which one of the library's */
+    /* OP_COMPOSITE: of which one of the library's. It takes all sizes between any that it takes. */
+    const char *composite;
     /* In place of run, for work in two rounds: when all pieces of the first are done, those of the second, which find what
      * the first left them in shared_bytes of memory, which must be no less for larger sizes: where sizes are symbols it is
      * asked for the largest first, and must be enough from then on. */
