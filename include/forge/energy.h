@@ -76,8 +76,8 @@ typedef struct forge_energy_sum {
 /* Statuses as above. */
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
 
-/* What the next run is expected to take, with the sizes that are set: seconds and joules from the device's figures. UNSUPPORTED: the device runs
- * programs and estimates nothing; both are unknown. */
+/* What the next run is expected to take, with the sizes that are set: seconds and joules from the device's figures.
+ * UNSUPPORTED: the device runs programs and estimates nothing; both are unknown. INVALID: these sizes cannot be. */
 FORGE_API joule_status forge_expected_run(forge_instance *instance, joule_quantity *out_seconds,
                                           joule_quantity *out_joules);
 

@@ -89,9 +89,9 @@ FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_by
 typedef struct forge_program forge_program; /* immutable: any thread */
 
 /* Makes a program for a device. Where sizes are symbols, one program is for all that they can be: its memory is planned for
- * the largest, and an instance takes the sizes of its inputs (forge_graph_bind makes one for given sizes). The program is the caller's. FAILED: a write that was to be in
- * place cannot be, and the message names the reader in the way. INVALID: a slot has a size that is a symbol, or something may
- * become too large. */
+ * the largest, and an instance takes the sizes of its inputs (forge_graph_bind makes a graph for given sizes). The program is
+ * the caller's. FAILED: a write that was to be in place cannot be, and the message names the reader in the way. INVALID: a
+ * slot has a size that is a symbol, or something may become too large. */
 FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *device,
                                      forge_program **out_program, joule_error *out_error);
 FORGE_API void forge_program_free(forge_program *program);

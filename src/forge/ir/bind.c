@@ -1,7 +1,7 @@
 /* ir/bind.c - graphs with numbers for their symbols.
  *
- * Owns forge_graph_bind. Newcomers: symbols that get no number stay symbols; the bodies of composites are bound with the graph, so
- * that a device still finds the composites that it knows.
+ * Owns forge_graph_bind. Newcomers: symbols that get no number stay symbols; the bodies of composites are bound with the
+ * graph, so that a device still finds the composites that it knows.
  */
 #include <stdlib.h>
 #include "base/error.h"

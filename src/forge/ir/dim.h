@@ -36,7 +36,8 @@ struct dim_table {
 void dim_table_free(struct dim_table *table);
 bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 
-/* DIM_FAILED: bad bounds, or no number within them that is such a multiple, another symbol of this name with others, too many entries, no memory. */
+/* DIM_FAILED: bad bounds, or no number within them that is such a multiple, another symbol of this name with others, too many
+ * entries, no memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
 /* DIM_FAILED also where the difference is no sum of such products. */

@@ -53,11 +53,12 @@ void instance_forget_bodies(forge_instance *instance);
 joule_status instance_bind(forge_instance *instance, joule_error *out_error);
 /* A shape at the sizes that are wanted. */
 forge_shape instance_wanted(const forge_instance *instance, const forge_shape *shape);
-/* Wants the sizes for symbols in `shape` that stand in `to_be`, of equal rank. INVALID: a symbol cannot be that; ABSENT, without
- * a message: the shape becomes another one. What is wanted is as it was, then. */
+/* Wants the sizes for symbols in `shape` that stand in `to_be`, of equal rank. INVALID: a symbol cannot be that; ABSENT,
+ * without a message: the shape becomes another one. What is wanted is as it was, then. */
 joule_status instance_want(forge_instance *instance, const forge_shape *shape, const forge_shape *to_be,
                            joule_error *out_error);
-/* What a launch does in one run: the mean of those since the last reset; where there were none, at the sizes of the next. */
+/* What a launch does in one run: the mean of those since the last reset; where there were none, at the sizes that it is bound
+ * to. */
 struct program_cost instance_cost(const forge_instance *instance, size_t launch);
 
 #endif

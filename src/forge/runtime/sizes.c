@@ -1,8 +1,8 @@
 /* runtime/sizes.c - an instance's launches bound to addresses and sizes.
  *
- * Owns which sizes are wanted, and the change to them between two runs: views, attributes, kernels and costs. Newcomers: nothing
- * here allocates; what does not depend on sizes is bound once. Each change is checked like a program's file, since its
- * expressions may be anything.
+ * Owns which sizes are wanted, and the change to them between two runs: views, attributes, kernels and costs. Newcomers: only
+ * instance_make_bodies allocates; what does not depend on sizes is bound once. Each change is checked like a program's file,
+ * since its expressions may be anything.
  */
 #include <stdlib.h>
 #include <string.h>
