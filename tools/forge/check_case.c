@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/string.h"
 
 struct maker {
     forge_builder *b;
@@ -52,7 +53,7 @@ static forge_shape any_shape(struct maker *m, uint32_t least_rank)
 static forge_value input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
     struct case_input *in = &m->c->inputs[m->c->input_count];
-    snprintf(in->name, sizeof in->name, "x%zu", m->c->input_count);
+    string_print(in->name, sizeof in->name, "x%zu", m->c->input_count);
     in->low = low;
     in->high = high;
     if (forge_tensor_new(dtype, &shape, &in->tensor, NULL) != JOULE_OK)
@@ -410,7 +411,7 @@ static void add_gradients(struct maker *m, forge_value y)
         char name[8];
         if (!forge_dtype_is_float(m->c->inputs[i].tensor.dtype))
             continue;
-        snprintf(name, sizeof name, "g%zu", i);
+        string_print(name, sizeof name, "g%zu", i);
         forge_gradients(m->b, loss, &m->inputs[i], 1, gradients);
         forge_output(m->b, name, gradients[0]);
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/string.h"
 #include "forge/core/dtype.h"
 #include "forge/ir/cost.h"
 #include "forge/ir/fields.h"
@@ -277,7 +278,7 @@ static joule_status slope_of(const struct bench *bench, struct check_case *c, do
     for (size_t i = 0; status == JOULE_OK && i + 1 < c->input_count; i++) {
         char name[24];
         forge_tensor g;
-        snprintf(name, sizeof name, "g%zu", i);
+        string_print(name, sizeof name, "g%zu", i);
         if (c->inputs[i].tensor.dtype != FORGE_F64)
             continue;
         status = forge_instance_get(bench->instance, name, &g, error);
