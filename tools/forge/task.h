@@ -18,7 +18,7 @@ struct task_defaults {
     unsigned batch_size, epochs, warm_up_steps;
     bool is_adamw;
     forge_schedule_kind schedule;
-    double max_norm, adamw_decay;
+    double max_norm, adamw_rate, adamw_decay;
 };
 
 struct task {

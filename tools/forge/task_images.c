@@ -51,17 +51,18 @@ static void tell(double score, uint64_t units, FILE *to)
     fprintf(to, "  found %.2f %% of %llu test examples\n", score * 100, (unsigned long long)units);
 }
 
-const struct task task_images = {.unit = "samples",
-                                 .score = "accuracy",
-                                 .inputs = {"images", "labels"},
-                                 .input_count = 2,
-                                 .test_batch = 500,
-                                 .adamw_beta2 = 0.999,
-                                 .defaults = {.batch_size = 128, .epochs = 3, .adamw_decay = 0.01},
-                                 .open = open_images,
-                                 .predict = predict,
-                                 .measure = measure,
-                                 .tell = tell};
+const struct task task_images = {
+    .unit = "samples",
+    .score = "accuracy",
+    .inputs = {"images", "labels"},
+    .input_count = 2,
+    .test_batch = 500,
+    .adamw_beta2 = 0.999,
+    .defaults = {.batch_size = 128, .epochs = 3, .adamw_rate = 0.001, .adamw_decay = 0.01},
+    .open = open_images,
+    .predict = predict,
+    .measure = measure,
+    .tell = tell};
 
 /* --- models: f32 [n, 28, 28] to logits ------------------------------------------------------------------------ */
 

@@ -34,7 +34,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"epochs", 'e', OPTION_COUNT, &t->epochs, "N", "times through the training examples (3; gpt: 8)"},
         {"batch", 'b', OPTION_COUNT, &t->batch_size, "N", "examples in a step (128; gpt: 32)"},
         {"optimiser", 'o', OPTION_TEXT, &raw->optimiser, "NAME", "sgd (the default) or adamw (gpt's)"},
-        {"learning-rate", 'l', OPTION_NUMBER, &t->learning_rate, "X", "(sgd: 0.05; adamw: 0.001)"},
+        {"learning-rate", 'l', OPTION_NUMBER, &t->learning_rate, "X",
+         "(sgd: 0.05; adamw: 0.001; gpt: 0.002)"},
         {"schedule", 0, OPTION_TEXT, &raw->schedule, "NAME",
          "of the learning rate: constant (the default) or cosine (gpt's)"},
         {"warmup", 0, OPTION_COUNT, &t->warm_up_steps, "N",
@@ -135,7 +136,7 @@ static void take_defaults(struct training_options *o, const struct model *model)
     fill(&t->batch_size, defaults->batch_size);
     fill(&t->epochs, defaults->epochs);
     fill(&t->warm_up_steps, defaults->warm_up_steps);
-    fill_number(&t->learning_rate, t->is_adamw ? 0.001 : 0.05);
+    fill_number(&t->learning_rate, t->is_adamw ? defaults->adamw_rate : 0.05);
     fill_number(&t->weight_decay, t->is_adamw ? defaults->adamw_decay : 0);
     fill_number(&t->momentum, t->is_adamw ? 0 : 0.9);
     fill_number(&t->max_norm, defaults->max_norm);
