@@ -187,7 +187,10 @@ typedef struct forge_launch_facts {
     const char *scope;                      /* "fc1" */
     double flop, read_bytes, written_bytes; /* of one run; where sizes changed, on average */
     uint64_t runs;
-    double seconds; /* of all runs */
+    double seconds;    /* of all runs */
+    forge_shape shape; /* of its first output, as the last run had it */
+    forge_dtype dtype;
+    uint32_t reserved;
 } forge_launch_facts;
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,
                                              forge_launch_facts *out_facts);

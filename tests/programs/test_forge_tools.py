@@ -321,6 +321,22 @@ class Tools(unittest.TestCase):
 
     # --- what is wrong ----------------------------------------------------------------------------------------
 
+    def test_a_step_as_table_and_page(self):
+        graph, page = self.path("nested.graph"), self.path("step.html")
+        with open(graph, "w", encoding="utf-8") as file:
+            file.write(GRAPH.replace("@fc", '@"a<b>/fc"'))
+        done = self.forge("inspect", graph, "--step", "--html", page, "-t", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\n +0 +\"?a<b>/fc\"? +forward +matmul +f32_matmul ")
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("<b>a&lt;b&gt;</b>", text)
+        self.assertIn("<td>f32[2,3]<td>f32_matmul<td>", text)
+        self.assertEqual(text.count("<details"), text.count("</details>"))
+        for file, why in ((self.path("w.safetensors"), "only graphs and programs have a step"), (self.path("no"), "No such file")):
+            write_safetensors(self.path("w.safetensors"), W, 3)
+            self.bad(125, why, "inspect", file, "--step")
+
     def test_wrong_usage(self):
         self.bad(2, "PROGRAM is missing", "run")
         self.bad(2, "GRAPH is missing", "compile", "-o", self.path("p.fprog"))

@@ -4,6 +4,7 @@
  * anything, so they are shown as graphs' texts show them, in quotes where they are no plain words.
  */
 #include <forge/checkpoint.h>
+#include <forge/energy.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include "forge/ir/text.h"
 #include "forge/serialize/safetensors.h"
 #include "inspect_graph.h"
+#include "running.h"
+#include "step_page.h"
 
 #define LAST_DTYPE FORGE_Q4_0
 
@@ -141,6 +144,65 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
     return JOULE_OK;
 }
 
+/* --- a step --------------------------------------------------------------------------------------------------- */
+
+/* What --step and --html ask for. */
+struct step_wishes {
+    const char *device, *html;
+    unsigned threads;
+};
+
+/* program: whose it becomes. */
+static joule_status measure(const char *path, forge_program *program, const struct step_wishes *wishes,
+                            joule_error *error)
+{
+    struct running r;
+    joule_status status = running_open(&r, "inspect", program, wishes->device ? wishes->device : "cpu",
+                                       wishes->threads, 1, error);
+    if (status == JOULE_OK)
+        status = running_measure(&r, error);
+    if (status == JOULE_OK) {
+        forge_energy_collect(r.instance);
+        running_print(&r);
+        status = wishes->html ? step_page_write(wishes->html, r.instance, path, error) : JOULE_OK;
+    }
+    running_close(&r);
+    return status;
+}
+
+static joule_status compile(const char *path, const char *device_name, forge_program **out_program,
+                            joule_error *error)
+{
+    forge_graph *graph = NULL;
+    forge_device *device = NULL;
+    joule_status status = graph_read(path, &graph, error);
+    if (status == JOULE_OK)
+        status = forge_device_open(device_name ? device_name : "cpu", &device, error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, device, out_program, error);
+    forge_device_close(device);
+    forge_graph_free(graph);
+    return status;
+}
+
+static joule_status inspect_step(const char *path, const struct step_wishes *wishes, int *out_code,
+                                 joule_error *error)
+{
+    enum file_kind kind;
+    forge_program *program = NULL;
+    joule_status status = file_kind(path, &kind, error);
+    if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
+        status = error_set(error, JOULE_UNSUPPORTED, "%s: only graphs and programs have a step to run", path);
+    if (status == JOULE_OK)
+        status = kind == FILE_GRAPH ? compile(path, wishes->device, &program, error)
+                                    : forge_program_read(path, &program, error);
+    if (status == JOULE_OK)
+        status = measure(path, program, wishes, error);
+    if (status == JOULE_OK)
+        *out_code = end_output("inspect", 0);
+    return status;
+}
+
 /* --- programs and graphs -------------------------------------------------------------------------------------- */
 
 /* On a device that only estimates (NULL: none is asked). */
@@ -244,10 +306,16 @@ static joule_status inspect(const char *path, const char *device, int *out_code,
 
 int inspect_main(int argc, char **argv)
 {
-    const char *path, *device = NULL;
+    const char *path;
+    struct step_wishes wishes = {0};
+    bool steps = false;
     const struct option table[] = {
-        {"device", 'd', OPTION_TEXT, &device, "NAME",
-         "what a graph or program is expected to take on it: estimated"},
+        {"device", 'd', OPTION_TEXT, &wishes.device, "NAME",
+         "what a graph or program is expected to take on it: estimated; with --step, what it runs on (cpu)"},
+        {"step", 's', OPTION_FLAG, &steps, NULL,
+         "run a graph or program for a second, on zeros, and say what each launch takes"},
+        {"html", 0, OPTION_TEXT, &wishes.html, "FILE", "the step as a page to look at"},
+        {"threads", 't', OPTION_COUNT, &wishes.threads, "N", "of the step: all CPUs allowed to us"},
         {NULL},
     };
     const struct command_text text = {
@@ -257,7 +325,9 @@ int inspect_main(int argc, char **argv)
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    if (inspect(path, device, &code, &error) == JOULE_OK)
+    joule_status status = steps || wishes.html ? inspect_step(path, &wishes, &code, &error)
+                                               : inspect(path, wishes.device, &code, &error);
+    if (status == JOULE_OK)
         return code;
     complain("inspect", "%s", error.message);
     return EXIT_OWN_FAILURE;

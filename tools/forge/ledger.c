@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_LINES 40
+
 struct line {
     forge_energy_facts facts;
     size_t place;   /* in the instance */
@@ -41,7 +43,16 @@ static void write_joules(joule_quantity joules, char *out, size_t size)
     snprintf(out, size, "%s (%s to %s, %s)", energy, low, high, joule_class_name(joules.cls));
 }
 
-static void print_line(const struct line *line, bool is_first, double all_joules, double steps, FILE *to)
+static int operation_width(const struct line *lines, size_t count)
+{
+    size_t width = 10;
+    for (size_t i = 0; i < count; i++)
+        width = strlen(lines[i].facts.op) > width ? strlen(lines[i].facts.op) : width;
+    return (int)width;
+}
+
+static void print_line(const struct line *line, int width, bool is_first, double all_joules, double steps,
+                       FILE *to)
 {
     const forge_energy_facts *f = &line->facts;
     bool is_between = !*f->op;
@@ -56,8 +67,28 @@ static void print_line(const struct line *line, bool is_first, double all_joules
     }
     if (f->flop > 0 && f->seconds > 0)
         snprintf(rate, sizeof rate, "%.2f", f->flop * steps / f->seconds * 1e-9);
-    fprintf(to, "%-24s %-10s %-10s %9.3f s %8s %9s  %s\n", name, is_between ? "" : forge_phase_name(f->phase),
-            f->op, f->seconds, rate, share, energy);
+    fprintf(to, "%-24s %-10s %-*s %9.3f s %8s %9s  %s\n", name, is_between ? "" : forge_phase_name(f->phase),
+            width, f->op, f->seconds, rate, share, energy);
+}
+
+/* Groups that follow each other: the first MOST_LINES lines, and those that go with the last of them. */
+static void print_lines(const struct line *lines, size_t count, double all_joules, double steps, FILE *to)
+{
+    size_t i = 0;
+    double joules = 0;
+    int width = operation_width(lines, count);
+    fprintf(to, "%-24s %-10s %-*s %11s %8s %9s  %s\n", "layer", "phase", width, "operation", "time",
+            "GFLOP/s", "share", "energy");
+    for (; i < count; i++) {
+        bool is_first = i == 0 || lines[i].facts.group != lines[i - 1].facts.group;
+        if (is_first && i >= MOST_LINES)
+            break;
+        joules += is_first ? lines[i].facts.group_joules.value : 0;
+        print_line(&lines[i], width, is_first, all_joules, steps, to);
+    }
+    if (i < count)
+        fprintf(to, "and %zu more with %.1f %% together; --json and --html show all\n", count - i,
+                100 * (1 - joules / all_joules));
 }
 
 static void print_head(const forge_energy_sum *sum, FILE *to)
@@ -75,8 +106,6 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
                 "\"+\": only their sum is known well.\n",
                 (unsigned long long)sum->windows);
     fputc('\n', to);
-    fprintf(to, "%-24s %-10s %-10s %11s %8s %9s  %s\n", "layer", "phase", "operation", "time", "GFLOP/s",
-            "share", "energy");
 }
 
 static void print_unknown(const struct line *lines, size_t count, FILE *to)
@@ -145,9 +174,7 @@ void ledger_print(forge_instance *instance, double units, const char *unit, FILE
     }
     qsort(lines, count, sizeof *lines, by_joules);
     print_head(&sum, to);
-    for (size_t i = 0; i < count; i++)
-        print_line(&lines[i], i == 0 || lines[i].facts.group != lines[i - 1].facts.group, sum.joules.value,
-                   steps, to);
+    print_lines(lines, count, sum.joules.value, steps, to);
     print_foot(instance, units, unit, to);
     free(lines);
 }

@@ -1,6 +1,6 @@
 /* tools/forge/run.c - `forge run`: runs a program that another process made, and says what it took.
  *
- * Owns the options, the way of inputs, outputs and states from and to files, and the table of launches. Newcomers: every
+ * Owns the options, and the way of inputs, outputs and states from and to files; running.h does the rest. Newcomers: every
  * run goes on with the states that the one before left; inputs that are not given are zeros, and it is said so.
  */
 #include <forge/energy.h>
@@ -8,8 +8,6 @@
 #include <joule/joule.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
 #include "commands.h"
@@ -18,28 +16,18 @@
 #include "files.h"
 #include "forge/ir/program.h"
 #include "forge/ir/text.h"
+#include "running.h"
+#include "step_page.h"
 #include "sizes.h"
 
-#define METER_PERIOD_S 0.02
-#define COLLECT_RUNS   256
-#define MOST_NAME      256
-#define LONGEST_WAIT_S 1.0 /* for the meter to see the end of the last run */
+#define MOST_NAME 256
 
 struct options {
-    const char *program, *device, *states, *saved_states;
+    const char *program, *device, *states, *saved_states, *html;
     struct option_list set, get; /* NAME=FILE */
     unsigned repeat, threads;
     uint64_t seed;
     struct sizes sizes;
-};
-
-struct running {
-    forge_program *program;
-    forge_device *device;
-    forge_states *states;
-    forge_instance *instance;
-    joule_meter *meter; /* NULL: joules are unknown */
-    int64_t begin_ns, end_ns;
 };
 
 /* --- files in and out ----------------------------------------------------------------------------------------- */
@@ -128,15 +116,10 @@ static joule_status get_outputs(const struct running *r, const struct option_lis
 
 static joule_status prepare(struct running *r, const struct options *options, joule_error *error)
 {
-    joule_status status = forge_program_read(options->program, &r->program, error);
+    forge_program *program = NULL;
+    joule_status status = forge_program_read(options->program, &program, error);
     if (status == JOULE_OK)
-        status = forge_device_open(options->device, &r->device, error);
-    if (status == JOULE_OK)
-        status = forge_device_set_threads(r->device, options->threads, error);
-    if (status == JOULE_OK)
-        status = forge_states_new(r->device, options->seed, &r->states, error);
-    if (status == JOULE_OK)
-        status = forge_instance_new(r->program, r->device, r->states, &r->instance, error);
+        status = running_open(r, "run", program, options->device, options->threads, options->seed, error);
     if (status == JOULE_OK && options->states)
         status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIPS_UNEXPECTED, error);
     if (status == JOULE_OK)
@@ -148,123 +131,6 @@ static joule_status prepare(struct running *r, const struct options *options, jo
     return status;
 }
 
-/* Joules are worth having and no reason to fail. */
-static void start_meter(struct running *r)
-{
-    joule_error error = {0};
-    if (device_only_estimates(r->device)) {
-        forge_energy_start(r->instance, NULL, JOULE_TOTAL, &error);
-        return;
-    }
-    const joule_options options = {.struct_size = sizeof options, .period_s = METER_PERIOD_S};
-    if (joule_open(&options, &r->meter, &error) != JOULE_OK ||
-        forge_energy_start(r->instance, r->meter, JOULE_TOTAL, &error) != JOULE_OK)
-        complain("run", "joules are unknown: %s", error.message);
-}
-
-static joule_status run_all(struct running *r, unsigned repeat, joule_error *error)
-{
-    joule_status status = JOULE_OK;
-    r->begin_ns = clock_now_ns();
-    for (unsigned i = 0; status == JOULE_OK && i < repeat; i++) {
-        status = forge_instance_run(r->instance, error);
-        if (i % COLLECT_RUNS == COLLECT_RUNS - 1)
-            forge_energy_collect(r->instance);
-    }
-    r->end_ns = clock_now_ns();
-    forge_energy_collect(r->instance);
-    return status;
-}
-
-static void running_free(struct running *r)
-{
-    forge_instance_free(r->instance);
-    forge_states_free(r->states);
-    forge_program_free(r->program);
-    forge_device_close(r->device);
-    joule_close(r->meter);
-}
-
-/* --- what it took --------------------------------------------------------------------------------------------- */
-
-static bool all_joules(const struct running *r, joule_quantity *out_joules)
-{
-    const struct timespec pause = {.tv_nsec = NS_PER_S / 100};
-    if (!r->meter)
-        return false;
-    for (;;) {
-        joule_sample_now(r->meter);
-        joule_status status =
-            joule_window_joules(r->meter, JOULE_TOTAL, r->begin_ns, r->end_ns, out_joules, NULL);
-        if (status != JOULE_PENDING || clock_seconds(clock_now_ns() - r->end_ns) > LONGEST_WAIT_S)
-            return status == JOULE_OK;
-        nanosleep(&pause, NULL);
-    }
-}
-
-static void print_expected_head(const struct running *r, unsigned repeat)
-{
-    joule_quantity seconds, joules;
-    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
-    forge_expected_run(r->instance, &seconds, &joules);
-    printf("%u run%s, %s and %s each, %s: the device %s only estimates, nothing was run\n\n", repeat,
-           repeat == 1 ? "" : "s", quantity_text(seconds, JOULE_DIMENSION_TIME, time),
-           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
-           forge_device_name(r->device));
-}
-
-static void print_head(const struct running *r, unsigned repeat)
-{
-    if (device_only_estimates(r->device)) {
-        print_expected_head(r, repeat);
-        return;
-    }
-    double seconds = clock_seconds(r->end_ns - r->begin_ns);
-    joule_quantity joules;
-    char time[32], energy[32] = "unknown", low[32], high[32], each[32];
-    joule_format(seconds / repeat, JOULE_DIMENSION_TIME, 3, time, sizeof time);
-    if (!all_joules(r, &joules)) {
-        printf("%u run%s, %s each; joules unknown\n\n", repeat, repeat == 1 ? "" : "s", time);
-        return;
-    }
-    joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
-    joule_format(joules.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
-    joule_format(joules.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
-    joule_format(joules.value / repeat, JOULE_DIMENSION_ENERGY, 3, each, sizeof each);
-    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) by the whole machine\n\n", repeat,
-           repeat == 1 ? "" : "s", time, each, energy, low, high, joule_class_name(joules.cls));
-}
-
-static void print_launch(forge_instance *instance, size_t i, const forge_launch_facts *f, double all_s)
-{
-    char scope[MOST_NAME] = "-", rate[32] = "", time[32], energy[32] = "";
-    struct text text;
-    joule_quantity joules;
-    if (*f->scope) {
-        text_init(&text, scope, sizeof scope);
-        text_add_path(&text, f->scope);
-    }
-    if (f->flop > 0 && f->seconds > 0)
-        snprintf(rate, sizeof rate, "%.2f", f->flop * (double)f->runs / f->seconds * 1e-9);
-    joule_format(f->seconds / (double)f->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
-    if (forge_launch_energy(instance, i, &joules) == JOULE_OK)
-        joule_format(joules.value / (double)f->runs, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
-    printf("%5zu  %-20s %-9s %-10s %-20s %10s %6.1f %% %9s %12s\n", i, scope, forge_phase_name(f->phase),
-           f->op, f->kernel, time, all_s > 0 ? f->seconds / all_s * 100 : 0, rate, energy);
-}
-
-static void print_launches(forge_instance *instance)
-{
-    forge_launch_facts facts = {.struct_size = sizeof facts};
-    double all_s = 0;
-    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
-        all_s += facts.seconds;
-    printf("%5s  %-20s %-9s %-10s %-20s %10s %8s %9s %12s\n", "", "layer", "phase", "operation", "kernel",
-           "time", "share", "GFLOP/s", "energy");
-    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
-        print_launch(instance, i, &facts, all_s);
-}
-
 static int run(const struct options *options)
 {
     struct running r = {0};
@@ -273,20 +139,21 @@ static int run(const struct options *options)
     if (status == JOULE_OK) {
         if (!device_only_estimates(r.device))
             tell_missing_inputs(r.program, &options->set);
-        start_meter(&r);
-        status = run_all(&r, options->repeat, &error);
+        running_start(&r);
+        status = running_run(&r, options->repeat, &error);
+        forge_energy_collect(r.instance);
     }
     if (status == JOULE_OK)
         status = get_outputs(&r, &options->get, true, &error);
     if (status == JOULE_OK && options->saved_states)
         status = forge_states_save(r.states, options->saved_states, NULL, NULL, &error);
-    if (status == JOULE_OK) {
-        print_head(&r, options->repeat);
-        print_launches(r.instance);
-    } else {
+    if (status == JOULE_OK)
+        running_print(&r);
+    if (status == JOULE_OK && options->html)
+        status = step_page_write(options->html, r.instance, options->program, &error);
+    if (status != JOULE_OK)
         complain("run", "%s", error.message);
-    }
-    running_free(&r);
+    running_close(&r);
     return status == JOULE_OK ? end_output("run", 0) : EXIT_OWN_FAILURE;
 }
 
@@ -318,6 +185,8 @@ int run_main(int argc, char **argv)
         {"states", 0, OPTION_TEXT, &options.states, "FILE", "safetensors or checkpoint, to begin with"},
         {"save-states", 0, OPTION_TEXT, &options.saved_states, "FILE",
          "the states at the end, as safetensors"},
+        {"html", 0, OPTION_TEXT, &options.html, "FILE",
+         "a page to look at: phases, modules and launches, with time and joules"},
         {"seed", 's', OPTION_TEXT, &seed, "N", "of states that begin at random (1)"},
         {"repeat", 'r', OPTION_COUNT, &options.repeat, "N", "runs, each on the states of the last (1)"},
         {"threads", 't', OPTION_COUNT, &options.threads, "N",

@@ -61,6 +61,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"checkpoint", 'c', OPTION_TEXT, &o->checkpoint, "FILE", "written after each epoch and at the end"},
         {"resume", 'r', OPTION_FLAG, &o->resumes, NULL, "go on from the checkpoint, if it is there"},
         {"budget", 0, OPTION_ENERGY, &o->budget_joules, "JOULES", "end when these are spent (50kJ, 10Wh)"},
+        {"html", 0, OPTION_TEXT, &o->html, "FILE",
+         "a page to look at: where time and joules of a step went, by module and launch"},
         {"json", 'j', OPTION_TEXT, &o->json, "FILE",
          "write the report; -: to standard output, without table"},
         {NULL},
@@ -189,7 +191,7 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
 
 static bool check_files(const struct training_options *o)
 {
-    const char *const paths[] = {o->checkpoint, o->json};
+    const char *const paths[] = {o->checkpoint, o->json, o->html};
     joule_error error = {0};
     if (o->resumes && !o->checkpoint) {
         complain("train", "--resume needs --checkpoint FILE");
@@ -199,9 +201,10 @@ static bool check_files(const struct training_options *o)
         complain("train", "%s is there already; --resume goes on from it", o->checkpoint);
         return false;
     }
-    bool is_fine = output_check_apart(paths, 2, &error) == JOULE_OK &&
+    bool is_fine = output_check_apart(paths, sizeof paths / sizeof *paths, &error) == JOULE_OK &&
                    (!o->checkpoint || output_check(o->checkpoint, &error) == JOULE_OK) &&
-                   (!o->json || output_check(o->json, &error) == JOULE_OK);
+                   (!o->json || output_check(o->json, &error) == JOULE_OK) &&
+                   (!o->html || output_check(o->html, &error) == JOULE_OK);
     if (!is_fine)
         complain("train", "%s", error.message);
     return is_fine;

@@ -19,6 +19,7 @@
 #include "files.h"
 #include "ledger.h"
 #include "sample.h"
+#include "step_page.h"
 #include "task.h"
 
 #define LINE_PERIOD_NS (NS_PER_S / 10)
@@ -297,6 +298,16 @@ static joule_status start(struct training *t, joule_error *error)
     return status;
 }
 
+static bool write_json(const struct training *t, joule_error *error)
+{
+    size_t length;
+    char *page = page_make("train", training_json, t, &length);
+    joule_status status = page ? output_write(t->options.json, page, length, error)
+                               : error_set(error, JOULE_NO_MEMORY, "memory for the report is used up");
+    free(page);
+    return status == JOULE_OK;
+}
+
 /* False, after a message, where it could not be told. */
 static bool report(struct training *t)
 {
@@ -312,15 +323,13 @@ static bool report(struct training *t)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
     if (t->sample && !is_quiet)
         printf("\n%s\n", t->sample);
-    if (!t->options.json)
-        return true;
-    size_t length;
-    char *page = page_make("train", training_json, t, &length);
-    joule_status status = page ? output_write(t->options.json, page, length, &error) : JOULE_OK;
-    if (status != JOULE_OK)
+    bool has_json = !t->options.json || write_json(t, &error), has_html = true;
+    if (t->options.html)
+        has_html = step_page_write(t->options.html, t->trainee.instance, t->options.trainee.model, &error) ==
+                   JOULE_OK;
+    if (!has_json || !has_html)
         complain("train", "%s", error.message);
-    free(page);
-    return page && status == JOULE_OK;
+    return has_json && has_html;
 }
 
 static void tell_failure(const struct training *t, const joule_error *error)

@@ -14,7 +14,7 @@
 
 struct training_options {
     struct trainee_options trainee;
-    const char *checkpoint, *json; /* NULL: none */
+    const char *checkpoint, *json, *html; /* NULL: none */
     bool resumes;
     double budget_joules; /* 0: none */
     unsigned sample;      /* tokens of text to be written at the end; 0: none */

@@ -235,7 +235,9 @@ joule_status forge_instance_launch(const forge_instance *instance, size_t i, for
                                 .read_bytes = cost.read_bytes,
                                 .written_bytes = cost.written_bytes,
                                 .runs = instance->runs,
-                                .seconds = (double)instance->taken_ns[i] * 1e-9};
+                                .seconds = (double)instance->taken_ns[i] * 1e-9,
+                                .shape = instance->launches[i].launch.outputs[0].shape,
+                                .dtype = instance->launches[i].launch.outputs[0].dtype};
     abi_give(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

@@ -1,0 +1,171 @@
+/* tools/forge/running.c - see running.h. */
+#include "running.h"
+
+#include <forge/energy.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "base/clock.h"
+#include "base/string.h"
+#include "common/options.h"
+#include "expected.h"
+#include "forge/ir/text.h"
+
+#define METER_PERIOD_S 0.02
+#define COLLECT_RUNS   256
+#define MEASURED_NS    NS_PER_S
+#define MOST_NAME      256
+#define LONGEST_WAIT_S 1.0 /* for the meter to see the end of the last run */
+
+joule_status running_open(struct running *r, const char *subcommand, forge_program *program,
+                          const char *device, unsigned threads, uint64_t seed, joule_error *error)
+{
+    *r = (struct running){.subcommand = subcommand, .program = program};
+    joule_status status = forge_device_open(device, &r->device, error);
+    if (status == JOULE_OK)
+        status = forge_device_set_threads(r->device, threads, error);
+    if (status == JOULE_OK)
+        status = forge_states_new(r->device, seed, &r->states, error);
+    if (status == JOULE_OK)
+        status = forge_instance_new(r->program, r->device, r->states, &r->instance, error);
+    return status;
+}
+
+void running_close(struct running *r)
+{
+    forge_instance_free(r->instance);
+    forge_states_free(r->states);
+    forge_program_free(r->program);
+    forge_device_close(r->device);
+    joule_close(r->meter);
+}
+
+/* --- the work ------------------------------------------------------------------------------------------------- */
+
+void running_start(struct running *r)
+{
+    joule_error error = {0};
+    r->runs = 0;
+    forge_instance_reset_spans(r->instance);
+    r->begin_ns = clock_now_ns();
+    if (device_only_estimates(r->device)) {
+        forge_energy_start(r->instance, NULL, JOULE_TOTAL, &error);
+        return;
+    }
+    const joule_options options = {.struct_size = sizeof options, .period_s = METER_PERIOD_S};
+    if (joule_open(&options, &r->meter, &error) != JOULE_OK ||
+        forge_energy_start(r->instance, r->meter, JOULE_TOTAL, &error) != JOULE_OK)
+        complain(r->subcommand, "joules are unknown: %s", error.message);
+    r->begin_ns = clock_now_ns();
+}
+
+joule_status running_run(struct running *r, unsigned times, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    for (unsigned i = 0; status == JOULE_OK && i < times; i++) {
+        status = forge_instance_run(r->instance, error);
+        if (++r->runs % COLLECT_RUNS == 0)
+            forge_energy_collect(r->instance);
+    }
+    r->end_ns = clock_now_ns();
+    return status;
+}
+
+joule_status running_measure(struct running *r, joule_error *error)
+{
+    joule_status status = running_run(r, 1, error);
+    running_start(r);
+    do {
+        if (status == JOULE_OK)
+            status = running_run(r, 1, error);
+    } while (status == JOULE_OK && r->end_ns - r->begin_ns < MEASURED_NS &&
+             !device_only_estimates(r->device));
+    return status;
+}
+
+/* --- what it took --------------------------------------------------------------------------------------------- */
+
+/* From the first run's begin to the last one's end. */
+static bool all_joules(const struct running *r, joule_quantity *out_joules)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_S / 100};
+    if (!r->meter)
+        return false;
+    for (;;) {
+        joule_sample_now(r->meter);
+        joule_status status =
+            joule_window_joules(r->meter, JOULE_TOTAL, r->begin_ns, r->end_ns, out_joules, NULL);
+        if (status != JOULE_PENDING || clock_seconds(clock_now_ns() - r->end_ns) > LONGEST_WAIT_S)
+            return status == JOULE_OK;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void print_expected_head(const struct running *r)
+{
+    joule_quantity seconds, joules;
+    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
+    forge_expected_run(r->instance, &seconds, &joules);
+    printf("%u run%s, %s and %s each, %s: the device %s only estimates, nothing was run\n\n", r->runs,
+           r->runs == 1 ? "" : "s", quantity_text(seconds, JOULE_DIMENSION_TIME, time),
+           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
+           forge_device_name(r->device));
+}
+
+static void print_head(const struct running *r)
+{
+    if (device_only_estimates(r->device)) {
+        print_expected_head(r);
+        return;
+    }
+    double seconds = clock_seconds(r->end_ns - r->begin_ns);
+    joule_quantity joules;
+    char time[32], energy[32] = "unknown", low[32], high[32], each[32];
+    joule_format(seconds / r->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
+    if (!all_joules(r, &joules)) {
+        printf("%u run%s, %s each; joules unknown\n\n", r->runs, r->runs == 1 ? "" : "s", time);
+        return;
+    }
+    joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+    joule_format(joules.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
+    joule_format(joules.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
+    joule_format(joules.value / r->runs, JOULE_DIMENSION_ENERGY, 3, each, sizeof each);
+    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) by the whole machine\n\n", r->runs,
+           r->runs == 1 ? "" : "s", time, each, energy, low, high, joule_class_name(joules.cls));
+}
+
+static void print_launch(forge_instance *instance, size_t i, const forge_launch_facts *f, double all_s)
+{
+    char scope[MOST_NAME] = "-", rate[32] = "", time[32], energy[32] = "";
+    struct text text;
+    joule_quantity joules;
+    if (*f->scope) {
+        text_init(&text, scope, sizeof scope);
+        text_add_path(&text, f->scope);
+    }
+    if (f->flop > 0 && f->seconds > 0)
+        snprintf(rate, sizeof rate, "%.2f", f->flop * (double)f->runs / f->seconds * 1e-9);
+    joule_format(f->seconds / (double)f->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
+    if (forge_launch_energy(instance, i, &joules) == JOULE_OK)
+        joule_format(joules.value / (double)f->runs, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+    printf("%5zu  %-20s %-9s %-10s %-20s %10s %6.1f %% %9s %12s\n", i, scope, forge_phase_name(f->phase),
+           f->op, f->kernel, time, all_s > 0 ? f->seconds / all_s * 100 : 0, rate, energy);
+}
+
+static void print_launches(forge_instance *instance)
+{
+    forge_launch_facts facts = {.struct_size = sizeof facts};
+    double all_s = 0;
+    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
+        all_s += facts.seconds;
+    printf("%5s  %-20s %-9s %-10s %-20s %10s %8s %9s %12s\n", "", "layer", "phase", "operation", "kernel",
+           "time", "share", "GFLOP/s", "energy");
+    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
+        print_launch(instance, i, &facts, all_s);
+}
+
+void running_print(struct running *r)
+{
+    print_head(r);
+    print_launches(r->instance);
+}

@@ -1,0 +1,37 @@
+/* tools/forge/running.h - a program with states and a meter, run again and again for what it takes.
+ *
+ * Owns them together, and the table of launches for people. Newcomers: runs go on with the states that the one before left;
+ * inputs are zeros until somebody sets them.
+ */
+#ifndef FORGE_RUNNING_H
+#define FORGE_RUNNING_H
+
+#include <forge/program.h>
+#include <joule/joule.h>
+
+struct running {
+    const char *subcommand;
+    forge_program *program;
+    forge_device *device;
+    forge_states *states;
+    forge_instance *instance;
+    joule_meter *meter; /* NULL: joules are unknown */
+    int64_t begin_ns, end_ns;
+    unsigned runs;
+};
+
+/* program: whose it becomes, also where this fails; device: its name; threads 0: all. Everything else of *r is zeroed, and
+ * running_close may be called either way. */
+joule_status running_open(struct running *r, const char *subcommand, forge_program *program,
+                          const char *device, unsigned threads, uint64_t seed, joule_error *error);
+void running_close(struct running *r);
+
+/* Joules are worth having and no reason to fail: complains where there are none. Runs before this are not counted. */
+void running_start(struct running *r);
+joule_status running_run(struct running *r, unsigned times, joule_error *error);
+/* Runs once for warmth, then so often that the meter ticks some dozens of times, or once where that takes longer. */
+joule_status running_measure(struct running *r, joule_error *error);
+/* Head and table, to standard output. */
+void running_print(struct running *r);
+
+#endif
