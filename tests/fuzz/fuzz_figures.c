@@ -1,0 +1,24 @@
+/* Any text as the figures of a machine to estimate for: what is taken is a number that can be computed with. */
+#include <math.h>
+#include <string.h>
+#include "file.h"
+#include "forge/backends/estimated/machine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[512];
+    struct machine machine = {0};
+    joule_error error = {0};
+    size = size < sizeof text ? size : sizeof text - 1;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    joule_status status = machine_read(&machine, text, &error);
+    require((status == JOULE_OK) == (error.message[0] == '\0'));
+    for (int i = 0; i < FIGURES; i++) {
+        double value = machine.figures[i].value;
+        require(value >= 0 && (isfinite(value) || i == FIGURE_PLAIN_RATE)); /* infinite: no such loops */
+    }
+    return 0;
+}
