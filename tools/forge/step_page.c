@@ -285,8 +285,9 @@ static void print_page(const void *context, struct text *out)
         add_amount(out, page->step.high, JOULE_DIMENSION_ENERGY);
         text_printf(out, ", %s)", joule_class_name(page->step.cls));
     }
-    text_printf(out, " each time, on average over %.0f. Energy of a step is of the whole machine, that of a "
-                     "module what its operations were told to have used of it.</p>\n",
+    text_printf(out,
+                " each time, on average over %.0f. Energy of a step is of the whole machine, that of a "
+                "module what its operations were told to have used of it.</p>\n",
                 page->runs);
     print_legend(page, out);
     print_module(page, 0, true, out);
