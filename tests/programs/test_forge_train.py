@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -158,6 +159,21 @@ class Train(unittest.TestCase):
             done = self.forge(*how, "-c", parts, "-r")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("epochs are done", done.stderr)
+
+    def test_kills_at_any_moment_change_no_bit(self):
+        kills = 50 if os.environ.get("JOULE_TEST_FULL") == "1" else 8
+        parts, rng = self.path("parts"), random.Random(11)
+        how = ["-b", "32", "--optimiser", "adamw", "-e"]
+        for _ in range(kills):
+            with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *how, "100000", "-c", parts, "-r"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+                self.assertRegex(child.stderr.readline(), "^epoch ")  # so each of them gets on
+                time.sleep(rng.random() * 0.2)
+                child.kill()
+                child.communicate(timeout=60)
+            if os.path.exists(parts):
+                checkpoint(parts)  # it is whole
+        self.assert_same([*how, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
 
     def test_a_schedule_goes_on_where_it_was(self):
         how = ["-b", "32", "-e", "8", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
