@@ -59,6 +59,19 @@ FORGE_API const char *forge_phase_name(forge_phase phase);
 /* Of nodes made from now on. Returns the one before. */
 FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase);
 
+/* --- places ------------------------------------------------------------------------------------------------- */
+
+/* A place is where nodes run and their values live: a name, 1 to 31 bytes, to which whoever compiles gives a device. NULL is
+ * wherever the program is compiled for. */
+#define FORGE_PLACE_NAME 31
+/* Of nodes made from now on. Returns the one before, which lives as long as the builder. An operand may live elsewhere:
+ * compilation transfers it, as forge_transfer does. A composite's body names no places, and runs where the composite does. */
+FORGE_API const char *forge_place_set(forge_builder *builder, const char *name);
+/* The name lives as long as the builder. */
+FORGE_API const char *forge_value_place(const forge_builder *builder, forge_value value);
+/* x on another place; x itself where it lives there. Its gradient is transferred back. */
+FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place);
+
 /* --- sizes -------------------------------------------------------------------------------------------------- */
 
 /* A size that is known when the program runs: min to max, a multiple of `multiple` (1 or more). The same name gives the
@@ -92,10 +105,12 @@ typedef struct forge_init {
 /* The slot with this name; made at the first call. The same name must have the same type and shape. */
 FORGE_API forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype,
                                  forge_shape shape, forge_init init);
-/* The value that the slot has when the program starts. */
+/* The value that the slot has when the program starts. A slot lives on the place of its first read or write, so later reads
+ * give a value that lives there. */
 FORGE_API forge_value forge_read(forge_builder *builder, forge_slot slot);
 /* The slot has this value when the program ends; at most one write for each slot. In place: the planner must let the
- * value be computed where the slot lies, or compilation fails and names the reader that is in the way. */
+ * value be computed where the slot lies, or compilation fails and names the reader that is in the way. The value lives on the
+ * slot's place. */
 FORGE_API void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place);
 
 /* The elements are copied. */
@@ -332,8 +347,9 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 
 /* --- gradients ---------------------------------------------------------------------------------------------- */
 
-/* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i]; loss has one element. A value on which the loss
- * does not depend gets zeros. The gradient of a composite NAME is a composite NAME.gradient. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
+/* Adds the nodes that compute d loss / d wrt[i] into out_gradients[i], which lives where wrt[i] does; loss has one element.
+ * Nodes on the way back run where those on the way forward do. A value on which the loss does not depend gets zeros. The
+ * gradient of a composite NAME is a composite NAME.gradient. Ties and kinks: relu'(0) = 0, |x|'(0) = 0; equal maxima, also of a
  * window, share their gradient equally; of equal operands of max and min each gets half; of several updates that are set
  * into one place the last has all; of equals in a scan the first that is met has all. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,

@@ -304,6 +304,11 @@ static forge_value make_sort(struct maker *m)
     return below(m, 3) ? y : where;
 }
 
+static forge_value make_transfer(struct maker *m)
+{
+    return forge_transfer(m->b, any(m), below(m, 2) ? "b" : NULL);
+}
+
 static forge_value twice(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
@@ -323,7 +328,7 @@ static forge_value (*const makers[])(struct maker *) = {
     make_constant, make_iota,   make_unary,     make_unary,   make_binary,    make_binary,    make_select,
     make_cast,     make_reduce, make_matmul,    make_reshape, make_broadcast, make_transpose, make_concat,
     make_slice,    make_pad,    make_composite, make_conv,    make_window,    make_unfold,    make_fold,
-    make_random,   make_gather, make_scatter,   make_scan,    make_sort,      make_share,
+    make_random,   make_gather, make_scatter,   make_scan,    make_sort,      make_share,     make_transfer,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */
@@ -357,6 +362,7 @@ static void begin(struct maker *m)
 static void grow(struct maker *m, unsigned nodes)
 {
     static const char *const scopes[] = {"encoder", "layer 0", "fc1", "0"};
+    static const char *const places[] = {NULL, "a", "b"};
     unsigned depth = 0;
     for (unsigned tries = 0; tries < 4 * nodes && m->count < nodes && m->count < MOST_VALUES; tries++) {
         if (below(m, 8) == 0 && depth < 3) {
@@ -367,6 +373,8 @@ static void grow(struct maker *m, unsigned nodes)
             depth--;
         }
         forge_phase_set(m->b, (forge_phase)(below(m, 6) ? 0 : below(m, 4)));
+        if (m->flags & RANDOM_GRAPH_PLACES && below(m, 4) == 0)
+            forge_place_set(m->b, places[below(m, 3)]);
         forge_value value = makers[below(m, sizeof makers / sizeof *makers)](m);
         if (value && is_small(m, value))
             m->values[m->count++] = value;
@@ -388,6 +396,7 @@ static forge_value loss_of(struct maker *m)
 static void end(struct maker *m)
 {
     static const char *const names[] = {"y", "an output", "z"};
+    forge_place_set(m->b, NULL);
     /* In place only where nobody else reads: otherwise it could not be compiled. */
     forge_slot own =
         forge_state(m->b, "own", FORGE_F32, forge_shape_of(3), (forge_init){FORGE_INIT_NORMAL, 0, 1});

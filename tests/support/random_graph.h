@@ -11,6 +11,7 @@
 enum {
     RANDOM_GRAPH_GRADIENTS = 1, /* of a loss in f32 with respect to parameters, which are then written */
     RANDOM_GRAPH_SYMBOLS = 2,   /* sizes that are a symbol, "B": 2 to 64, even */
+    RANDOM_GRAPH_PLACES = 4,    /* operations on "a" and "b" besides the program's own place */
 };
 
 /* Of about `nodes` operations. The caller's. Ends the test where that fails. */

@@ -369,6 +369,11 @@ static forge_value make_sort(struct maker *m)
     return m->purpose == CASE_VALUE && below(m, 2) ? where : y;
 }
 
+static forge_value make_transfer(struct maker *m)
+{
+    return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
+}
+
 static forge_value (*const makers[OP_COUNT])(struct maker *) = {
 #define LEAF(...)
 #define WHOLE(...)

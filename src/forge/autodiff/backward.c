@@ -70,6 +70,7 @@ static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
     if (!gradient || !walk->is_wanted[value])
         return;
     forge_value *sum = &walk->sums[value];
+    walk->b->place = walk->b->graph->values[value].place;
     *sum = *sum ? gradient_sum(walk->b, *sum, gradient) : gradient;
 }
 
@@ -222,6 +223,7 @@ static void go_through(struct walk *walk, uint32_t n)
         r.inputs[i] = walk->recompute ? recompute_value(walk->recompute, inputs[i]) : inputs[i];
     }
     b->scope = r.node.scope;
+    b->place = node_place(b->graph, &r.node);
     if (r.node.op == OP_COMPOSITE)
         through_composite(&r, walk);
     else if (r.g && rules[r.node.op])
@@ -262,12 +264,13 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_goes_on(b);
 }
 
-/* What a wanted value got; zeros where the loss does not depend on it. */
+/* What a wanted value got, where that lives; zeros where the loss does not depend on it. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;
     forge_shape shape = forge_value_shape(b, value);
-    return walk->sums[value] ? walk->sums[value]
+    b->place = b->graph->values[value].place;
+    return walk->sums[value] ? forge_transfer(b, walk->sums[value], forge_value_place(b, value))
                              : forge_broadcast(b, forge_scalar(b, forge_value_dtype(b, value), 0), shape);
 }
 
@@ -282,19 +285,21 @@ void forge_gradients(forge_builder *builder, forge_value loss, const forge_value
     walk.recompute = &recompute;
     if (!recompute_begin(&recompute, builder))
         builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
-    uint32_t scope = builder->scope;
+    uint32_t scope = builder->scope, place = builder->place;
     forge_phase phase = forge_phase_set(builder, FORGE_PHASE_BACKWARD);
     for (size_t n = 0; n < builder->graph->node_count; n++)
         walk.nodes[walk.node_count++] = (uint32_t)n;
     for (size_t i = 0; i < count; i++)
         walk.is_wanted[wrt[i]] = true;
     spread(&walk);
+    builder->place = builder->graph->values[loss].place;
     forge_value one = forge_scalar(builder, forge_value_dtype(builder, loss), 1);
     add_sum(&walk, loss, forge_broadcast(builder, one, forge_value_shape(builder, loss)));
     go_back(&walk);
     builder->scope = scope;
     for (size_t i = 0; i < count; i++)
         out_gradients[i] = gradient_of(&walk, wrt[i]);
+    builder->place = place;
     forge_phase_set(builder, phase);
     recompute_end(&recompute);
     walk_free(&walk);

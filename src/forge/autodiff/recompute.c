@@ -95,6 +95,7 @@ static void compute_again(struct recompute *recompute, forge_builder *b, uint32_
     for (size_t i = 0; i < node.input_count; i++)
         inputs[i] = recompute_value(recompute, node_input(graph, &node, i));
     b->scope = node.scope;
+    b->place = node_place(graph, &node);
     forge_value value =
         builder_emit(b, (enum op)node.op, node.attributes, node.attributes_size, inputs, node.input_count);
     for (uint32_t i = 0; value && i < node.output_count; i++)

@@ -6,6 +6,11 @@ void gradient_reshape(struct gradient *r)
     gradient_add(r, 0, forge_reshape(r->b, r->g, forge_value_shape(r->b, r->inputs[0])));
 }
 
+void gradient_transfer(struct gradient *r)
+{
+    gradient_add(r, 0, forge_transfer(r->b, r->g, forge_value_place(r->b, r->inputs[0])));
+}
+
 void gradient_broadcast(struct gradient *r)
 {
     gradient_add(r, 0, r->g);

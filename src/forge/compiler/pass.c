@@ -15,6 +15,7 @@
 
 static const forge_pass own[] = {
     {.name = "expand", .run = pass_expand},
+    {.name = "transfer", .run = pass_transfer},
     {.name = "fold", .run = pass_fold},
     {.name = "order", .run = pass_order},
 };

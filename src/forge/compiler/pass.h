@@ -32,6 +32,9 @@ forge_graph *composite_body(const struct composite_attributes *attributes, const
 
 /* Writes composites out, but for those that the device has a kernel for, until no others are left. device NULL: all. */
 pass_fn pass_expand;
+/* Brings operands to where their nodes run. From then on a graph is placed, and its builder and the verifier refuse operands
+ * that live elsewhere. */
+pass_fn pass_transfer;
 /* Computes what depends on constants alone. */
 pass_fn pass_fold;
 /* Moves updates of slots to where their gradients are there. */

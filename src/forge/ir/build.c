@@ -44,25 +44,21 @@ static forge_value out_of_memory(forge_builder *builder)
 
 /* --- life --------------------------------------------------------------------------------------------------- */
 
-static bool add_scope(forge_graph *graph, const char *path)
-{
-    if (!path || !ARRAY_ROOM(graph->scopes, graph->scope_capacity, graph->scope_count))
-        return false;
-    graph->scopes[graph->scope_count++] = path;
-    return true;
-}
-
 static forge_graph *graph_new(void)
 {
     forge_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return NULL;
     atomic_init(&graph->references, 1);
-    if (!ARRAY_ROOM(graph->values, graph->value_capacity, graph->value_count) || !add_scope(graph, "")) {
+    if (!ARRAY_ROOM(graph->values, graph->value_capacity, graph->value_count) ||
+        !ARRAY_ROOM(graph->scopes, graph->scope_capacity, graph->scope_count) ||
+        !ARRAY_ROOM(graph->places, graph->place_capacity, graph->place_count)) {
         forge_graph_free(graph);
         return NULL;
     }
     graph->values[graph->value_count++] = (struct value){0};
+    graph->scopes[graph->scope_count++] = "";
+    graph->places[graph->place_count++] = NULL;
     return graph;
 }
 
@@ -81,6 +77,7 @@ void forge_graph_free(forge_graph *graph)
     free(graph->outputs);
     free(graph->slots);
     free(graph->scopes);
+    free(graph->places);
     free(graph->bodies);
     free(graph);
 }
@@ -113,69 +110,7 @@ void forge_builder_free(forge_builder *builder)
     free(builder);
 }
 
-/* --- names and provenance ----------------------------------------------------------------------------------- */
-
-const char *builder_name(forge_builder *builder, const char *name)
-{
-    char *copy = arena_copy(&builder->graph->arena, name, strlen(name));
-    if (!copy)
-        out_of_memory(builder);
-    return copy;
-}
-
-uint32_t builder_scope(forge_builder *builder, const char *path)
-{
-    forge_graph *graph = builder->graph;
-    for (size_t i = graph->scope_count; i-- > 0;) /* the last ones are asked for most */
-        if (strcmp(graph->scopes[i], path) == 0)
-            return (uint32_t)i;
-    if (!add_scope(graph, builder_name(builder, path))) {
-        out_of_memory(builder);
-        return 0;
-    }
-    return (uint32_t)graph->scope_count - 1;
-}
-
-void forge_scope_push(forge_builder *builder, const char *name)
-{
-    if (!builder_goes_on(builder))
-        return;
-    char path[512];
-    const char *outer = builder->graph->scopes[builder->scope];
-    if ((size_t)snprintf(path, sizeof path, "%s%s%s", outer, *outer ? "/" : "", name) >= sizeof path ||
-        !*name || strchr(name, '/')) {
-        forge_builder_fail(builder, "'%s' cannot be a scope's name: empty, with a '/', or all too long",
-                           name);
-        return;
-    }
-    builder->scope = builder_scope(builder, path);
-}
-
-void forge_scope_pop(forge_builder *builder)
-{
-    if (!builder_goes_on(builder))
-        return;
-    char path[512];
-    string_copy(path, sizeof path, builder->graph->scopes[builder->scope]);
-    char *end = strrchr(path, '/');
-    *(end ? end : path) = '\0';
-    builder->scope = builder_scope(builder, path);
-}
-
-forge_phase forge_phase_set(forge_builder *builder, forge_phase phase)
-{
-    if (!builder)
-        return phase;
-    forge_phase before = builder->phase;
-    builder->phase = phase;
-    return before;
-}
-
-const char *forge_phase_name(forge_phase phase)
-{
-    static const char *const names[] = {"forward", "backward", "optimiser", "data"};
-    return (unsigned)phase < sizeof names / sizeof *names ? names[phase] : "unknown";
-}
+/* --- values ----------------------------------------------------------------------------------------------- */
 
 forge_shape forge_value_shape(const forge_builder *builder, forge_value value)
 {
@@ -194,7 +129,7 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 /* What makes nodes equal. */
 struct key {
     enum op op;
-    uint32_t again;
+    uint32_t again, place;
     const void *attributes;
     size_t size;
     const forge_value *inputs;
@@ -205,6 +140,7 @@ static uint64_t hash_key(const struct key *key)
 {
     uint64_t hash = hash_bytes(HASH_START, &key->op, sizeof key->op);
     hash = hash_bytes(hash, &key->again, sizeof key->again);
+    hash = hash_bytes(hash, &key->place, sizeof key->place);
     hash = hash_bytes(hash, key->attributes, key->size);
     hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
     return hash ^ hash >> 29; /* its low bits choose the place */
@@ -214,6 +150,7 @@ static struct key key_of(const forge_graph *graph, const struct node *node)
 {
     return (struct key){.op = (enum op)node->op,
                         .again = node->again,
+                        .place = node_place(graph, node),
                         .attributes = node->attributes,
                         .size = node->attributes_size,
                         .inputs = node->input_count ? graph->edges + node->first_input : NULL,
@@ -222,12 +159,12 @@ static struct key key_of(const forge_graph *graph, const struct node *node)
 
 static bool is_same(const struct key *a, const struct key *b)
 {
-    return a->op == b->op && a->again == b->again && a->count == b->count && a->size == b->size &&
-           memcmp(a->attributes, b->attributes, a->size) == 0 &&
+    return a->op == b->op && a->again == b->again && a->place == b->place && a->count == b->count &&
+           a->size == b->size && memcmp(a->attributes, b->attributes, a->size) == 0 &&
            (a->count == 0 || memcmp(a->inputs, b->inputs, a->count * sizeof *a->inputs) == 0);
 }
 
-static void place(forge_builder *builder, uint32_t node)
+static void intern(forge_builder *builder, uint32_t node)
 {
     struct key key = key_of(builder->graph, &builder->graph->nodes[node]);
     size_t mask = builder->interned_size - 1, at = hash_key(&key) & mask;
@@ -250,7 +187,7 @@ static bool make_place(forge_builder *builder)
     builder->interned = table;
     builder->interned_size = size;
     for (uint32_t i = 0; i < nodes; i++)
-        place(builder, i);
+        intern(builder, i);
     return true;
 }
 
@@ -306,7 +243,7 @@ static forge_value append(forge_builder *builder, const struct inference *made, 
         graph->values[graph->value_count++].node = (uint32_t)graph->node_count;
     }
     graph->nodes[graph->node_count++] = node;
-    place(builder, (uint32_t)graph->node_count - 1);
+    intern(builder, (uint32_t)graph->node_count - 1);
     return node.output;
 }
 
@@ -316,7 +253,8 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
     if (!builder_goes_on(builder))
         return FORGE_NO_VALUE;
     forge_graph *graph = builder->graph;
-    struct inference inference = {.graph = graph, .op = op, .attributes = attributes, .input_count = count};
+    struct inference inference = {
+        .graph = graph, .op = op, .attributes = attributes, .place = builder->place, .input_count = count};
     if (!op_takes_inputs(op, count)) {
         forge_builder_fail(builder, "%s does not take %zu inputs", op_name(op), count);
         return FORGE_NO_VALUE;
@@ -329,7 +267,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
         inference.inputs[i] = &graph->values[inputs[i]];
     }
     bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT; /* is there anyway */
-    struct key key = {op, is_leaf ? 0 : builder->again, attributes, size, inputs, count};
+    struct key key = {op, is_leaf ? 0 : builder->again, builder->place, attributes, size, inputs, count};
     uint32_t known = builder->interned_size ? find_node(builder, &key) : NO_INDEX;
     if (known != NO_INDEX)
         return graph->nodes[known].output;

@@ -20,6 +20,7 @@ struct forge_builder {
     bool has_failed;
     joule_error error;
     uint32_t scope;
+    uint32_t place;
     forge_phase phase;
     uint32_t again; /* see struct node */
     GRAPH_ARRAY(struct region, regions, region);
@@ -54,6 +55,8 @@ forge_shape builder_clean(forge_shape shape);
 const char *builder_name(forge_builder *builder, const char *name);
 /* The number of a scope's whole path. */
 uint32_t builder_scope(forge_builder *builder, const char *path);
+/* The number of a place; NULL: 0. */
+uint32_t builder_place(forge_builder *builder, const char *name);
 
 /* What sums of this type are kept in. */
 forge_dtype builder_accumulator(forge_dtype dtype);
@@ -63,12 +66,12 @@ forge_dtype builder_accumulator(forge_dtype dtype);
 /* Begins the successor of `graph`: same symbols, inputs and slots, and no other nodes. map has graph->value_count entries:
  * where each value of the old graph went. */
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map);
-/* Nodes made from now on have this node's scope, phase and mark. */
+/* Nodes made from now on have this node's scope, place, phase and mark. */
 void builder_stand_at(forge_builder *builder, const forge_graph *graph, const struct node *node);
 /* Makes the successor of a node whose inputs are mapped, with its provenance, and maps its outputs. */
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map);
-/* The same without provenance: in the scope and phase of the builder, and with its mark if it has one. */
+/* The same without provenance: in the scope, place and phase of the builder, and with its mark if it has one. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
 /* The body of a composite that is copied, with the builder's sizes; NULL: the builder has failed. */

@@ -16,11 +16,17 @@ static forge_shape shape_here(const forge_builder *builder, const forge_shape *s
 bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_value *map)
 {
     memset(map, 0, graph->value_count * sizeof *map);
+    if (!builder_goes_on(builder))
+        return false;
+    uint32_t place = builder->place;
+    builder->graph->is_placed = graph->is_placed;
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct value *value = &graph->values[graph->inputs[i].value];
+        builder->place = builder_place(builder, graph->places[value->place]);
         map[graph->inputs[i].value] =
             forge_input(builder, graph->inputs[i].name, value->dtype, shape_here(builder, &value->shape));
     }
+    builder->place = place;
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
         forge_state(builder, slot->name, slot->dtype, shape_here(builder, &slot->shape), slot->init);
@@ -106,6 +112,7 @@ void builder_stand_at(forge_builder *builder, const forge_graph *graph, const st
     builder->phase = (forge_phase)node->phase;
     builder->again = node->again;
     builder->scope = builder_scope(builder, graph->scopes[node->scope]);
+    builder->place = builder_place(builder, graph->places[node_place(graph, node)]);
 }
 
 void builder_end_like(forge_builder *builder, const forge_graph *graph, const forge_value *map)

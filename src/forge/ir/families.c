@@ -150,10 +150,27 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
 forge_value forge_read(forge_builder *builder, forge_slot slot)
 {
     struct read_attributes attributes = {slot};
+    if (!builder_goes_on(builder))
+        return FORGE_NO_VALUE;
+    uint32_t place = builder->place;
+    const struct slot *known_slot = slot < builder->graph->slot_count ? &builder->graph->slots[slot] : NULL;
+    if (known_slot && (known_slot->read || known_slot->write))
+        builder->place = slot_place(builder->graph, known_slot);
     forge_value value = builder_emit(builder, OP_READ, &attributes, sizeof attributes, NULL, 0);
+    builder->place = place;
     if (value)
         builder->graph->slots[slot].read = value;
     return value;
+}
+
+static void refuse_place(forge_builder *builder, const struct slot *slot, forge_value value)
+{
+    const forge_graph *graph = builder->graph;
+    char own[PLACE_TEXT], other[PLACE_TEXT];
+    forge_builder_fail(
+        builder, "slot '%s' lives on %s and cannot take a value that lives on %s: forge_transfer it first",
+        slot->name, place_text(graph, slot_place(graph, slot), own),
+        place_text(graph, graph->values[value].place, other));
 }
 
 void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place)
@@ -171,6 +188,8 @@ void forge_write(forge_builder *builder, forge_slot slot, forge_value value, boo
     else if (graph->values[value].dtype != s->dtype ||
              !forge_shape_equal(&graph->values[value].shape, &s->shape))
         forge_builder_fail(builder, "slot '%s' cannot take a value of another type or shape", s->name);
+    else if (s->read && slot_place(graph, s) != graph->values[value].place)
+        refuse_place(builder, s, value);
     s->write = value;
     s->in_place = in_place;
 }

@@ -45,6 +45,18 @@ forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size
     return builder_emit(builder, OP_CONCAT, &attributes, sizeof attributes, inputs, count);
 }
 
+forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place)
+{
+    struct no_attributes none = {0};
+    if (!builder_goes_on(builder))
+        return FORGE_NO_VALUE;
+    const char *before = forge_place_set(builder, place);
+    bool is_there = x < builder->graph->value_count && builder->graph->values[x].place == builder->place;
+    forge_value value = is_there ? x : builder_emit(builder, OP_TRANSFER, &none, sizeof none, &x, 1);
+    forge_place_set(builder, before);
+    return value;
+}
+
 /* --- cutting ------------------------------------------------------------------------------------------------ */
 
 /* All of it. */

@@ -104,6 +104,7 @@ static const struct field scan_fields[] = {KIND(scan, FORGE_REDUCE_KINDS, reduce
 static const struct field sort_fields[] = {FIELD(NUMBER, "axis", sort, axis),
                                            FLAG("descending", sort, is_descending, 1),
                                            FIELD(RESULT_SHAPE, "shape", sort, shape), END};
+static const struct field transfer_fields[] = {END};
 
 static const struct field *const fields[OP_COUNT] = {
 #define OP(NAME, name, least, most, attributes) [OP_##NAME] = name##_fields,

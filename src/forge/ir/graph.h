@@ -174,10 +174,14 @@ struct node {
 struct value {
     forge_dtype dtype;
     uint32_t node;
-    uint32_t device; /* where it lives; 0: the program's own */
-    uint32_t layout; /* 0: packed, in order of the dims */
+    uint32_t place;  /* in graph->places: where it lives, and its node is run */
+    uint32_t layout; /* enum value_layout */
     forge_shape shape;
 };
+
+/* How a value's elements lie in its buffer. Packed: in order of the dims, without gaps. Others, such as blocks for a matrix
+ * unit, belong to passes that choose them for a device; a graph begins without. */
+enum value_layout { LAYOUT_PACKED };
 
 /* An input or an output. */
 struct port {
@@ -196,6 +200,8 @@ struct slot {
     forge_init init;
 };
 
+enum { PLACE_TEXT = FORGE_PLACE_NAME + 3 };
+
 #define GRAPH_ARRAY(type, name, singular)                                                                    \
     type *name;                                                                                              \
     size_t singular##_count, singular##_capacity
@@ -210,6 +216,8 @@ struct forge_graph {
     GRAPH_ARRAY(struct port, outputs, output);
     GRAPH_ARRAY(struct slot, slots, slot);
     GRAPH_ARRAY(const char *, scopes, scope); /* [0] is "" */
+    GRAPH_ARRAY(const char *, places, place); /* [0] is NULL: wherever it is compiled for */
+    bool is_placed; /* operands live where their nodes run: what lives elsewhere is transferred */
     GRAPH_ARRAY(forge_graph *, bodies, body); /* of composites; one reference each */
     struct dim_table dims;
 };
@@ -226,6 +234,19 @@ static inline uint32_t node_kind(const struct node *node)
 {
     return ((const struct kind_attributes *)node->attributes)->kind;
 }
+
+/* Where a node runs, and all its values live. */
+static inline uint32_t node_place(const forge_graph *graph, const struct node *node)
+{
+    return graph->values[node->output].place;
+}
+/* Where a slot lives: where it is read, or where the value that is written into it lives. */
+static inline uint32_t slot_place(const forge_graph *graph, const struct slot *slot)
+{
+    return graph->values[slot->read ? slot->read : slot->write].place;
+}
+/* "'gpu0'"; of place 0 words that say what it is. */
+const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
 /* One more reference; forge_graph_free gives one back. */
 static inline forge_graph *graph_retain(const forge_graph *graph)

@@ -91,7 +91,8 @@ bool infer_give(struct inference *i, forge_dtype dtype, const forge_shape *shape
     for (uint32_t k = 0; k < shape->rank; k++)
         if (!dim_is_known(&i->graph->dims, shape->dims[k]))
             return infer_refuse(i, "dimension %u of the result is too large or no size", k);
-    i->outputs[i->output_count++] = (struct value){.dtype = dtype, .shape = *shape};
+    i->outputs[i->output_count++] =
+        (struct value){.dtype = dtype, .place = i->place, .layout = LAYOUT_PACKED, .shape = *shape};
     return true;
 }
 
@@ -291,6 +292,8 @@ bool infer_matmul(struct inference *i)
 bool infer_composite(struct inference *i)
 {
     const struct composite_attributes *a = i->attributes;
+    if (a->body && a->body->place_count > 1)
+        return infer_refuse(i, "%s: its body names places, and runs where the composite does", a->name);
     if (!a->body || a->body->input_count != i->input_count || a->body->output_count == 0 ||
         a->body->output_count > OP_MAX_OUTPUTS)
         return infer_refuse(i, "%s: its body does not fit", a->name);
@@ -312,9 +315,21 @@ static bool (*const rules[OP_COUNT])(struct inference *) = {
 #include "forge/ir/ops.def"
 };
 
+static bool is_together(struct inference *i)
+{
+    char own[PLACE_TEXT], other[PLACE_TEXT];
+    for (size_t k = 0; i->graph->is_placed && k < i->input_count; k++)
+        if (i->inputs[k]->place != i->place)
+            return infer_refuse(i, "it runs on %s and operand %zu lives on %s: a transfer is missing",
+                                place_text(i->graph, i->place, own), k,
+                                place_text(i->graph, i->inputs[k]->place, other));
+    return true;
+}
+
 bool infer(struct inference *i)
 {
     i->output_count = 0;
     i->message[0] = '\0';
-    return (i->op == OP_CAST || is_computed(i)) && rules[i->op](i);
+    return (i->op == OP_TRANSFER || is_together(i)) && (i->op == OP_CAST || is_computed(i)) &&
+           rules[i->op](i);
 }

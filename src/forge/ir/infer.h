@@ -15,6 +15,7 @@ struct inference {
     forge_graph *graph; /* for its symbols (which may grow), slots and bodies */
     enum op op;
     const void *attributes;
+    uint32_t place; /* where the node runs */
     const struct value *inputs[16];
     size_t input_count;
     struct value outputs[OP_MAX_OUTPUTS];
@@ -22,7 +23,7 @@ struct inference {
     char message[400];
 };
 
-/* Fills outputs (type and shape), or message. */
+/* Fills outputs (all but their node), or message. In a graph that is placed, operands have to live where the node runs. */
 bool infer(struct inference *inference);
 
 /* --- for the rules, which are in infer.c and infer_*.c ------------------------------------------------------- */

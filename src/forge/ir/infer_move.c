@@ -190,3 +190,8 @@ bool infer_scatter(struct inference *i)
     }
     return infer_give(i, x->dtype, &x->shape);
 }
+
+bool infer_transfer(struct inference *i)
+{
+    return infer_give(i, i->inputs[0]->dtype, &i->inputs[0]->shape);
+}

@@ -267,6 +267,20 @@ static bool parse_types(struct parser *p, struct statement *s)
     return true;
 }
 
+/* "on gpu0". */
+static bool parse_place(struct parser *p)
+{
+    p->builder->place = 0;
+    if (!cursor_take(&p->in, "on"))
+        return true;
+    size_t start = (cursor_next(&p->in), p->in.at);
+    const char *name = cursor_name(&p->in, &p->arena, false);
+    if (!name)
+        return false;
+    p->builder->place = builder_place(p->builder, name);
+    return builder_agrees(p, start);
+}
+
 /* "@mlp/fc1 backward again 2". */
 static bool parse_provenance(struct parser *p)
 {
@@ -382,6 +396,8 @@ static bool agrees(struct parser *p, const struct statement *s, forge_value valu
         text_printf(&text, "%s%s", i ? ", " : "", forge_dtype_name(own->dtype));
         dim_print_shape(&graph->dims, &own->shape, &text);
     }
+    if (is_same && node_place(graph, node) != p->builder->place)
+        return cursor_fail_at(&p->in, s->start, "expected the place on which the slot is read above");
     return is_same ||
            cursor_fail_at(&p->in, s->start, "expected the type %s, which %s gives", made, op_name(s->op));
 }
@@ -394,7 +410,7 @@ bool parse_node(struct parser *p)
     for (const struct field *field = op_fields(s.op); field->kind != FIELD_END; field++)
         if (!parse_field(p, &s, field))
             return false;
-    if (!parse_types(p, &s) || !parse_provenance(p))
+    if (!parse_types(p, &s) || !parse_place(p) || !parse_provenance(p))
         return false;
     forge_value value = emit(p, &s);
     if (p->in.status != JOULE_OK || !builder_agrees(p, s.start) || !agrees(p, &s, value))

@@ -219,6 +219,10 @@ static void print_node(struct printer *p, const forge_graph *graph, const struct
         text_add(text, i ? ", " : " : ");
         print_type(text, graph, value->dtype, &value->shape);
     }
+    if (node_place(graph, node)) {
+        text_add(text, " on ");
+        text_add_word(text, graph->places[node_place(graph, node)]);
+    }
     if (node->scope) {
         text_add(text, " @");
         text_add_path(text, graph->scopes[node->scope]);

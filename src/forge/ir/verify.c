@@ -33,6 +33,9 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
             return broken(error, graph, n, "it uses a value that does not come before it");
         inference.inputs[inference.input_count++] = &graph->values[input];
     }
+    inference.place = node_place(graph, node);
+    if (inference.place >= graph->place_count)
+        return broken(error, graph, n, "it has no place");
     const char *wrong = fields_check(inference.op, node->attributes, node->attributes_size, &graph->dims);
     if (wrong)
         return broken(error, graph, n, wrong);
@@ -42,8 +45,8 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
         return broken(error, graph, n, "it gives another number of values than its operation");
     for (size_t i = 0; i < node->output_count; i++) {
         const struct value *value = &graph->values[node->output + i], *made = &inference.outputs[i];
-        if (value->node != n || value->dtype != made->dtype ||
-            !forge_shape_equal(&value->shape, &made->shape))
+        if (value->node != n || value->dtype != made->dtype || value->place != made->place ||
+            value->layout != made->layout || !forge_shape_equal(&value->shape, &made->shape))
             return broken(error, graph, n, "its value is not what its operation makes");
     }
     return JOULE_OK;
@@ -71,6 +74,8 @@ static joule_status verify_ports(const forge_graph *graph, joule_error *error)
             !forge_shape_equal(&graph->values[slot->write].shape, &slot->shape))
             return error_set(error, JOULE_FAILED, "slot '%s' is written with another type or shape",
                              slot->name);
+        if (slot->read && graph->values[slot->write].place != slot_place(graph, slot))
+            return error_set(error, JOULE_FAILED, "slot '%s' lives on two places", slot->name);
     }
     return JOULE_OK;
 }

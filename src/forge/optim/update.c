@@ -56,6 +56,7 @@ static void update_one(forge_builder *b, const struct target *target, forge_valu
                             .rate = rate,
                             .weight_decay = group && group->has_no_decay ? 0 : options->weight_decay};
     b->scope = b->graph->nodes[b->graph->values[slot.read].node].scope;
+    b->place = slot_place(b->graph, &slot);
     update.parameter = forge_cast(b, update.dtype, slot.read);
     update.gradient = forge_cast(b, update.dtype, gradient);
     if (group && group->rate_factor != 0)
@@ -67,15 +68,17 @@ static forge_value step(forge_builder *b, const struct target *targets, size_t c
                         forge_value learning_rate, const struct update_options *options, update_fn *rule,
                         const void *context)
 {
-    uint32_t scope = b->scope;
+    uint32_t scope = b->scope, place = b->place;
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
     double max_norm = options->max_norm > 0 ? options->max_norm : INFINITY;
     forge_value norm = forge_clip_gradients(b, gradients, count, max_norm);
     forge_value rate = forge_cast(b, FORGE_F64, forge_reshape(b, learning_rate, (forge_shape){0}));
     for (size_t i = 0; i < count && builder_goes_on(b); i++)
         update_one(b, &targets[i], gradients[i], rate, options, rule, context);
-    if (builder_goes_on(b))
+    if (builder_goes_on(b)) {
         b->scope = scope;
+        b->place = place;
+    }
     forge_phase_set(b, phase);
     return norm;
 }
@@ -114,7 +117,9 @@ forge_slot update_slot(const struct update *update, const char *suffix)
 static forge_value sum_of_squares(forge_builder *b, forge_value x)
 {
     uint32_t all = (1u << forge_value_shape(b, x).rank) - 1;
+    const char *before = forge_place_set(b, forge_value_place(b, x));
     forge_value sum = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_SQUARE, x), all, false);
+    forge_place_set(b, before);
     return forge_cast(b, FORGE_F64, sum);
 }
 
@@ -133,7 +138,11 @@ forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients,
     forge_value most = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
     forge_value ratio = forge_div(b, most, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
     forge_value scale = forge_binary(b, FORGE_MIN, one, ratio);
-    for (size_t i = 0; i < count; i++)
+    const char *before = forge_place_set(b, NULL);
+    for (size_t i = 0; i < count; i++) {
+        forge_place_set(b, forge_value_place(b, gradients[i]));
         gradients[i] = forge_mul(b, gradients[i], forge_cast(b, forge_value_dtype(b, gradients[i]), scale));
+    }
+    forge_place_set(b, before);
     return norm;
 }

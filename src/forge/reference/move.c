@@ -1,6 +1,6 @@
 /* reference/move.c - elements that only change their place, and counting.
  *
- * Owns reshape, broadcast, transpose and slice, which are one copy from a view looked at in another way; concat and pad;
+ * Owns reshape, transfer, broadcast, transpose and slice, which are one copy from a view looked at in another way; concat and pad;
  * and iota.
  * Newcomers: elements go as bytes; nothing here knows their values.
  */
@@ -23,6 +23,11 @@ static void copy_rows(const struct launch *launch, const struct view *from, cons
 void reference_reshape(const struct launch *launch, size_t first, size_t end)
 {
     copy_rows(launch, &launch->inputs[0], &launch->inputs[0].shape, first, end);
+}
+
+void reference_transfer(const struct launch *launch, size_t first, size_t end)
+{
+    reference_reshape(launch, first, end);
 }
 
 void reference_broadcast(const struct launch *launch, size_t first, size_t end)

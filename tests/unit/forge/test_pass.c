@@ -74,7 +74,7 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
                                      .look_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "first second expand one two three fold last order ");
+    assert_string_equal(names, "first second expand one two three transfer fold last order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -83,9 +83,10 @@ static void test_added_passes_run_where_they_are_wanted(void **state)
     forge_graph_free(made);
     forge_graph_free(graph);
     assert_string_equal(forge_pass_name_at(0), "expand");
-    assert_string_equal(forge_pass_name_at(1), "fold");
-    assert_string_equal(forge_pass_name_at(2), "order");
-    assert_null(forge_pass_name_at(3));
+    assert_string_equal(forge_pass_name_at(1), "transfer");
+    assert_string_equal(forge_pass_name_at(2), "fold");
+    assert_string_equal(forge_pass_name_at(3), "order");
+    assert_null(forge_pass_name_at(4));
 }
 
 static void assert_refused(const forge_compile_options *options, joule_status status, const char *message)

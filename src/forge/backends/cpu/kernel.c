@@ -74,6 +74,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_reduce", OP_REDUCE, IN_PLACE_NOT, NULL, rows, reference_reduce},
     {"reference_matmul", OP_MATMUL, IN_PLACE_NOT, NULL, product_rows, reference_matmul},
     {"reference_reshape", OP_RESHAPE, IN_PLACE_NOT, NULL, rows, reference_reshape},
+    {"reference_transfer", OP_TRANSFER, IN_PLACE_NOT, NULL, rows, reference_transfer},
     {"reference_broadcast", OP_BROADCAST, IN_PLACE_NOT, NULL, rows, reference_broadcast},
     {"reference_transpose", OP_TRANSPOSE, IN_PLACE_NOT, NULL, rows, reference_transpose},
     {"reference_concat", OP_CONCAT, IN_PLACE_NOT, NULL, rows, reference_concat},

@@ -1,0 +1,43 @@
+/* compiler/transfer.c - operands are brought to where their nodes run.
+ *
+ * Owns the transfers that nobody wrote. Newcomers: a constant is made once more where it is wanted, and what was transferred
+ * from where it is wanted now is taken there; all else gets one transfer to each place, since equal nodes are one.
+ */
+#include "forge/compiler/pass.h"
+
+/* The value on the place of the builder. */
+static forge_value bring(forge_builder *builder, forge_value value)
+{
+    const forge_graph *graph = builder->graph;
+    const struct node *node = graph_producer(graph, value);
+    if (node->op == OP_CONSTANT)
+        return builder_emit(builder, OP_CONSTANT, node->attributes, node->attributes_size, NULL, 0);
+    if (node->op == OP_TRANSFER && graph->values[node_input(graph, node, 0)].place == builder->place)
+        return node_input(graph, node, 0);
+    return forge_transfer(builder, value, graph->places[builder->place]);
+}
+
+static bool bring_operands(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                           forge_value *map, void *context)
+{
+    (void)context;
+    forge_value were[UINT8_MAX];
+    builder->graph->is_placed = true;
+    builder_stand_at(builder, graph, node);
+    for (size_t i = 0; i < node->input_count; i++)
+        were[i] = map[node_input(graph, node, i)];
+    for (size_t i = 0; builder_goes_on(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
+        if (builder->graph->values[were[i]].place != builder->place)
+            map[node_input(graph, node, i)] = bring(builder, were[i]);
+    bool goes_on = builder_copy_node(builder, graph, node, map);
+    for (size_t i = 0; i < node->input_count; i++)
+        map[node_input(graph, node, i)] = were[i];
+    return goes_on;
+}
+
+joule_status pass_transfer(const forge_graph *graph, forge_device *device, void *context,
+                           forge_graph **out_graph, joule_error *out_error)
+{
+    (void)device, (void)context;
+    return pass_each_node(graph, bring_operands, NULL, out_graph, out_error);
+}
