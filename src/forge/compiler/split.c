@@ -1,0 +1,401 @@
+/* compiler/split.c - see placed.h: a graph is cut into segments.
+ *
+ * Owns which segment a node belongs to, and what is brought from one to another. Newcomers: inputs, constants and reads belong
+ * to no segment, since each that wants them has its own; transfers are what is brought, and stand in none.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/error.h"
+#include "forge/compiler/placed.h"
+
+#define NONE UINT32_MAX
+
+struct splitting {
+    const forge_graph *graph; /* placed */
+    forge_placed *placed;
+    GRAPH_ARRAY(forge_builder *, builders, builder); /* of each segment */
+    uint32_t *device_of;                             /* each place */
+    uint32_t *segment;                               /* of each value: the one that makes it; NONE */
+    forge_value *made;                               /* of each value: what it is in its segment's builder */
+    joule_status status;
+    joule_error *error;
+};
+
+static bool fail(struct splitting *s, joule_status status, const char *message)
+{
+    if (s->status == JOULE_OK)
+        s->status = error_set(s->error, status, "%s", message);
+    return false;
+}
+
+static bool no_memory(struct splitting *s)
+{
+    return fail(s, JOULE_NO_MEMORY, "memory for a placed program is used up");
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------- */
+
+/* The number of a device in the placed program; NONE: they are too many. */
+static uint32_t device_number(forge_placed *placed, forge_device *device)
+{
+    uint32_t i = 0;
+    while (i < placed->device_count && placed->devices[i] != device)
+        i++;
+    if (i == FORGE_MAX_PLACED_DEVICES)
+        return NONE;
+    placed->devices[i] = device;
+    placed->device_count += i == placed->device_count;
+    return i;
+}
+
+static bool is_name(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : !a && !b;
+}
+
+static bool find_devices(struct splitting *s, const forge_place *places, size_t count)
+{
+    char message[100], name[PLACE_TEXT];
+    if (count == 0)
+        return fail(s, JOULE_INVALID, "no device is given");
+    for (uint32_t p = 0; p < s->graph->place_count; p++)
+        s->device_of[p] = p ? NONE : 0; /* the first, unless it is named */
+    for (size_t i = 0; i < count; i++) {
+        uint32_t device = device_number(s->placed, places[i].device);
+        if (device == NONE)
+            return fail(s, JOULE_INVALID, "a placed program has 8 devices at most");
+        for (size_t k = 0; k < i; k++)
+            if (is_name(places[k].name, places[i].name))
+                return fail(s, JOULE_INVALID, "one place is given twice");
+        for (uint32_t p = 0; p < s->graph->place_count; p++)
+            if (is_name(s->graph->places[p], places[i].name))
+                s->device_of[p] = device;
+    }
+    for (forge_value v = 1; v < s->graph->value_count; v++)
+        if (s->device_of[s->graph->values[v].place] == NONE) {
+            snprintf(message, sizeof message, "no device is given for the place %s",
+                     place_text(s->graph, s->graph->values[v].place, name));
+            return fail(s, JOULE_INVALID, message);
+        }
+    return true;
+}
+
+static uint32_t device_of(const struct splitting *s, forge_value value)
+{
+    return s->device_of[s->graph->values[value].place];
+}
+
+/* --- segments ------------------------------------------------------------------------------------------------ */
+
+static uint32_t new_segment(struct splitting *s, uint32_t device)
+{
+    forge_placed *placed = s->placed;
+    if (!ARRAY_ROOM(placed->segments, placed->segment_capacity, placed->segment_count) ||
+        !ARRAY_ROOM(s->builders, s->builder_capacity, s->builder_count)) {
+        no_memory(s);
+        return NONE;
+    }
+    s->builders[s->builder_count++] = forge_builder_new();
+    placed->segments[placed->segment_count] =
+        (struct placed_segment){.device = device, .turn = placed->turns[device]++};
+    return (uint32_t)placed->segment_count++;
+}
+
+/* The first segment of a device from `least` on; a new one at the end where there is none. */
+static uint32_t segment_from(struct splitting *s, uint32_t device, size_t least)
+{
+    for (size_t i = least; i < s->placed->segment_count; i++)
+        if (s->placed->segments[i].device == device)
+            return (uint32_t)i;
+    return new_segment(s, device);
+}
+
+/* --- values -------------------------------------------------------------------------------------------------- */
+
+/* Where a transferred value comes from. */
+static forge_value source_of(const forge_graph *graph, forge_value value)
+{
+    while (graph_producer(graph, value)->op == OP_TRANSFER)
+        value = node_input(graph, graph_producer(graph, value), 0);
+    return value;
+}
+
+static forge_value find_port(const struct port *ports, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(ports[i].name, name) == 0)
+            return ports[i].value;
+    return FORGE_NO_VALUE;
+}
+
+static forge_value input_of(forge_builder *b, const char *name, const struct value *like)
+{
+    forge_value known =
+        builder_goes_on(b) ? find_port(b->graph->inputs, b->graph->input_count, name) : FORGE_NO_VALUE;
+    return known ? known : forge_input(b, name, like->dtype, like->shape);
+}
+
+static forge_slot slot_of(forge_builder *b, const struct slot *slot)
+{
+    forge_slot number = forge_state(b, slot->name, slot->dtype, slot->shape, slot->init);
+    if (builder_goes_on(b))
+        b->graph->slots[number].is_parameter = slot->is_parameter;
+    return number;
+}
+
+static forge_value local(struct splitting *s, uint32_t segment, forge_value value);
+
+/* From the segment that makes it; of a read, that is the first of its device. */
+static forge_value bring(struct splitting *s, uint32_t segment, forge_value value)
+{
+    forge_placed *placed = s->placed;
+    const struct value *like = &s->graph->values[value];
+    uint32_t from = s->segment[value] == NONE ? segment_from(s, device_of(s, value), 0) : s->segment[value];
+    struct placed_edge edge = {from, segment, "",
+                               forge_dtype_size_bytes(like->dtype, forge_shape_elements(&like->shape))};
+    snprintf(edge.name, sizeof edge.name, "%%%u", value);
+    forge_builder *b = s->builders[segment];
+    if (builder_goes_on(b) && find_port(b->graph->inputs, b->graph->input_count, edge.name))
+        return input_of(b, edge.name, like);
+    if (from == NONE || !ARRAY_ROOM(placed->edges, placed->edge_capacity, placed->edge_count)) {
+        no_memory(s);
+        return FORGE_NO_VALUE;
+    }
+    placed->edges[placed->edge_count++] = edge;
+    forge_builder *source = s->builders[from];
+    if (builder_goes_on(source) && !find_port(source->graph->outputs, source->graph->output_count, edge.name))
+        forge_output(source, edge.name, local(s, from, value));
+    return input_of(b, edge.name, like);
+}
+
+/* What a value of the graph is in a segment's builder. */
+static forge_value local(struct splitting *s, uint32_t segment, forge_value value)
+{
+    forge_builder *b = s->builders[segment];
+    value = source_of(s->graph, value);
+    const struct node *node = graph_producer(s->graph, value);
+    const struct input_attributes *input = node->attributes;
+    const struct read_attributes *read = node->attributes;
+    if (s->segment[value] == segment)
+        return s->made[value];
+    if (node->op == OP_INPUT)
+        return input_of(b, s->graph->inputs[input->index].name, &s->graph->values[value]);
+    if (node->op == OP_CONSTANT)
+        return builder_emit(b, OP_CONSTANT, node->attributes, node->attributes_size, NULL, 0);
+    if (node->op == OP_READ && device_of(s, value) == s->placed->segments[segment].device)
+        return forge_read(b, slot_of(b, &s->graph->slots[read->slot]));
+    return bring(s, segment, value);
+}
+
+static bool is_leaf(const struct node *node)
+{
+    return node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT;
+}
+
+static bool is_read(const struct splitting *s, forge_value value)
+{
+    return graph_producer(s->graph, value)->op == OP_READ;
+}
+
+/* A read that is wanted elsewhere is given by a segment that comes before. */
+static bool add_transfer(struct splitting *s, forge_value value)
+{
+    forge_value source = source_of(s->graph, value);
+    if (is_read(s, source) && device_of(s, source) != device_of(s, value))
+        segment_from(s, device_of(s, source), 0);
+    return s->status == JOULE_OK;
+}
+
+/* The segment that a node belongs to: the last one, or the next. */
+static uint32_t segment_of(struct splitting *s, const struct node *node)
+{
+    size_t count = s->placed->segment_count;
+    uint32_t device = device_of(s, node->output);
+    return count && s->placed->segments[count - 1].device == device ? (uint32_t)count - 1
+                                                                    : new_segment(s, device);
+}
+
+static bool add_node(struct splitting *s, const struct node *node)
+{
+    forge_value inputs[UINT8_MAX];
+    if (is_leaf(node))
+        return true;
+    if (node->op == OP_TRANSFER)
+        return add_transfer(s, node->output);
+    uint32_t segment = segment_of(s, node);
+    if (segment == NONE)
+        return false;
+    forge_builder *b = s->builders[segment];
+    for (size_t i = 0; i < node->input_count; i++)
+        inputs[i] = local(s, segment, node_input(s->graph, node, i));
+    if (!builder_goes_on(b))
+        return s->status == JOULE_OK; /* it is told when the segment is finished */
+    builder_stand_at(b, s->graph, node);
+    b->place = 0; /* a program has one device */
+    if (node->op == OP_COMPOSITE &&
+        !builder_share_body(b, ((const struct composite_attributes *)node->attributes)->body))
+        return no_memory(s);
+    forge_value value = builder_emit(b, (enum op)node->op, node->attributes, node->attributes_size, inputs,
+                                     node->input_count);
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        s->segment[node->output + i] = segment;
+        s->made[node->output + i] = value + i;
+    }
+    return s->status == JOULE_OK;
+}
+
+/* --- outputs and writes -------------------------------------------------------------------------------------- */
+
+/* Where a value can be had without bringing it; for one that no segment makes, the first of its device. */
+static uint32_t home_of(struct splitting *s, forge_value value)
+{
+    return s->segment[value] == NONE ? segment_from(s, device_of(s, value), 0) : s->segment[value];
+}
+
+static bool add_outputs(struct splitting *s)
+{
+    for (size_t i = 0; i < s->graph->output_count; i++) {
+        forge_value value = source_of(s->graph, s->graph->outputs[i].value);
+        uint32_t segment = home_of(s, value);
+        if (segment == NONE)
+            return false;
+        forge_output(s->builders[segment], s->graph->outputs[i].name, local(s, segment, value));
+    }
+    return s->status == JOULE_OK;
+}
+
+/* The last segment that reads the slot's old value. */
+static uint32_t last_reader(const struct splitting *s, const char *slot)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < s->builder_count; i++) {
+        const forge_graph *graph = s->builders[i] ? s->builders[i]->graph : NULL;
+        for (size_t k = 0; graph && k < graph->slot_count; k++)
+            last = strcmp(graph->slots[k].name, slot) == 0 ? i : last;
+    }
+    return last;
+}
+
+/* The segment from which on a device can have a value. A slot's old value is written by the last segment of the device, so
+ * that whatever else reads has read by then. */
+static uint32_t there_from(struct splitting *s, uint32_t device, forge_value value)
+{
+    if (!is_read(s, value))
+        return s->segment[value] == NONE ? 0 : s->segment[value];
+    uint32_t first = device_of(s, value) == device ? 0 : home_of(s, value);
+    for (uint32_t i = first; i < s->placed->segment_count; i++)
+        first = s->placed->segments[i].device == device ? i : first;
+    return first;
+}
+
+/* Where the slot lives, not before its readers, nor before the value is there. */
+static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
+{
+    uint32_t device = device_of(s, slot->write), least = last_reader(s, slot->name),
+             there = there_from(s, device, value);
+    return segment_from(s, device, there > least ? there : least);
+}
+
+static bool add_write(struct splitting *s, const struct slot *slot)
+{
+    char message[400];
+    forge_value value = source_of(s->graph, slot->write);
+    uint32_t segment = segment_of_write(s, slot, value);
+    if (segment == NONE)
+        return false;
+    bool is_there = s->segment[value] == segment ||
+                    (is_read(s, value) && device_of(s, value) == device_of(s, slot->write));
+    if (slot->in_place && !is_there) {
+        snprintf(message, sizeof message,
+                 "slot '%.300s' cannot be written in place: its value is made in another segment",
+                 slot->name);
+        return fail(s, JOULE_FAILED, message);
+    }
+    forge_builder *b = s->builders[segment];
+    forge_value own = local(s, segment, value);
+    forge_write(b, slot_of(b, slot), own, slot->in_place);
+    return s->status == JOULE_OK;
+}
+
+/* In turns: slots' old values from other devices, which may need new segments; from the same; and all else. So all reads are
+ * known before a write is given its segment. */
+static unsigned turn_of(const struct splitting *s, const struct slot *slot)
+{
+    forge_value value = source_of(s->graph, slot->write);
+    return !is_read(s, value) ? 2 : device_of(s, value) == device_of(s, slot->write);
+}
+
+static bool add_writes(struct splitting *s)
+{
+    for (unsigned turn = 0; turn < 3; turn++)
+        for (size_t i = 0; i < s->graph->slot_count; i++) {
+            const struct slot *slot = &s->graph->slots[i];
+            if (slot->write && turn_of(s, slot) == turn && !add_write(s, slot))
+                return false;
+        }
+    return true;
+}
+
+static bool is_taken(const struct splitting *s, const char *input)
+{
+    for (size_t i = 0; i < s->builder_count; i++)
+        if (builder_goes_on(s->builders[i]) &&
+            find_port(s->builders[i]->graph->inputs, s->builders[i]->graph->input_count, input))
+            return true;
+    return false;
+}
+
+/* An input that nobody takes can be set, too. */
+static void add_inputs(struct splitting *s)
+{
+    for (size_t i = 0; i < s->graph->input_count; i++)
+        if (!is_taken(s, s->graph->inputs[i].name))
+            input_of(s->builders[0], s->graph->inputs[i].name, &s->graph->values[s->graph->inputs[i].value]);
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------- */
+
+static bool has_memory(struct splitting *s)
+{
+    s->device_of = calloc(s->graph->place_count, sizeof *s->device_of);
+    s->segment = malloc(s->graph->value_count * sizeof *s->segment);
+    s->made = calloc(s->graph->value_count, sizeof *s->made);
+    if (!s->device_of || !s->segment || !s->made)
+        return no_memory(s);
+    for (size_t v = 0; v < s->graph->value_count; v++)
+        s->segment[v] = NONE;
+    return true;
+}
+
+static void finish(struct splitting *s)
+{
+    joule_error error = {0};
+    for (size_t i = 0; i < s->builder_count; i++) {
+        joule_status status = s->status;
+        if (status != JOULE_OK)
+            forge_builder_free(s->builders[i]);
+        else
+            status = forge_builder_finish(s->builders[i], &s->placed->segments[i].graph, &error);
+        if (status != JOULE_OK)
+            fail(s, status, error.message);
+    }
+    free(s->builders);
+    free(s->device_of);
+    free(s->segment);
+    free(s->made);
+}
+
+joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
+                          forge_placed *placed, joule_error *out_error)
+{
+    struct splitting s = {.graph = graph, .placed = placed, .error = out_error};
+    bool goes_on = has_memory(&s) && find_devices(&s, places, count);
+    for (size_t n = 0; goes_on && n < graph->node_count; n++)
+        goes_on = add_node(&s, &graph->nodes[n]);
+    if (goes_on && add_outputs(&s) && add_writes(&s))
+        add_inputs(&s);
+    finish(&s);
+    return s.status;
+}

@@ -1,0 +1,211 @@
+/* runtime/placed.c - see <forge/placed.h>: instances of placed programs.
+ *
+ * Owns an instance for each segment, and a queue and a timeline for each device. Newcomers: a segment's point is its turn on
+ * the timeline of its device, over all runs; it waits for the points of the segments that it takes values from, and for the
+ * turn before, so that nothing of a device goes on after a failure.
+ */
+#include <stdlib.h>
+#include "base/error.h"
+#include "forge/compiler/placed.h"
+#include "forge/hal/device.h"
+#include "forge/runtime/states.h"
+#include <forge/queue.h>
+
+_Static_assert(FORGE_MAX_PLACED_DEVICES <= FORGE_MAX_POINTS, "a segment may wait for every device");
+
+struct segment_run {
+    forge_placed_instance *owner;
+    uint32_t number;
+    forge_instance *instance;
+};
+
+struct forge_placed_instance {
+    const forge_placed *placed;
+    struct segment_run *segments;
+    forge_queue *queues[FORGE_MAX_PLACED_DEVICES]; /* NULL: ended, after a failure */
+    forge_timeline *timelines[FORGE_MAX_PLACED_DEVICES];
+    uint64_t runs;
+    bool has_failed;
+};
+
+/* --- life ---------------------------------------------------------------------------------------------------- */
+
+/* What was submitted ends, as it can wait for nothing any more. */
+static void end_queues(forge_placed_instance *instance)
+{
+    for (size_t i = 0; i < instance->placed->device_count; i++) {
+        forge_queue_free(instance->queues[i]);
+        instance->queues[i] = NULL;
+    }
+}
+
+void forge_placed_instance_free(forge_placed_instance *instance)
+{
+    if (!instance)
+        return;
+    end_queues(instance);
+    for (size_t i = 0; i < instance->placed->device_count; i++)
+        forge_timeline_free(instance->timelines[i]);
+    for (size_t i = 0; instance->segments && i < instance->placed->segment_count; i++)
+        forge_instance_free(instance->segments[i].instance);
+    free(instance->segments);
+    free(instance);
+}
+
+static joule_status make_device(forge_placed_instance *instance, size_t i, joule_error *error)
+{
+    forge_device *device = instance->placed->devices[i];
+    if (device->ops->expect)
+        return error_set(error, JOULE_UNSUPPORTED,
+                         "the device %s only estimates: nothing can be brought from it",
+                         forge_device_name(device));
+    joule_status status = forge_timeline_new(&instance->timelines[i], error);
+    return status == JOULE_OK ? forge_queue_new(&instance->queues[i], error) : status;
+}
+
+static joule_status make_segment(forge_placed_instance *instance, uint32_t i, forge_states *const *states,
+                                 size_t count, joule_error *error)
+{
+    const struct placed_segment *segment = &instance->placed->segments[i];
+    forge_device *device = instance->placed->devices[segment->device];
+    instance->segments[i] = (struct segment_run){.owner = instance, .number = i};
+    for (size_t k = 0; k < count; k++)
+        if (states[k]->device == device)
+            return forge_instance_new(segment->program, device, states[k], &instance->segments[i].instance,
+                                      error);
+    return error_set(error, JOULE_INVALID, "there are no states of device %u, %s, of a placed program",
+                     segment->device, forge_device_name(device));
+}
+
+joule_status forge_placed_instance_new(const forge_placed *placed, forge_states *const *states, size_t count,
+                                       forge_placed_instance **out_instance, joule_error *out_error)
+{
+    forge_placed_instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
+        return error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+    joule_status status = JOULE_OK;
+    instance->placed = placed;
+    instance->segments = calloc(placed->segment_count + 1, sizeof *instance->segments);
+    if (!instance->segments)
+        status = error_set(out_error, JOULE_NO_MEMORY, "memory for an instance is used up");
+    for (size_t i = 0; status == JOULE_OK && i < placed->device_count; i++)
+        status = make_device(instance, i, out_error);
+    for (uint32_t i = 0; status == JOULE_OK && i < placed->segment_count; i++)
+        status = make_segment(instance, i, states, count, out_error);
+    if (status == JOULE_OK)
+        *out_instance = instance;
+    else
+        forge_placed_instance_free(instance);
+    return status;
+}
+
+/* --- inputs and outputs -------------------------------------------------------------------------------------- */
+
+joule_status forge_placed_instance_set(forge_placed_instance *instance, const char *input,
+                                       const forge_tensor *tensor, joule_error *out_error)
+{
+    joule_status result = JOULE_ABSENT;
+    for (size_t i = 0; i < instance->placed->segment_count; i++) {
+        joule_error error = {0};
+        joule_status status = forge_instance_set(instance->segments[i].instance, input, tensor, &error);
+        if (status != JOULE_OK && status != JOULE_ABSENT)
+            return error_set(out_error, status, "%s", error.message);
+        if (status == JOULE_OK)
+            result = JOULE_OK;
+    }
+    return result == JOULE_OK ? result : error_set(out_error, result, "the program has no input '%s'", input);
+}
+
+joule_status forge_placed_instance_get(forge_placed_instance *instance, const char *output,
+                                       forge_tensor *out_tensor, joule_error *out_error)
+{
+    joule_status status = JOULE_ABSENT;
+    for (size_t i = 0; status == JOULE_ABSENT && i < instance->placed->segment_count; i++)
+        status = forge_instance_get(instance->segments[i].instance, output, out_tensor, out_error);
+    return status;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------- */
+
+static joule_status bring(const struct segment_run *run, const struct placed_edge *edge, joule_error *error)
+{
+    forge_tensor value;
+    const struct segment_run *from = &run->owner->segments[edge->from];
+    joule_status status = forge_instance_get(from->instance, edge->name, &value, error);
+    return status == JOULE_OK ? forge_instance_set(run->instance, edge->name, &value, error) : status;
+}
+
+/* In the queue's thread. */
+static joule_status run_segment(void *context, joule_error *error)
+{
+    const struct segment_run *run = context;
+    const forge_placed *placed = run->owner->placed;
+    joule_error why = {0};
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && i < placed->edge_count; i++)
+        if (placed->edges[i].to == run->number)
+            status = bring(run, &placed->edges[i], &why);
+    if (status == JOULE_OK)
+        status = forge_instance_run(run->instance, &why);
+    if (status != JOULE_OK)
+        error_set(error, status, "segment %u, on the device %s: %s", run->number,
+                  forge_device_name(placed->devices[placed->segments[run->number].device]), why.message);
+    return status;
+}
+
+/* Of this run: what the device's timeline is at after so many turns. */
+static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t turns)
+{
+    return instance->runs * instance->placed->turns[device] + turns;
+}
+
+static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_error *error)
+{
+    const forge_placed *placed = instance->placed;
+    const struct placed_segment *segment = &placed->segments[i];
+    uint64_t wanted[FORGE_MAX_PLACED_DEVICES] = {0};
+    forge_point waits[FORGE_MAX_POINTS];
+    forge_point signal = {instance->timelines[segment->device],
+                          point_of(instance, segment->device, segment->turn + 1)};
+    forge_order order = {.struct_size = sizeof order, .signal_count = 1, .waits = waits, .signals = &signal};
+    wanted[segment->device] = signal.value - 1;
+    for (size_t k = 0; k < placed->edge_count; k++) {
+        const struct placed_segment *from = &placed->segments[placed->edges[k].from];
+        uint64_t point = point_of(instance, from->device, from->turn + 1);
+        if (placed->edges[k].to == i && point > wanted[from->device])
+            wanted[from->device] = point;
+    }
+    for (size_t d = 0; d < placed->device_count; d++)
+        if (wanted[d])
+            waits[order.wait_count++] = (forge_point){instance->timelines[d], wanted[d]};
+    return forge_queue_call(instance->queues[segment->device], run_segment, &instance->segments[i], &order,
+                            error);
+}
+
+/* Every entry ends its turn or fails its timeline, so each wait ends. */
+static joule_status wait_for_all(forge_placed_instance *instance, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    for (uint32_t d = 0; status == JOULE_OK && d < instance->placed->device_count; d++)
+        status = forge_timeline_wait(instance->timelines[d],
+                                     point_of(instance, d, instance->placed->turns[d]), -1, error);
+    return status;
+}
+
+joule_status forge_placed_instance_run(forge_placed_instance *instance, joule_error *out_error)
+{
+    if (instance->has_failed)
+        return error_set(out_error, JOULE_FAILED,
+                         "an earlier run failed in the middle: its states may be half new");
+    joule_status status = JOULE_OK;
+    for (uint32_t i = 0; status == JOULE_OK && i < instance->placed->segment_count; i++)
+        status = submit(instance, i, out_error);
+    if (status == JOULE_OK)
+        status = wait_for_all(instance, out_error);
+    instance->runs++;
+    if (status != JOULE_OK) {
+        instance->has_failed = true;
+        end_queues(instance);
+    }
+    return status;
+}
