@@ -97,11 +97,13 @@ FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *dev
 FORGE_API void forge_program_free(forge_program *program);
 
 /* Writes a file that another process can read and run, with the same bits. It is there whole or not at all: a file that was
- * there before stays until the new one is safe on the disk. */
+ * there before stays until the new one is safe on the disk; a symbolic link stays, and the file behind it is written. DENIED
+ * or FAILED: the path cannot be written, or is no file. PENDING: another writer is at work on this path. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
 /* Everything in the file is checked, so that no file whatever makes an instance read or write outside its own memory. The
- * program is the caller's. INVALID: it is no program, or damaged; UNSUPPORTED: one of another version. */
+ * program is the caller's. INVALID: it is no program, or damaged; UNSUPPORTED: one of another version, or
+ * no regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
 /* A page for a person: buffers, the arena as planned and as it must at least be, and each launch with kernel, shapes, work,

@@ -5,6 +5,7 @@ import ast
 import json
 import os
 import random
+import stat
 import struct
 import subprocess
 import sys
@@ -381,7 +382,7 @@ class Tools(unittest.TestCase):
         self.bad(2, "FILE is missing", "inspect")
         self.bad(2, "unknown option --colour", "inspect", self.path("g.txt"), "--colour")
         self.bad(125, "No such file", "inspect", self.path("none"))
-        self.bad(125, "no regular file", "inspect", self.folder)
+        self.bad(125, "is a folder, not a file", "inspect", self.folder)
         self.bad(125, "by how it begins", "inspect", __file__)
 
     def test_output_that_cannot_be_written(self):
@@ -392,6 +393,23 @@ class Tools(unittest.TestCase):
                 done = subprocess.run([FORGE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, 125, arguments)
             self.assertIn("cannot write to standard output: No space left", done.stderr)
+
+    def test_only_files_are_replaced(self):
+        """What is renamed into a place does away with what was there: a device, too, if it were let."""
+        pipe, link, target = self.path("pipe"), self.path("link"), self.path("target")
+        os.mkfifo(pipe)
+        for path, words in ((pipe, "no regular file"), (self.folder, "a folder")):
+            self.bad(125, words, "compile", self.path("g.txt"), "-o", path)
+            self.bad(125, words, "run", self.path("p.fprog"), "--get", "y=" + path)
+            self.bad(125, words, "run", self.path("p.fprog"), "--save-states", path)
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        with open(target, "w", encoding="ascii"):
+            pass
+        os.chmod(target, 0o600)
+        os.symlink("target", link)
+        self.assertEqual(self.forge("compile", self.path("g.txt"), "-o", link).returncode, 0)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual((os.stat(target).st_mode & 0o777, os.stat(target).st_size > 0), (0o600, True))
 
     def test_damaged_files_never_crash(self):
         for name in ("g.txt", "p.fprog", "w.safetensors", "x.npy"):

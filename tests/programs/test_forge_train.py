@@ -115,6 +115,30 @@ class Train(unittest.TestCase):
         self.assertEqual(child.returncode, 130, err)
         self.assertIn("mlp/fc1", out)
 
+    def test_files_are_there_when_nobody_reads_the_table(self):
+        report, page = self.path("report.json"), self.path("page.html")
+        command = [FORGE, "train", "--data", self.folder.name, "-e", "1", "-b", "32", "-j", report, "--html", page]
+        reads, writes = os.pipe()
+        os.close(reads)
+        done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, timeout=60, check=False,
+                              restore_signals=True)
+        os.close(writes)
+        self.assertEqual(done.returncode, -signal.SIGPIPE)
+        with open(report, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["steps"], 20)
+        self.assertGreater(os.path.getsize(page), 1000)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(command[:-4], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("cannot write to standard output: No space left", done.stderr)
+
+    def test_a_page_of_what_is_expected(self):
+        page = self.path("page.html")
+        done = self.forge("-b", "32", "-e", "1", "--device", "estimated", "--html", page)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("fc1", file.read())
+
     def path(self, name):
         """A new file's."""
         folder = tempfile.TemporaryDirectory()
@@ -278,13 +302,15 @@ class Train(unittest.TestCase):
                                  (["--schedule", "x"], "there is no schedule 'x'"), (["-s", "1.5"], "whole number"),
                                  (["-o", "adamw", "--momentum", "0.5"], "adamw has none"), (["--budget", "5W"], "--budget"),
                                  (["--resume"], "--checkpoint FILE"), (["-c", os.path.join(nowhere, "x")], "cannot write"),
-                                 (["-j", os.path.join(nowhere, "x")], "cannot write")):
+                                 (["-j", os.path.join(nowhere, "x")], "cannot write"),
+                                 (["-c", self.folder.name], "Is a directory")):
             done = self.forge(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(words, done.stderr)
         done = self.forge("-b", "641")
         self.assertEqual(done.returncode, 125)
-        self.assertIn("batch", done.stderr)
+        self.assertIn("a smaller --batch", done.stderr)
+        self.assertIn("is a folder, not a file", self.forge("-m", "gpt").stderr)
         done = subprocess.run([FORGE, "train"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "--data" in done.stderr), (2, True))
 

@@ -30,7 +30,8 @@ void output_guard_streams(void)
 
 static joule_status cannot_write(joule_error *error, const char *path, int errno_value)
 {
-    return error_set(error, status_of_errno(errno_value), "cannot write %s: %s", path, strerror(errno_value));
+    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    return error_set(error, status_of_errno(errno_value), "cannot write %s: %s", name, strerror(errno_value));
 }
 
 bool output_write_all(int fd, const char *bytes, size_t count)

@@ -212,9 +212,11 @@ static void print_contest(const struct report *r, size_t i)
 
 static void print_foot(void)
 {
-    puts("\nThe share is that of the nearer limit, measured just before; above 100 %: it lies in caches. "
-         "Energy is the\n"
-         "machine's while it ran, with its 90 % interval.");
+    puts(
+        "\nThe share is that of the nearer limit, measured just before; above 100 %: data lie in caches, or "
+        "the\n"
+        "machine was busy while the limit was measured. Energy is the machine's while it ran, with its 90 %\n"
+        "interval.");
     for (size_t i = 0; i < CONTESTS; i++)
         printf("  %-10s %s\n", contests[i].name, contests[i].what);
 }
@@ -337,7 +339,7 @@ int bench_main(int argc, char **argv)
         "forge bench [OPTIONS]",
         "Measures this machine's limits, and shows beside them what TensorForge reaches "
         "and what it costs.",
-        "FORGE_ISA chooses the instruction set of the kernels."};
+        "FORGE_ISA chooses the instruction set of the kernels.\n"};
     int first = options_read(table, &text, argc, argv);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;

@@ -166,6 +166,18 @@ static bool check_text_options(const struct training_options *o, const struct ra
     return !is_given;
 }
 
+/* What the layers would refuse in their own words. */
+static bool check_shape(const struct trainee_options *t, bool is_text)
+{
+    if (is_text && t->width % t->heads != 0)
+        complain("train", "--width %u is no multiple of --heads %u", t->width, t->heads);
+    else if (is_text && t->dropout >= 1)
+        complain("train", "--dropout takes a share below 1, not %g", t->dropout);
+    else
+        return true;
+    return false;
+}
+
 static bool take_numbers(struct training_options *o, struct raw *raw, const struct model *model)
 {
     struct trainee_options *t = &o->trainee;
@@ -186,7 +198,7 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
     t->seed = (uint64_t)raw->seed;
     o->sample = (unsigned)raw->sample;
     take_defaults(o, model);
-    return true;
+    return check_shape(t, task->is_text);
 }
 
 static bool check_files(const struct training_options *o)
@@ -197,17 +209,16 @@ static bool check_files(const struct training_options *o)
         complain("train", "--resume needs --checkpoint FILE");
         return false;
     }
-    if (o->checkpoint && !o->resumes && access(o->checkpoint, F_OK) == 0) {
-        complain("train", "%s is there already; --resume goes on from it", o->checkpoint);
-        return false;
-    }
     bool is_fine = output_check_apart(paths, sizeof paths / sizeof *paths, &error) == JOULE_OK &&
                    (!o->checkpoint || output_check(o->checkpoint, &error) == JOULE_OK) &&
                    (!o->json || output_check(o->json, &error) == JOULE_OK) &&
                    (!o->html || output_check(o->html, &error) == JOULE_OK);
     if (!is_fine)
         complain("train", "%s", error.message);
-    return is_fine;
+    if (!is_fine || !o->checkpoint || o->resumes || access(o->checkpoint, F_OK) != 0)
+        return is_fine;
+    complain("train", "%s is there already; --resume goes on from it", o->checkpoint);
+    return false;
 }
 
 int train_main(int argc, char **argv)

@@ -80,6 +80,9 @@ static joule_status open_data(struct trainee *t, joule_error *error)
                                 .workers = 1,
                                 .stride = t->stride};
     status = forge_loader_new(t->train, &how, &t->loader, error);
+    if (status == JOULE_INVALID)
+        error_set(error, status, "%s has too few examples for a batch of %u; a smaller --batch is needed",
+                  t->options.data, t->options.batch_size);
     if (status == JOULE_OK)
         t->steps_per_epoch = forge_loader_batches_per_epoch(t->loader);
     return status;

@@ -238,21 +238,6 @@ static joule_status expect(struct training *t, joule_error *error)
     return status;
 }
 
-static void print_expected(const struct training *t)
-{
-    const struct trainee *n = &t->trainee;
-    joule_quantity seconds, joules;
-    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
-    forge_expected_run(n->instance, &seconds, &joules);
-    printf("Nothing was trained: the device %s only estimates. It expects %s/step and %s/step (%s), %llu "
-           "steps, without "
-           "tests.\n",
-           n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
-           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
-           (unsigned long long)n->steps);
-    ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
-}
-
 static joule_status predict(struct training *t, joule_error *error)
 {
     const struct training_options *o = &t->options;
@@ -265,10 +250,7 @@ static joule_status predict(struct training *t, joule_error *error)
     if (meaningless)
         return error_set(error, JOULE_UNSUPPORTED, "%s needs a training, and the device %s only estimates",
                          meaningless, o->trainee.device);
-    joule_status status = expect(t, error);
-    if (status == JOULE_OK)
-        print_expected(t);
-    return status;
+    return expect(t, error);
 }
 
 /* --- before and after ---------------------------------------------------------------------------------------- */
@@ -308,28 +290,59 @@ static bool write_json(const struct training *t, joule_error *error)
     return status == JOULE_OK;
 }
 
+static bool write_html(const struct training *t, joule_error *error)
+{
+    return step_page_write(t->options.html, t->trainee.instance, t->options.trainee.model, error) == JOULE_OK;
+}
+
+/* Before anything is printed: whoever reads that may go away in the middle, and SIGPIPE then ends the program. */
+static bool write_files(const struct training *t)
+{
+    joule_error error = {0};
+    bool has_json = !t->options.json || write_json(t, &error);
+    if (!has_json)
+        complain("train", "%s", error.message);
+    bool has_html = !t->options.html || write_html(t, &error);
+    if (!has_html)
+        complain("train", "%s", error.message);
+    return has_json && has_html;
+}
+
 /* False, after a message, where it could not be told. */
 static bool report(struct training *t)
 {
-    joule_error error = {0};
     joule_sample_now(t->meter);
     forge_energy_collect(t->trainee.instance);
     t->energy = energy_at_end(t);
     for (size_t i = 0; i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);
-    bool is_quiet = t->options.json && strcmp(t->options.json, "-") == 0;
-    if (t->epoch_count && !is_quiet)
+    bool is_written = write_files(t);
+    if (t->options.json && strcmp(t->options.json, "-") == 0)
+        return is_written;
+    if (t->epoch_count)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
-    if (t->sample && !is_quiet)
+    if (t->sample)
         printf("\n%s\n", t->sample);
-    bool has_json = !t->options.json || write_json(t, &error), has_html = true;
-    if (t->options.html)
-        has_html = step_page_write(t->options.html, t->trainee.instance, t->options.trainee.model, &error) ==
-                   JOULE_OK;
-    if (!has_json || !has_html)
-        complain("train", "%s", error.message);
-    return has_json && has_html;
+    return end_output("train", 0) == 0 && is_written;
+}
+
+/* Likewise, of a training on a device that only estimates. */
+static bool tell_expected(const struct training *t)
+{
+    const struct trainee *n = &t->trainee;
+    joule_quantity seconds, joules;
+    char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
+    bool is_written = write_files(t);
+    forge_expected_run(n->instance, &seconds, &joules);
+    printf("Nothing was trained: the device %s only estimates. It expects %s/step and %s/step (%s), %llu "
+           "steps, without "
+           "tests.\n",
+           n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
+           quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
+           (unsigned long long)n->steps);
+    ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
+    return end_output("train", 0) == 0 && is_written;
 }
 
 static void tell_failure(const struct training *t, const joule_error *error)
@@ -354,24 +367,36 @@ static int exit_code(const struct training *t)
     return EXIT_OWN_FAILURE;
 }
 
-int training_run(const struct training_options *options)
+/* From here on; before, there is nothing to save, and compiling a large model is ended at once. */
+static void heed_interrupts(void)
 {
-    struct training t = {.options = *options, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+/* What a budget or an interrupt has ended writes no more. */
+static bool writes_sample(const struct training *t)
+{
+    return t->options.sample && t->end == TRAINING_DONE;
+}
+
+int training_run(const struct training_options *options)
+{
+    struct training t = {.options = *options, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
     joule_error error = {0};
     joule_status status = trainee_open(&t.trainee, &options->trainee, &error);
+    heed_interrupts();
     bool only_estimates = status == JOULE_OK && device_only_estimates(t.trainee.device);
     if (status == JOULE_OK && !only_estimates)
         status = start(&t, &error);
     if (status == JOULE_OK)
         status = only_estimates ? predict(&t, &error) : train(&t, &error);
-    if (status == JOULE_OK && !only_estimates && t.end != TRAINING_OVER_BUDGET && t.options.sample)
+    if (status == JOULE_OK && !only_estimates && writes_sample(&t))
         status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
-    bool is_told = status == JOULE_OK && (only_estimates ? end_output("train", 0) == 0 : report(&t));
+    bool is_told = status == JOULE_OK && (only_estimates ? tell_expected(&t) : report(&t));
     int code = is_told ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);

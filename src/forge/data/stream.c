@@ -47,6 +47,8 @@ static joule_status fill(struct stream *stream, joule_error *out_error)
     size_t count = 0;
     while (count < INPUT_SIZE && !stream->is_at_end) {
         ssize_t step = TEMP_FAILURE_RETRY(read(stream->fd, stream->input + count, INPUT_SIZE - count));
+        if (step < 0 && errno == EISDIR)
+            return error_set(out_error, JOULE_INVALID, "%s is a folder, not a file", stream->path);
         if (step < 0)
             return error_set(out_error, status_of_errno(errno), "%s: cannot read byte %" PRIu64 ": %s",
                              stream->path, stream->read_size, strerror(errno));

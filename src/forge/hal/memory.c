@@ -179,10 +179,12 @@ static struct block *make_block(forge_device *device, size_t size_bytes)
 
 static void print_bytes(struct text *text, size_t bytes)
 {
-    if (bytes >= (size_t)1 << 20)
-        text_printf(text, "%.1f MiB", (double)bytes / (1 << 20));
-    else
-        text_printf(text, "%.1f KiB", (double)bytes / (1 << 10));
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes / 1024;
+    size_t i = 0;
+    for (; amount >= 1024 && i + 1 < sizeof units / sizeof *units; i++)
+        amount /= 1024;
+    text_printf(text, "%.1f %s", amount, units[i]);
 }
 
 /* The largest that is in use and smaller than `last` (or later in the list than it, at the same size). */

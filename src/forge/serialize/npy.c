@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "forge/serialize/file.h"
+#include "forge/core/file.h"
 #include "forge/serialize/npy.h"
 
 struct npy {

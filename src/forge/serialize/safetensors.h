@@ -7,7 +7,7 @@
 #define FORGE_SERIALIZE_SAFETENSORS_H
 
 #include <forge/serialize.h>
-#include "forge/serialize/file.h"
+#include "forge/core/file.h"
 
 #define SAFETENSORS_LENGTH_SIZE 8
 #define SAFETENSORS_MOST_HEADER 100000000u /* as the format's own readers */

@@ -133,10 +133,11 @@ static void test_files(void **state)
     forge_program_free(again);
     unlink(path);
     assert_int_equal(forge_program_read(path, &again, &error), JOULE_ABSENT);
-    assert_int_equal(forge_program_write(program, "/nowhere/x.fprog", &error), JOULE_ABSENT);
-    assert_int_equal(forge_program_read(folder, &again, &error), JOULE_INVALID);
-    assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "is no program"));
+    assert_int_equal(forge_program_write(program, "/nowhere/x.fprog", &error), JOULE_FAILED);
+    assert_int_equal(forge_program_read(folder, &again, &error), JOULE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "is a folder, not a file"));
+    assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no regular file"));
     assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: nothing is left behind */
     assert_int_equal(forge_program_write(program, path, &error), JOULE_FAILED);
     rmdir(path);

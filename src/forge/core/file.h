@@ -1,14 +1,17 @@
-/* serialize/file.h - files that are read from their middle, and files that are there whole or not at all.
+/* core/file.h - files that are read from their middle, and files that are there whole or not at all.
  *
  * Owns opening, reading and the way of a new file into its place. What the bytes mean is the reader's.
  * Newcomers: a draft is written beside its path, as PATH.partial, flushed to the disk and renamed. Whatever ends the
  * process or the machine in between, PATH is the old file or the new one. What a killed writer leaves is used again.
+ * Only a regular file is ever replaced: a symbolic link stays and the file behind it is, a device or a folder is refused.
  */
-#ifndef FORGE_SERIALIZE_FILE_H
-#define FORGE_SERIALIZE_FILE_H
+#ifndef FORGE_CORE_FILE_H
+#define FORGE_CORE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <joule/base.h>
 
 struct file {
@@ -25,14 +28,18 @@ joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes
 void file_close(struct file *file);
 
 struct draft {
-    const char *path;
-    char *partial; /* the other name */
+    const char *path; /* the caller's, for messages */
+    char *target;     /* what it stands for */
+    char *partial;    /* the other name */
     int fd;
+    mode_t mode;         /* of the new file: that of the old one */
+    bool is_there;       /* the old one */
     joule_status status; /* the first failure: later writes do nothing */
     joule_error *error;
 };
 
-/* PENDING: somebody else is writing this file now. draft_end is due, whatever comes back. */
+/* PENDING: somebody else is writing this file now. FAILED: there is something that is no file. draft_end is due, whatever
+ * comes back. */
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error);
 void draft_write(struct draft *draft, const void *bytes, size_t size);
 /* Puts the file into its place, if all went well and `status` is OK; else the file that was there stays. */

@@ -1,5 +1,5 @@
-/* serialize/file.c - see file.h. */
-#include "forge/serialize/file.h"
+/* core/file.c - see file.h. */
+#include "forge/core/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,10 @@ joule_status file_open(struct file *file, const char *path, joule_error *out_err
     }
     if (!S_ISREG(facts.st_mode)) {
         file_close(file);
-        return error_set(out_error, JOULE_UNSUPPORTED, "%s: no regular file; copy it into one", path);
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         S_ISDIR(facts.st_mode) ? "%s is a folder, not a file"
+                                                : "%s: no regular file; copy it into one",
+                         path);
     }
     file->size = (uint64_t)facts.st_size;
     return JOULE_OK;
@@ -87,8 +90,8 @@ static joule_status open_partial(struct draft *draft)
     do {
         if (draft->fd >= 0)
             close(draft->fd);
-        draft->fd =
-            TEMP_FAILURE_RETRY(open(draft->partial, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+        draft->fd = TEMP_FAILURE_RETRY(
+            open(draft->partial, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, draft->mode));
         if (draft->fd < 0)
             return fail(draft, "open", draft->partial);
         if (flock(draft->fd, LOCK_EX | LOCK_NB) != 0)
@@ -96,13 +99,37 @@ static joule_status open_partial(struct draft *draft)
                                              "%s: another writer is at work on %s; try again later",
                                              draft->path, draft->partial);
     } while (!is_same_file(draft->fd, draft->partial));
-    return ftruncate(draft->fd, 0) == 0 ? JOULE_OK : fail(draft, "empty", draft->partial);
+    bool is_ready = ftruncate(draft->fd, 0) == 0 && (!draft->is_there || fchmod(draft->fd, draft->mode) == 0);
+    return is_ready ? JOULE_OK : fail(draft, "empty", draft->partial);
+}
+
+/* Behind symbolic links. What is there must be a file, as the rename would do away with anything else. */
+static joule_status find_target(struct draft *draft)
+{
+    struct stat facts;
+    draft->target = realpath(draft->path, NULL);
+    if (!draft->target && errno == ENOENT)
+        draft->target = strdup(draft->path);
+    if (!draft->target)
+        return fail(draft, "find", draft->path);
+    draft->mode = 0666;
+    if (stat(draft->target, &facts) != 0)
+        return JOULE_OK; /* nothing is there yet */
+    draft->mode = facts.st_mode & 07777;
+    draft->is_there = true;
+    if (S_ISREG(facts.st_mode))
+        return JOULE_OK;
+    return draft->status =
+               error_set(draft->error, JOULE_FAILED, "cannot write %s: it is %s; choose another path",
+                         draft->path, S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
 }
 
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error)
 {
     *draft = (struct draft){.path = path, .fd = -1, .error = out_error};
-    if (asprintf(&draft->partial, "%s.partial", path) < 0) {
+    if (find_target(draft) != JOULE_OK)
+        return draft->status;
+    if (asprintf(&draft->partial, "%s.partial", draft->target) < 0) {
         draft->partial = NULL;
         return draft->status = error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for writing", path);
     }
@@ -124,7 +151,7 @@ void draft_write(struct draft *draft, const void *bytes, size_t size)
 /* A rename is safe on the disk when its folder is. Some file systems know no such thing, and say so. */
 static joule_status flush_folder(struct draft *draft)
 {
-    char *path = strdup(draft->path);
+    char *path = strdup(draft->target);
     int fd = path ? TEMP_FAILURE_RETRY(open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : -1;
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL && errno != EROFS))
         draft->status =
@@ -143,7 +170,7 @@ joule_status draft_end(struct draft *draft, joule_status status)
         draft->status = status;
     if (draft->status == JOULE_OK && fsync(draft->fd) != 0)
         fail(draft, "flush", draft->partial);
-    if (draft->status == JOULE_OK && rename(draft->partial, draft->path) != 0)
+    if (draft->status == JOULE_OK && rename(draft->partial, draft->target) != 0)
         fail(draft, "rename", draft->partial);
     bool is_there = draft->status == JOULE_OK;
     if (is_there)
@@ -153,5 +180,6 @@ joule_status draft_end(struct draft *draft, joule_status status)
     if (draft->fd >= 0)
         close(draft->fd);
     free(draft->partial);
+    free(draft->target);
     return draft->status;
 }
