@@ -28,9 +28,11 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 {
     int64_t at =
         s->is_transposed ? o + s->before - tap * s->dilation : o * s->stride - s->before + tap * s->dilation;
-    if (s->is_transposed && (at < 0 || at % s->stride))
-        return -1;
-    at = s->is_transposed ? at / s->stride : at;
+    if (s->is_transposed && s->stride > 1) {
+        if (at < 0 || at % s->stride)
+            return -1;
+        at /= s->stride;
+    }
     return at >= 0 && at < s->in ? at : -1;
 }
 
@@ -43,6 +45,8 @@ struct slide_run {
 /* a / b rounded up, b > 0. */
 static inline int64_t slide_quotient_up(int64_t a, int64_t b)
 {
+    if (b == 1)
+        return a;
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 

@@ -2,187 +2,219 @@
 #include "forge/backends/cpu/conv.h"
 
 #include <string.h>
-#include "forge/reference/conv.h"
+#include "forge/backends/cpu/kernel.h"
 
-enum { X = CONV_AXES - 1, TAPS_KNOWN = 16 };
+enum { X = CONV_AXES - 1 };
+
+_Static_assert(GEMM_SCRATCH_BYTES + CONV_READS * sizeof(struct conv_read) <= KERNEL_SCRATCH_BYTES,
+               "a panel's reads have room");
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool takes(const struct launch *launch, forge_dtype dtype)
+{
+    const struct conv_attributes *attributes = launch->attributes;
+    return launch->outputs[0].dtype == dtype && attributes->accumulate == dtype;
+}
 
 bool conv_takes_f32(const struct launch *launch)
 {
-    const struct conv_attributes *attributes = launch->attributes;
-    return launch->outputs[0].dtype == FORGE_F32 && attributes->accumulate == FORGE_F32;
+    return takes(launch, FORGE_F32);
 }
 
-/* All images of one group. */
-struct images {
-    const struct conv *conv;
-    const float *x, *weight; /* of the group's first channels */
-    int64_t weight_row, weight_channel;
-};
-
-/* --- packing ------------------------------------------------------------------------------------------------- */
-
-/* Where k is: an input channel of the group, and a tap. */
-struct depth {
-    int64_t channel, tap[CONV_AXES];
-};
-
-static struct depth depth_of(const struct conv *c, size_t k)
+bool conv_takes_f64(const struct launch *launch)
 {
-    struct depth d;
+    return takes(launch, FORGE_F64);
+}
+
+/* --- what is read where --------------------------------------------------------------------------------------- */
+
+struct conv_depth conv_depth_of(const struct conv *c, size_t k)
+{
+    struct conv_depth depth;
     int64_t rest = (int64_t)k;
     for (int i = X; i >= 0; i--) {
-        d.tap[i] = rest % c->axes[i].taps;
+        depth.tap[i] = rest % c->axes[i].taps;
         rest /= c->axes[i].taps;
     }
-    d.channel = rest;
-    return d;
+    depth.channel = rest;
+    return depth;
 }
 
-static void depth_next(const struct conv *c, struct depth *d)
+void conv_depth_add(const struct conv *c, struct conv_depth *depth, int64_t count)
 {
-    for (int i = X; i >= 0; i--) {
-        if (++d->tap[i] < c->axes[i].taps)
-            return;
-        d->tap[i] = 0;
-    }
-    d->channel++;
-}
-
-/* Rows of weights: output channels. */
-static void pack_weights(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
-                         size_t width, void *out)
-{
-    const struct images *images = side->data;
-    const struct conv *c = images->conv;
-    struct depth d = depth_of(c, k);
-    float *to = out;
-    for (size_t i = 0; i < k_count; i++, to += width, depth_next(c, &d)) {
-        const float *from = images->weight + (int64_t)line * images->weight_row +
-                            d.channel * images->weight_channel + d.tap[0] * c->w[0] + d.tap[1] * c->w[1] +
-                            d.tap[2] * c->w[2];
-        for (size_t l = 0; l < lines; l++)
-            to[l] = from[(int64_t)l * images->weight_row];
-        for (size_t l = lines; l < width; l++)
-            to[l] = 0;
-    }
-}
-
-/* The line of a channel that these taps read from a place; NULL: padding. */
-static const float *find_line(const struct conv *c, const float *channel, const struct depth *d,
-                              const int64_t place[CONV_AXES])
-{
-    int64_t z = slide_input(&c->axes[0], place[0], d->tap[0]),
-            y = slide_input(&c->axes[1], place[1], d->tap[1]);
-    return z < 0 || y < 0 ? NULL : channel + z * c->x[0] + y * c->x[1];
-}
-
-/* `count` places of one line of the output, as a tap reads them from a line; step: between elements of x. */
-static void pack_line(const float *line, const struct slide_run *run, int64_t step, size_t count, float *to)
-{
-    size_t there = line && run->count > 0 ? (size_t)run->count : 0, first = there ? (size_t)run->out : count;
-    if (there && run->out_step == 1 && run->in_step * step == 1) {
-        for (size_t i = 0; i < first; i++)
-            to[i] = 0;
-        memcpy(to + first, line + run->in, there * sizeof *to);
-        for (size_t i = first + there; i < count; i++)
-            to[i] = 0;
+    depth->tap[X] += count;
+    if (depth->tap[X] < c->axes[X].taps)
         return;
+    depth->tap[X] = 0;
+    for (int i = X - 1; i >= 0; i--) {
+        if (++depth->tap[i] < c->axes[i].taps)
+            return;
+        depth->tap[i] = 0;
     }
-    memset(to, 0, count * sizeof *to);
-    for (size_t i = 0; i < there; i++)
-        to[run->out + (int64_t)i * run->out_step] = line[(run->in + (int64_t)i * run->in_step) * step];
+    depth->channel++;
 }
 
-/* A column's place in the output, and its image. */
-static const float *find_column(const struct images *images, size_t line, int64_t place[CONV_AXES])
+int64_t conv_weights_at(const struct conv_images *images, size_t k, size_t k_count, size_t *out_count)
 {
     const struct conv *c = images->conv;
+    struct conv_depth depth = conv_depth_of(c, k);
+    *out_count = least(k_count, images->weight_run - k % images->weight_run);
+    return depth.channel * images->weight_channel + depth.tap[0] * c->w[0] + depth.tap[1] * c->w[1] +
+           depth.tap[2] * c->w[2];
+}
+
+/* A place of the output, and its image. */
+struct place {
+    int64_t image, at[CONV_AXES];
+};
+
+static struct place place_of(const struct conv *c, size_t line)
+{
+    struct place place;
     int64_t rest = (int64_t)line;
     for (int i = X; i >= 0; i--) {
-        place[i] = rest % c->out[i];
+        place.at[i] = rest % c->out[i];
         rest /= c->out[i];
     }
-    return images->x + rest * c->x_batch;
+    place.image = rest;
+    return place;
 }
 
-/* `count` columns beside each other in one line of the output. What a tap reads of a line is the same for all lines. */
-static void pack_stretch(const struct conv *c, const float *x, const int64_t place[CONV_AXES], size_t count,
-                         size_t k, size_t k_count, size_t width, float *to)
+/* `count` places further in the same line, up to its end. */
+static void place_add(const struct conv *c, struct place *place, int64_t count)
 {
-    struct slide_run runs[TAPS_KNOWN], run;
-    const float *line = NULL;
-    struct depth d = depth_of(c, k);
-    for (int64_t tap = 0; tap < TAPS_KNOWN && tap < c->axes[X].taps; tap++)
-        runs[tap] = slide_run(&c->axes[X], tap, place[X], (int64_t)count);
-    for (size_t i = 0; i < k_count; i++, to += width, depth_next(c, &d)) {
-        if (i == 0 || d.tap[X] == 0)
-            line = find_line(c, x + d.channel * c->x_channel, &d, place);
-        if (d.tap[X] < TAPS_KNOWN)
-            run = runs[d.tap[X]];
-        else
-            run = slide_run(&c->axes[X], d.tap[X], place[X], (int64_t)count);
-        pack_line(line, &run, c->x[X], count, to);
+    place->at[X] += count;
+    if (place->at[X] < c->out[X])
+        return;
+    place->at[X] = 0;
+    for (int i = X - 1; i >= 0; i--) {
+        if (++place->at[i] < c->out[i])
+            return;
+        place->at[i] = 0;
+    }
+    place->image++;
+}
+
+/* The line that these taps read from a place; false: padding. */
+static bool find_line(const struct conv *c, const struct place *place, const struct conv_depth *depth,
+                      int64_t *out_from)
+{
+    int64_t z = slide_input(&c->axes[0], place->at[0], depth->tap[0]),
+            y = slide_input(&c->axes[1], place->at[1], depth->tap[1]);
+    *out_from = place->image * c->x_batch + z * c->x[0] + y * c->x[1];
+    return z >= 0 && y >= 0;
+}
+
+/* What neighbours, from a place on, read of a line through a tap; those of `count` have bits from `bit` on. */
+static struct conv_read read_line(const struct conv *c, int64_t line, int64_t place, int64_t tap, size_t bit,
+                                  size_t count, bool is_plain)
+{
+    const struct slide *slide = &c->axes[X];
+    struct conv_read read = {line, 0};
+    if (slide->is_transposed && slide->stride > 1) {
+        struct slide_run run = slide_run(slide, tap, place, (int64_t)count);
+        for (int64_t i = 0; i < run.count; i++)
+            read.which |= UINT32_C(1) << ((int64_t)bit + run.out + i * run.out_step);
+        read.from += run.in * c->x[X];
+        return read;
+    }
+    int64_t at = slide->is_transposed ? place + slide->before - tap * slide->dilation
+                                      : place * slide->stride - slide->before + tap * slide->dilation;
+    read.which = conv_which(at, slide->stride, slide->in, count) << bit;
+    if (is_plain)
+        at -= (int64_t)bit;
+    else if (read.which)
+        at += (__builtin_ctz(read.which) - (int64_t)bit) * slide->stride;
+    read.from += at * c->x[X];
+    return read;
+}
+
+/* Neighbours in a line of the output and in a vector. */
+struct stretch {
+    struct place place;
+    size_t bit, count,
+        index; /* the first one's place in its vector; how many; where their reads are in a group's */
+};
+
+/* The reads of a stretch, for all groups from `depth` on. */
+static void read_stretch(const struct conv *c, const struct stretch *stretch, struct conv_depth depth,
+                         const struct conv_panel *panel, struct conv_read *reads)
+{
+    size_t reads_of_group = panel->vectors * panel->each;
+    int64_t line = 0;
+    bool is_there = false;
+    reads += stretch->index;
+    for (size_t i = 0; i < panel->groups; i++, reads += reads_of_group, conv_depth_add(c, &depth, 1)) {
+        if (i == 0 || depth.tap[X] == 0)
+            is_there = find_line(c, &stretch->place, &depth, &line);
+        if (!is_there)
+            continue;
+        *reads = read_line(c, line, stretch->place.at[X], depth.tap[X], stretch->bit, stretch->count,
+                           panel->is_plain);
+        reads->from += depth.channel * c->x_channel;
     }
 }
 
-/* Columns: places of the output, of one image after the other. Each k group holds what one tap reads. */
-static void pack_places(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
-                        size_t width, void *out)
+/* Cuts columns into stretches, and says how many there are in a vector at most. */
+static size_t find_stretches(const struct conv *c, size_t line, size_t lines, size_t lanes,
+                             struct stretch *stretches, size_t *out_each)
 {
-    const struct images *images = side->data;
+    struct place place = place_of(c, line);
+    size_t count = 0, each = 0;
+    *out_each = 0;
+    for (size_t at = 0, some; at < lines; at += some, count++) {
+        size_t bit = at % lanes, to_end = (size_t)(c->out[X] - place.at[X]);
+        some = least(least(to_end, lines - at), lanes - bit);
+        each = bit ? each + 1 : 1;
+        *out_each = each > *out_each ? each : *out_each;
+        stretches[count] = (struct stretch){place, bit, some, each - 1};
+        place_add(c, &place, (int64_t)some);
+    }
+    for (size_t s = 0, vector = 0; s < count; s++) {
+        vector += s && stretches[s].bit == 0;
+        stretches[s].index += vector * *out_each;
+    }
+    return count;
+}
+
+struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, size_t lines, size_t k,
+                                size_t k_count, size_t width, size_t lanes)
+{
     const struct conv *c = images->conv;
-    for (size_t l = 0, count; l < lines; l += count) {
-        int64_t place[CONV_AXES];
-        const float *x = find_column(images, line + l, place);
-        size_t to_end = (size_t)(c->out[X] - place[X]);
-        count = to_end < lines - l ? to_end : lines - l;
-        pack_stretch(c, x, place, count, k, k_count, width, (float *)out + l);
-    }
-    for (size_t i = 0; lines < width && i < k_count; i++)
-        memset((float *)out + i * width + lines, 0, (width - lines) * sizeof(float));
+    const struct slide *slide = &c->axes[X];
+    size_t taps = (size_t)(c->axes[0].taps * c->axes[1].taps * slide->taps);
+    struct stretch stretches[GEMM_TILE_COLUMNS];
+    struct conv_panel panel = {.vectors = width / lanes,
+                               .groups = least(taps, k_count),
+                               .reads = images->reads,
+                               .is_plain = slide->stride == 1 && c->x[X] == 1,
+                               .step = c->x[X] * (slide->is_transposed ? 1 : slide->stride)};
+    size_t count = find_stretches(c, line, lines, lanes, stretches, &panel.each);
+    struct conv_depth depth = conv_depth_of(c, k);
+    memset(images->reads, 0, panel.groups * panel.vectors * panel.each * sizeof *images->reads);
+    for (size_t s = 0; s < count; s++)
+        read_stretch(c, &stretches[s], depth, &panel, images->reads);
+    return panel;
 }
 
-/* What `count` taps from d on, of one line of the kernel, read at one place. */
-static void pack_taps(const struct conv *c, const float *channel, const struct depth *d,
-                      const int64_t place[CONV_AXES], size_t count, size_t width, float *to)
+void conv_columns_of(const struct conv *c, size_t line, size_t lines, struct conv_columns *out)
 {
-    const struct slide *slide = &c->axes[X]; /* along taps, stride and dilation change places */
-    struct slide turned = {slide->in, slide->taps, slide->dilation, slide->stride, slide->before, false};
-    const float *from = find_line(c, channel, d, place);
-    struct slide_run run = slide_run(&turned, place[X], d->tap[X], (int64_t)count);
-    size_t first = count, end = count;
-    if (from && run.count > 0) {
-        first = (size_t)run.out;
-        end = first + (size_t)run.count;
-        from += run.in * c->x[X];
-    }
-    for (size_t i = 0; i < first; i++)
-        to[i * width] = 0;
-    for (size_t i = first; i < end; i++, from += run.in_step * c->x[X])
-        to[i * width] = *from;
-    for (size_t i = end; i < count; i++)
-        to[i * width] = 0;
-}
-
-/* The same column by column, for kernels that are wider than the output, as of a weight's gradient. */
-static void pack_places_by_taps(const struct gemm_side *side, size_t line, size_t lines, size_t k,
-                                size_t k_count, size_t width, void *out)
-{
-    const struct images *images = side->data;
-    const struct conv *c = images->conv;
-    for (size_t l = 0; l < lines; l++) {
-        int64_t place[CONV_AXES];
-        const float *x = find_column(images, line + l, place);
-        struct depth d = depth_of(c, k);
-        for (size_t i = 0, count; i < k_count; i += count, depth_next(c, &d)) {
-            size_t to_end = (size_t)(c->axes[X].taps - d.tap[X]);
-            count = to_end < k_count - i ? to_end : k_count - i;
-            pack_taps(c, x + d.channel * c->x_channel, &d, place, count, width, (float *)out + i * width + l);
-            d.tap[X] += (int64_t)count - 1;
+    struct place place = place_of(c, line);
+    *out = (struct conv_columns){.count = lines, .are_inside = true};
+    for (size_t l = 0; l < lines; l++, place_add(c, &place, 1)) {
+        out->from[l] = place.image * c->x_batch;
+        for (int i = 0; i < CONV_AXES; i++) {
+            const struct slide *slide = &c->axes[i];
+            int64_t first = place.at[i] * slide->stride - slide->before;
+            out->first[i][l] = first;
+            out->from[l] += first * c->x[i];
+            out->are_inside &= first >= 0 && first + (slide->taps - 1) * slide->dilation < slide->in;
         }
     }
-    for (size_t i = 0; lines < width && i < k_count; i++)
-        memset((float *)out + i * width + lines, 0, (width - lines) * sizeof(float));
 }
 
 /* --- products ------------------------------------------------------------------------------------------------ */
@@ -211,16 +243,17 @@ size_t conv_pieces(const struct launch *launch, size_t *out_grain)
     return groups * cut.row_pieces * cut.column_pieces;
 }
 
-static struct images images_of(const struct launch *launch, const struct conv *c, int64_t group)
+static struct conv_images images_of(const struct launch *launch, const struct conv *c, int64_t group,
+                                    int64_t element_bytes)
 {
-    const float *x = launch->inputs[0].data, *weight = launch->inputs[1].data;
+    const char *x = launch->inputs[0].data, *weight = launch->inputs[1].data;
     int64_t channels =
         c->is_transposed ? c->in_channels : c->out_channels; /* of the weight's first dimension */
-    struct images images = {.conv = c,
-                            .x = x + group * c->in_channels * c->x_channel,
-                            .weight = weight + group * channels * c->w_first,
-                            .weight_row = c->w_first,
-                            .weight_channel = c->w_second};
+    struct conv_images images = {.conv = c,
+                                 .x = x + group * c->in_channels * c->x_channel * element_bytes,
+                                 .weight = weight + group * channels * c->w_first * element_bytes,
+                                 .weight_row = c->w_first,
+                                 .weight_channel = c->w_second};
     if (c->is_transposed) {
         images.weight_row = c->w_second;
         images.weight_channel = c->w_first;
@@ -228,26 +261,48 @@ static struct images images_of(const struct launch *launch, const struct conv *c
     return images;
 }
 
-void conv_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
+/* How many k lie one step apart: taps of a line, lines of a kernel, kernels, as far as they follow each other. */
+static void find_run_of_weights(struct conv_images *images)
+{
+    const struct conv *c = images->conv;
+    const int64_t sizes[] = {c->axes[2].taps, c->axes[1].taps, c->axes[0].taps, c->in_channels},
+                  steps[] = {c->w[2], c->w[1], c->w[0], images->weight_channel};
+    int64_t run = 1, step = 1;
+    for (size_t i = 0; i < 4; i++) {
+        if (sizes[i] == 1)
+            continue;
+        if (run > 1 && steps[i] != run * step)
+            break;
+        step = run > 1 ? step : steps[i];
+        run *= sizes[i];
+    }
+    images->weight_run = (size_t)run;
+    images->weight_step = step;
+}
+
+void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
               void *scratch)
 {
     struct conv c = conv_of(launch);
+    struct conv_read *reads = (void *)((char *)scratch + GEMM_SCRATCH_BYTES);
     size_t places = places_of(&c), columns = columns_of(launch, &c), rows = (size_t)c.out_channels;
     struct gemm_cut cut = gemm_cut(rows, columns, depth_size(&c));
-    size_t pieces = cut.row_pieces * cut.column_pieces;
+    size_t pieces = cut.row_pieces * cut.column_pieces, bytes = code->gemm->element_bytes;
     bool is_wide = !c.is_transposed && c.axes[X].taps > c.out[X];
     for (size_t i = first, done; i < end; i += done) {
         size_t group = i / pieces;
-        struct images images = images_of(launch, &c, (int64_t)group);
+        struct conv_images images = images_of(launch, &c, (int64_t)group, (int64_t)bytes);
+        images.reads = reads;
+        find_run_of_weights(&images);
         struct gemm gemm = {.rows = rows,
                             .columns = columns,
                             .depth = depth_size(&c),
-                            .a = {.data = &images, .pack = pack_weights},
-                            .b = {.data = &images, .pack = is_wide ? pack_places_by_taps : pack_places},
-                            .c = (float *)launch->outputs[0].data + group * rows * places,
+                            .a = {.data = &images, .pack = code->weights},
+                            .b = {.data = &images, .pack = is_wide ? code->wide_places : code->places},
+                            .c = (char *)launch->outputs[0].data + group * rows * places * bytes,
                             .next_row = (int64_t)places,
                             .run = places,
                             .next_run = c.channels * (int64_t)places};
-        done = gemm_run_piece(code, &gemm, &cut, i % pieces, end - i, scratch);
+        done = gemm_run_piece(code->gemm, &gemm, &cut, i % pieces, end - i, scratch);
     }
 }

@@ -8,7 +8,7 @@
 #include "forge/backends/cpu/kernel.h"
 
 enum {
-    DEPTH_BLOCK = 256,
+    DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
     ROW_BLOCK = 168, /* a multiple of all tiles' rows */
     COLUMN_BLOCK = 512,
     ELEMENT_BYTES = 8, /* at most */
@@ -17,7 +17,7 @@ enum {
     PIECE_LEAST = 128, /* what is packed for a piece is to be used often enough */
     PIECES_ENOUGH = 4,
     TILE_ROWS = GEMM_TILE_ROWS, /* pieces are whole tiles of the widest code */
-    TILE_COLUMNS = 32,
+    TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
 #define WORTH_A_THREAD 4e6  /* FLOP */
 #define PIECE_FLOP     24e6 /* not worth a second thread: 100 us or so */
@@ -54,7 +54,10 @@ struct block {
     char *a, *b, *tile; /* packed; room for a tile */
     size_t row, column; /* the first */
     size_t rows, columns, k_count;
+    size_t tile_rows; /* of each tile but the last one */
     bool adds;
+    bool
+        keeps_a; /* a is one block of rows: its panels for all k are packed once, one k block after the other */
 };
 
 static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
@@ -66,9 +69,9 @@ static void pack(const struct gemm_code *code, const struct gemm_side *side, siz
 /* Panels of a have as many rows as are there: each number of rows has its tile. */
 static void pack_rows(const struct block *block, const struct gemm_side *a, size_t row, size_t k)
 {
-    size_t rows_of_tile = block->code->rows, line_bytes = block->k_count * block->code->element_bytes;
+    size_t line_bytes = block->k_count * block->code->element_bytes;
     for (size_t i = 0, rows; i < block->rows; i += rows) {
-        rows = least(rows_of_tile, block->rows - i);
+        rows = least(block->tile_rows, block->rows - i);
         pack(block->code, a, row + i, rows, k, block->k_count, rows, block->a + i * line_bytes);
     }
 }
@@ -117,8 +120,8 @@ static void multiply_tile(const struct block *block, size_t row, size_t rows, si
 static void multiply_block(const struct block *block)
 {
     for (size_t j = 0; j < block->columns; j += block->code->columns)
-        for (size_t i = 0; i < block->rows; i += block->code->rows)
-            multiply_tile(block, i, least(block->code->rows, block->rows - i), j);
+        for (size_t i = 0; i < block->rows; i += block->tile_rows)
+            multiply_tile(block, i, least(block->tile_rows, block->rows - i), j);
 }
 
 /* --- all blocks --------------------------------------------------------------------------------------------- */
@@ -130,7 +133,10 @@ static void multiply_columns(struct block *block, size_t k)
     pack_columns(block, &gemm->b, block->column, k);
     for (block->row = 0; block->row < gemm->rows; block->row += ROW_BLOCK) {
         block->rows = least(ROW_BLOCK, gemm->rows - block->row);
-        pack_rows(block, &gemm->a, block->row, k);
+        /* Tiles of much the same size: those of few rows wait for their sums. */
+        block->tile_rows = pieces_of(block->rows, pieces_of(block->rows, block->code->rows));
+        if (block->column == 0 || !block->keeps_a)
+            pack_rows(block, &gemm->a, block->row, k);
         multiply_block(block);
     }
 }
@@ -139,13 +145,15 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
 {
     struct block block = {code, gemm, scratch, (char *)scratch + A_BYTES,
                           (char *)scratch + A_BYTES + B_BYTES};
-    size_t depth_block = gemm_depth_block(gemm->depth);
+    size_t depth_block = gemm_depth_block(gemm->depth), line_bytes = gemm->rows * code->element_bytes;
+    block.keeps_a = gemm->rows <= ROW_BLOCK && gemm->depth * line_bytes + PADDING <= A_BYTES;
     for (; block.column < gemm->columns; block.column += COLUMN_BLOCK) {
         block.columns = least(COLUMN_BLOCK, gemm->columns - block.column);
         /* A depth of 0 is one empty block, whose sums are 0. */
         for (size_t k = 0; k == 0 || k < gemm->depth; k += depth_block) {
             block.k_count = least(depth_block, gemm->depth - k);
             block.adds = gemm->adds || k > 0;
+            block.a = (char *)scratch + (block.keeps_a ? k * line_bytes : 0);
             multiply_columns(&block, k);
         }
     }

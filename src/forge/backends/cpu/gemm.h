@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GEMM_TILE_ROWS = 14 }; /* of any tile, at most */
+enum { GEMM_TILE_ROWS = 14, GEMM_TILE_COLUMNS = 32 }; /* of any tile, at most */
+enum { GEMM_DEPTH_BLOCK = 256 };                      /* k of a block, at most */
 
 /* One side of a product: lines along k, which are a's rows or b's columns. */
 struct gemm_side {
