@@ -151,7 +151,7 @@ static double run_steps(void)
         printf("step %2lu  loss %.4f  %.3f s\n", i, (double)*(const float *)forge_tensor_data(&loss),
                seconds);
         if (i == 0)
-            forge_instance_reset_spans(instance);
+            forge_instance_reset_times(instance);
         else
             steps_s[i - 1] = seconds;
     }

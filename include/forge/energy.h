@@ -55,11 +55,12 @@ FORGE_API size_t forge_energy_count(const forge_instance *instance);
  * as long as counting goes on. The first question after a collection solves the regression: up to 0.3 s. */
 FORGE_API joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_facts *out_facts);
 
-/* Joules of all items in a scope and the scopes in it (empty: all), in one phase or all (-1), without what is between
+#define FORGE_ALL_PHASES (-1)
+/* Joules of all items in a scope and the scopes in it (empty: all), in one forge_phase or in FORGE_ALL_PHASES, without what is between
  * launches. ABSENT: there are none, or not started. PENDING as above. */
 FORGE_API joule_status forge_scope_energy(forge_instance *instance, const char *scope, int phase,
                                           joule_quantity *out_joules);
-/* Mean joules of one run: of the items of one phase, or, with -1, of everything from run to run. Otherwise as above. */
+/* Mean joules of one run: of the items of one phase, or, with FORGE_ALL_PHASES, of everything from run to run. Otherwise as above. */
 FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, joule_quantity *out_joules);
 /* Joules of launch i, in all runs: its item's, by time where several launches have one item, then modelled. */
 FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);

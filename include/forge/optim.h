@@ -58,12 +58,17 @@ typedef struct forge_adamw_options {
 } forge_adamw_options;
 
 /* What is usual. */
+#ifdef __cplusplus
+#define FORGE_ADAMW_OPTIONS                                                                                  \
+    (forge_adamw_options{sizeof(forge_adamw_options), 0, 0.9, 0.999, 1e-8, 0.01, 0, nullptr, 0})
+#else
 #define FORGE_ADAMW_OPTIONS                                                                                  \
     ((forge_adamw_options){.struct_size = sizeof(forge_adamw_options),                                       \
                            .beta1 = 0.9,                                                                     \
                            .beta2 = 0.999,                                                                   \
                            .epsilon = 1e-8,                                                                  \
                            .weight_decay = 0.01})
+#endif
 
 /* Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as PyTorch's AdamW; moments in the slots NAME.exp_avg and
  * NAME.exp_avg_sq, steps done in "optimiser.step" (i64). What depends on the step alone is computed in f64 and rounded

@@ -15,7 +15,7 @@ extern "C" {
 
 /* --- devices ------------------------------------------------------------------------------------------------ */
 
-typedef struct forge_device forge_device;
+typedef struct forge_device forge_device; /* any thread: it does one thing at a time */
 
 /* A device by name: "cpu", "estimated". ABSENT names those there are. The device is the caller's, and must outlive what was
  * made for it.
@@ -32,7 +32,8 @@ FORGE_API joule_status forge_device_open(const char *name, forge_device **out_de
 /* NULL is allowed. */
 FORGE_API void forge_device_close(forge_device *device);
 FORGE_API const char *forge_device_name(const forge_device *device);
-/* How many threads a CPU works with; 0: those it is allowed to. Results do not depend on it. */
+/* How many threads a CPU works with; 0: those it is allowed to. Results do not depend on it. INVALID: more than
+ * 1024. */
 FORGE_API joule_status forge_device_set_threads(forge_device *device, unsigned threads,
                                                 joule_error *out_error);
 
@@ -123,6 +124,7 @@ typedef struct forge_program_facts {
     double flop;    /* of one run, at the largest sizes */
     size_t symbols; /* sizes that an instance can change */
 } forge_program_facts;
+/* INVALID: no room. */
 FORGE_API joule_status forge_program_look(const forge_program *program, forge_program_facts *out_facts);
 
 /* A size that an instance can change: min to max, a multiple of `multiple`. */
@@ -166,8 +168,8 @@ FORGE_API void forge_instance_free(forge_instance *instance);
 
 /* Gives a symbol of the program a number, from the next run on. At first all are as large as they can be. Inputs that were
  * set before and depend on it are to be set again. ABSENT: there is no such symbol; INVALID: it cannot be this number. */
-FORGE_API joule_status forge_instance_size(forge_instance *instance, const char *symbol, int64_t value,
-                                           joule_error *out_error);
+FORGE_API joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
+                                               joule_error *out_error);
 /* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its elements); where the
  * shape has a symbol, that is the tensor's size from the next run on. INVALID names what differs. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
@@ -194,9 +196,11 @@ typedef struct forge_launch_facts {
     forge_dtype dtype;
     uint32_t reserved;
 } forge_launch_facts;
+/* INVALID: there is no launch i, or no room. */
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,
                                              forge_launch_facts *out_facts);
-FORGE_API void forge_instance_reset_spans(forge_instance *instance);
+/* Times and runs of launches count from now on. */
+FORGE_API void forge_instance_reset_times(forge_instance *instance);
 
 #ifdef __cplusplus
 }

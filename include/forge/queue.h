@@ -64,8 +64,8 @@ FORGE_API void forge_queue_free(forge_queue *queue);
 FORGE_API joule_status forge_queue_run(forge_queue *queue, forge_instance *instance, const forge_order *order,
                                        joule_error *out_error);
 /* The same for a function of the host: to hand an output to another instance, to save a checkpoint. */
-typedef joule_status forge_host_fn(void *context, joule_error *out_error);
-FORGE_API joule_status forge_queue_call(forge_queue *queue, forge_host_fn *call, void *context,
+typedef joule_status (*forge_host_fn)(void *context, joule_error *out_error);
+FORGE_API joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *context,
                                         const forge_order *order, joule_error *out_error);
 
 #ifdef __cplusplus

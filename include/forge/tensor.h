@@ -27,8 +27,10 @@ typedef struct forge_shape {
 } forge_shape;
 
 /* forge_shape_of(2, 3, 4): three dimensions; no argument: rank 0 is (forge_shape){0}. */
+#ifndef __cplusplus
 #define forge_shape_of(...)                                                                                  \
     ((forge_shape){.rank = sizeof((forge_dim[]){__VA_ARGS__}) / sizeof(forge_dim), .dims = {__VA_ARGS__}})
+#endif
 
 /* Equal rank and dims. Any thread. */
 FORGE_API bool forge_shape_equal(const forge_shape *a, const forge_shape *b);
@@ -82,6 +84,11 @@ FORGE_API size_t forge_tensor_elements(const forge_tensor *tensor);
 FORGE_API bool forge_tensor_is_packed(const forge_tensor *tensor);
 
 #ifdef __cplusplus
+}
+
+template <typename... Dims> inline forge_shape forge_shape_of(Dims... dims)
+{
+    return forge_shape{sizeof...(Dims), 0, {static_cast<forge_dim>(dims)...}};
 }
 #endif
 #endif

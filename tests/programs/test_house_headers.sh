@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Each public header compiles alone, first in its file, as C11, C17 and C++11, without a warning, in gcc and clang.
+# What headers offer as macros is used in C++, too.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 work=$(mktemp -d)
@@ -14,6 +15,14 @@ check() { # COMPILER LANGUAGE STANDARD
 for compiler in gcc g++ clang clang++; do
     command -v $compiler >/dev/null || echo "skipped: headers in $compiler: there is no $compiler"
 done
+header_uses='#include <forge/optim.h>
+forge_shape joule_test_shape();
+forge_shape joule_test_shape() { return forge_shape_of(2, 3); }
+forge_adamw_options joule_test_options();
+forge_adamw_options joule_test_options() { return FORGE_ADAMW_OPTIONS; }'
+printf '%s\n' "$header_uses" >"$work/alone.c"
+check g++ c++ c++11
+check clang++ c++ c++11
 for header in include/{joule,forge}/*.h; do
     name=${header#include/}
     printf '#include <%s>\n#include <%s>\nint joule_test_unit;\n' "$name" "$name" >"$work/alone.c"

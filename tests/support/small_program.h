@@ -52,7 +52,7 @@ static inline joule_status program_try_at(const forge_program *program, forge_in
         int64_t steps = (largest - symbol.min) / symbol.multiple;
         int64_t value = largest - (less < steps ? less : steps) * symbol.multiple;
         values[dim_find(&dims, symbol.name) - dims.entries] = value;
-        forge_instance_size(instance, symbol.name, value, NULL);
+        forge_instance_set_size(instance, symbol.name, value, NULL);
     }
     if (values && !dim_fill(&dims, values))
         status = JOULE_INVALID;

@@ -136,7 +136,7 @@ static void print_foot(forge_instance *instance, double units, const char *unit,
 {
     joule_quantity step;
     char energy[128], of_unit[32];
-    if (forge_step_energy(instance, -1, &step) != JOULE_OK)
+    if (forge_step_energy(instance, FORGE_ALL_PHASES, &step) != JOULE_OK)
         return;
     write_joules(step, energy, sizeof energy);
     joule_quantity rate = forge_per_joule(units, step);

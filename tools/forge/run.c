@@ -48,7 +48,7 @@ static joule_status set_sizes(const struct running *r, const struct sizes *sizes
 {
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < sizes->count; i++)
-        status = forge_instance_size(r->instance, sizes->list[i].symbol, sizes->list[i].value, error);
+        status = forge_instance_set_size(r->instance, sizes->list[i].symbol, sizes->list[i].value, error);
     return status;
 }
 

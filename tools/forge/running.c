@@ -46,7 +46,7 @@ void running_start(struct running *r)
 {
     joule_error error = {0};
     r->runs = 0;
-    forge_instance_reset_spans(r->instance);
+    forge_instance_reset_times(r->instance);
     r->begin_ns = clock_now_ns();
     if (device_only_estimates(r->device)) {
         forge_energy_start(r->instance, NULL, JOULE_TOTAL, &error);

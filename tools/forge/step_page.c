@@ -114,7 +114,7 @@ static bool gather(struct step_page *page, forge_instance *instance)
 {
     struct row row = {.facts = {.struct_size = sizeof row.facts}, .next = NONE};
     joule_quantity joules;
-    forge_step_energy(instance, -1, &page->step);
+    forge_step_energy(instance, FORGE_ALL_PHASES, &page->step);
     if (add_module(page, "", 0) == NONE)
         return false;
     for (size_t i = 0; forge_instance_launch(instance, i, &row.facts) == JOULE_OK; i++) {

@@ -38,7 +38,7 @@ static joule_status run_for(forge_instance *instance, double seconds, const vola
     joule_status status = JOULE_OK;
     while (status == JOULE_OK && timing->runs < MOST_RUNS && !*stop &&
            clock_seconds(clock_now_ns() - begin_ns) < (timing->runs < LEAST_RUNS ? 5 * seconds : seconds)) {
-        forge_instance_reset_spans(instance);
+        forge_instance_reset_times(instance);
         status = forge_instance_run(instance, error);
         sum_launches(instance, &all_s, timing);
         each[timing->runs++] = all_s;
@@ -50,7 +50,7 @@ static joule_status run_for(forge_instance *instance, double seconds, const vola
 static joule_status run_metered(forge_instance *instance, joule_meter *meter, double seconds,
                                 const volatile sig_atomic_t *stop, struct timing *timing, joule_error *error)
 {
-    forge_instance_reset_spans(instance);
+    forge_instance_reset_times(instance);
     joule_status status = forge_energy_start(instance, meter, JOULE_TOTAL, error);
     int64_t begin_ns = clock_now_ns();
     for (uint64_t i = 1; status == JOULE_OK && !*stop && clock_seconds(clock_now_ns() - begin_ns) < seconds;
@@ -61,7 +61,7 @@ static joule_status run_metered(forge_instance *instance, joule_meter *meter, do
     }
     joule_sample_now(meter);
     forge_energy_collect(instance);
-    forge_step_energy(instance, -1, &timing->joules);
+    forge_step_energy(instance, FORGE_ALL_PHASES, &timing->joules);
     forge_energy_stop(instance);
     return status;
 }

@@ -242,7 +242,7 @@ joule_status forge_instance_launch(const forge_instance *instance, size_t i, for
     return JOULE_OK;
 }
 
-void forge_instance_reset_spans(forge_instance *instance)
+void forge_instance_reset_times(forge_instance *instance)
 {
     memset(instance->taken_ns, 0, instance->program->launches.count * sizeof *instance->taken_ns);
     memset(instance->done, 0, instance->program->launches.count * sizeof *instance->done);

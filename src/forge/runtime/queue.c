@@ -15,7 +15,7 @@
 
 struct entry {
     struct entry *next;
-    forge_host_fn *call;
+    forge_host_fn call;
     void *context;
     size_t wait_count, signal_count;
     forge_point waits[FORGE_MAX_POINTS], signals[FORGE_MAX_POINTS];
@@ -150,8 +150,8 @@ static joule_status take_order(struct entry *entry, const forge_order *order, jo
     return JOULE_OK;
 }
 
-joule_status forge_queue_call(forge_queue *queue, forge_host_fn *call, void *context,
-                              const forge_order *order, joule_error *out_error)
+joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *context, const forge_order *order,
+                              joule_error *out_error)
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)

@@ -29,8 +29,8 @@ static void want(forge_instance *instance, size_t symbol, int64_t number)
     instance->wanted[symbol] = number;
 }
 
-joule_status forge_instance_size(forge_instance *instance, const char *symbol, int64_t value,
-                                 joule_error *out_error)
+joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
+                                     joule_error *out_error)
 {
     struct dim_table dims = program_dims(instance->program);
     size_t at;

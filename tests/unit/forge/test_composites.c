@@ -275,7 +275,7 @@ static void test_a_kernel_for_some_sizes(void **state)
         forge_output(b, "y", forge_batch_norm(b, least == 7 ? "a" : "b", x, 0.1, 1e-5, true));
         workbench_load(bench, b);
         assert_int_equal(has_launch(bench->program, "batch_norm_training"), least == 8);
-        assert_int_equal(forge_instance_size(bench->instance, "length", least, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_set_size(bench->instance, "length", least, NULL), JOULE_OK);
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     }
 }

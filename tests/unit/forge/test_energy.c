@@ -150,10 +150,11 @@ static void test_sums_by_scope_and_phase(void **state)
     assert_near(in_scope(m, "", FORGE_PHASE_FORWARD) + in_scope(m, "", FORGE_PHASE_OPTIMISER),
                 in_scope(m, "", -1), 1e-9);
     joule_quantity joules, step, forward;
-    assert_int_equal(forge_scope_energy(m->bench.instance, "net/fir", -1, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_scope_energy(m->bench.instance, "net/fir", FORGE_ALL_PHASES, &joules),
+                     JOULE_ABSENT);
     assert_int_equal(forge_scope_energy(m->bench.instance, "", FORGE_PHASE_DATA, &joules), JOULE_ABSENT);
     assert_true(isnan(joules.value));
-    assert_int_equal(forge_step_energy(m->bench.instance, -1, &step), JOULE_OK);
+    assert_int_equal(forge_step_energy(m->bench.instance, FORGE_ALL_PHASES, &step), JOULE_OK);
     assert_int_equal(forge_step_energy(m->bench.instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
     assert_near(forward.value / step.value, in_scope(m, "net", -1) / sum.joules.value, 0.2);
     assert_true(step.value * (double)m->bench.instance->runs >= sum.joules.value * (1 - 1e-9));
@@ -195,7 +196,7 @@ static void test_what_is_not_known_is_said(void **state)
     joule_error error = {0};
     assert_int_equal(forge_energy_count(m->bench.instance), 0);
     assert_int_equal(forge_energy_collect(m->bench.instance), JOULE_ABSENT);
-    assert_int_equal(forge_step_energy(m->bench.instance, -1, &joules), JOULE_ABSENT);
+    assert_int_equal(forge_step_energy(m->bench.instance, FORGE_ALL_PHASES, &joules), JOULE_ABSENT);
     assert_true(isnan(joules.value));
     assert_int_equal(forge_energy_get(m->bench.instance, 0, &facts), JOULE_ABSENT);
     assert_int_equal(forge_energy_start(m->bench.instance, m->meter, 4711, &error), JOULE_INVALID);

@@ -166,18 +166,18 @@ static void test_steps_phases_and_operations_add_up(void **state)
     assert_int_equal(forge_expected_run(instance, &seconds, &joules), JOULE_OK);
     assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK); /* before the start: not counted */
     assert_int_equal(forge_energy_start(instance, NULL, JOULE_TOTAL, NULL), JOULE_OK);
-    assert_int_equal(forge_step_energy(instance, -1, &step), JOULE_PENDING);
+    assert_int_equal(forge_step_energy(instance, FORGE_ALL_PHASES, &step), JOULE_PENDING);
     assert_true(isnan(step.value));
     for (int i = 0; i < 7; i++)
         assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK);
     assert_int_equal(forge_energy_collect(instance), JOULE_OK);
-    assert_int_equal(forge_step_energy(instance, -1, &step), JOULE_OK);
+    assert_int_equal(forge_step_energy(instance, FORGE_ALL_PHASES, &step), JOULE_OK);
     assert_near(step, joules.value);
     assert_close(step.high, joules.high, 1e-9);
     assert_int_equal(forge_step_energy(instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
     assert_int_equal(forge_step_energy(instance, FORGE_PHASE_OPTIMISER, &update), JOULE_OK);
     assert_close(forward.value + update.value, step.value, 1e-9);
-    assert_int_equal(forge_scope_energy(instance, "layer", -1, &forward), JOULE_OK);
+    assert_int_equal(forge_scope_energy(instance, "layer", FORGE_ALL_PHASES, &forward), JOULE_OK);
     assert_close(forward.value, 7 * (step.value - update.value), 1e-9);
     for (size_t i = 0; i < forge_energy_count(instance); i++) {
         assert_int_equal(forge_energy_get(instance, i, &item), JOULE_OK);

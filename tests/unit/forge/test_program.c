@@ -59,7 +59,7 @@ static void test_places_that_are_symbols(void **state)
         if (!is_constant)
             workbench_set(m, "x", (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8});
         for (int at = 8; at > 0; at -= 3) {
-            assert_int_equal(forge_instance_size(m->instance, "T", at, NULL), JOULE_OK);
+            assert_int_equal(forge_instance_set_size(m->instance, "T", at, NULL), JOULE_OK);
             workbench_run(m);
             workbench_assert_output(m, "y", (float[]){is_constant ? -3 : -(float)at}, 1);
             workbench_assert_output(m, "z", (float[]){is_constant ? 3 : (float)at - 1}, 1);

@@ -266,9 +266,9 @@ static void test_a_composite_with_a_kernel(void **state)
     load(&bounded, graph);
     assert_int_equal(forge_instance_launch(bounded.instance, 1, &facts), JOULE_INVALID);
     for (int64_t n = 2; n <= 40; n += 19) {
-        assert_int_equal(forge_instance_size(bounded.instance, "batch", n, NULL), JOULE_OK);
+        assert_int_equal(forge_instance_set_size(bounded.instance, "batch", n, NULL), JOULE_OK);
         assert_int_equal(forge_instance_run(bounded.instance, NULL), JOULE_OK);
-        forge_instance_reset_spans(bounded.instance);
+        forge_instance_reset_times(bounded.instance);
         assert_int_equal(forge_instance_launch(bounded.instance, 0, &facts), JOULE_OK);
         assert_string_equal(facts.op, "adamw");
         assert_true(facts.flop == 14.0 * (double)n * 20 && facts.written_bytes == 12.0 * (double)n * 20);
@@ -295,7 +295,7 @@ static void test_random_graphs(void **state)
             if (forge_graph_bind(graph, &size, 1, &bound, &error) != JOULE_OK)
                 fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
             size_t count = make_inputs(bound, round, inputs);
-            assert_int_equal(forge_instance_size(bounded.instance, "B", size.value, NULL), JOULE_OK);
+            assert_int_equal(forge_instance_set_size(bounded.instance, "B", size.value, NULL), JOULE_OK);
             assert_int_equal(run_counted(&bounded, bound, inputs), 0);
             load(&special, bound);
             run(&special, bound, inputs);
@@ -399,9 +399,9 @@ static void test_sizes_have_to_go_together(void **state)
     assert_shape(shape_of(&side, "z"), 16);
     assert_int_equal(forge_states_find(side.states, "runs", &runs), JOULE_OK);
     assert_true(*(float *)forge_tensor_data(&runs) == 1);
-    assert_says(forge_instance_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
+    assert_says(forge_instance_set_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
                 "there is no symbol 'k'; there are: n, m");
-    assert_says(forge_instance_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
+    assert_says(forge_instance_set_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
                 "m is 1 to 9, and cannot be 0");
     end(&side);
 }
@@ -424,10 +424,10 @@ static void test_graphs_that_cannot_be_bound(void **state)
                 "maximum of nothing");
     struct side side = {0};
     load(&side, graph);
-    assert_int_equal(forge_instance_size(side.instance, "n", 0, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(side.instance, "n", 0, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
                 "with n=0: launch 0, reduce(f32[0]): maximum of nothing");
-    assert_int_equal(forge_instance_size(side.instance, "n", 4, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, NULL), JOULE_OK);
     end(&side);
     forge_graph_free(graph);
@@ -459,9 +459,9 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     assert_int_equal(forge_states_new(device, 3, &side.states, NULL), JOULE_OK);
     assert_int_equal(forge_instance_new(side.program, device, side.states, &side.instance, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
-    assert_int_equal(forge_instance_size(side.instance, "n", 4, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e, "does not lie in its buffer");
-    assert_int_equal(forge_instance_size(side.instance, "n", 64, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(side.instance, "n", 64, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     end(&side);
     forge_graph_free(graph);
@@ -471,7 +471,7 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
 
 static void run_at(forge_instance *instance, int64_t n, int times)
 {
-    assert_int_equal(forge_instance_size(instance, "n", n, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(instance, "n", n, NULL), JOULE_OK);
     for (int i = 0; i < times; i++)
         assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK);
 }
@@ -499,7 +499,7 @@ static void test_work_is_that_of_the_sizes_that_ran(void **state)
     assert_true(flop_of(side.instance) == 4 * 11 + 1);
     run_at(side.instance, 32, 1);
     assert_true(flop_of(side.instance) == (3 * 4 + 32) / 4.0 * 11 + 1);
-    forge_instance_reset_spans(side.instance);
+    forge_instance_reset_times(side.instance);
     assert_true(flop_of(side.instance) == 32 * 11 + 1);
     end(&side);
 }
@@ -516,7 +516,7 @@ static void test_joules_are_those_of_the_sizes_that_ran(void **state)
     assert_int_equal(forge_energy_start(side.instance, NULL, JOULE_TOTAL, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(side.instance, &seconds, &large), JOULE_OK);
     run_at(side.instance, 64, 2);
-    assert_int_equal(forge_instance_size(side.instance, "n", 4, NULL), JOULE_OK);
+    assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(side.instance, &seconds, &small), JOULE_OK);
     run_at(side.instance, 4, 3);
     assert_true(small.value < large.value);
