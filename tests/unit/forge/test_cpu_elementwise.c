@@ -1,4 +1,4 @@
-/* The CPU's kernels of single f32 elements, for each instruction set, against the reference: the same bits where one rounding
+/* The CPU's kernels of single elements, for each instruction set and type, against the reference: the same bits where one rounding
  * is all there is, within an ulp elsewhere; any views, any place in a run, in place.
  */
 #include <float.h>
@@ -31,51 +31,61 @@ static double ulps(float x, float exact)
     return fabs((double)a - (double)b);
 }
 
-/* --- one operand -------------------------------------------------------------------------------------------- */
+#define EACH_TYPE(type) for (forge_dtype type = FORGE_F32; type <= FORGE_F64; type++)
 
-/* Numbers of every size, and the special ones. */
-static float *inputs(size_t count)
+static void *at(forge_dtype type, void *data, size_t element)
 {
-    float *x = malloc(count * sizeof *x);
-    assert_non_null(x);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)random_bits();
-        if (i < SPECIALS)
-            x[i] = specials[i];
-        else if (i % 2)
-            x[i] = (float)(20 * random_number());
-        else
-            memcpy(&x[i], &bits, 4);
-        if (x[i] != 0 && fabsf(x[i]) < FLT_MIN)
-            x[i] = 1;
-    }
-    return x;
+    return (char *)data + element * forge_dtype_block_bytes(type);
 }
 
-static void check_unary(enum isa isa, forge_unary_kind kind, double most_ulps)
+/* Equal up to so many steps; of f64, up to none. */
+static bool is_near(const struct view *out, const struct view *wanted, size_t i, double most_ulps)
+{
+    double x = view_number(out, i), exact = view_number(wanted, i);
+    if (out->dtype == FORGE_F32)
+        return ulps((float)x, (float)exact) <= most_ulps;
+    return x == exact || (isnan(x) && isnan(exact));
+}
+
+/* --- one operand -------------------------------------------------------------------------------------------- */
+
+/* Numbers of every size that f32 has, and the special ones. */
+static void *inputs(forge_dtype type, size_t count)
+{
+    char *data = random_floats(type, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)random_bits();
+        float single;
+        double x = 20 * random_number();
+        memcpy(&single, &bits, 4);
+        if (i < SPECIALS || i % 2 == 0)
+            x = (double)(i < SPECIALS ? specials[i] : single);
+        if (x != 0 && fabs(x) < (double)FLT_MIN)
+            x = 1;
+        dtype_row(type)->store(data, i, 1, &x);
+    }
+    return data;
+}
+
+static void check_unary(enum isa isa, forge_dtype type, forge_unary_kind kind, double most_ulps)
 {
     enum { COUNT = 30011 };
     const struct kind_attributes attributes = {kind};
-    float *x = inputs(COUNT), *y = malloc(COUNT * sizeof *y), *exact = malloc(COUNT * sizeof *exact);
-    struct view in = view_packed(FORGE_F32, x, forge_shape_of(COUNT)),
-                out = view_packed(FORGE_F32, y, in.shape), wanted = view_packed(FORGE_F32, exact, in.shape);
+    struct view in = view_packed(type, inputs(type, COUNT), forge_shape_of(COUNT)), out = in, wanted = in;
     struct launch launch = {OP_UNARY, &attributes, &in, 1, &out, 1},
                   reference = {OP_UNARY, &attributes, &in, 1, &wanted, 1};
-    if (!kernel_for(isa, &launch)) {
-        free(x);
-        free(y);
-        free(exact);
-        return;
-    }
+    out.data = random_floats(type, COUNT);
+    wanted.data = random_floats(type, COUNT);
     reference_unary(&reference, 0, 1);
-    run_kernel(isa, &launch);
-    for (size_t i = 0; i < COUNT; i++)
-        if (ulps(y[i], exact[i]) > most_ulps)
-            fail_msg("%s %s(%a): %a, not %a", isa_name(isa), unary_name(kind), (double)x[i], (double)y[i],
-                     (double)exact[i]);
-    free(x);
-    free(y);
-    free(exact);
+    if (kernel_for(isa, &launch))
+        run_kernel(isa, &launch);
+    for (size_t i = 0; kernel_for(isa, &launch) && i < COUNT; i++)
+        if (!is_near(&out, &wanted, i, most_ulps))
+            fail_msg("%s %s(%a): %a, not %a", isa_name(isa), unary_name(kind), view_number(&in, i),
+                     view_number(&out, i), view_number(&wanted, i));
+    free(in.data);
+    free(out.data);
+    free(wanted.data);
 }
 
 static void test_every_unary(void **state)
@@ -85,7 +95,8 @@ static void test_every_unary(void **state)
         for (forge_unary_kind kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
             bool is_exact = kind == FORGE_NEG || kind == FORGE_ABS || kind == FORGE_SQUARE ||
                             kind == FORGE_SQRT || kind == FORGE_RECIPROCAL || kind == FORGE_RELU;
-            check_unary(isa, kind, is_exact ? 0 : 1);
+            check_unary(isa, FORGE_F32, kind, is_exact ? 0 : 1);
+            check_unary(isa, FORGE_F64, kind, 0);
         }
 }
 
@@ -103,6 +114,23 @@ static void test_there_are_fast_ones(void **state)
         }
 }
 
+static void test_there_are_fast_ones_of_f64(void **state)
+{
+    (void)state;
+    static const forge_unary_kind kinds[] = {FORGE_NEG, FORGE_RELU, FORGE_SQRT, FORGE_ABS};
+    const struct kind_attributes add = {FORGE_ADD};
+    struct view x = view_packed(FORGE_F64, NULL, forge_shape_of(3)), in[] = {x, x};
+    struct launch binary = {OP_BINARY, &add, in, 2, &x, 1};
+    EACH_ISA (isa) {
+        assert_non_null(kernel_for(isa, &binary));
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            const struct kind_attributes attributes = {kinds[i]};
+            struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
+            assert_non_null(kernel_for(isa, &launch));
+        }
+    }
+}
+
 /* --- two operands ------------------------------------------------------------------------------------------- */
 
 static void check_elements(enum isa isa, enum op op, const void *attributes, const struct view *in,
@@ -113,115 +141,144 @@ static void check_elements(enum isa isa, enum op op, const void *attributes, con
     struct launch launch = {op, attributes, in, count, &out, 1}, reference = launch;
     wanted.data = malloc(elements * bytes + 1);
     reference.outputs = &wanted;
+    assert_non_null(kernel_for(isa, &launch));
     reference_of(op)(&reference, 0, launch_rows(&launch));
     run_kernel(isa, &launch);
     for (size_t i = 0; i < elements; i++)
-        if (dtype == FORGE_F32 ? ulps(((float *)out.data)[i], ((float *)wanted.data)[i]) > 0
-                               : ((char *)out.data)[i] != ((char *)wanted.data)[i])
+        if (!is_near(&out, &wanted, i, 0))
             fail_msg("%s %s, element %zu: %g, not %g", isa_name(isa), op_name(op), i, view_number(&out, i),
                      view_number(&wanted, i));
     free(out.data);
     free(wanted.data);
 }
 
-static forge_dtype type_of(forge_binary_kind kind)
+static forge_dtype type_of(forge_dtype type, forge_binary_kind kind)
 {
-    return kind >= FORGE_EQ ? FORGE_BOOL : FORGE_F32;
+    return kind >= FORGE_EQ ? FORGE_BOOL : type;
 }
 
 /* Every pair of special numbers. */
 static void test_every_binary(void **state)
 {
     (void)state;
-    struct view in[2] = {{(void *)specials, FORGE_F32, forge_shape_of(SPECIALS, 1), {1, 1}},
-                         {(void *)specials, FORGE_F32, forge_shape_of(SPECIALS), {1}}};
-    EACH_ISA (isa)
-        for (forge_binary_kind kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
-            const struct kind_attributes attributes = {kind};
-            struct launch launch = {OP_BINARY, &attributes, in, 2, in, 1};
-            if (kernel_for(isa, &launch))
-                check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
-                               forge_shape_of(SPECIALS, SPECIALS));
-        }
+    EACH_TYPE(type)
+    {
+        void *data = inputs(type, SPECIALS);
+        struct view in[2] = {{data, type, forge_shape_of(SPECIALS, 1), {1, 1}},
+                             {data, type, forge_shape_of(SPECIALS), {1}}};
+        EACH_ISA (isa)
+            for (forge_binary_kind kind = 0; kind < FORGE_BINARY_KINDS; kind++) {
+                const struct kind_attributes attributes = {kind};
+                struct launch launch = {OP_BINARY, &attributes, in, 2, in, 1};
+                if (kernel_for(isa, &launch))
+                    check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(type, kind),
+                                   forge_shape_of(SPECIALS, SPECIALS));
+            }
+        free(data);
+    }
 }
 
 /* Lengths of runs up to two vectors and one, each operand in each way of lying in memory. */
-static void test_runs_and_steps(void **state)
+static void test_runs_and_steps_of(forge_dtype type)
 {
-    (void)state;
     static const int64_t strides[][2] = {{40, 1}, {0, 1}, {1, 0}, {0, 0}, {1, 33}, {-40, -1}, {80, 2}};
     enum { WAYS = sizeof strides / sizeof *strides, ROWS = 3 };
-    float *data = random_floats(FORGE_F32, 4000);
+    void *data = random_floats(type, 4000);
     EACH_ISA (isa)
         for (int64_t n = 1; n <= 33; n++)
             for (size_t a = 0; a < WAYS; a++)
                 for (size_t b = 0; b < WAYS; b++) {
                     forge_binary_kind kind = n % 2 ? FORGE_SUB : FORGE_LT;
                     const struct kind_attributes attributes = {kind};
-                    struct view in[2] = {{data + 1001, FORGE_F32, forge_shape_of(ROWS, n), {0}},
-                                         {data + 1900, FORGE_F32, forge_shape_of(ROWS, n), {0}}};
+                    struct view in[2] = {{at(type, data, 1001), type, forge_shape_of(ROWS, n), {0}},
+                                         {at(type, data, 1900), type, forge_shape_of(ROWS, n), {0}}};
                     memcpy(in[0].strides, strides[a], sizeof strides[a]);
                     memcpy(in[1].strides, strides[b], sizeof strides[b]);
-                    check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(kind),
+                    check_elements(isa, OP_BINARY, &attributes, in, 2, type_of(type, kind),
                                    forge_shape_of(ROWS, n));
                 }
+    free(data);
+}
+
+static void test_runs_and_steps(void **state)
+{
+    (void)state;
+    EACH_TYPE(type)
+    test_runs_and_steps_of(type);
+}
+
+static void test_beyond_a_piece_of(forge_dtype type)
+{
+    const struct kind_attributes add = {FORGE_ADD};
+    void *data = random_floats(type, 40000);
+    struct view in[2] = {view_packed(type, data, forge_shape_of(100, 1, 130)),
+                         view_packed(type, at(type, data, 3), forge_shape_of(2, 1))};
+    struct view turned[2] = {in[0], {data, type, forge_shape_of(100, 2, 130), {1, 13000, 100}}};
+    EACH_ISA (isa) {
+        check_elements(isa, OP_BINARY, &add, in, 2, type, forge_shape_of(100, 2, 130));
+        check_elements(isa, OP_BINARY, &add, turned, 2, type, forge_shape_of(100, 2, 130));
+    }
     free(data);
 }
 
 static void test_beyond_a_piece(void **state)
 {
     (void)state;
-    const struct kind_attributes add = {FORGE_ADD};
-    float *data = random_floats(FORGE_F32, 40000);
-    struct view in[2] = {view_packed(FORGE_F32, data, forge_shape_of(100, 1, 130)),
-                         view_packed(FORGE_F32, data + 3, forge_shape_of(2, 1))};
-    struct view turned[2] = {in[0], {data, FORGE_F32, forge_shape_of(100, 2, 130), {1, 13000, 100}}};
-    EACH_ISA (isa) {
-        check_elements(isa, OP_BINARY, &add, in, 2, FORGE_F32, forge_shape_of(100, 2, 130));
-        check_elements(isa, OP_BINARY, &add, turned, 2, FORGE_F32, forge_shape_of(100, 2, 130));
-    }
+    EACH_TYPE(type)
+    test_beyond_a_piece_of(type);
+}
+
+static void test_select_of(forge_dtype type)
+{
+    uint8_t conditions[200];
+    void *data = random_floats(type, 400);
+    for (size_t i = 0; i < sizeof conditions; i++)
+        conditions[i] = random_bits() & 1;
+    dtype_row(type)->store(data, 7, 1, &(double){NAN});
+    EACH_ISA (isa)
+        for (int64_t n = 1; n <= 33; n++) {
+            struct view in[3] = {view_packed(FORGE_BOOL, conditions, forge_shape_of(3, n)),
+                                 view_packed(type, data, forge_shape_of(3, n)),
+                                 view_packed(type, at(type, data, 100), forge_shape_of(n))};
+            check_elements(isa, OP_SELECT, NULL, in, 3, type, forge_shape_of(3, n));
+            in[0] = view_packed(FORGE_BOOL, conditions, forge_shape_of(3, 1));
+            in[1].data = at(type, data, 50);
+            in[1].strides[0] = -2;
+            in[1].strides[1] = 3;
+            check_elements(isa, OP_SELECT, NULL, in, 3, type, forge_shape_of(3, n));
+        }
     free(data);
 }
 
 static void test_select(void **state)
 {
     (void)state;
-    uint8_t conditions[200];
-    float *data = random_floats(FORGE_F32, 400);
-    for (size_t i = 0; i < sizeof conditions; i++)
-        conditions[i] = random_bits() & 1;
-    data[7] = NAN;
-    EACH_ISA (isa)
-        for (int64_t n = 1; n <= 33; n++) {
-            struct view in[3] = {view_packed(FORGE_BOOL, conditions, forge_shape_of(3, n)),
-                                 view_packed(FORGE_F32, data, forge_shape_of(3, n)),
-                                 view_packed(FORGE_F32, data + 100, forge_shape_of(n))};
-            check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
-            in[0] = view_packed(FORGE_BOOL, conditions, forge_shape_of(3, 1));
-            in[1].data = data + 50;
-            in[1].strides[0] = -2;
-            in[1].strides[1] = 3;
-            check_elements(isa, OP_SELECT, NULL, in, 3, FORGE_F32, forge_shape_of(3, n));
-        }
-    free(data);
+    EACH_TYPE(type)
+    test_select_of(type);
 }
 
-static void test_cast(void **state)
+static void test_cast_of(forge_dtype type)
 {
-    (void)state;
     uint8_t bytes[400];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)random_bits();
     EACH_ISA (isa)
         for (int64_t n = 1; n <= 33; n++) {
-            struct cast_attributes attributes = {FORGE_F32};
+            struct cast_attributes attributes = {type};
             struct view turned = {bytes, FORGE_U8, forge_shape_of(3, n), {1, 5}},
                         repeated = {bytes, FORGE_U8, forge_shape_of(3, n), {1, 0}},
                         packed = view_packed(FORGE_U8, bytes + 1, forge_shape_of(3, n));
-            check_elements(isa, OP_CAST, &attributes, &turned, 1, FORGE_F32, turned.shape);
-            check_elements(isa, OP_CAST, &attributes, &repeated, 1, FORGE_F32, turned.shape);
-            check_elements(isa, OP_CAST, &attributes, &packed, 1, FORGE_F32, turned.shape);
+            check_elements(isa, OP_CAST, &attributes, &turned, 1, type, turned.shape);
+            check_elements(isa, OP_CAST, &attributes, &repeated, 1, type, turned.shape);
+            check_elements(isa, OP_CAST, &attributes, &packed, 1, type, turned.shape);
         }
+}
+
+static void test_cast(void **state)
+{
+    (void)state;
+    EACH_TYPE(type)
+    test_cast_of(type);
 }
 
 static void test_in_place(void **state)
@@ -267,10 +324,15 @@ static void test_no_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_unary),    cmocka_unit_test(test_there_are_fast_ones),
-        cmocka_unit_test(test_every_binary),   cmocka_unit_test(test_runs_and_steps),
-        cmocka_unit_test(test_beyond_a_piece), cmocka_unit_test(test_select),
-        cmocka_unit_test(test_cast),           cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_every_unary),
+        cmocka_unit_test(test_there_are_fast_ones),
+        cmocka_unit_test(test_there_are_fast_ones_of_f64),
+        cmocka_unit_test(test_every_binary),
+        cmocka_unit_test(test_runs_and_steps),
+        cmocka_unit_test(test_beyond_a_piece),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_cast),
+        cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_no_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

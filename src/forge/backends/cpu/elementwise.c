@@ -32,9 +32,24 @@ bool elementwise_takes_unary(const struct launch *launch)
     return launch->inputs[0].dtype == FORGE_F32 && (is_cheap[kind] || is_dear[kind]);
 }
 
+bool elementwise_takes_unary_f64(const struct launch *launch)
+{
+    return launch->inputs[0].dtype == FORGE_F64 && is_cheap[kind_of(launch)];
+}
+
+static bool takes_binary(const struct launch *launch, forge_dtype dtype)
+{
+    return launch->inputs[0].dtype == dtype && is_fast_binary[kind_of(launch)];
+}
+
 bool elementwise_takes_binary(const struct launch *launch)
 {
-    return launch->inputs[0].dtype == FORGE_F32 && is_fast_binary[kind_of(launch)];
+    return takes_binary(launch, FORGE_F32);
+}
+
+bool elementwise_takes_binary_f64(const struct launch *launch)
+{
+    return takes_binary(launch, FORGE_F64);
 }
 
 bool elementwise_takes_select(const struct launch *launch)
@@ -42,10 +57,25 @@ bool elementwise_takes_select(const struct launch *launch)
     return launch->inputs[1].dtype == FORGE_F32;
 }
 
-bool elementwise_takes_cast(const struct launch *launch)
+bool elementwise_takes_select_f64(const struct launch *launch)
+{
+    return launch->inputs[1].dtype == FORGE_F64;
+}
+
+static bool takes_cast(const struct launch *launch, forge_dtype to)
 {
     forge_dtype from = launch->inputs[0].dtype;
-    return (from == FORGE_BOOL || from == FORGE_U8) && launch->outputs[0].dtype == FORGE_F32;
+    return (from == FORGE_BOOL || from == FORGE_U8) && launch->outputs[0].dtype == to;
+}
+
+bool elementwise_takes_cast(const struct launch *launch)
+{
+    return takes_cast(launch, FORGE_F32);
+}
+
+bool elementwise_takes_cast_f64(const struct launch *launch)
+{
+    return takes_cast(launch, FORGE_F64);
 }
 
 bool elementwise_takes_gelu_back(const struct launch *launch)

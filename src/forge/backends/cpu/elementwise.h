@@ -5,10 +5,14 @@
 #include "forge/backends/cpu/runs.h"
 
 bool elementwise_takes_unary(const struct launch *launch);
+bool elementwise_takes_unary_f64(const struct launch *launch);
 bool elementwise_takes_binary(const struct launch *launch);
+bool elementwise_takes_binary_f64(const struct launch *launch);
 bool elementwise_takes_select(const struct launch *launch);
+bool elementwise_takes_select_f64(const struct launch *launch);
 /* From bool or u8 to f32. */
 bool elementwise_takes_cast(const struct launch *launch);
+bool elementwise_takes_cast_f64(const struct launch *launch);
 /* The result's gradient and x, of its shape. */
 bool elementwise_takes_gelu_back(const struct launch *launch);
 
