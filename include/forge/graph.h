@@ -321,6 +321,27 @@ FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge
 FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
                                           forge_value updates, uint32_t axis, forge_scatter_kind kind);
 
+/* --- between processes -------------------------------------------------------------------------------------- */
+
+/* Processes that run the same graph, each on its own data: numbers 0 to size - 1. Its layout is final. */
+typedef struct forge_group {
+    const char *name; /* 1 to 31 bytes */
+    uint32_t size;
+} forge_group;
+typedef enum forge_collective_kind {
+    FORGE_ALL_REDUCE = 0,     /* the sum of all x, in each */
+    FORGE_ALL_GATHER = 1,     /* all x one after the other along an axis, in each */
+    FORGE_REDUCE_SCATTER = 2, /* of the sum, cut into equal parts along an axis, the part of its own number */
+    FORGE_SEND_ALL = 3,       /* root's x, in each: what MPI calls broadcast */
+    FORGE_REDUCE_TO = 4,      /* the sum in root, zeros in others */
+    FORGE_COLLECTIVE_KINDS
+} forge_collective_kind;
+/* axis_or_root is not looked at by ALL_REDUCE. REDUCE_SCATTER needs a size of which it can be shown that it has as many equal
+ * parts. Gradients are those of the sum of all processes' losses. In a group of one each is x itself; larger groups can be
+ * written, read and differentiated, and forge_compile refuses them: UNSUPPORTED. */
+FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
+                                       const forge_group *group, forge_value x, uint32_t axis_or_root);
+
 /* --- composites --------------------------------------------------------------------------------------------- */
 
 /* Writes a composite's meaning in families; returns its value. `inputs` belong to the builder given here. */

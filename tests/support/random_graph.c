@@ -309,6 +309,15 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, any(m), below(m, 2) ? "b" : NULL);
 }
 
+static forge_value make_collective(struct maker *m)
+{
+    forge_value x = any(m);
+    forge_collective_kind kind = (forge_collective_kind)below(m, FORGE_COLLECTIVE_KINDS);
+    return forge_value_shape(m->b, x).rank && is_float(m, x)
+               ? forge_collective(m->b, kind, &(forge_group){"a group", 1}, x, 0)
+               : FORGE_NO_VALUE;
+}
+
 static forge_value twice(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
@@ -325,10 +334,11 @@ static forge_value make_composite(struct maker *m)
 }
 
 static forge_value (*const makers[])(struct maker *) = {
-    make_constant, make_iota,   make_unary,     make_unary,   make_binary,    make_binary,    make_select,
-    make_cast,     make_reduce, make_matmul,    make_reshape, make_broadcast, make_transpose, make_concat,
-    make_slice,    make_pad,    make_composite, make_conv,    make_window,    make_unfold,    make_fold,
-    make_random,   make_gather, make_scatter,   make_scan,    make_sort,      make_share,     make_transfer,
+    make_constant,  make_iota,   make_unary,  make_unary,    make_binary,     make_binary,
+    make_select,    make_cast,   make_reduce, make_matmul,   make_reshape,    make_broadcast,
+    make_transpose, make_concat, make_slice,  make_pad,      make_composite,  make_conv,
+    make_window,    make_unfold, make_fold,   make_random,   make_gather,     make_scatter,
+    make_scan,      make_sort,   make_share,  make_transfer, make_collective,
 };
 
 /* --- all ---------------------------------------------------------------------------------------------------- */

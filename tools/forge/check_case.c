@@ -374,6 +374,12 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
 }
 
+static forge_value make_collective(struct maker *m)
+{
+    forge_collective_kind kind = (forge_collective_kind)below(m, FORGE_COLLECTIVE_KINDS);
+    return forge_collective(m->b, kind, &(forge_group){"alone", 1}, floats(m, any_shape(m, 1)), 0);
+}
+
 static forge_value (*const makers[OP_COUNT])(struct maker *) = {
 #define LEAF(...)
 #define WHOLE(...)

@@ -11,6 +11,19 @@ void gradient_transfer(struct gradient *r)
     gradient_add(r, 0, forge_transfer(r->b, r->g, forge_value_place(r->b, r->inputs[0])));
 }
 
+/* Of the sum of all processes' losses. */
+void gradient_collective(struct gradient *r)
+{
+    static const forge_collective_kind back[] = {[FORGE_ALL_REDUCE] = FORGE_ALL_REDUCE,
+                                                 [FORGE_ALL_GATHER] = FORGE_REDUCE_SCATTER,
+                                                 [FORGE_REDUCE_SCATTER] = FORGE_ALL_GATHER,
+                                                 [FORGE_SEND_ALL] = FORGE_REDUCE_TO,
+                                                 [FORGE_REDUCE_TO] = FORGE_SEND_ALL};
+    struct collective_attributes a = *(const struct collective_attributes *)r->node.attributes;
+    a.kind = back[a.kind];
+    gradient_add(r, 0, builder_emit(r->b, OP_COLLECTIVE, &a, sizeof a, &r->g, 1));
+}
+
 void gradient_broadcast(struct gradient *r)
 {
     gradient_add(r, 0, r->g);

@@ -21,8 +21,9 @@ static bool can_fold(const forge_builder *builder, const struct node *node, cons
                      const forge_value *map, const forge_graph *graph)
 {
     size_t bytes = forge_dtype_size_bytes(value->dtype, forge_shape_elements(&value->shape));
-    if (node->input_count == 0 || node->output_count != 1 || !reference_of((enum op)node->op) ||
-        bytes > LARGEST_BYTES || fields_have_symbols((enum op)node->op, node->attributes))
+    if (!node_is_local(node) || node->input_count == 0 || node->output_count != 1 ||
+        !reference_of((enum op)node->op) || bytes > LARGEST_BYTES ||
+        fields_have_symbols((enum op)node->op, node->attributes))
         return false;
     for (size_t i = 0; i < node->input_count; i++)
         if (!constant_of(builder, map[node_input(graph, node, i)]))

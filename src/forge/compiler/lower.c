@@ -261,10 +261,21 @@ static bool place_leaf(struct lowering *l, const struct node *node, forge_value 
     return true;
 }
 
+static bool refuse_collective(struct lowering *l, const struct collective_attributes *a)
+{
+    return lower_fail(
+        l, JOULE_UNSUPPORTED,
+        "%s over '%s', a group of %u: there is no transport between processes, so that only groups of "
+        "one can be compiled",
+        collective_name((forge_collective_kind)a->kind), a->group, a->size);
+}
+
 static bool lower_node(struct lowering *l, const struct node *node)
 {
     forge_value v = node->output;
     struct program_binding view;
+    if (!node_is_local(node))
+        return refuse_collective(l, node->attributes);
     if (node->op == OP_INPUT || node->op == OP_READ || node->op == OP_CONSTANT)
         return place_leaf(l, node, v);
     if (node->input_count == 1 && !l->needs_own[v] &&

@@ -83,7 +83,7 @@ bool place_view(struct lowering *l, const struct node *node, const struct progra
                 const struct value *value, struct program_binding *out)
 {
     *out = *x;
-    if (node->op == OP_TRANSFER) /* a program is for one device, whatever places are named */
+    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* one device, and a group of one */
         return true;
     if (node->op == OP_SLICE)
         return cut(l, &((const struct slice_attributes *)node->attributes)->cut, out, &value->shape);

@@ -105,6 +105,12 @@ static const struct field sort_fields[] = {FIELD(NUMBER, "axis", sort, axis),
                                            FLAG("descending", sort, is_descending, 1),
                                            FIELD(RESULT_SHAPE, "shape", sort, shape), END};
 static const struct field transfer_fields[] = {END};
+static const struct field collective_fields[] = {KIND(collective, FORGE_COLLECTIVE_KINDS, collective_name),
+                                                 FIELD(NAME, "group", collective, group),
+                                                 FIELD(NUMBER, "size", collective, size),
+                                                 FIELD(NUMBER, "axis", collective, axis),
+                                                 FIELD(NUMBER, "root", collective, root),
+                                                 END};
 
 static const struct field *const fields[OP_COUNT] = {
 #define OP(NAME, name, least, most, attributes) [OP_##NAME] = name##_fields,

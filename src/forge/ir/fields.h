@@ -28,7 +28,7 @@ enum field_kind {
     FIELD_ELEMENTS,     /* of a constant, always: "{1, 2}" */
     FIELD_PORT,         /* uint32_t, of the graph's inputs, always: "\"x\"" */
     FIELD_SLOT,         /* uint32_t, of its slots, always: "\"fc1.weight\"" */
-    FIELD_NAME,         /* char[32], after the family's name, always: "composite.attention" */
+    FIELD_NAME,         /* char[32], after the family's name and kind, always: "composite.attention" */
     FIELD_BODY,         /* const forge_graph *, always: "body=$2" */
     FIELD_END
 };

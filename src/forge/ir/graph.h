@@ -144,6 +144,13 @@ struct sort_attributes {
     uint32_t is_descending;
     forge_shape shape; /* along the axis, how many there are from the first on */
 };
+struct collective_attributes {
+    uint32_t kind; /* forge_collective_kind */
+    uint32_t axis; /* gather, scatter */
+    uint32_t root; /* to or from one process */
+    uint32_t size; /* of the group */
+    char group[32];
+};
 struct composite_attributes {
     char name[32];
     double reals[4]; /* what the body was made for; of the library's own, library.def says what they are */
@@ -248,6 +255,12 @@ static inline uint32_t slot_place(const forge_graph *graph, const struct slot *s
 /* "'gpu0'"; of place 0 words that say what it is. */
 const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
+/* False: other processes have a part in it. */
+static inline bool node_is_local(const struct node *node)
+{
+    return node->op != OP_COLLECTIVE || ((const struct collective_attributes *)node->attributes)->size == 1;
+}
+
 /* One more reference; forge_graph_free gives one back. */
 static inline forge_graph *graph_retain(const forge_graph *graph)
 {
@@ -264,5 +277,6 @@ const char *binary_name(forge_binary_kind kind);
 const char *reduce_name(forge_reduce_kind kind);
 const char *scatter_name(forge_scatter_kind kind);
 const char *random_name(forge_random_kind kind);
+const char *collective_name(forge_collective_kind kind);
 
 #endif

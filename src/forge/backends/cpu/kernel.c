@@ -65,6 +65,11 @@ static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
+static bool group_of_one(const struct launch *launch)
+{
+    return ((const struct collective_attributes *)launch->attributes)->size == 1;
+}
+
 const struct cpu_kernel reference_kernels[] = {
     {"reference_iota", OP_IOTA, IN_PLACE_NOT, NULL, rows, reference_iota},
     {"reference_unary", OP_UNARY, IN_PLACE_ANY, NULL, rows, reference_unary},
@@ -75,6 +80,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_matmul", OP_MATMUL, IN_PLACE_NOT, NULL, product_rows, reference_matmul},
     {"reference_reshape", OP_RESHAPE, IN_PLACE_NOT, NULL, rows, reference_reshape},
     {"reference_transfer", OP_TRANSFER, IN_PLACE_NOT, NULL, rows, reference_transfer},
+    {"reference_collective", OP_COLLECTIVE, IN_PLACE_NOT, group_of_one, rows, reference_collective},
     {"reference_broadcast", OP_BROADCAST, IN_PLACE_NOT, NULL, rows, reference_broadcast},
     {"reference_transpose", OP_TRANSPOSE, IN_PLACE_NOT, NULL, rows, reference_transpose},
     {"reference_concat", OP_CONCAT, IN_PLACE_NOT, NULL, rows, reference_concat},

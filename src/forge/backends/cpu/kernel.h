@@ -35,7 +35,7 @@ enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
 /* Whether the kernel is for this operation on such views. */
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);
 
-/* The reference's functions, which take everything. The end of the table has name NULL. */
+/* The reference's functions, which take everything that one process can compute. The end of the table has name NULL. */
 extern const struct cpu_kernel reference_kernels[];
 
 #endif

@@ -1,0 +1,65 @@
+/* ir/collective.c - operations in which several processes have a part: what they are, and what they give.
+ *
+ * Owns the builder's function for them, and inference. Newcomers: each process has the same graph, and its own x; the graph says
+ * what goes between them, and not how.
+ */
+#include "forge/ir/infer.h"
+
+#include <string.h>
+#include "base/string.h"
+#include "forge/ir/build.h"
+
+const char *collective_name(forge_collective_kind kind)
+{
+    static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter", "send_all",
+                                        "reduce_to"};
+    return (unsigned)kind < FORGE_COLLECTIVE_KINDS ? names[kind] : "unknown";
+}
+
+static bool is_along_axis(uint32_t kind)
+{
+    return kind == FORGE_ALL_GATHER || kind == FORGE_REDUCE_SCATTER;
+}
+
+static bool has_root(uint32_t kind)
+{
+    return kind == FORGE_SEND_ALL || kind == FORGE_REDUCE_TO;
+}
+
+forge_value forge_collective(forge_builder *builder, forge_collective_kind kind, const forge_group *group,
+                             forge_value x, uint32_t axis_or_root)
+{
+    struct collective_attributes attributes = {.kind = kind,
+                                               .axis = is_along_axis(kind) ? axis_or_root : 0,
+                                               .root = has_root(kind) ? axis_or_root : 0,
+                                               .size = group->size};
+    if (builder_goes_on(builder) && !string_copy(attributes.group, sizeof attributes.group, group->name))
+        forge_builder_fail(builder, "a group's name has %zu bytes at most", sizeof attributes.group - 1);
+    return builder_emit(builder, OP_COLLECTIVE, &attributes, sizeof attributes, &x, 1);
+}
+
+bool infer_collective(struct inference *i)
+{
+    const struct collective_attributes *a = i->attributes;
+    const char *name = collective_name((forge_collective_kind)a->kind);
+    forge_shape shape = i->inputs[0]->shape;
+    bool adds = a->kind != FORGE_ALL_GATHER && a->kind != FORGE_SEND_ALL;
+    if (a->kind >= FORGE_COLLECTIVE_KINDS)
+        return infer_refuse(i, "there is no kind %u", a->kind);
+    if (!*a->group || a->size == 0 || a->root >= a->size)
+        return infer_refuse(i, "%s: '%s' of %u processes, and %u among them, is no group", name, a->group,
+                            a->size, a->root);
+    if (adds && i->inputs[0]->dtype == FORGE_BOOL)
+        return infer_refuse(i, "%s of bool", name);
+    if (!is_along_axis(a->kind))
+        return infer_give(i, i->inputs[0]->dtype, &shape);
+    if (a->axis >= shape.rank)
+        return infer_refuse(i, "%s: there is no axis %u", name, a->axis);
+    forge_dim own = shape.dims[a->axis];
+    forge_dim *dim = &shape.dims[a->axis];
+    *dim = a->kind == FORGE_ALL_GATHER ? dim_mul(&i->graph->dims, own, a->size)
+                                       : dim_div(&i->graph->dims, own, a->size);
+    if (a->kind == FORGE_REDUCE_SCATTER && dim_mul(&i->graph->dims, *dim, a->size) != own)
+        return infer_refuse(i, "%s: axis %u has no %u equal parts", name, a->axis, a->size);
+    return infer_give(i, i->inputs[0]->dtype, &shape);
+}
