@@ -121,7 +121,7 @@ static uint32_t put_out(struct walk *walk, const forge_value *inputs, size_t cou
 static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wanted, uint32_t given,
                           forge_value *map)
 {
-    forge_value inputs[2 * UINT8_MAX];
+    forge_value inputs[2 * UINT8_MAX] = {FORGE_NO_VALUE};
     struct walk walk;
     make_inputs(b, body, given, inputs);
     if (!builder_inline(b, body, inputs, map) || !walk_begin(&walk, b, b->graph->node_count))
@@ -172,7 +172,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
         node = builder_emit(r->b, OP_COMPOSITE, attributes, sizeof *attributes, inputs, body->input_count);
     else
         builder_inline(r->b, body, inputs, map);
-    for (size_t i = 0, k = 0; builder_goes_on(r->b) && i < r->node.input_count; i++) {
+    for (size_t i = 0, k = 0; map && builder_goes_on(r->b) && i < r->node.input_count; i++) {
         if (!(wanted >> i & 1))
             continue;
         r->sums[i] = is_node ? node + (forge_value)k : map[body->outputs[k].value];

@@ -78,9 +78,9 @@ static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis,
     const struct node *node = graph_producer(b->graph, value);
     const struct axis_attributes *a = node->attributes;
     bool is_joined = node->op == OP_CONCAT && a->axis == axis;
+    *out = value;
     for (size_t i = 0; is_joined && i < node->input_count; i++)
         out[i] = node_input(b->graph, node, i);
-    *out = is_joined ? *out : value;
     return is_joined ? node->input_count : 1;
 }
 

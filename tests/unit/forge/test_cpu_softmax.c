@@ -104,6 +104,8 @@ static void test_entropy(void **state)
     for (int64_t n = 1; n <= 2 * 16 + 1; n++)
         check_entropy(*state, logits + 1, dtypes[n % 6], 13, n);
     check_entropy(*state, logits, FORGE_I32, 13, 1001);
+    check_entropy(*state, logits, FORGE_U8, 13, 200); /* above what an i8 holds */
+    check_entropy(*state, logits, FORGE_U8, 13, 256);
     check_entropy(*state, logits, FORGE_I32, 1, 5);
     check_entropy(*state, logits, FORGE_I32, 0, 5);
     free(logits);
@@ -136,6 +138,11 @@ static void test_classes_without_numbers(void **state)
     assert_null(kernel_for(ISA_PLAIN, &launch));
     in[1].dtype = FORGE_I16;
     assert_non_null(kernel_for(ISA_PLAIN, &launch));
+    in[0] = view_packed(FORGE_F32, NULL, forge_shape_of(3, 256)); /* bytes of a text */
+    in[1].dtype = FORGE_U8;
+    assert_non_null(kernel_for(ISA_PLAIN, &launch));
+    in[1].dtype = FORGE_I8;
+    assert_null(kernel_for(ISA_PLAIN, &launch));
 }
 
 int main(void)

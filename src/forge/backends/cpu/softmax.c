@@ -38,9 +38,9 @@ bool softmax_takes_gradient(const struct launch *launch)
 /* The body compares labels with numbers of their own type, in which every class must have a number. */
 static bool has_numbers(forge_dtype dtype, int64_t classes)
 {
-    size_t bits = 8 * forge_dtype_block_bytes(dtype);
-    return forge_dtype_is_integer(dtype) && forge_dtype_block_elements(dtype) == 1 &&
-           (bits > 16 || classes <= INT64_C(1) << (bits - 1));
+    const struct dtype_row *row = dtype_row(dtype);
+    return forge_dtype_is_integer(dtype) && row->block_elements == 1 &&
+           (row->bits > 16 || classes <= INT64_C(1) << (row->bits - (row->kind == DTYPE_SIGNED)));
 }
 
 static bool takes_labels(const struct launch *launch, const forge_shape *rows)
