@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "bench.h"
 #include "ceiling.h"
 #include "forge/backends/cpu/isa.h"
 
@@ -28,14 +29,6 @@ static const struct layer layers[] = {
 enum { LAYERS = sizeof layers / sizeof *layers };
 
 enum direction { FORWARD, DATA, WEIGHT, DIRECTIONS };
-
-/* Of this thread alone: what it waits for others on a busy machine does not count. */
-static int64_t thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 struct work {
     struct conv_attributes attributes;
@@ -120,12 +113,6 @@ static double run_ms(const struct cpu_kernel *table, const struct work *work)
     int64_t begin_ns = thread_ns();
     kernel->run_in(&work->launch, 0, kernel->pieces(&work->launch, &grain), scratch);
     return (double)(thread_ns() - begin_ns) / 1e6;
-}
-
-static int by_value(const void *x, const void *y)
-{
-    double p = *(const double *)x, q = *(const double *)y;
-    return (p > q) - (p < q);
 }
 
 static void race(const struct cpu_kernel *table, const char *isa, const struct layer *layer,

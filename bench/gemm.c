@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "bench.h"
 #include "ceiling.h"
 #include "forge/backends/cpu/isa.h"
 
@@ -17,14 +18,6 @@ enum { LARGEST = 2048, ROUNDS_LEAST = 5, ROUNDS_MOST = 201 };
 static const double ROUND_NS = 1.5e9; /* of a size, in all */
 
 static float *a, *b, *c, *exact;
-
-/* Of this thread alone: what it waits for others on a busy machine does not count. */
-static int64_t thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 /* --- contestants -------------------------------------------------------------------------------------------- */
 
@@ -117,18 +110,6 @@ static double limit(void)
 enum { OURS, OPENBLAS, ONEDNN, LIMIT, CONTESTANTS };
 static const char *const names[] = {"forge", "openblas", "onednn", "limit"};
 static product_fn *products[LIMIT];
-
-static int by_value(const void *x, const void *y)
-{
-    double p = *(const double *)x, q = *(const double *)y;
-    return (p > q) - (p < q);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static double gflops(product_fn *product, int64_t n)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "bench.h"
 
 enum { STEPS_MOST = 1000, KINDS_MOST = 256 };
 
@@ -133,12 +134,6 @@ static void print_kinds(double runs)
     }
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static double run_steps(void)
 {
     static double steps_s[STEPS_MOST];
@@ -155,8 +150,7 @@ static double run_steps(void)
         else
             steps_s[i - 1] = seconds;
     }
-    qsort(steps_s, how.steps, sizeof *steps_s, by_value);
-    return steps_s[how.steps / 2];
+    return median(steps_s, how.steps);
 }
 
 int main(int argc, char **argv)

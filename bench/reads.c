@@ -6,15 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/clock.h"
+#include "bench.h"
 #include "joule/engine.h"
 
 #define BATCHES 31
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static double median_round_ns(struct lane *lane, int rounds)
 {
@@ -25,8 +20,7 @@ static double median_round_ns(struct lane *lane, int rounds)
             lane_read(lane);
         batches[b] = (double)(clock_now_ns() - begin_ns) / rounds;
     }
-    qsort(batches, BATCHES, sizeof batches[0], compare);
-    return batches[BATCHES / 2];
+    return median(batches, BATCHES);
 }
 
 static void measure(const struct source_ops *ops)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include <joule/joule.h>
+#include "bench.h"
 
 #define BATCH   64
 #define BATCHES 20000
@@ -41,12 +42,6 @@ static void pair(uint32_t tag)
 {
     joule_region region = joule_begin(tag);
     joule_end(&region);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static double quantile(double *values, size_t count, double q)

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "bench.h"
 #include "joule/engine.h"
 
 #define ROUNDS   61 /* at most */
@@ -101,18 +102,6 @@ static struct cost sampling(double period_s, double round_s, const char *sources
                         (double)(atomic_load(&meter->lanes[0]->ticks) - ticks) / seconds};
     joule_close(meter);
     return cost;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return values[count / 2];
 }
 
 /* Many short rounds of both, so that a pair sees the same weather. */

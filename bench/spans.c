@@ -13,6 +13,7 @@
 #include <forge/nn.h>
 #include <forge/optim.h>
 #include <forge/program.h>
+#include "bench.h"
 
 #define SECONDS 4.0 /* for each network */
 
@@ -124,12 +125,6 @@ static double step_seconds(struct bench *bench, bool without)
     double taken = now_s() - start;
     is_off = false;
     return taken;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* A tenth is faster: of the rest some had to wait for other programs. */

@@ -1,0 +1,34 @@
+/* bench/bench.h - what the benchmarks share: a median, and the time of one thread.
+ *
+ * Newcomers: a mean would carry the worst moment of a shared machine, a minimum the best; medians of rounds in which all
+ * contestants take turns carry neither.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Puts the values in order. */
+static inline double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+/* Of this thread alone: what it waits for others on a busy machine does not count. */
+static inline int64_t thread_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+#endif
