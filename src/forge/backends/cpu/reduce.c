@@ -20,15 +20,25 @@ struct reduction reduce_of(const struct launch *launch)
     return reduction;
 }
 
-bool reduce_takes(const struct launch *launch)
+static bool takes(const struct launch *launch, forge_dtype dtype)
 {
-    if (launch->inputs[0].dtype != FORGE_F32 || launch->outputs[0].dtype != FORGE_F32)
+    if (launch->inputs[0].dtype != dtype || launch->outputs[0].dtype != dtype)
         return false;
     struct reduction r = reduce_of(launch);
     bool is_of_columns = r.heads.strides[r.heads.rank - 1] == 1;
     bool is_known =
         r.kind == FORGE_SUM || r.kind == FORGE_MEAN || r.kind == FORGE_MAXIMUM || r.kind == FORGE_MINIMUM;
     return is_known && (r.is_of_rows || is_of_columns);
+}
+
+bool reduce_takes_f32(const struct launch *launch)
+{
+    return takes(launch, FORGE_F32);
+}
+
+bool reduce_takes_f64(const struct launch *launch)
+{
+    return takes(launch, FORGE_F64);
 }
 
 size_t reduce_pieces(const struct launch *launch, size_t *out_grain)

@@ -18,10 +18,11 @@ struct reduction {
     bool is_of_rows;
     size_t stretch; /* how many follow each other; of rows */
     size_t results;
-    float *out;
+    void *out;
 };
 
-bool reduce_takes(const struct launch *launch);
+bool reduce_takes_f32(const struct launch *launch);
+bool reduce_takes_f64(const struct launch *launch);
 struct reduction reduce_of(const struct launch *launch);
 /* Results, or groups of REDUCE_COLUMNS. */
 size_t reduce_pieces(const struct launch *launch, size_t *out_grain);
