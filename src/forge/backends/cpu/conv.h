@@ -59,11 +59,11 @@ int64_t conv_weights_at(const struct conv_images *images, size_t k, size_t k_cou
 
 /* How a panel of places is read: what lies in one vector is of some lines of the output. */
 struct conv_panel {
-    size_t vectors,
-        each; /* vectors of a group, and reads of a vector: as many as any has, the others read nothing */
+    size_t vectors;                /* of a group */
+    size_t each;                   /* reads of a vector: as many as any has, the others read nothing */
     size_t groups;                 /* group i + groups reads as i does, of the next channel */
     const struct conv_read *reads; /* [(i * vectors + v) * each + ...], of group i */
-    bool is_plain;                 /* what is read lies as it is needed */
+    bool is_plain;                 /* neighbours read neighbours: elements lie as they are needed */
     int64_t step;                  /* from one element to the next */
 };
 struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, size_t lines, size_t k,
