@@ -37,19 +37,28 @@ uint32_t lower_root(const struct lowering *l, uint32_t buffer)
 
 /* --- pieces of a program ------------------------------------------------------------------------------------ */
 
+static const char *string_at(const void *lowering, uint32_t offset)
+{
+    return ((const struct lowering *)lowering)->strings + offset;
+}
+
 static uint32_t add_string(struct lowering *l, const char *string)
 {
     size_t size = strlen(string) + 1;
-    for (size_t at = 0; at < l->string_count; at += strlen(l->strings + at) + 1)
-        if (strcmp(l->strings + at, string) == 0)
-            return (uint32_t)at;
+    uint32_t known = index_find(&l->string_index, l, string), offset = (uint32_t)l->string_count;
+    if (known != INDEX_NONE)
+        return known;
     if (!array_reserve((void **)&l->strings, &l->string_capacity, l->string_count + size, 1)) {
         no_memory(l);
         return 0;
     }
-    memcpy(l->strings + l->string_count, string, size);
+    memcpy(l->strings + offset, string, size);
+    if (!index_add(&l->string_index, l, offset)) {
+        no_memory(l);
+        return 0;
+    }
     l->string_count += size;
-    return (uint32_t)(l->string_count - size);
+    return offset;
 }
 
 /* At a multiple of 8, as attributes are structures. */
@@ -364,6 +373,7 @@ static void lowering_free(struct lowering *l)
     free(l->bindings);
     free(l->launches);
     free(l->strings);
+    index_free(&l->string_index);
     free(l->bytes);
     free(l->numbers);
     free(l->largest);
@@ -377,7 +387,8 @@ static void lowering_free(struct lowering *l)
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error)
 {
-    struct lowering l = {.graph = graph, .device = device, .error = out_error};
+    struct lowering l = {
+        .string_index = {.name_of = string_at}, .graph = graph, .device = device, .error = out_error};
     forge_program *program = NULL;
     if (lower_nodes(&l) && lower_merge(&l))
         l.status = lower_pack(&l, &program);

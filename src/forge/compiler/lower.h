@@ -7,6 +7,7 @@
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H
 
+#include "base/index.h"
 #include "forge/hal/device.h"
 
 /* `graph` has no composites but those that the device has kernels for. */
@@ -42,6 +43,7 @@ struct lowering {
     GRAPH_ARRAY(struct program_binding, bindings, binding);
     GRAPH_ARRAY(struct lowered_launch, launches, launch);
     GRAPH_ARRAY(char, strings, string);
+    struct index string_index; /* of where each begins */
     GRAPH_ARRAY(unsigned char, bytes, byte);
     GRAPH_ARRAY(unsigned char, numbers, number); /* a launch's attributes at the largest sizes */
     struct program_binding *places;              /* of each value: where it lies */

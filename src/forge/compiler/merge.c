@@ -51,8 +51,8 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
 /* The first launch that would find the slot's old value gone if this buffer lay there; PROGRAM_NONE: none. */
 static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
-    uint32_t writer = l->buffers[buffer].writer;
-    for (uint32_t i = writer; i < l->launch_count; i++) {
+    uint32_t writer = l->buffers[buffer].writer, last = l->buffers[slot_buffer].last;
+    for (uint32_t i = writer; i <= last && i < l->launch_count; i++) {
         const struct program_binding *bindings = bindings_of(l, i);
         for (size_t k = 0; k < l->launches[i].made.input_count; k++)
             if (bindings[k].buffer == slot_buffer &&

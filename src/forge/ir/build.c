@@ -82,13 +82,26 @@ void forge_graph_free(forge_graph *graph)
     free(graph);
 }
 
+static const char *scope_name(const void *graph, uint32_t scope)
+{
+    return ((const forge_graph *)graph)->scopes[scope];
+}
+
+static const char *slot_name(const void *graph, uint32_t slot)
+{
+    return ((const forge_graph *)graph)->slots[slot].name;
+}
+
 forge_builder *builder_new(const struct dim_table *dims)
 {
     forge_builder *builder = calloc(1, sizeof *builder);
     if (!builder)
         return NULL;
     builder->graph = graph_new();
-    if (!builder->graph || (dims && !dim_table_copy(&builder->graph->dims, dims))) {
+    builder->scope_index.name_of = scope_name;
+    builder->slot_index.name_of = slot_name;
+    if (!builder->graph || !index_add(&builder->scope_index, builder->graph, 0) ||
+        (dims && !dim_table_copy(&builder->graph->dims, dims))) {
         forge_builder_free(builder);
         return NULL;
     }
@@ -105,6 +118,8 @@ void forge_builder_free(forge_builder *builder)
     if (!builder)
         return;
     forge_graph_free(builder->graph);
+    index_free(&builder->scope_index);
+    index_free(&builder->slot_index);
     free(builder->interned);
     free(builder->regions);
     free(builder);

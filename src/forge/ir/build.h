@@ -8,6 +8,7 @@
 #ifndef FORGE_IR_BUILD_H
 #define FORGE_IR_BUILD_H
 
+#include "base/index.h"
 #include "forge/ir/graph.h"
 
 /* Nodes made between forge_recompute_begin and forge_recompute_end. */
@@ -26,6 +27,7 @@ struct forge_builder {
     GRAPH_ARRAY(struct region, regions, region);
     uint32_t *interned; /* open addressing: indices of nodes + 1 */
     size_t interned_size;
+    struct index scope_index, slot_index;
     const forge_dim *sizes; /* what each expression of a graph that is copied is here; NULL: the same */
 };
 

@@ -129,13 +129,12 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
     forge_graph *graph = builder->graph;
     struct slot slot = {
         .name = builder_name(builder, name), .dtype = dtype, .shape = builder_clean(shape), .init = init};
-    for (size_t i = 0; i < graph->slot_count; i++) {
-        const struct slot *known_slot = &graph->slots[i];
-        if (strcmp(known_slot->name, name) != 0)
-            continue;
+    uint32_t known = index_find(&builder->slot_index, graph, name);
+    if (known != INDEX_NONE) {
+        const struct slot *known_slot = &graph->slots[known];
         if (known_slot->dtype != dtype || !forge_shape_equal(&known_slot->shape, &slot.shape))
             forge_builder_fail(builder, "slot '%s' has another type or shape already", name);
-        return (forge_slot)i;
+        return known;
     }
     if (slot.name && !is_slot(builder, &slot))
         return NO_SLOT;
@@ -144,6 +143,8 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
         return NO_SLOT;
     }
     graph->slots[graph->slot_count++] = slot;
+    if (!index_add(&builder->slot_index, graph, (uint32_t)graph->slot_count - 1))
+        out_of_memory(builder);
     return (forge_slot)graph->slot_count - 1;
 }
 

@@ -26,14 +26,14 @@ const char *builder_name(forge_builder *builder, const char *name)
 uint32_t builder_scope(forge_builder *builder, const char *path)
 {
     forge_graph *graph = builder->graph;
-    for (size_t i = graph->scope_count; i-- > 0;) /* the last ones are asked for most */
-        if (strcmp(graph->scopes[i], path) == 0)
-            return (uint32_t)i;
+    uint32_t known = index_find(&builder->scope_index, graph, path), scope = (uint32_t)graph->scope_count;
+    if (known != INDEX_NONE)
+        return known;
     const char *copy = builder_name(builder, path);
     if (!copy || !ARRAY_ROOM(graph->scopes, graph->scope_capacity, graph->scope_count))
         return out_of_memory(builder);
     graph->scopes[graph->scope_count++] = copy;
-    return (uint32_t)graph->scope_count - 1;
+    return index_add(&builder->scope_index, graph, scope) ? scope : out_of_memory(builder);
 }
 
 void forge_scope_push(forge_builder *builder, const char *name)
