@@ -25,19 +25,19 @@ uint32_t index_find(const struct index *index, const void *context, const char *
 /* At least half of the places stay free. */
 static bool make_room(struct index *index, const void *context)
 {
-    if (2 * (index->count + 1) <= index->place_count)
+    uint32_t *before = index->places;
+    size_t count = index->place_count;
+    if (2 * (index->count + 1) <= count)
         return true;
-    struct index larger = {index->name_of, NULL, index->place_count ? 2 * index->place_count : FIRST_PLACES,
-                           index->count};
-    larger.places = calloc(larger.place_count, sizeof *larger.places);
-    if (!larger.places)
+    uint32_t *places = calloc(count ? 2 * count : FIRST_PLACES, sizeof *places);
+    if (!places)
         return false;
-    for (size_t i = 0; i < index->place_count; i++)
-        if (index->places[i])
-            larger.places[find_place(&larger, context, index->name_of(context, index->places[i] - 1))] =
-                index->places[i];
-    free(index->places);
-    *index = larger;
+    index->places = places;
+    index->place_count = count ? 2 * count : FIRST_PLACES;
+    for (size_t i = 0; i < count; i++)
+        if (before[i])
+            places[find_place(index, context, index->name_of(context, before[i] - 1))] = before[i];
+    free(before);
     return true;
 }
 

@@ -78,6 +78,7 @@ struct board_curve {
     struct curve_point points[SESSION_LEVELS * SESSION_BOARD];
     size_t count;
     struct curve_traits traits;
+    double last_joules;
 };
 
 /* What does not rise is left out. */
@@ -98,6 +99,7 @@ static void add_point(struct board_curve *c, int sum, const struct reading *r)
         .tick_s = step_s,
         .cause = sum == SUM(JOULE_GPU) ? CAUSE_GPU_GAIN : CAUSE_RAPL_GAIN,
     };
+    c->last_joules = r->joules;
 }
 
 /* The number of the oldest entry that a level still has. */
@@ -129,6 +131,8 @@ static struct curve read_board(struct session *session, int32_t domain, struct b
 {
     struct session_map *map = session_map(session);
     out->count = 0;
+    out->traits = (struct curve_traits){0};
+    out->last_joules = 0;
     if (map && domain <= JOULE_TOTAL && domain >= JOULE_GPU)
         read_points(map, SUM(domain), out);
     return (struct curve){.points = out->points,
@@ -159,10 +163,9 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
     if (isnan(w.joules.value))
         return w;
-    double last_joules = curve.points[curve.count - 1].joules;
     if (isnan(*base_joules))
-        *base_joules = last_joules - w.joules.value;
-    w.joules.value = fmax(0, last_joules - *base_joules);
+        *base_joules = board.last_joules - w.joules.value;
+    w.joules.value = fmax(0, board.last_joules - *base_joules);
     return w;
 }
 

@@ -392,7 +392,7 @@ joule_status lower(const forge_graph *graph, forge_device *device, forge_program
     forge_program *program = NULL;
     if (lower_nodes(&l) && lower_merge(&l))
         l.status = lower_pack(&l, &program);
-    if (l.status == JOULE_OK && count_costs(&l, program)) {
+    if (l.status == JOULE_OK && program && count_costs(&l, program)) {
         program->hash = program_hash(program);
         *out_program = program;
     } else {

@@ -15,42 +15,35 @@
 
 struct block {
     struct device_memory *memory;
-    forge_buffer *raw; /* the backend's */
-    size_t size_bytes; /* of its class */
-    struct block *next, *previous;
+    forge_buffer *raw;        /* the backend's */
+    size_t size_bytes;        /* of its class */
+    struct block *next, **at; /* at: what points to this one */
     char what[80];
-};
-
-/* A ring with a head that is no block of memory. */
-struct block_list {
-    struct block head;
 };
 
 struct device_memory {
     pthread_mutex_t lock;
-    struct block_list used, held;
+    struct block *used, *held;                              /* lists */
     size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
     bool is_closed;
 };
 
 /* --- lists -------------------------------------------------------------------------------------------------- */
 
-static void list_init(struct block_list *list)
+static void list_add(struct block **list, struct block *block)
 {
-    list->head.next = list->head.previous = &list->head;
-}
-
-static void list_add(struct block_list *list, struct block *block)
-{
-    block->next = list->head.next;
-    block->previous = &list->head;
-    block->next->previous = block->previous->next = block;
+    block->next = *list;
+    block->at = list;
+    if (block->next)
+        block->next->at = &block->next;
+    *list = block;
 }
 
 static void list_remove(struct block *block)
 {
-    block->next->previous = block->previous;
-    block->previous->next = block->next;
+    *block->at = block->next;
+    if (block->next)
+        block->next->at = block->at;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------- */
@@ -61,8 +54,6 @@ struct device_memory *device_memory_new(void)
     if (!memory)
         return NULL;
     pthread_mutex_init(&memory->lock, NULL);
-    list_init(&memory->used);
-    list_init(&memory->held);
     return memory;
 }
 
@@ -75,12 +66,13 @@ static void block_free(struct block *block)
 /* The lock is held. */
 static void give_to_system(struct device_memory *memory)
 {
-    while (memory->held.head.next != &memory->held.head) {
-        struct block *block = memory->held.head.next;
-        list_remove(block);
+    struct block *block = memory->held, *next;
+    memory->held = NULL;
+    memory->held_bytes = 0;
+    for (; block; block = next) {
+        next = block->next;
         block_free(block);
     }
-    memory->held_bytes = 0;
 }
 
 /* The lock is held, and gone afterwards. */
@@ -136,7 +128,7 @@ static void give_back(void *context)
 
 static struct block *find_held(struct device_memory *memory, size_t size_bytes)
 {
-    for (struct block *b = memory->held.head.next; b != &memory->held.head; b = b->next)
+    for (struct block *b = memory->held; b; b = b->next)
         if (b->size_bytes == size_bytes) {
             list_remove(b);
             memory->held_bytes -= size_bytes;
@@ -192,7 +184,7 @@ static const struct block *next_largest(const struct device_memory *memory, cons
 {
     const struct block *found = NULL;
     bool is_after = false;
-    for (const struct block *b = memory->used.head.next; b != &memory->used.head; b = b->next) {
+    for (const struct block *b = memory->used; b; b = b->next) {
         bool fits =
             !last || b->size_bytes < last->size_bytes || (is_after && b->size_bytes == last->size_bytes);
         is_after |= b == last;
