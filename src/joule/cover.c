@@ -307,14 +307,10 @@ struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns,
     return meter_cover_window(meter, &cover, begin_ns, end_ns);
 }
 
-/* JOULE_TOTAL, JOULE_CPU, JOULE_GPU are -1, -2, -3. */
 static struct window client_energy(joule_meter *meter, int32_t domain)
 {
-    double unused = NAN, *base = &unused;
     pthread_mutex_lock(&meter->lock);
-    if (domain <= JOULE_TOTAL && domain >= JOULE_GPU)
-        base = &meter->client_base_joules[JOULE_TOTAL - domain];
-    struct window w = session_energy(meter->session, domain, meter->begin_ns, base);
+    struct window w = session_energy(meter->session, domain, meter->begin_ns, meter->client_base_joules);
     pthread_mutex_unlock(&meter->lock);
     return w;
 }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <joule/report.h>
 #include "joule/lane.h"
+#include "joule/session_layout.h"
 
 #define METER_MAX_CHANNELS 1024
 #define METER_MAX_LANES    32
@@ -37,12 +38,12 @@ struct joule_meter {
         struct lane *lane;
         struct source *source;
     } channels[METER_MAX_CHANNELS];
-    _Atomic size_t channel_count; /* published after the entry */
-    pthread_mutex_t lock;         /* adding channels; tick listeners */
-    struct session *session;      /* rings of regions; never NULL */
-    struct collector *collector;  /* joins them; NULL in a descendant of a session */
-    int64_t published_ns;         /* of the last totals shown to clients; guarded by lock */
-    double client_base_joules[3]; /* of a client: see session_energy; guarded by lock */
+    _Atomic size_t channel_count;          /* published after the entry */
+    pthread_mutex_t lock;                  /* adding channels; tick listeners */
+    struct session *session;               /* rings of regions; never NULL */
+    struct collector *collector;           /* joins them; NULL in a descendant of a session */
+    int64_t published_ns;                  /* of the last totals shown to clients; guarded by lock */
+    double client_base_joules[BOARD_SUMS]; /* of a client: see session_energy; guarded by lock */
     struct budget_list *budgets;
     _Atomic bool records;      /* a recorder is there: spares regions the lock where none is */
     struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */

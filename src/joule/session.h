@@ -55,9 +55,10 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
                      const joule_quantity *cpu, const joule_quantity *gpu);
 /* What the board tells about a window of time; `domain` is JOULE_TOTAL, JOULE_CPU or JOULE_GPU, others are unknown. */
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* The same from begin_ns to the board's last reading. *base_joules, NaN before the first question, keeps what the board
- * showed at begin_ns: its entries get sparse, and the answers would not all grow. */
-struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns, double *base_joules);
+/* The same from begin_ns to the board's last reading. base_joules, NaN before the first question, keep what the board showed
+ * of each sum at begin_ns: its entries get sparse, and the answers would not all grow. */
+struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,
+                             double base_joules[BOARD_SUMS]);
 /* The times of the board's readings after after_ns, as curve_ticks gives them. */
 size_t session_ticks(struct session *session, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                      size_t capacity);

@@ -156,16 +156,18 @@ struct window session_window(struct session *session, int32_t domain, int64_t be
     return window_of(&curve, &board, begin_ns, end_ns);
 }
 
-struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns, double *base_joules)
+struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,
+                             double base_joules[BOARD_SUMS])
 {
     struct board_curve board;
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
-    if (isnan(w.joules.value))
+    if (isnan(w.joules.value)) /* also where the board has no such sum */
         return w;
-    if (isnan(*base_joules))
-        *base_joules = board.last_joules - w.joules.value;
-    w.joules.value = fmax(0, board.last_joules - *base_joules);
+    double *base = &base_joules[SUM(domain)];
+    if (isnan(*base))
+        *base = board.last_joules - w.joules.value;
+    w.joules.value = fmax(0, board.last_joules - *base);
     return w;
 }
 

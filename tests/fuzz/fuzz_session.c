@@ -157,8 +157,8 @@ static void check_answers(joule_meter *meter)
     check_quantity(r.window);
     struct window w = session_window(meter->session, JOULE_TOTAL, START_NS, START_NS + 500 * MS);
     require(isnan(w.joules.value) || isfinite(w.joules.value));
-    double base_joules = NAN;
-    w = session_energy(meter->session, JOULE_TOTAL, START_NS, &base_joules);
+    double base_joules[BOARD_SUMS] = {NAN, NAN, NAN};
+    w = session_energy(meter->session, JOULE_TOTAL, START_NS, base_joules);
     require(isnan(w.joules.value) || w.joules.value >= 0);
     char name[SESSION_NAME];
     for (uint32_t tag = 0; tag < 20; tag++)

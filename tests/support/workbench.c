@@ -143,3 +143,12 @@ void workbench_assert_slot(const struct workbench *bench, const char *name, cons
     forge_tensor tensor = workbench_slot(bench, name);
     assert_elements(&tensor, expected, count);
 }
+
+void workbench_keep(struct kept *kept, const forge_tensor *tensor)
+{
+    size_t size = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
+    kept->bytes = realloc(kept->bytes, kept->size + size + 1);
+    assert_non_null(kept->bytes);
+    memcpy(kept->bytes + kept->size, forge_tensor_data(tensor), size);
+    kept->size += size;
+}

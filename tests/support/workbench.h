@@ -35,6 +35,13 @@ forge_tensor workbench_output(const struct workbench *bench, const char *name);
 forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
 
+/* Bytes of tensors, one after the other, to compare later; begins as zeros. The caller frees `bytes`. */
+struct kept {
+    unsigned char *bytes;
+    size_t size;
+};
+void workbench_keep(struct kept *kept, const forge_tensor *tensor);
+
 /* For f32. */
 void workbench_assert_output(const struct workbench *bench, const char *name, const float *expected,
                              size_t count);

@@ -24,6 +24,16 @@ static inline void strides_packed(const forge_shape *shape, int64_t strides[FORG
         strides[i] = stride;
 }
 
+/* Whether it has such steps, where it has any to make. */
+static inline bool view_is_packed(const struct view *view)
+{
+    int64_t stride = 1;
+    for (uint32_t i = view->shape.rank; i-- > 0; stride *= view->shape.dims[i])
+        if (view->shape.dims[i] != 1 && view->strides[i] != stride)
+            return false;
+    return true;
+}
+
 static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape shape)
 {
     struct view view = {.data = data, .dtype = dtype, .shape = shape};

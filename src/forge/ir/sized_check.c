@@ -30,15 +30,6 @@ __attribute__((format(printf, 2, 3))) static bool wrong(struct check *c, const c
 
 /* --- views -------------------------------------------------------------------------------------------------- */
 
-static bool is_packed(const struct view *view)
-{
-    int64_t stride = 1;
-    for (uint32_t i = view->shape.rank; i-- > 0; stride *= view->shape.dims[i])
-        if (view->shape.dims[i] != 1 && view->strides[i] != stride)
-            return false;
-    return true;
-}
-
 /* False where something overflows. Strides of dimensions that nobody moves along must be harmless to arithmetic, too. */
 static bool reach(const struct view *view, int64_t *out_first, int64_t *out_last)
 {
@@ -72,7 +63,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
         return true;
     if (forge_dtype_block_elements(view->dtype) != 1) { /* its elements have no address */
         out->end += (int64_t)packed_bytes;
-        return offset == 0 && is_packed(view);
+        return offset == 0 && view_is_packed(view);
     }
     out->first += first * size;
     out->end += (last + 1) * size;
@@ -110,7 +101,7 @@ static bool place_of(struct check *c, size_t i, struct place *out)
 static bool are_packed(const struct place *places, size_t count)
 {
     for (size_t k = 0; k < count; k++)
-        if (!is_packed(&places[k].view))
+        if (!view_is_packed(&places[k].view))
             return false;
     return true;
 }
@@ -147,7 +138,8 @@ static bool check_meaning(struct check *c, size_t i, const struct place *places)
 
 static bool same_view(const struct view *a, const struct view *b)
 {
-    return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape) && is_packed(a) && is_packed(b);
+    return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape) && view_is_packed(a) &&
+           view_is_packed(b);
 }
 
 /* Whether what `a` writes is nothing of what `b` sees, or exactly the same elements. */

@@ -19,18 +19,8 @@ static joule_error error;
 /* What training left behind: the loss of each step, and all slots. */
 struct trace {
     forge_program_facts facts;
-    unsigned char *bytes;
-    size_t size;
+    struct kept kept;
 };
-
-static void keep(struct trace *trace, const forge_tensor *tensor)
-{
-    size_t size = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
-    trace->bytes = realloc(trace->bytes, trace->size + size + 1);
-    assert_non_null(trace->bytes);
-    memcpy(trace->bytes + trace->size, forge_tensor_data(tensor), size);
-    trace->size += size;
-}
 
 /* A network with regions of so many layers; 0: none. */
 typedef forge_value (*network_fn)(forge_builder *b, forge_value x, int region);
@@ -77,11 +67,11 @@ static struct trace train(network_fn network, forge_shape shape, int region)
     for (int i = 0; i < 3; i++) {
         workbench_run(&m);
         tensor = workbench_output(&m, "loss");
-        keep(&trace, &tensor);
+        workbench_keep(&trace.kept, &tensor);
     }
     for (size_t i = 0; i < forge_states_count(m.states); i++) {
         assert_int_equal(forge_states_get(m.states, i, &tensor, &name), JOULE_OK);
-        keep(&trace, &tensor);
+        workbench_keep(&trace.kept, &tensor);
     }
     workbench_end(&m);
     free(x);
@@ -90,9 +80,9 @@ static struct trace train(network_fn network, forge_shape shape, int region)
 
 static void assert_same_bits(const struct trace *a, const struct trace *b)
 {
-    assert_int_equal(a->size, b->size);
-    assert_true(a->size > 0);
-    assert_memory_equal(a->bytes, b->bytes, a->size);
+    assert_int_equal(a->kept.size, b->kept.size);
+    assert_true(a->kept.size > 0);
+    assert_memory_equal(a->kept.bytes, b->kept.bytes, a->kept.size);
 }
 
 static void print_saving(const char *what, const struct trace *plain, const struct trace *marked)
@@ -139,9 +129,9 @@ static void test_a_deep_network(void **state)
         assert_true(marked.facts.flop - plain.facts.flop == again * of_layer);
         size_t alive = (size_t)(LAYERS / region + region) * LAYER_BYTES + GRADIENT_BYTES;
         assert_true(marked.facts.arena_bytes <= alive);
-        free(marked.bytes);
+        free(marked.kept.bytes);
     }
-    free(plain.bytes);
+    free(plain.kept.bytes);
 }
 
 static forge_value blocks(forge_builder *b, forge_value x, int region)
@@ -168,8 +158,8 @@ static void test_transformer_blocks(void **state)
     assert_same_bits(&plain, &marked);
     assert_true(marked.facts.arena_bytes * 3 < plain.facts.arena_bytes);
     assert_true(marked.facts.flop > plain.facts.flop && marked.facts.flop < 1.4 * plain.facts.flop);
-    free(plain.bytes);
-    free(marked.bytes);
+    free(plain.kept.bytes);
+    free(marked.kept.bytes);
 }
 
 /* GPT-2's smallest, 4 x 256 tokens, compiled and not run. */
@@ -236,8 +226,8 @@ static void test_norms_and_dropout(void **state)
     struct trace plain = train(norms, shape, 0), marked = train(norms, shape, 1);
     assert_same_bits(&plain, &marked);
     assert_true(marked.facts.flop > plain.facts.flop);
-    free(plain.bytes);
-    free(marked.bytes);
+    free(plain.kept.bytes);
+    free(marked.kept.bytes);
 }
 
 /* --- marks --------------------------------------------------------------------------------------------------- */

@@ -120,25 +120,11 @@ static void step(struct workbench *m, const struct network *network, struct inpu
 
 /* --- bits --------------------------------------------------------------------------------------------------- */
 
-struct bits {
-    unsigned char *bytes;
-    size_t size;
-};
-
-static void keep(struct bits *bits, const forge_tensor *tensor)
-{
-    size_t size = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
-    bits->bytes = realloc(bits->bytes, bits->size + size + 1);
-    assert_non_null(bits->bytes);
-    memcpy(bits->bytes + bits->size, forge_tensor_data(tensor), size);
-    bits->size += size;
-}
-
 /* The losses of a few steps, and all slots after them. */
-static struct bits train(const struct network *network, unsigned threads)
+static struct kept train(const struct network *network, unsigned threads)
 {
     struct workbench m;
-    struct bits bits = {0};
+    struct kept bits = {0};
     forge_tensor tensor;
     const char *name;
     assert_int_equal(workbench_begin(&m, 42, NULL), JOULE_OK);
@@ -147,12 +133,12 @@ static struct bits train(const struct network *network, unsigned threads)
     struct inputs in = make_inputs(network);
     for (unsigned i = 0; i < STEPS; i++) {
         step(&m, network, &in, i, &tensor);
-        keep(&bits, &tensor);
+        workbench_keep(&bits, &tensor);
     }
     free_inputs(&in);
     for (size_t i = 0; i < forge_states_count(m.states); i++) {
         assert_int_equal(forge_states_get(m.states, i, &tensor, &name), JOULE_OK);
-        keep(&bits, &tensor);
+        workbench_keep(&bits, &tensor);
     }
     workbench_end(&m);
     return bits;
@@ -161,12 +147,12 @@ static struct bits train(const struct network *network, unsigned threads)
 static void compare_threads(const struct network *network, const char *isa)
 {
     static const unsigned threads[] = {2, 3, 5};
-    struct bits alone = train(network, 1);
+    struct kept alone = train(network, 1);
     float loss[STEPS];
     memcpy(loss, alone.bytes, sizeof loss);
     assert_true(loss[0] > 1 && loss[0] < 10 && loss[1] != loss[0]); /* it does train */
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        struct bits together = train(network, threads[i]);
+        struct kept together = train(network, threads[i]);
         if (together.size != alone.size || memcmp(together.bytes, alone.bytes, alone.size) != 0)
             fail_msg("%s with %s: %u threads give other bits than one", network->name, isa, threads[i]);
         free(together.bytes);

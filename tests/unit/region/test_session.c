@@ -261,20 +261,21 @@ static bool publish_for_hours(void *unused)
     struct session *session = session_current();
     joule_quantity none = quantity_unknown();
     int64_t begin_ns = 1000 + 70 * READING_NS + READING_NS / 3, last = 200000;
-    double at_begin = (2 * shown_joules(70) + shown_joules(71)) / 3, base = NAN, late_base = NAN, before = 0;
+    double at_begin = (2 * shown_joules(70) + shown_joules(71)) / 3, before = 0;
+    double base[BOARD_SUMS] = {NAN, NAN, NAN}, late_base[BOARD_SUMS] = {NAN, NAN, NAN};
     for (int64_t i = 0; i <= last; i++) {
         double joules = shown_joules(i);
         joule_quantity total = {joules, joules * 0.98, joules * 1.02, JOULE_CLASS_MEASURED, 0};
         session_publish(session, 1000 + i * READING_NS, &total, &total, &none);
         if (i < 72 || (i > 1000 && i % 97))
             continue;
-        struct window w = session_energy(session, JOULE_TOTAL, begin_ns, &base);
+        struct window w = session_energy(session, JOULE_TOTAL, begin_ns, base);
         if (!about(w.joules.value, joules - at_begin, 1e-7) || w.joules.value < before)
             return false;
         before = w.joules.value;
     }
     /* Who asks for the first time now knows the beginning less exactly. */
-    struct window late = session_energy(session, JOULE_TOTAL, begin_ns, &late_base);
+    struct window late = session_energy(session, JOULE_TOTAL, begin_ns, late_base);
     struct window half =
         session_window(session, JOULE_TOTAL, 1000 + last / 2 * READING_NS, 1000 + last * READING_NS);
     return about(late.joules.value, shown_joules(last) - at_begin, 1e-4) &&

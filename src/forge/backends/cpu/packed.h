@@ -7,16 +7,6 @@
 
 #include "forge/ir/launch.h"
 
-static inline bool view_is_packed(const struct view *view)
-{
-    int64_t strides[FORGE_MAX_RANK];
-    strides_packed(&view->shape, strides);
-    for (uint32_t i = 0; i < view->shape.rank; i++)
-        if (view->shape.dims[i] != 1 && view->strides[i] != strides[i])
-            return false;
-    return true;
-}
-
 /* Of f32, packed, and of this shape. */
 static inline bool view_is(const struct view *view, const forge_shape *shape)
 {
