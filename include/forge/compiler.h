@@ -21,9 +21,9 @@ typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *de
 /* Its layout is final. */
 typedef struct forge_pass {
     const char *name; /* told in messages and facts; no other pass may have it */
-    const char
-        *after; /* the pass behind which it runs, its own or one that was added before it; NULL: first of all.
-                        * Passes that are added behind the same one run in the order in which they are listed */
+    /* the pass behind which it runs, its own or one that was added before it; NULL: first of all. Passes that are
+     * added behind the same one run in the order in which they are listed */
+    const char *after;
     forge_pass_fn run;
     void *context; /* handed to run */
 } forge_pass;

@@ -215,8 +215,8 @@ typedef struct forge_conv_options {
     uint32_t stride[3];   /* 0: 1 */
     uint32_t dilation[3]; /* the distance between the kernel's elements; 0: 1 */
     uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
-    uint32_t
-        output_padding[3]; /* transposed only: rows added at the result's end; below stride or dilation */
+    /* transposed only: rows added at the result's end; below stride or dilation */
+    uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
 /* Cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv: x [n, channels, spatial...], weight

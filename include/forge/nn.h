@@ -102,8 +102,8 @@ typedef struct forge_gpt_options {
     bool is_training;   /* with dropout */
     bool sees_all;      /* not causal: each token sees those behind it, too */
     bool has_own_head;  /* logits by the parameter lm_head.weight; else by wte.weight again */
-    bool
-        recomputes; /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    bool recomputes;
     double dropout; /* of embeddings, and of what each half of a block adds; not of attention's weights */
 } forge_gpt_options;
 
@@ -121,14 +121,14 @@ FORGE_API forge_value forge_transformer_block(forge_builder *builder, const char
  * torchvision: convolutions without bias, normal with sd sqrt(2 / (out channels * kernel's elements)). */
 typedef struct forge_resnet_options {
     uint32_t struct_size; /* sizeof(forge_resnet_options) */
-    uint32_t
-        depth; /* 18 or 34, of basic blocks; 50, 101 or 152, of bottlenecks; the model only, as the next three */
+    /* 18 or 34, of basic blocks; 50, 101 or 152, of bottlenecks; the model only, as the next three */
+    uint32_t depth;
     int64_t classes;
     int64_t width;            /* channels after the first convolution; 0: 64 */
     bool is_for_small_images; /* a first convolution of 3 x 3 with stride 1, and no pool after it */
     bool is_training;         /* with the statistics of the batch */
-    bool
-        starts_as_identity; /* each block's last norm has weight 0 at first, so that the block gives what it gets */
+    /* each block's last norm has weight 0 at first, so that the block gives what it gets */
+    bool starts_as_identity;
 } forge_resnet_options;
 
 /* relu(x + bn2(conv2(relu(bn1(conv1(x)))))) with convolutions of 3 x 3 to `channels`, the first with this stride. Where x has

@@ -48,8 +48,8 @@ typedef struct forge_nonfinite {
     size_t element; /* the first, in the order of its shape */
     double value;   /* NaN or an infinity */
     forge_numbers made;
-    forge_numbers
-        operands[FORGE_MAX_OPERANDS]; /* as they were before the launch, also where it works in place */
+    /* as they were before the launch, also where it works in place */
+    forge_numbers operands[FORGE_MAX_OPERANDS];
 } forge_nonfinite;
 
 /* A run that gives the same bits as forge_instance_run, and looks at every float that a launch makes. OK: nothing is wrong.

@@ -117,8 +117,8 @@ typedef struct forge_program_facts {
     uint32_t reserved;
     size_t launches;
     size_t arena_bytes; /* planned */
-    size_t
-        arena_bound_bytes; /* alive at once at the worst moment: the least that this order of launches can do with */
+    /* alive at once at the worst moment: the least that this order of launches can do with */
+    size_t arena_bound_bytes;
     size_t state_bytes;
     size_t constant_bytes;
     double flop;    /* of one run, at the largest sizes */

@@ -63,8 +63,8 @@ typedef struct forge_tensor {
     forge_dtype dtype;
     uint32_t reserved; /* 0 */
     forge_shape shape;
-    int64_t
-        strides[FORGE_MAX_RANK]; /* in elements; may be 0 or negative. Types without addresses: packed only */
+    /* in elements; may be 0 or negative. Types without addresses: packed only */
+    int64_t strides[FORGE_MAX_RANK];
 } forge_tensor;
 
 /* A packed tensor of zeros in a new buffer, which the caller releases. INVALID: a dim is negative, the type is none,

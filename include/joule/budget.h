@@ -53,8 +53,8 @@ typedef struct joule_budget_result {
     double probability;             /* P(within the joule budget); NaN: no such limit, or unknown */
     double peak_watts;              /* NaN: unknown */
     double temperature_rise_kelvin; /* NaN: unknown */
-    double
-        overshoot_bound_joules; /* most that could be used before a passed budget is noticed; NaN: unknown */
+    /* most that could be used before a passed budget is noticed; NaN: unknown */
+    double overshoot_bound_joules;
 } joule_budget_result;
 
 /* Starts to watch. The budget is owned by the caller until joule_budget_end, or until its meter is closed. On failure it

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-joule_status error_set(joule_error *error, joule_status status, const char *format, ...)
+void error_write(joule_error *error, joule_status status, const char *format, ...)
 {
     if (!error)
-        return status;
+        return;
     char message[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);
@@ -23,7 +23,6 @@ joule_status error_set(joule_error *error, joule_status status, const char *form
         snprintf(message, sizeof message, "%s", format);
     error->status = status;
     memcpy(error->message, message, strlen(message) + 1);
-    return status;
 }
 
 joule_status status_of_errno(int errno_value)

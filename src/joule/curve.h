@@ -38,10 +38,10 @@ struct curve_traits {
     double unit_joules; /* resolution */
     double gain_sd;     /* relative error common to `cause` */
     uint32_t cause;
-    bool
-        is_sampled; /* integrated power: points are late together, and what that did to steps is in their variance */
-    double
-        blur_s; /* sampled power: how long a reading looks back where that is longer than to the one before; else 0 */
+    /* integrated power: points are late together, and what that did to steps is in their variance */
+    bool is_sampled;
+    /* sampled power: how long a reading looks back where that is longer than to the one before; else 0 */
+    double blur_s;
 };
 
 struct window {

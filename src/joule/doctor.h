@@ -37,8 +37,8 @@ struct diagnosis {
 /* What only a living machine can show. */
 struct doctor_trials {
     double clock_read_ns; /* what one reading of the clock costs; NaN: not tried */
-    enum attribute_method
-        run_method; /* by which `joule run` will count a command's CPU time; NONE: not tried */
+    /* by which `joule run` will count a command's CPU time; NONE: not tried */
+    enum attribute_method run_method;
 };
 /* Tries it on this machine, in some milliseconds: reads the clock, makes a process in a cgroup and removes both. */
 struct doctor_trials doctor_try(void);

@@ -14,9 +14,9 @@
 struct integrator {
     /* set by the owner */
     double period_s; /* the sensor's update period, > 0 */
-    double
-        seen; /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
-                          period is exact; 0: an instant; between: the rest of the period is unseen */
+    /* part of each period that a reading is the mean of. 1: all of it, and the sum of reading times
+     * period is exact; 0: an instant; between: the rest of the period is unseen */
+    double seen;
     double age_s; /* a reading without a stamp is at most so old, the sensor's own pace; 0: period_s */
     double lag_s; /* seen < 1: a reading speaks for this long before its stamp (half of what it averages) */
     double max_watts;  /* readings above are rejected; <= 0: no limit */

@@ -128,8 +128,8 @@ struct session_map {
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
-    _Atomic double
-        tag_budgets[SESSION_TAGS]; /* joules that budgets have allowed a tag in all; 0: none was set */
+    /* joules that budgets have allowed a tag in all; 0: none was set */
+    _Atomic double tag_budgets[SESSION_TAGS];
     alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };

@@ -75,17 +75,18 @@ double limit_thread_gflops(const char *isa)
 
 /* --- threads at once ---------------------------------------------------------------------------------------- */
 
+static atomic_bool may_start; /* one race at a time */
+
 struct worker {
     chain_fn *chain; /* NULL: copies */
     char *from, *to;
-    atomic_bool *start;
     double done, begin_ns, end_ns; /* FLOP or bytes */
 };
 
 static void *work(void *context)
 {
     struct worker *w = context;
-    while (!atomic_load(w->start))
+    while (!atomic_load(&may_start))
         sched_yield();
     w->begin_ns = now_ns(CLOCK_MONOTONIC);
     double end_ns = w->begin_ns + (w->chain ? 20e6 : 100e6);
@@ -105,14 +106,12 @@ static void *work(void *context)
 static double race(struct worker *workers, unsigned threads)
 {
     pthread_t ids[MOST_THREADS];
-    atomic_bool start = false;
     unsigned started = 1;
     double begin_ns = INFINITY, end_ns = 0, done = 0;
-    for (unsigned i = 0; i < threads; i++)
-        workers[i].start = &start;
+    atomic_store(&may_start, false);
     while (started < threads && pthread_create(&ids[started], NULL, work, &workers[started]) == 0)
         started++;
-    atomic_store(&start, true);
+    atomic_store(&may_start, true);
     work(&workers[0]);
     for (unsigned i = 0; i < started; i++) {
         if (i > 0)

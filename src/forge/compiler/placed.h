@@ -19,9 +19,10 @@ struct placed_edge {
 };
 
 struct placed_segment {
-    uint32_t device;    /* of forge_placed */
-    uint32_t turn;      /* how many segments of the device come before */
-    forge_graph *graph; /* until it is compiled */
+    uint32_t device;        /* of forge_placed */
+    uint32_t turn;          /* how many segments of the device come before */
+    forge_builder *builder; /* until it is split */
+    forge_graph *graph;     /* until it is compiled */
     forge_program *program;
 };
 

@@ -15,10 +15,9 @@
 struct splitting {
     const forge_graph *graph; /* placed */
     forge_placed *placed;
-    GRAPH_ARRAY(forge_builder *, builders, builder); /* of each segment */
-    uint32_t *device_of;                             /* each place */
-    uint32_t *segment;                               /* of each value: the one that makes it; NONE */
-    forge_value *made;                               /* of each value: what it is in its segment's builder */
+    uint32_t *device_of; /* each place */
+    uint32_t *segment;   /* of each value: the one that makes it; NONE */
+    forge_value *made;   /* of each value: what it is in its segment's builder */
     joule_status status;
     joule_error *error;
 };
@@ -82,6 +81,11 @@ static bool find_devices(struct splitting *s, const forge_place *places, size_t 
     return true;
 }
 
+static forge_builder *builder_of(const struct splitting *s, size_t segment)
+{
+    return s->placed->segments[segment].builder;
+}
+
 static uint32_t device_of(const struct splitting *s, forge_value value)
 {
     return s->device_of[s->graph->values[value].place];
@@ -92,14 +96,12 @@ static uint32_t device_of(const struct splitting *s, forge_value value)
 static uint32_t new_segment(struct splitting *s, uint32_t device)
 {
     forge_placed *placed = s->placed;
-    if (!ARRAY_ROOM(placed->segments, placed->segment_capacity, placed->segment_count) ||
-        !ARRAY_ROOM(s->builders, s->builder_capacity, s->builder_count)) {
+    if (!ARRAY_ROOM(placed->segments, placed->segment_capacity, placed->segment_count)) {
         no_memory(s);
         return NONE;
     }
-    s->builders[s->builder_count++] = forge_builder_new();
-    placed->segments[placed->segment_count] =
-        (struct placed_segment){.device = device, .turn = placed->turns[device]++};
+    placed->segments[placed->segment_count] = (struct placed_segment){
+        .device = device, .turn = placed->turns[device]++, .builder = forge_builder_new()};
     return (uint32_t)placed->segment_count++;
 }
 
@@ -156,7 +158,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
     struct placed_edge edge = {from, segment, "",
                                forge_dtype_size_bytes(like->dtype, forge_shape_elements(&like->shape))};
     snprintf(edge.name, sizeof edge.name, "%%%u", value);
-    forge_builder *b = s->builders[segment];
+    forge_builder *b = builder_of(s, segment);
     if (builder_goes_on(b) && find_port(b->graph->inputs, b->graph->input_count, edge.name))
         return input_of(b, edge.name, like);
     if (from == NONE || !ARRAY_ROOM(placed->edges, placed->edge_capacity, placed->edge_count)) {
@@ -164,7 +166,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
         return FORGE_NO_VALUE;
     }
     placed->edges[placed->edge_count++] = edge;
-    forge_builder *source = s->builders[from];
+    forge_builder *source = builder_of(s, from);
     if (builder_goes_on(source) && !find_port(source->graph->outputs, source->graph->output_count, edge.name))
         forge_output(source, edge.name, local(s, from, value));
     return input_of(b, edge.name, like);
@@ -173,7 +175,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
 /* What a value of the graph is in a segment's builder. */
 static forge_value local(struct splitting *s, uint32_t segment, forge_value value)
 {
-    forge_builder *b = s->builders[segment];
+    forge_builder *b = builder_of(s, segment);
     value = source_of(s->graph, value);
     const struct node *node = graph_producer(s->graph, value);
     const struct input_attributes *input = node->attributes;
@@ -227,7 +229,7 @@ static bool add_node(struct splitting *s, const struct node *node)
     uint32_t segment = segment_of(s, node);
     if (segment == NONE)
         return false;
-    forge_builder *b = s->builders[segment];
+    forge_builder *b = builder_of(s, segment);
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = local(s, segment, node_input(s->graph, node, i));
     if (!builder_goes_on(b))
@@ -261,7 +263,7 @@ static bool add_outputs(struct splitting *s)
         uint32_t segment = home_of(s, value);
         if (segment == NONE)
             return false;
-        forge_output(s->builders[segment], s->graph->outputs[i].name, local(s, segment, value));
+        forge_output(builder_of(s, segment), s->graph->outputs[i].name, local(s, segment, value));
     }
     return s->status == JOULE_OK;
 }
@@ -270,10 +272,10 @@ static bool add_outputs(struct splitting *s)
 static uint32_t last_reader(const struct splitting *s, const char *slot)
 {
     uint32_t last = 0;
-    for (uint32_t i = 0; i < s->builder_count; i++) {
-        const forge_graph *graph = s->builders[i] ? s->builders[i]->graph : NULL;
-        for (size_t k = 0; graph && k < graph->slot_count; k++)
-            last = strcmp(graph->slots[k].name, slot) == 0 ? i : last;
+    for (uint32_t i = 0; i < s->placed->segment_count; i++) {
+        const forge_builder *b = builder_of(s, i);
+        for (size_t k = 0; builder_goes_on(b) && k < b->graph->slot_count; k++)
+            last = strcmp(b->graph->slots[k].name, slot) == 0 ? i : last;
     }
     return last;
 }
@@ -313,7 +315,7 @@ static bool add_write(struct splitting *s, const struct slot *slot)
                  slot->name);
         return fail(s, JOULE_FAILED, message);
     }
-    forge_builder *b = s->builders[segment];
+    forge_builder *b = builder_of(s, segment);
     forge_value own = local(s, segment, value);
     forge_write(b, slot_of(b, slot), own, slot->in_place);
     return s->status == JOULE_OK;
@@ -340,9 +342,9 @@ static bool add_writes(struct splitting *s)
 
 static bool is_taken(const struct splitting *s, const char *input)
 {
-    for (size_t i = 0; i < s->builder_count; i++)
-        if (builder_goes_on(s->builders[i]) &&
-            find_port(s->builders[i]->graph->inputs, s->builders[i]->graph->input_count, input))
+    for (size_t i = 0; i < s->placed->segment_count; i++)
+        if (builder_goes_on(builder_of(s, i)) &&
+            find_port(builder_of(s, i)->graph->inputs, builder_of(s, i)->graph->input_count, input))
             return true;
     return false;
 }
@@ -352,7 +354,8 @@ static void add_inputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->input_count; i++)
         if (!is_taken(s, s->graph->inputs[i].name))
-            input_of(s->builders[0], s->graph->inputs[i].name, &s->graph->values[s->graph->inputs[i].value]);
+            input_of(builder_of(s, 0), s->graph->inputs[i].name,
+                     &s->graph->values[s->graph->inputs[i].value]);
 }
 
 /* --- all ----------------------------------------------------------------------------------------------------- */
@@ -372,16 +375,15 @@ static bool has_memory(struct splitting *s)
 static void finish(struct splitting *s)
 {
     joule_error error = {0};
-    for (size_t i = 0; i < s->builder_count; i++) {
+    for (size_t i = 0; i < s->placed->segment_count; i++) {
         joule_status status = s->status;
         if (status != JOULE_OK)
-            forge_builder_free(s->builders[i]);
+            forge_builder_free(builder_of(s, i));
         else
-            status = forge_builder_finish(s->builders[i], &s->placed->segments[i].graph, &error);
+            status = forge_builder_finish(builder_of(s, i), &s->placed->segments[i].graph, &error);
         if (status != JOULE_OK)
             fail(s, status, error.message);
     }
-    free(s->builders);
     free(s->device_of);
     free(s->segment);
     free(s->made);

@@ -31,8 +31,8 @@ struct program_cost cost_of_composite(const struct launch *launch, const forge_g
 
 /* What bodies of composites cost: each is counted once, as bodies use bodies. Begins zeroed. */
 struct body_costs {
-    const int64_t
-        *values; /* of the graph's sizes, where these are to be numbers; nothing is remembered then */
+    /* of the graph's sizes, where these are to be numbers; nothing is remembered then */
+    const int64_t *values;
     size_t value_count;
     GRAPH_ARRAY(struct body_cost, list, item);
 };

@@ -157,9 +157,9 @@ struct composite_attributes {
     uint32_t numbers[4];
     uint32_t wanted; /* of a gradient: bit i, a gradient of the composite's input i is a value */
     uint32_t given;  /* bit k, the gradient of its value k is an input, after the composite's own */
-    const forge_graph
-        *body; /* of graph->bodies; its inputs are this node's, its outputs are this node's. NULL in
-                              * launches */
+    /* Of graph->bodies; its inputs and outputs are this node's. NULL in launches. The last member: the others are compared
+     * as bytes. */
+    const forge_graph *body;
 };
 
 /* --- tables ------------------------------------------------------------------------------------------------- */
@@ -171,9 +171,9 @@ struct node {
     uint32_t first_input; /* in graph->edges */
     forge_value output;   /* the first; others follow */
     uint32_t scope;       /* in graph->scopes */
-    uint32_t
-        again; /* belongs to the way back through this region of forge_recompute_begin, and is one with no
-                           * equal node outside of it; 0: to none */
+    /* Belongs to the way back through this region of forge_recompute_begin, and is one with no equal node outside of it;
+     * 0: to none. */
+    uint32_t again;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
 };

@@ -150,11 +150,9 @@ static bool same_attributes(const struct node *a, const struct node *b)
     if (a->op != OP_COMPOSITE)
         return a->attributes_size == b->attributes_size &&
                memcmp(a->attributes, b->attributes, a->attributes_size) == 0;
-    struct composite_attributes of_a = *(const struct composite_attributes *)a->attributes,
-                                of_b = *(const struct composite_attributes *)b->attributes;
-    const forge_graph *body_a = of_a.body, *body_b = of_b.body;
-    of_a.body = of_b.body = NULL;
-    return memcmp(&of_a, &of_b, sizeof of_a) == 0 && library_same_body(body_a, body_b);
+    const struct composite_attributes *of_a = a->attributes, *of_b = b->attributes;
+    return memcmp(a->attributes, b->attributes, offsetof(struct composite_attributes, body)) == 0 &&
+           library_same_body(of_a->body, of_b->body);
 }
 
 static bool same_node(const forge_graph *a, const forge_graph *b, size_t n)

@@ -3,8 +3,6 @@
  * Owns the checks of views against buffers and of launches against their operands. Newcomers: what a launch is to look like is
  * asked of infer.c, so that a new family is checked as soon as it has a rule and its fields; nothing here allocates.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include "base/error.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
@@ -17,14 +15,12 @@ struct check {
     joule_status status;
 };
 
-__attribute__((format(printf, 2, 3))) static bool wrong(struct check *c, const char *format, ...)
+/* False, always. */
+#define wrong(c, ...) is_wrong(c, error_set((c)->error, JOULE_INVALID, __VA_ARGS__))
+
+static bool is_wrong(struct check *c, joule_status status)
 {
-    char what[300];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    c->status = error_set(c->error, JOULE_INVALID, "%s", what);
+    c->status = status;
     return false;
 }
 
@@ -87,7 +83,7 @@ static bool place_of(struct check *c, size_t i, struct place *out)
 {
     const struct program_binding *binding = &program_bindings(c->program)[i];
     uint64_t offset, size;
-    out->buffer = &program_buffers(c->program)[binding->buffer];
+    *out = (struct place){.buffer = &program_buffers(c->program)[binding->buffer]};
     out->view = sized_view(c->sized, binding, &offset);
     size = size_of(c, out->buffer);
     if (!range_of(&out->view, offset, &out->range) || out->range.first < 0 ||
@@ -156,11 +152,9 @@ static bool go_together(const struct place *a, const struct place *b)
     return x.first + from_a == y.first + from_b && same_view(&a->view, &b->view);
 }
 
-static bool check_overlap(struct check *c, size_t i, const struct place *places)
+static bool check_overlap(struct check *c, size_t i, const struct place *places, size_t inputs, size_t count)
 {
-    const struct program_launch *launch = &program_launches(c->program)[i];
-    size_t end = (size_t)launch->input_count + launch->output_count;
-    for (size_t out = launch->input_count; out < end; out++) {
+    for (size_t out = inputs; out < count; out++) {
         uint32_t kind = places[out].buffer->kind;
         if (kind == BUFFER_INPUT || kind == BUFFER_CONSTANT)
             return wrong(c, "launch %zu writes what is not to be written", i);
@@ -174,14 +168,14 @@ static bool check_overlap(struct check *c, size_t i, const struct place *places)
 static bool check_launch(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
-    size_t count = (size_t)launch->input_count + launch->output_count;
+    size_t inputs = launch->input_count, count = inputs + launch->output_count;
     struct place places[PROGRAM_MOST_OPERANDS];
     if (count > PROGRAM_MOST_OPERANDS)
         return wrong(c, "launch %zu has %zu operands", i, count);
     for (size_t k = 0; k < count; k++)
         if (!place_of(c, launch->first_binding + k, &places[k]))
             return false;
-    return check_meaning(c, i, places) && check_overlap(c, i, places);
+    return check_meaning(c, i, places) && check_overlap(c, i, places, inputs, count);
 }
 
 joule_status sized_check(const struct sized *sized, bool all, joule_error *out_error)

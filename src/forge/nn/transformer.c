@@ -16,11 +16,13 @@ bool transformer_options(forge_builder *builder, const forge_gpt_options *given,
 {
     if (!builder_goes_on(builder))
         return false;
-    if (abi_take(out, sizeof *out, SIZE_UP_TO(forge_gpt_options, dropout), given))
+    if (abi_take(out, sizeof *out, SIZE_UP_TO(forge_gpt_options, dropout), given) != JOULE_OK) {
         forge_builder_fail(builder, "gpt: set struct_size to sizeof(forge_gpt_options)");
-    if (builder_goes_on(builder) && out->dtype == FORGE_DTYPE_NONE)
+        return false;
+    }
+    if (out->dtype == FORGE_DTYPE_NONE)
         out->dtype = FORGE_F32;
-    return builder_goes_on(builder);
+    return true;
 }
 
 forge_value transformer_linear(forge_builder *b, const char *name, forge_value x, int64_t out_features,

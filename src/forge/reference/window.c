@@ -210,7 +210,7 @@ static double number_at(const struct view *view, const int64_t *index)
 {
     const struct dtype_row *dtype = dtype_row(view->dtype);
     int64_t offset = 0;
-    double number;
+    double number = 0;
     for (uint32_t k = 0; k < view->shape.rank; k++)
         offset += index[k] * view->strides[k];
     dtype->load((const char *)view->data + offset * (int64_t)dtype->block_bytes, 0, 1, &number);
@@ -233,7 +233,7 @@ static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from,
 static double share_of(const struct sliding *s, const struct launch *launch, const int64_t *window)
 {
     double y = number_at(&launch->inputs[1], window), count = 0;
-    int64_t taps[FORGE_MAX_RANK] = {0}, at[FORGE_MAX_RANK];
+    int64_t taps[FORGE_MAX_RANK] = {0}, at[FORGE_MAX_RANK] = {0};
     do
         count += follow(s->dims, s->rank, window, taps, at) && number_at(s->x, at) == y;
     while (next_tap(s, taps));
@@ -245,7 +245,7 @@ static double sum_of_shares(const struct sliding *s, const struct slide *back, c
                             const int64_t *index)
 {
     double x = number_at(s->x, index), sum = 0;
-    int64_t taps[FORGE_MAX_RANK] = {0}, window[FORGE_MAX_RANK];
+    int64_t taps[FORGE_MAX_RANK] = {0}, window[FORGE_MAX_RANK] = {0};
     do
         if (follow(back, s->rank, index, taps, window) && number_at(&launch->inputs[1], window) == x)
             sum += share_of(s, launch, window);

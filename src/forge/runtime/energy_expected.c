@@ -16,9 +16,9 @@ struct sums {
 void energy_add_expected(forge_instance *instance)
 {
     struct energy *e = instance->energy;
-    double runs = e ? (double)(e->spans.runs - e->expected_runs) : 0;
-    if (!instance->device->ops->expect || runs == 0)
+    if (!e || !instance->device->ops->expect || e->spans.runs == e->expected_runs)
         return;
+    double runs = (double)(e->spans.runs - e->expected_runs);
     for (size_t i = 0; i < instance->program->launches.count; i++) {
         struct expected launch;
         e->device->ops->expect->launch(e->device, &instance->launches[i], &launch);

@@ -4,6 +4,7 @@
  * before it runs; elsewhere only when its results are bad.
  */
 #include <forge/nonfinite.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include "base/abi.h"
@@ -266,8 +267,8 @@ static joule_status tell(const forge_nonfinite *f, joule_error *error)
     text_add(&text, " of ");
     add_type(&text, &f->made);
     if (f->made.nans + f->made.infinities > 1)
-        text_printf(&text, ", the first of %llu that are not finite",
-                    (unsigned long long)(f->made.nans + f->made.infinities));
+        text_printf(&text, ", the first of %" PRIu64 " that are not finite",
+                    f->made.nans + f->made.infinities);
     for (uint32_t i = 0; i < f->operand_count; i++) {
         text_add(&text, i ? ", " : "; from ");
         add_range(&text, &f->operands[i]);

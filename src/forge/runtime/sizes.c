@@ -62,7 +62,7 @@ joule_status instance_want(forge_instance *instance, const forge_shape *shape, c
                            joule_error *out_error)
 {
     struct dim_table dims = program_dims(instance->program);
-    int64_t before[FORGE_MAX_RANK];
+    int64_t before[FORGE_MAX_RANK] = {0};
     bool was_bound = instance->is_bound;
     for (uint32_t i = 0; i < shape->rank; i++) {
         joule_status status = JOULE_OK;

@@ -20,8 +20,8 @@ struct fake_board {
     int part;                                  /* of a MIG instance: 0 ..; -1: the board itself */
     double watts, peak_watts, period_ms, duty; /* peak_watts for duty * period_ms, then watts */
     double memory_watts;                       /* in the memory scope; 0: not supported */
-    double
-        module_watts; /* in the module scope, on top of the board's; 0: the board's own; < 0: not supported */
+    /* in the module scope, on top of the board's; 0: the board's own; < 0: not supported */
+    double module_watts;
     double update_ms; /* of counter and power */
     double ring_ms;   /* spacing of the ring's samples; 0: no ring */
     double energy;    /* 1: counter works; 0: not supported; -1: it stands still */

@@ -52,8 +52,8 @@ struct machine {
 
 struct meter {
     double period_s, noise; /* sd of a window's joules over those */
-    bool
-        errs_at_ticks; /* the noise is of the ticks, as of a counter: what one window has too much the next lacks */
+    /* the noise is of the ticks, as of a counter: what one window has too much the next lacks */
+    bool errs_at_ticks;
     double claim;      /* what it says of that sd, over the truth */
     double seen;       /* joules that it has told */
     double last_error; /* of the last tick */

@@ -56,8 +56,8 @@ struct block {
     size_t rows, columns, k_count;
     size_t tile_rows; /* of each tile but the last one */
     bool adds;
-    bool
-        keeps_a; /* a is one block of rows: its panels for all k are packed once, one k block after the other */
+    /* a is one block of rows: its panels for all k are packed once, one k block after the other */
+    bool keeps_a;
 };
 
 static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
