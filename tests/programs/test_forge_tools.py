@@ -386,19 +386,45 @@ class Tools(unittest.TestCase):
         self.bad(125, "by how it begins", "inspect", __file__)
 
     def test_output_that_cannot_be_written(self):
-        for arguments in (["devices"], ["devices", "--json"], ["inspect", self.path("g.txt")], ["inspect", self.path("p.fprog")],
+        for arguments in (["--help"], ["--version"], ["help", "run"], ["train", "--help"], ["inspect", self.path("g.txt"), "--help"],
+                          ["devices"], ["devices", "--json"], ["inspect", self.path("g.txt")], ["inspect", self.path("p.fprog")],
                           ["inspect", self.path("x.npy")], ["run", self.path("p.fprog")],
                           ["compile", self.path("g.txt"), "-o", self.path("q.fprog")]):
-            with open("/dev/full", "wb") as full:
-                done = subprocess.run([FORGE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-            self.assertEqual(done.returncode, 125, arguments)
-            self.assertIn("cannot write to standard output: No space left", done.stderr)
+            for stream, words in ((">/dev/full", "No space left"), (">&-", "Bad file descriptor")):
+                done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {stream}', FORGE, *arguments], stderr=subprocess.PIPE, text=True,
+                                      timeout=60, check=False)
+                self.assertEqual(done.returncode, 125, arguments)
+                self.assertIn("cannot write to standard output: " + words, done.stderr)
+
+    def test_output_is_refused_before_the_work(self):
+        """Nothing was printed: neither what the passes did, nor launches, nor a table."""
+        for arguments in (["inspect", self.path("g.txt"), "--html"], ["inspect", self.path("p.fprog"), "--step", "--html"],
+                          ["run", self.path("p.fprog"), "--html"], ["run", self.path("p.fprog"), "--save-states"],
+                          ["compile", self.path("g.txt"), "--passes", "-o"]):
+            self.bad(125, "cannot write /nosuch/x: No such file", *arguments, "/nosuch/x")
+        self.bad(125, "cannot write /nosuch/y: No such file", "run", self.path("p.fprog"), "--get", "y=/nosuch/y")
+        for code, arguments in ((2, ["bench", "--json"]), (2, ["check", "--json"])):
+            self.bad(code, "cannot write /nosuch/x: No such file", *arguments, "/nosuch/x")
+
+    def test_inputs_are_not_written_over(self):
+        os.symlink("g.txt", self.path("same.txt"))
+        for name, arguments in (("g.txt", ["compile", self.path("g.txt"), "-o", self.path("g.txt")]),
+                                ("g.txt", ["compile", self.path("g.txt"), "-o", self.path("same.txt")]),
+                                ("g.txt", ["inspect", self.path("g.txt"), "--html", self.path("./g.txt")]),
+                                ("p.fprog", ["run", self.path("p.fprog"), "--get", "y=" + self.path("p.fprog")]),
+                                ("x.npy", ["run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--get",
+                                           "y=" + self.path("x.npy")])):
+            with open(self.path(name), "rb") as file:
+                before = file.read()
+            self.bad(125, "is named twice", *arguments)
+            with open(self.path(name), "rb") as file:
+                self.assertEqual(file.read(), before)
 
     def test_only_files_are_replaced(self):
         """What is renamed into a place does away with what was there: a device, too, if it were let."""
         pipe, link, target = self.path("pipe"), self.path("link"), self.path("target")
         os.mkfifo(pipe)
-        for path, words in ((pipe, "no regular file"), (self.folder, "a folder")):
+        for path, words in ((pipe, "no regular file"), (self.folder, "Is a directory")):
             self.bad(125, words, "compile", self.path("g.txt"), "-o", path)
             self.bad(125, words, "run", self.path("p.fprog"), "--get", "y=" + path)
             self.bad(125, words, "run", self.path("p.fprog"), "--save-states", path)

@@ -90,6 +90,14 @@ class ExitStatus(unittest.TestCase):
             self.assertEqual((result.returncode, result.stderr), (0, ""), words)
             self.assertTrue(result.stdout)
 
+    def test_output_that_cannot_be_written(self):
+        for words in (["--help"], ["help", "run"], ["run", "--help"], ["record", "-h"], ["report", "--help"], ["--version"],
+                      ["devices"], ["devices", "--json"], ["doctor"]):
+            for stream, said in ((">/dev/full", "No space left"), (">&-", "Bad file descriptor")):
+                result = run("sh", "-c", f'exec "$0" "$@" {stream}', JOULE, *words)
+                self.assertEqual(result.returncode, 125, words)
+                self.assertIn("cannot write to standard output: " + said, result.stderr)
+
     def test_options_of_the_command_are_its_own(self):
         result = run(*joule_run("echo", "--json", "-r", "0"))
         self.assertEqual((result.returncode, result.stdout), (0, "--json -r 0\n"))

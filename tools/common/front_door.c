@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/options.h"
+#include "common/output.h"
 
 static const char *subcommand_at(size_t index, const void *context)
 {
@@ -36,15 +37,17 @@ static int unknown(const struct subcommand *table, const char *hint, const char 
     return EXIT_USAGE;
 }
 
-int front_door(const struct subcommand *table, const char *hint, int argc, char **argv)
+static int enter(const struct subcommand *table, const char *hint, int argc, char **argv)
 {
     if (argc < 2) {
         print_help(table, stderr);
         return EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0)
-        return printf("%s %s\n", tool_name, joule_version()) < 0;
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0) {
+        printf("%s %s\n", tool_name, joule_version());
+        return 0;
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || (strcmp(name, "help") == 0 && argc == 2)) {
         print_help(table, stdout);
         return 0;
@@ -56,4 +59,12 @@ int front_door(const struct subcommand *table, const char *hint, int argc, char 
         if (strcmp(command->name, help[0]) == 0)
             return wants_help ? command->main(2, help) : command->main(argc - 1, argv + 1);
     return unknown(table, hint, help[0]);
+}
+
+int front_door(const struct subcommand *table, const char *hint, int argc, char **argv)
+{
+    output_guard_streams();
+    int code = enter(table, hint, argc, argv);
+    bool is_known = argc > 1 && argv[1][0] != '-';
+    return output_end(is_known ? argv[1] : "", code);
 }

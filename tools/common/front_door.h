@@ -1,6 +1,7 @@
 /* tools/common/front_door.h - a program's front door: one table of subcommands gives the choice and the help.
  *
- * Owns --help, --version and what is said about a subcommand that there is not; each subcommand reads its own options.
+ * Owns --help, --version, what is said about a subcommand that there is not, and about what could not be printed; each
+ * subcommand reads its own options.
  * Newcomers: the program's name is tool_name (options.h), which its main.c defines.
  */
 #ifndef COMMON_FRONT_DOOR_H

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "common/options.h"
 
 #define BESIDE_TRIES 100
 
@@ -23,7 +24,8 @@ void output_guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
         guarded[fd] = true;
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* the lowest free number, which is fd */
+        /* The lowest free number, which is fd; in the wrong direction, so that using it fails as it should. */
+        int null = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)null;
     }
 }
@@ -92,13 +94,11 @@ static joule_status resolve(const char *path, char out_path[PATH_MAX], joule_err
     return string_copy(out_path, PATH_MAX, path) ? JOULE_OK : cannot_write(error, path, ENAMETOOLONG);
 }
 
-joule_status output_check(const char *path, joule_error *out_error)
+joule_status output_check_file(const char *path, joule_error *out_error)
 {
     char real[PATH_MAX], beside[PATH_MAX];
-    if (strcmp(path, "-") == 0)
-        return guarded[STDOUT_FILENO] ? cannot_write(out_error, "standard output", EBADF) : JOULE_OK;
     if (is_stream(path))
-        return access(path, W_OK) == 0 ? JOULE_OK : cannot_write(out_error, path, errno);
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot write %s: it is no regular file", path);
     joule_status status = resolve(path, real, out_error);
     if (status != JOULE_OK)
         return status;
@@ -108,6 +108,15 @@ joule_status output_check(const char *path, joule_error *out_error)
     close(fd);
     unlink(beside);
     return JOULE_OK;
+}
+
+joule_status output_check(const char *path, joule_error *out_error)
+{
+    if (strcmp(path, "-") == 0)
+        return guarded[STDOUT_FILENO] ? cannot_write(out_error, "standard output", EBADF) : JOULE_OK;
+    if (is_stream(path))
+        return access(path, W_OK) == 0 ? JOULE_OK : cannot_write(out_error, path, errno);
+    return output_check_file(path, out_error);
 }
 
 joule_status output_open(const char *path, struct output *out, joule_error *out_error)
@@ -144,15 +153,33 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
     return output_close(&out, output_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
 }
 
-joule_status output_check_apart(const char *const *paths, size_t count, joule_error *out_error)
+int output_end(const char *subcommand, int code)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < i; k++) {
-            bool is_same = paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
-            if (is_same && strcmp(paths[i], "-") != 0 && !string_starts(paths[i], "/dev/"))
+    errno = 0;
+    fflush(stdout);
+    if (!ferror(stdout))
+        return code;
+    complain(subcommand, "cannot write to standard output: %s",
+             errno ? strerror(errno) : "it took not all of it");
+    return EXIT_OWN_FAILURE;
+}
+
+static bool are_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0 || is_stream(a) || is_stream(b))
+        return false;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count, joule_error *out_error)
+{
+    for (size_t i = inputs; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] && paths[k] && are_same_file(paths[i], paths[k]))
                 return error_set(out_error, JOULE_INVALID,
                                  "%s is named twice: each input and output needs a file of its own",
                                  paths[i]);
-        }
     return JOULE_OK;
 }

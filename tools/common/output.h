@@ -1,6 +1,7 @@
 /* tools/common/output.h - files that a subcommand writes its findings to.
  *
- * Owns finding out, before any work is done, whether a file can be written, and replacing it as a whole afterwards.
+ * Owns finding out, before any work is done, whether a file can be written, and replacing it as a whole afterwards; and
+ * whether all that was printed has arrived.
  * Newcomers: a regular file is never seen half written: the text goes to a new file beside it, which then takes its
  * name. "-" is standard output; devices and pipes are written as they are.
  */
@@ -14,6 +15,8 @@
 
 /* DENIED, ABSENT or FAILED, with a message: `path` cannot be written. */
 joule_status output_check(const char *path, joule_error *out_error);
+/* The same where it must be a file: neither a stream nor "-", which is a name like others. */
+joule_status output_check_file(const char *path, joule_error *out_error);
 /* False, with errno, when not all of it could be written. */
 bool output_write_all(int fd, const char *bytes, size_t count);
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error);
@@ -29,12 +32,16 @@ joule_status output_open(const char *path, struct output *out, joule_error *out_
 /* After output_open. why: 0, or the errno of the write that failed; a file is then as it was before. */
 joule_status output_close(struct output *out, int why, joule_error *out_error);
 
-/* INVALID, with a message, where two of the paths (NULL: none) are the same, so that only the last output would be left.
- * Streams may take several, one after the other. */
-joule_status output_check_apart(const char *const *paths, size_t count, joule_error *out_error);
+/* Of the paths (NULL: none) the first `inputs` are read, and the others written. INVALID, with a message, where an output is
+ * the same file as any before it, of which nothing would be left. Streams may take several, one after the other. */
+joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count,
+                                joule_error *out_error);
+
+/* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */
+int output_end(const char *subcommand, int code);
 
 /* Standard streams that the caller closed are kept from becoming somebody's file: they are closed for the command and
- * lead nowhere for joule. Before anything is opened. */
+ * lead nowhere for us: what is printed there fails. Before anything is opened. */
 void output_guard_streams(void);
 
 #endif

@@ -12,7 +12,7 @@ typedef void (*page_print_fn)(const void *context, struct text *out);
 
 /* What `print` prints, for free(); NULL after a message. */
 char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length);
-/* To standard output. The exit code: 0, or EXIT_OWN_FAILURE after a message where that cannot be written. */
+/* To standard output. The exit code: 0, or EXIT_OWN_FAILURE after a message where there is no memory for it. */
 int page_print(const char *subcommand, page_print_fn print, const void *context);
 
 #endif

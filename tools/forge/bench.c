@@ -301,7 +301,7 @@ static int end(const struct report *r)
         code = EXIT_OWN_FAILURE;
     }
     free(page);
-    return end_output("bench", code);
+    return code;
 }
 
 static int bench(struct report *r)

@@ -288,8 +288,7 @@ static int end(const struct report *r)
         is_told = false;
     }
     free(page);
-    int code = !is_told ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
-    return end_output("check", code);
+    return !is_told ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
 }
 
 static int check(struct report *r)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "commands.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "expected.h"
 #include "files.h"
 #include "sizes.h"
@@ -152,6 +153,14 @@ static int read_wish(struct wish *wish, int argc, char **argv)
     return read > OPTIONS_HELP && !sizes_read(&wish->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
+/* Before the work. */
+static joule_status check_files(const struct wish *wish, joule_error *error)
+{
+    const char *const paths[] = {wish->graph, wish->program};
+    joule_status status = output_check_apart(paths, 1, 2, error);
+    return status == JOULE_OK && wish->program ? output_check_file(wish->program, error) : status;
+}
+
 int compile_main(int argc, char **argv)
 {
     struct wish wish = {.device = "cpu"};
@@ -159,8 +168,8 @@ int compile_main(int argc, char **argv)
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    if (compile(&wish, &error) == JOULE_OK)
-        return end_output("compile", 0);
+    if (check_files(&wish, &error) == JOULE_OK && compile(&wish, &error) == JOULE_OK)
+        return 0;
     complain("compile", "%s", error.message);
     return EXIT_OWN_FAILURE;
 }

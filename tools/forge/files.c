@@ -1,7 +1,6 @@
 /* tools/forge/files.c - see files.h. */
 #include "files.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,12 +113,4 @@ const char *flop_text(double flop, char out[BYTES_TEXT])
         flop /= 1000;
     snprintf(out, BYTES_TEXT, i ? "%.2f %s" : "%.0f %s", flop, units[i]);
     return out;
-}
-
-int end_output(const char *subcommand, int code)
-{
-    if (!ferror(stdout) && fflush(stdout) == 0)
-        return code;
-    complain(subcommand, "cannot write to standard output: %s", strerror(errno));
-    return EXIT_OWN_FAILURE;
 }

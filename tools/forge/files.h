@@ -1,7 +1,7 @@
 /* tools/forge/files.h - what the subcommands share about files, and about what they print.
  *
- * Owns reading a graph's text, telling kinds of files apart, and the end of standard output. What the bytes mean is for
- * libforge to say. Newcomers: a file is told by its bytes and never by its name.
+ * Owns reading a graph's text, telling kinds of files apart, and amounts in words. What the bytes mean is for libforge to
+ * say. Newcomers: a file is told by its bytes and never by its name.
  */
 #ifndef FORGE_FILES_H
 #define FORGE_FILES_H
@@ -19,8 +19,5 @@ enum { BYTES_TEXT = 32 };
 const char *bytes_text(double bytes, char out[BYTES_TEXT]);
 /* "1.53 GFLOP"; likewise. */
 const char *flop_text(double flop, char out[BYTES_TEXT]);
-
-/* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */
-int end_output(const char *subcommand, int code);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "commands.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "common/page.h"
 #include "expected.h"
 #include "files.h"
@@ -140,7 +141,7 @@ static joule_status inspect_npy(const char *path, int *out_code, joule_error *er
     printf("%s: array, %s%s, %s\n", path, forge_dtype_name(tensor.dtype), shape,
            bytes_text((double)forge_buffer_size_bytes(tensor.buffer), bytes));
     forge_buffer_release(tensor.buffer);
-    *out_code = end_output("inspect", 0);
+    *out_code = 0;
     return JOULE_OK;
 }
 
@@ -188,9 +189,14 @@ static joule_status compile(const char *path, const char *device_name, forge_pro
 static joule_status inspect_step(const char *path, const struct step_wishes *wishes, int *out_code,
                                  joule_error *error)
 {
+    const char *const paths[] = {path, wishes->html};
     enum file_kind kind;
     forge_program *program = NULL;
-    joule_status status = file_kind(path, &kind, error);
+    joule_status status = output_check_apart(paths, 1, 2, error);
+    if (status == JOULE_OK && wishes->html)
+        status = output_check(wishes->html, error);
+    if (status == JOULE_OK)
+        status = file_kind(path, &kind, error);
     if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
         status = error_set(error, JOULE_UNSUPPORTED, "%s: only graphs and programs have a step to run", path);
     if (status == JOULE_OK)
@@ -199,7 +205,7 @@ static joule_status inspect_step(const char *path, const struct step_wishes *wis
     if (status == JOULE_OK)
         status = measure(path, program, wishes, error);
     if (status == JOULE_OK)
-        *out_code = end_output("inspect", 0);
+        *out_code = 0;
     return status;
 }
 
@@ -238,7 +244,7 @@ static joule_status inspect_program(const char *path, const char *device, int *o
         status = print_expected(program, device, error);
     }
     if (status == JOULE_OK)
-        *out_code = end_output("inspect", 0);
+        *out_code = 0;
     free(page);
     forge_program_free(program);
     return status;
@@ -273,8 +279,6 @@ static joule_status inspect_graph(const char *path, const char *device, int *out
             *out_code = page_print("inspect", graph_page_print, &page);
         if (status == JOULE_OK && *out_code == 0)
             status = print_expected_graph(graph, device, error);
-        if (status == JOULE_OK && *out_code == 0)
-            *out_code = end_output("inspect", 0);
         graph_page_free(&page);
     }
     forge_graph_free(graph);

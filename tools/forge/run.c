@@ -12,6 +12,7 @@
 #include "base/string.h"
 #include "commands.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "expected.h"
 #include "files.h"
 #include "forge/ir/program.h"
@@ -112,12 +113,35 @@ static joule_status get_outputs(const struct running *r, const struct option_lis
     return status;
 }
 
+/* Before the work: can all that is to be written be written, and without doing away with anything that is read? */
+static joule_status check_files(const struct options *o, joule_error *error)
+{
+    const char *paths[2 * OPTION_LIST_MAX + 4] = {o->program, o->states};
+    char name[MOST_NAME];
+    size_t inputs = 2;
+    for (size_t i = 0; i < o->set.count; i++)
+        paths[inputs++] = split(o->set.items[i], name);
+    size_t count = inputs;
+    for (size_t i = 0; i < o->get.count; i++)
+        paths[count++] = split(o->get.items[i], name);
+    paths[count++] = o->saved_states;
+    size_t files = count;
+    paths[count++] = o->html;
+    joule_status status = output_check_apart(paths, inputs, count, error);
+    for (size_t i = inputs; status == JOULE_OK && i < count; i++)
+        if (paths[i])
+            status = (i < files ? output_check_file : output_check)(paths[i], error);
+    return status;
+}
+
 /* --- the work ------------------------------------------------------------------------------------------------- */
 
 static joule_status prepare(struct running *r, const struct options *options, joule_error *error)
 {
     forge_program *program = NULL;
-    joule_status status = forge_program_read(options->program, &program, error);
+    joule_status status = check_files(options, error);
+    if (status == JOULE_OK)
+        status = forge_program_read(options->program, &program, error);
     if (status == JOULE_OK)
         status = running_open(r, "run", program, options->device, options->threads, options->seed, error);
     if (status == JOULE_OK && options->states)
@@ -154,7 +178,7 @@ static int run(const struct options *options)
     if (status != JOULE_OK)
         complain("run", "%s", error.message);
     running_close(&r);
-    return status == JOULE_OK ? end_output("run", 0) : EXIT_OWN_FAILURE;
+    return status == JOULE_OK ? 0 : EXIT_OWN_FAILURE;
 }
 
 /* --- options -------------------------------------------------------------------------------------------------- */

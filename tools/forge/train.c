@@ -203,14 +203,14 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
 
 static bool check_files(const struct training_options *o)
 {
-    const char *const paths[] = {o->checkpoint, o->json, o->html};
+    const char *const paths[] = {o->trainee.data, o->checkpoint, o->json, o->html};
     joule_error error = {0};
     if (o->resumes && !o->checkpoint) {
         complain("train", "--resume needs --checkpoint FILE");
         return false;
     }
-    bool is_fine = output_check_apart(paths, sizeof paths / sizeof *paths, &error) == JOULE_OK &&
-                   (!o->checkpoint || output_check(o->checkpoint, &error) == JOULE_OK) &&
+    bool is_fine = output_check_apart(paths, 1, sizeof paths / sizeof *paths, &error) == JOULE_OK &&
+                   (!o->checkpoint || output_check_file(o->checkpoint, &error) == JOULE_OK) &&
                    (!o->json || output_check(o->json, &error) == JOULE_OK) &&
                    (!o->html || output_check(o->html, &error) == JOULE_OK);
     if (!is_fine)

@@ -324,7 +324,7 @@ static bool report(struct training *t)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
     if (t->sample)
         printf("\n%s\n", t->sample);
-    return end_output("train", 0) == 0 && is_written;
+    return is_written;
 }
 
 /* Likewise, of a training on a device that only estimates. */
@@ -342,7 +342,7 @@ static bool tell_expected(const struct training *t)
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
     ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
-    return end_output("train", 0) == 0 && is_written;
+    return is_written;
 }
 
 static void tell_failure(const struct training *t, const joule_error *error)

@@ -107,7 +107,7 @@ int report_main(int argc, char **argv)
     }
     const char *const paths[] = {argv[first], wishes.json, wishes.csv, wishes.samples};
     joule_error error;
-    if (output_check_apart(paths, sizeof paths / sizeof paths[0], &error) != JOULE_OK) {
+    if (output_check_apart(paths, 1, sizeof paths / sizeof paths[0], &error) != JOULE_OK) {
         complain("report", "%s", error.message);
         return EXIT_USAGE;
     }

@@ -142,7 +142,7 @@ static bool have_files_of_their_own(const char *subject, const struct settings *
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
-    if (output_check_apart(paths, sizeof paths / sizeof paths[0], &error) == JOULE_OK)
+    if (output_check_apart(paths, 0, sizeof paths / sizeof paths[0], &error) == JOULE_OK)
         return true;
     complain(subject, "%s", error.message);
     return false;
@@ -415,7 +415,6 @@ static int run_job(struct job *job)
 static int main_of(const char *subject, const struct command_text *subject_text, int argc, char **argv)
 {
     struct job job = {0};
-    output_guard_streams();
     int first = read_settings(subject, subject_text, argc, argv, &job.settings);
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
