@@ -164,13 +164,15 @@ int output_end(const char *subcommand, int code)
     return EXIT_OWN_FAILURE;
 }
 
+/* A folder is no file: it is refused for what it is. */
 static bool are_same_file(const char *a, const char *b)
 {
     struct stat x, y;
     if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0 || is_stream(a) || is_stream(b))
         return false;
-    return strcmp(a, b) == 0 ||
-           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+    if (stat(a, &x) == 0 && stat(b, &y) == 0)
+        return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return strcmp(a, b) == 0;
 }
 
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count, joule_error *out_error)
