@@ -2,7 +2,7 @@
  *
  * The callback runs in the sampling thread at 80 % of the budget and when it is passed; it only sets a flag.
  *
- *     cc budget.c $(pkg-config --cflags --libs joule) -o budget && ./budget 5J
+ *     cc budget.c $(pkg-config --cflags --libs joule) -lm -o budget && ./budget 5J
  */
 #include <joule/joule.h>
 #include <math.h>

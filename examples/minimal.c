@@ -1,6 +1,6 @@
 /* minimal.c - what a piece of work cost, on any machine.
  *
- *     cc minimal.c $(pkg-config --cflags --libs joule) -o minimal && ./minimal
+ *     cc minimal.c $(pkg-config --cflags --libs joule) -lm -o minimal && ./minimal
  */
 #include <joule/joule.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * Two kinds of work alternate; each is a region with a name. Begin and end cost under 100 ns, so they may stand in
  * inner loops; energy is joined to them afterwards.
  *
- *     cc regions.c $(pkg-config --cflags --libs joule) -o regions && ./regions
+ *     cc regions.c $(pkg-config --cflags --libs joule) -lm -o regions && ./regions
  */
 #include <joule/joule.h>
 #include <math.h>

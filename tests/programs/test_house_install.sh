@@ -91,6 +91,16 @@ END
     [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
 fi
 
+# Examples are built by the very commands that stand in them and in README.
+mkdir "$work/examples"
+cp examples/*.c "$work/examples"
+commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c README.md)
+[[ $(wc -l <<<"$commands") -gt $(ls examples/*.c | wc -l) ]] || fail "README or an example does not say how to build it"
+while read -r command; do
+    [[ $command != *" forge)"* || -e $library/libforge.so ]] || continue
+    (cd "$work/examples" && eval "$command") || fail "this does not build: $command"
+done <<<"$commands"
+
 mkdir "$work/consumer"
 cat >"$work/consumer/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
