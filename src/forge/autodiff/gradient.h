@@ -21,7 +21,8 @@ struct gradient {
 /* Adds to the gradient of input i. Summed over the dimensions along which it was broadcast. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
-/* sum + more. What comes from slices that lie side by side is put side by side again, and no arrays full of zeros are added. */
+/* sum + more. What comes from slices that lie side by side is put side by side again, what a
+ * gather took is added where it came from, and no arrays full of zeros are added. */
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more);
 
 /* What the walk back makes of a composite's body: a graph of its inputs and of the gradients of those outputs whose bits are

@@ -111,9 +111,41 @@ static forge_value join_either(forge_builder *b, forge_value one, forge_value ot
     return joined || !builder_goes_on(b) ? joined : join_pads(b, other, one);
 }
 
+/* A scatter whose updates are added to zeros, or NULL. */
+static const struct node *sums_of_updates(const forge_builder *b, forge_value value)
+{
+    const struct node *node = graph_producer(b->graph, value);
+    const struct scatter_attributes *a = node->attributes;
+    if (node->op != OP_SCATTER || a->kind != FORGE_SCATTER_ADD)
+        return NULL;
+    const struct node *x = graph_producer(b->graph, node_input(b->graph, node, 0));
+    const struct node *zero =
+        x->op == OP_BROADCAST ? graph_producer(b->graph, node_input(b->graph, x, 0)) : NULL;
+    const struct constant_attributes *constant = zero && zero->op == OP_CONSTANT ? zero->attributes : NULL;
+    unsigned char ones = 0;
+    for (uint32_t i = 0; constant && i < constant->size_bytes; i++)
+        ones |= constant->bytes[i];
+    return constant && !ones ? node : NULL;
+}
+
+/* The updates are added to the other value instead. NO_VALUE: there are none. */
+static forge_value add_updates(forge_builder *b, forge_value to, forge_value updates)
+{
+    const struct node *node = sums_of_updates(b, updates);
+    if (!node)
+        return FORGE_NO_VALUE;
+    const struct scatter_attributes a = *(const struct scatter_attributes *)node->attributes;
+    return builder_emit(b, OP_SCATTER, &a, sizeof a,
+                        (forge_value[]){to, node_input(b->graph, node, 1), node_input(b->graph, node, 2)}, 3);
+}
+
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
 {
     forge_value joined = join_either(b, sum, more);
+    if (!joined && builder_goes_on(b))
+        joined = add_updates(b, sum, more);
+    if (!joined && builder_goes_on(b))
+        joined = add_updates(b, more, sum);
     if (joined || !builder_goes_on(b))
         return joined;
     const struct node *node =

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { FILL_BYTES = 4096 };
+
 /* Adds a faster dimension; one that only goes on where the one before ends becomes a part of it. */
 static void add_dimension(struct walk *walk, int64_t dim, int64_t stride)
 {
@@ -59,12 +61,28 @@ int64_t walk_offset(const struct walk *walk, size_t position)
     for (size_t i = 0; i < count; i++)                                                                       \
     memcpy((char *)to + (int64_t)i * to_bytes, (const char *)from + (int64_t)i * from_bytes, (size))
 
+/* The first of `count` elements to all others; what is copied again and again stays in the nearest cache. */
+static void fill(char *to, size_t size_bytes, size_t count)
+{
+    size_t whole = count * size_bytes;
+    for (size_t done = size_bytes, some; done < whole; done += some) {
+        some = done < FILL_BYTES ? done : FILL_BYTES;
+        some = some < whole - done ? some : whole - done;
+        memcpy(to + done, to, some);
+    }
+}
+
 void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
                    size_t count)
 {
     int64_t to_bytes = to_step * (int64_t)size_bytes, from_bytes = from_step * (int64_t)size_bytes;
     if (to_step == 1 && from_step == 1) {
         memmove(to, from, count * size_bytes);
+        return;
+    }
+    if (to_step == 1 && from_step == 0 && count > 0) {
+        memmove(to, from, size_bytes);
+        fill(to, size_bytes, count);
         return;
     }
     switch (size_bytes) {

@@ -251,6 +251,45 @@ static void test_slices_side_by_side(void **state)
     }
 }
 
+/* Rows that are taken once or twice, before a use of all (kind 0), after it (1) or both (2). */
+static forge_value taken_beside(forge_builder *b, const forge_value *x, int kind)
+{
+    static const int64_t rows[][3] = {{1, 3, 1}, {0, 1, 2}};
+    forge_shape shape = forge_shape_of(3);
+    forge_value y = forge_unary(b, FORGE_EXP, x[0]), sum = forge_reduce(b, FORGE_SUM, y, 3, false);
+    for (int i = 0; i < 2; i++) {
+        forge_tensor tensor;
+        if (kind == 1 - i)
+            continue;
+        assert_int_equal(forge_tensor_new(FORGE_I64, &shape, &tensor, NULL), JOULE_OK);
+        memcpy(forge_tensor_data(&tensor), rows[i], sizeof rows[i]);
+        forge_value some = forge_gather(b, i ? x[0] : y, forge_constant(b, &tensor), 0);
+        some = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_EXP, some), 3, false);
+        sum = forge_mul(b, sum, some);
+        forge_buffer_release(tensor.buffer);
+    }
+    return sum;
+}
+
+static void test_rows_are_added_to_what_is_there(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        derivative_check(
+            &(struct function){"rows", taken_beside, kind, 1, {forge_shape_of(4, 2)}, -1, 1, true});
+        forge_graph *graph;
+        forge_value g;
+        forge_builder *b = forge_builder_new();
+        forge_value x = forge_input(b, "x", FORGE_F64, forge_shape_of(4, 2));
+        forge_gradients(b, taken_beside(b, &x, kind), &x, 1, &g);
+        forge_output(b, "g", g);
+        assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
+        assert_int_equal(times_in(graph, " scatter.add("), kind == 2 ? 2 : 1);
+        assert_int_equal(times_in(graph, " binary.add("), 0);
+        forge_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_rows_are_added_to_what_is_there),
         cmocka_unit_test(test_concat),
         cmocka_unit_test(test_slice),
         cmocka_unit_test(test_slices_side_by_side),
