@@ -249,6 +249,16 @@ class Family(unittest.TestCase):
         self.assertGreater(report["duration_seconds"], 0.55)
         self.assertGreater(report["overhead"]["ticks"], 6)
 
+    def test_what_is_left_behind_is_told(self):
+        script = "sleep 1000 >/dev/null 2>&1 & echo $!"
+        for words, is_told in ((["run"], True), (["run", "-q"], False),
+                               (["record", "-o", "/dev/null"], True)):
+            result = subprocess.run([JOULE, *words, "--", "sh", "-c", script], text=True, capture_output=True,
+                                    timeout=60, check=True)
+            os.kill(int(result.stdout), signal.SIGKILL)
+            told = f"joule {words[0]}: 1 process that the command left behind is measured no further; --wait-all waits"
+            self.assertEqual(told in result.stderr, is_told, result.stderr)
+
     def test_wait_all_can_be_interrupted(self):
         script = "sleep 1000 >/dev/null 2>&1 & echo $!"
         with subprocess.Popen([JOULE, "run", "-q", "--wait-all", "--", "sh", "-c", script], text=True,
@@ -290,6 +300,16 @@ class Repeats(unittest.TestCase):
             self.assertEqual(result.returncode, 0)
             rows = list(csv.DictReader(io.StringIO(read_file(file.name))))
         self.assertEqual([row["run"] for row in rows], ["1", "2"])
+
+    def test_each_row_has_its_own_exit_status(self):
+        """Only the last run can have failed."""
+        with tempfile.TemporaryDirectory() as folder:
+            count, table = os.path.join(folder, "count"), os.path.join(folder, "table")
+            script = f'echo >>{count}; [ $(wc -l <{count}) -lt 3 ] || exit 7'
+            result = run("-q", "--csv", table, "-r", "5", "--", "sh", "-c", script)
+            rows = list(csv.DictReader(io.StringIO(read_file(table))))
+        self.assertEqual(result.returncode, 7, result.stderr)
+        self.assertEqual([row["exit_status"] for row in rows], ["0", "0", "7"])
 
 
 class Budget(unittest.TestCase):
@@ -403,6 +423,18 @@ class Idle(unittest.TestCase):
             low, high = report["net"]["interval_joules"]
             self.assertTrue(low < report["net"]["energy_joules"] < high, report["net"])
             self.assertLess(high, report["gross"]["interval_joules"][1])
+
+    def test_taken_of_a_busy_machine(self):
+        """It is kept, and whoever reads a figure made with it is told."""
+        self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
+        kept = read_file(self.path)
+        for busy, is_told in (("0.31", True), ("0.01", False), ("null", False)):
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(re.sub(r'"busy_share":[^,]*', f'"busy_share":{busy}', kept))
+            words = ("--sources", "estimated", "--", "sleep", "0.2")
+            self.assertEqual(self.report(*words)["net"]["idle_busy_share"], json.loads(busy))
+            result = run(*words, env=self.environment)
+            self.assertEqual("taken 31 % busy)" in result.stderr, is_told, result.stderr)
 
     def test_of_another_machine_or_long_ago_or_garbage(self):
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")

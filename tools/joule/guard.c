@@ -7,11 +7,11 @@
 #define NEAR         0.8
 #define KILL_AGAIN_S 0.05 /* processes may fork faster than they can be listed */
 
-struct guard guard_start(double budget_joules, double grace_s, bool quiet)
+struct guard guard_start(double budget_joules, double grace_s, const char *subject)
 {
     return (struct guard){.budget_joules = budget_joules,
                           .grace_s = grace_s,
-                          .quiet = quiet,
+                          .subject = subject,
                           .next_ns = budget_joules > 0 ? 0 : INT64_MAX};
 }
 
@@ -30,8 +30,8 @@ static void say(const struct guard *guard, const char *format, double used_joule
     char budget[32], used[32];
     joule_format(guard->budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
     joule_format(used_joules, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
-    if (!guard->quiet)
-        complain("run", format, used, budget);
+    if (guard->subject)
+        complain(guard->subject, format, used, budget);
 }
 
 static void look_at_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)

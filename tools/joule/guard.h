@@ -12,12 +12,12 @@
 struct guard {
     double budget_joules; /* 0: nothing to guard */
     double grace_s;
-    bool quiet;
+    const char *subject; /* the subcommand that warns; NULL: nothing is said */
     enum { GUARD_WATCHING, GUARD_WARNED, GUARD_TERMINATED, GUARD_KILLED } stage;
     int64_t next_ns; /* when to look again; INT64_MAX: never */
 };
 
-struct guard guard_start(double budget_joules, double grace_s, bool quiet);
+struct guard guard_start(double budget_joules, double grace_s, const char *subject);
 /* Does what is due; called whenever child_wait returns. */
 void guard_look(struct guard *guard, struct measuring *measuring, struct child *child);
 /* True once the command was told to end because of its budget. */

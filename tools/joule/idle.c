@@ -30,7 +30,8 @@
 
 struct idle_baseline idle_unknown(void)
 {
-    return (struct idle_baseline){.total_watts = estimate_unknown(), .cpu_watts = estimate_unknown()};
+    return (struct idle_baseline){
+        .total_watts = estimate_unknown(), .cpu_watts = estimate_unknown(), .busy = NAN};
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------- */
@@ -131,6 +132,7 @@ struct idle_baseline idle_load(const char *cover)
         return baseline;
     baseline.total_watts = power_of(text, "total_watts", cls);
     baseline.cpu_watts = power_of(text, "cpu_watts", cls);
+    baseline.busy = number_of(text, "busy_share");
     string_copy(baseline.cover, sizeof baseline.cover, cover);
     report_time((int64_t)taken_s * NS_PER_S, baseline.date);
     return baseline;
@@ -172,6 +174,7 @@ joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_e
     json_string(&json, "class", joule_class_name(baseline->total_watts.cls));
     write_power(&json, "total_watts", &baseline->total_watts);
     write_power(&json, "cpu_watts", &baseline->cpu_watts);
+    json_double(&json, "busy_share", baseline->busy);
     json_integer(&json, "unix_seconds", (int64_t)time(NULL));
     json_close(&json, '}');
     text_add(&text, "\n");
@@ -191,7 +194,7 @@ static void nap(double seconds)
 }
 
 joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseline *out_baseline,
-                          double *out_busy, joule_error *out_error)
+                          joule_error *out_error)
 {
     *out_baseline = idle_unknown();
     struct attribute_group *watch = attribute_begin(host_real(), ATTRIBUTE_WAIT4);
@@ -217,7 +220,7 @@ joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseli
     out_baseline->total_watts = baseline_watts(meter, JOULE_TOTAL, begin_ns, end_ns);
     out_baseline->cpu_watts = baseline_watts(meter, JOULE_CPU, begin_ns, end_ns);
     report_time((int64_t)time(NULL) * NS_PER_S, out_baseline->date);
-    *out_busy = use.machine_busy_cpu_s / use.machine_cpu_s;
+    out_baseline->busy = use.machine_busy_cpu_s / use.machine_cpu_s;
     if (isnan(out_baseline->total_watts.value))
         return error_set(out_error, JOULE_PENDING, "no sensor told anything in %g s of idling", seconds);
     return JOULE_OK;

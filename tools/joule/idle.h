@@ -17,6 +17,7 @@
 struct idle_baseline {
     struct estimate total_watts; /* of the cover; unknown: no baseline */
     struct estimate cpu_watts;   /* the part of CPUs and their memory */
+    double busy; /* share of all CPU time that was in use; above IDLE_BUSY_MAX it was no idling */
     char cover[IDLE_COVER_SIZE];
     char date[IDLE_DATE_SIZE]; /* RFC 3339 */
 };
@@ -24,10 +25,9 @@ struct idle_baseline {
 struct idle_baseline idle_unknown(void);
 /* The kept baseline for this machine and `cover`, where there is one younger than 30 days; else unknown. */
 struct idle_baseline idle_load(const char *cover);
-/* Lets `seconds` pass and takes the mean power of the meter's cover. *out_busy is the part of the CPUs' time that was
- * busy meanwhile: more than a few percent, and it was no idling. PENDING: the sensors told nothing in that time. */
+/* Lets `seconds` pass and takes the mean power of the meter's cover. PENDING: the sensors told nothing in that time. */
 joule_status idle_measure(joule_meter *meter, double seconds, struct idle_baseline *out_baseline,
-                          double *out_busy, joule_error *out_error);
+                          joule_error *out_error);
 /* Keeps it for later runs. */
 joule_status idle_store(const struct idle_baseline *baseline, joule_error *out_error);
 

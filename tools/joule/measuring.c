@@ -302,6 +302,7 @@ static void report_idle(const struct measuring *m, const struct estimate *total,
     struct estimate idle = estimate_scale(m->idle.total_watts, report->duration_s);
     report->idle_watts = estimate_quantity(&m->idle.total_watts);
     report->net_joules = baseline_net(total, &idle);
+    report->idle_busy = m->idle.busy;
     if (m->idle.date[0])
         report->idle_date = arena_copy(&report->arena, m->idle.date, IDLE_DATE_SIZE);
 }

@@ -25,9 +25,9 @@
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
 #define GRACE_S              2
-#define BUSY_WHILE_IDLE      0.05
 
 struct settings {
+    const char *subject; /* what people typed: run or record */
     const char *json, *csv, *idle, *record;
     bool quiet, wait_all;
     unsigned runs;
@@ -49,6 +49,7 @@ struct job {
     int64_t stopped_ns;        /* of all runs */
     int interrupted_by;        /* Ctrl-C or its like, whatever the command made of it; 0: nothing */
     bool lacks_runs;           /* for that alone */
+    size_t left_count;         /* processes that outlive the last run, which nobody waits for */
 };
 
 /* --- settings ----------------------------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ static bool check_settings(struct settings *s)
     for (size_t i = 0; i < s->labels.count; i++) {
         if (is_label(s->labels.items[i]))
             continue;
-        complain("run", "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
+        complain(s->subject, "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
         return false;
     }
     /* What was kept is of this machine. */
@@ -86,7 +87,8 @@ static bool check_settings(struct settings *s)
         return true;
     if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
         return true;
-    complain("run", "--idle takes 'auto', 'none' or a time to measure for, such as 10s; not '%s'", s->idle);
+    complain(s->subject, "--idle takes 'auto', 'none' or a time to measure for, such as 10s; not '%s'",
+             s->idle);
     return false;
 }
 
@@ -98,11 +100,11 @@ static const struct command_text record_text = {
         "Exit status as for `joule run`. A record whose writer was killed can be read as far as it goes.\n",
 };
 
-/* `subject` is what people typed: run or record. */
 static int read_settings(const char *subject, const struct command_text *text, int argc, char **argv,
                          struct settings *out)
 {
-    *out = (struct settings){.runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
+    *out = (struct settings){
+        .subject = subject, .runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
     const struct option table[] = {
         {"json", 0, OPTION_TEXT, &out->json, "FILE",
          "write the report as one line of JSON ('-': standard output)"},
@@ -138,24 +140,24 @@ static int read_settings(const char *subject, const struct command_text *text, i
     return check_settings(out) ? first : OPTIONS_WRONG;
 }
 
-static bool have_files_of_their_own(const char *subject, const struct settings *settings)
+static bool have_files_of_their_own(const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
     if (output_check_apart(paths, 0, sizeof paths / sizeof paths[0], &error) == JOULE_OK)
         return true;
-    complain(subject, "%s", error.message);
+    complain(settings->subject, "%s", error.message);
     return false;
 }
 
-static bool can_write_outputs(const char *subject, const struct settings *settings)
+static bool can_write_outputs(const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (!paths[i] || output_check(paths[i], &error) == JOULE_OK)
             continue;
-        complain(subject, "%s", error.message);
+        complain(settings->subject, "%s", error.message);
         return false;
     }
     return true;
@@ -173,21 +175,23 @@ static bool measure_idle(struct settings *s)
                          .root = s->measuring.root};
     joule_meter *meter;
     joule_error error;
-    double busy = NAN;
     joule_status status = joule_open(&how, &meter, &error);
     if (status == JOULE_OK) {
-        status = idle_measure(meter, s->idle_s, &s->measuring.idle, &busy, &error);
+        status = idle_measure(meter, s->idle_s, &s->measuring.idle, &error);
         joule_close(meter);
     }
     if (status != JOULE_OK) {
-        complain("run", "no idle baseline: %s", error.message);
+        complain(s->subject, "no idle baseline: %s", error.message);
         return false;
     }
-    if (busy > BUSY_WHILE_IDLE)
-        complain("run", "the CPUs were %.0f %% busy while the idle baseline was measured; it is too high",
-                 100 * busy);
+    if (s->measuring.idle.busy > IDLE_BUSY_MAX)
+        complain(
+            s->subject,
+            "the CPUs were %.0f %% busy while the idle baseline was measured, so it is too high: measure "
+            "it again on a quiet machine",
+            100 * s->measuring.idle.busy);
     if (!s->measuring.root && idle_store(&s->measuring.idle, &error) != JOULE_OK)
-        complain("run", "the idle baseline is not kept: %s", error.message);
+        complain(s->subject, "the idle baseline is not kept: %s", error.message);
     return true;
 }
 
@@ -219,12 +223,13 @@ static void wait_for_the_rest(struct job *job)
     job->child.end_ns = clock_now_ns();
 }
 
-static int complain_exec(const char *command, int why)
+static int complain_exec(const struct settings *s, int why)
 {
+    const char *command = s->command[0];
     bool is_missing = why == ENOENT;
     const char *hint =
         is_missing && strchr(command, ' ') ? " (program and arguments are separate words)" : "";
-    complain("run", "cannot run '%s': %s%s", command, strerror(why), hint);
+    complain(s->subject, "cannot run '%s': %s%s", command, strerror(why), hint);
     return is_missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -245,16 +250,17 @@ static int run_in_group(struct job *job, struct attribute_group *group)
     struct child *child = &job->child;
     measuring_wait_ready(&job->measuring);
     if (!group || !child_start(child, &job->signals, group, job->settings.command)) {
-        complain("run", "cannot make a process: %s", strerror(errno));
+        complain(job->settings.subject, "cannot make a process: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
     while (!child->has_ended)
         wait_once(job);
     if (child->exec_errno)
-        return complain_exec(job->settings.command[0], child->exec_errno);
+        return complain_exec(&job->settings, child->exec_errno);
     if (has_rest(job))
         wait_for_the_rest(job);
     struct attribution share = attribute_finish(group);
+    job->left_count = attribute_alive(group, NULL, 0);
     measuring_add(&job->measuring, child->begin_ns, child->end_ns, &share);
     return 0;
 }
@@ -281,7 +287,7 @@ static int run_all(struct job *job)
             continue;
         job->lacks_runs = !has_failed && i + 1 < runs;
         if (i + 1 < runs && !job->settings.quiet)
-            complain("run", "run %u of %u %s; the report covers what has run", i + 1, runs,
+            complain(job->settings.subject, "run %u of %u %s; the report covers what has run", i + 1, runs,
                      job->interrupted_by ? "was interrupted" : "failed");
         break;
     }
@@ -330,6 +336,16 @@ static const char *program_name(struct arena *arena, char **command)
     return name ? name : command[0];
 }
 
+/* Their joules are in no figure, which a daemon or a server of builds makes easy to overlook. */
+static void tell_left(const struct job *job)
+{
+    const struct settings *s = &job->settings;
+    if (job->left_count && !job->interrupted_by && !s->wait_all && !s->quiet)
+        complain(s->subject, "%zu %s measured no further; --wait-all waits", job->left_count,
+                 job->left_count == 1 ? "process that the command left behind is"
+                                      : "processes that the command left behind are");
+}
+
 /* Writes all that was asked for. */
 static bool report_all(struct job *job)
 {
@@ -344,12 +360,12 @@ static bool report_all(struct job *job)
         add_labels(s, &report);
         if (job->recorder)
             recorder_report(job->recorder, &report);
-        done = (!s->json || page_report("run", &report, s->json, page_json_line)) && done;
-        done = (!s->csv || page_report("run", &report, s->csv, report_csv)) && done;
+        done = (!s->json || page_report(s->subject, &report, s->json, page_json_line)) && done;
+        done = (!s->csv || page_report(s->subject, &report, s->csv, report_csv)) && done;
         if (!s->quiet)
-            page_report("run", &report, NULL, print_words);
+            page_report(s->subject, &report, NULL, print_words);
     } else {
-        complain("run", "no report: %s", joule_status_name(status));
+        complain(s->subject, "no report: %s", joule_status_name(status));
     }
     report_free(&report);
     arena_free(&arena);
@@ -389,16 +405,18 @@ static int run_job(struct job *job)
     joule_status status =
         measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
     if (status != JOULE_OK) {
-        complain("run", "%s", error.message);
+        complain(job->settings.subject, "%s", error.message);
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     if (job->settings.record && !start_record(job)) {
         measuring_leave();
         _exit(EXIT_OWN_FAILURE);
     }
-    job->guard =
-        guard_start(job->settings.measuring.budget_joules, job->settings.grace_s, job->settings.quiet);
+    job->guard = guard_start(job->settings.measuring.budget_joules, job->settings.grace_s,
+                             job->settings.quiet ? NULL : job->settings.subject);
     int code = run_all(job);
+    if (code == 0)
+        tell_left(job);
     if (code == 0 && !report_all(job))
         code = EXIT_OWN_FAILURE;
     if (!end_record(job) && code == 0)
@@ -422,10 +440,9 @@ static int main_of(const char *subject, const struct command_text *subject_text,
         complain(subject, "-o FILE is needed: where to keep the record");
         return EXIT_USAGE;
     }
-    if (!have_files_of_their_own(subject, &job.settings))
+    if (!have_files_of_their_own(&job.settings))
         return EXIT_USAGE;
-    if (!can_write_outputs(subject, &job.settings) ||
-        (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
+    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
     return run_job(&job);
 }

@@ -28,6 +28,7 @@ void report_init(struct report *report, const char *program)
         .mean_watts = unknown,
         .command_joules = unknown,
         .idle_watts = unknown,
+        .idle_busy = NAN,
         .net_joules = unknown,
         .share = {.command_cpu_s = NAN,
                   .machine_busy_cpu_s = NAN,

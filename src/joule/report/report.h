@@ -59,6 +59,7 @@ struct report {
     joule_quantity command_joules; /* the command's share of the total */
     joule_quantity idle_watts;     /* baseline; unknown without one */
     const char *idle_date;         /* when it was taken, RFC 3339; NULL: never */
+    double idle_busy;              /* share of CPU time used while it was taken; NaN: unknown */
     joule_quantity net_joules;     /* total less idle */
     bool has_exit_status;
     int exit_status;  /* as a shell would show it: 128 + signal */
@@ -79,6 +80,9 @@ struct report {
     uint64_t ticks, overruns;
     const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };
+
+/* Above this share of CPU time in use a baseline is no idle machine's. */
+#define IDLE_BUSY_MAX 0.05
 
 /* One of the samples that a report was made of. */
 struct report_sample {

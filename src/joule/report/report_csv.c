@@ -2,7 +2,8 @@
  *
  * Owns the columns: their order never changes, new ones are added at the end. One row for each run or sample.
  * Newcomers: what is unknown is an empty field. With several runs, the columns from command_share to
- * net_high_joules speak of all runs together and are therefore empty.
+ * net_high_joules speak of all runs together and are therefore empty. Runs end with the first that fails, so all before the
+ * last have exited with 0.
  */
 #include <math.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static void add_row(struct text *out, const struct report *report, size_t index)
     add_command(out, report, &run);
     text_add(out, ",");
     if (report->has_exit_status)
-        text_printf(out, "%d", report->exit_status);
+        text_printf(out, "%d", index + 1 == report_run_count(report) ? report->exit_status : 0);
     add_number(out, report->budget_joules);
     add_string(out, isnan(report->budget_joules) ? "" : joule_budget_status_name(report->budget_status));
     add_number(out, report->budget_probability);

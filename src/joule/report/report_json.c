@@ -95,6 +95,7 @@ static void add_net(struct json *json, const struct report *report)
     add_energy_keys(json, report->net_joules);
     add_power(json, "idle_power", report->idle_watts);
     json_string(json, "idle_measured_at", report->idle_date);
+    json_double(json, "idle_busy_share", report->idle_busy);
     json_close(json, '}');
 }
 

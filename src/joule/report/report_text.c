@@ -137,13 +137,15 @@ static void add_net(const struct page *page, const char *separator)
     const struct report *report = page->report;
     text_add(page->out, separator);
     if (isnan(report->net_joules.value)) {
-        text_add(page->out, "net of idle unknown (no baseline)");
+        text_add(page->out, "net of idle unknown");
+        text_add(page->out, isnan(report->idle_watts.value) ? " (see --idle)" : "");
         return;
     }
     text_printf(page->out, "%s net of %s idle", figure_of(report->net_joules, JOULE_DIMENSION_ENERGY).text,
                 figure_of(report->idle_watts, JOULE_DIMENSION_POWER).text);
     if (report->idle_date)
-        text_printf(page->out, " (%.10s)", report->idle_date);
+        text_printf(page->out, report->idle_busy > IDLE_BUSY_MAX ? " (%.10s, taken %s busy)" : " (%.10s)",
+                    report->idle_date, percent_of(report->idle_busy).text);
 }
 
 /* CPU time shares out the CPUs' energy alone. */
@@ -298,6 +300,8 @@ static void add_functions(const struct page *page, struct arena *arena)
     if (report->function_count)
         text_add(page->out, "\n");
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
+    if (report->function_count && report_leads_with_command(report))
+        text_add(page->out, INDENT "Functions share what the whole machine used, other programs included.\n");
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------ */

@@ -85,13 +85,33 @@ static void test_without_a_sensor_the_command_leads(void **state)
     show(page);
     assert_begins(page, "joule  38 J  (19 to 76 J, modelled)  12 W over 3.20 s, the command alone\n"
                         "       60 J  (30 to 120 J, modelled) by the whole machine; "
-                        "net of idle unknown (no baseline)\n");
+                        "net of idle unknown (see --idle)\n");
     assert_has(page, "sensors saw 98 % of the time");
     assert_has(page, "budget of 20.0 J exceeded; within it with probability 0.02; overshoot at most 12.5 J");
     assert_has(page, "`joule doctor`");
     assert_fits(page);
     free(page);
     report_free(&report);
+}
+
+/* The headline is then the command's, and a function's joules may be more than that. */
+static void test_functions_without_a_sensor(void **state)
+{
+    (void)state;
+    struct report machine, server;
+    sample_virtual_machine(&machine);
+    sample_server(&server);
+    machine.functions = server.functions;
+    machine.function_count = server.function_count;
+    char *page = sample_print(&machine, plain);
+    assert_has(page, "Functions share what the whole machine used, other programs included.\n");
+    assert_fits(page);
+    free(page);
+    page = sample_print(&server, plain);
+    assert_null(strstr(page, "Functions share"));
+    free(page);
+    report_free(&machine);
+    report_free(&server);
 }
 
 static void test_nothing_known(void **state)
@@ -222,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server),
         cmocka_unit_test(test_without_a_sensor_the_command_leads),
+        cmocka_unit_test(test_functions_without_a_sensor),
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_several_runs),
         cmocka_unit_test(test_long_names_are_cut),
