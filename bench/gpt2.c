@@ -156,9 +156,16 @@ static double run_steps(void)
 int main(int argc, char **argv)
 {
     unsigned long *wishes[] = {&how.steps, &how.rows, &how.context, &how.threads, &how.layers};
-    for (int i = 1; i < argc && i <= 5; i++)
-        if (strtoul(argv[i], NULL, 10))
-            *wishes[i - 1] = strtoul(argv[i], NULL, 10);
+    for (int i = 1; i < argc; i++) {
+        char *end;
+        unsigned long wish = strtoul(argv[i], &end, 10);
+        if (*end || i > 5) {
+            fprintf(stderr, "usage: gpt2 [STEPS [ROWS [CONTEXT [THREADS [LAYERS]]]]]; 0: as it is\n");
+            return 2;
+        }
+        if (wish)
+            *wishes[i - 1] = wish;
+    }
     if (how.steps > STEPS_MOST)
         how.steps = STEPS_MOST;
     double before = resident();

@@ -163,11 +163,22 @@ def verdict(table, variance):
             f"Each of the other {len(others) - len(open_)} costs more, with at least 95 % probability.")
 
 
+def positive(kind):
+    """A number above 0, for argparse."""
+    def read(text):
+        value = kind(text)
+        if not 0 < value < math.inf:
+            raise ValueError
+        return value
+    read.__name__ = "number above 0"
+    return read
+
+
 def main():
     parser = argparse.ArgumentParser(description="Which compressor is cheapest per byte on this machine?")
     parser.add_argument("--joule", default="joule", help="the joule program")
-    parser.add_argument("--size", type=float, default=24, metavar="MB", help="compress about this much (24)")
-    parser.add_argument("--rounds", type=int, default=3, help="measure each job this often (3)")
+    parser.add_argument("--size", type=positive(float), default=24, metavar="MB", help="compress about this much (24)")
+    parser.add_argument("--rounds", type=positive(int), default=3, help="measure each job this often (3)")
     parser.add_argument("--seconds", type=float, default=45, help="start no second round after this time (45)")
     options = parser.parse_args()
     table = [Job(command, threads) for command, threads in jobs(len(os.sched_getaffinity(0)))]

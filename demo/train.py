@@ -54,11 +54,18 @@ def write_digits(folder, kind, count, seed):
     (folder / f"{kind}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + bytes(labels))
 
 
+def positive(text):
+    """A whole number above 0, for argparse."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--forge", required=True, help="the program")
-    parser.add_argument("--examples", type=int, default=12000, help="drawn for training (12000)")
-    parser.add_argument("--epochs", type=int, default=6, help="(6)")
+    parser.add_argument("--examples", type=positive, default=12000, help="drawn for training (12000)")
+    parser.add_argument("--epochs", type=positive, default=6, help="(6)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BATCH = 16, CONTEXT = 64, WIDTH = 64, LAYERS = 2, HEADS = 4 };
+enum { BATCH = 16, CONTEXT = 64, ROWS = BATCH * CONTEXT, WIDTH = 64, LAYERS = 2, HEADS = 4 };
 
 struct run {
     forge_text *text;
@@ -42,9 +42,8 @@ static joule_status build(struct run *run, forge_graph **out_graph)
     forge_value tokens = forge_input(b, "tokens", dtype, forge_shape_of(BATCH, CONTEXT + 1));
     forge_value logits = forge_gpt(b, NULL, forge_slice_along(b, tokens, 1, 0, CONTEXT), &gpt);
     forge_value next = forge_slice_along(b, tokens, 1, 1, CONTEXT + 1);
-    forge_value loss =
-        forge_cross_entropy(b, forge_reshape(b, logits, forge_shape_of(BATCH * CONTEXT, gpt.vocabulary)),
-                            forge_reshape(b, next, forge_shape_of(BATCH * CONTEXT)));
+    forge_value loss = forge_cross_entropy(b, forge_reshape(b, logits, forge_shape_of(ROWS, gpt.vocabulary)),
+                                           forge_reshape(b, next, forge_shape_of(ROWS)));
     forge_output(b, "loss", loss);
     forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 0.003), &adamw);
     return forge_builder_finish(b, out_graph, &run->error);
@@ -78,7 +77,7 @@ static joule_status load(struct run *run, const char *path)
     return status;
 }
 
-static joule_status step(struct run *run, unsigned number)
+static joule_status step(struct run *run, long number)
 {
     forge_tensor batch, loss;
     joule_quantity joules;
@@ -93,7 +92,7 @@ static joule_status step(struct run *run, unsigned number)
         return status;
     forge_energy_collect(run->instance);
     forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors have ticked */
-    printf("step %4u  loss %.4f  %.3g J/step (%.2g to %.2g, %s)\n", number,
+    printf("step %4ld  loss %.4f  %.3g J/step (%.2g to %.2g, %s)\n", number,
            (double)*(const float *)forge_tensor_data(&loss), joules.value, joules.low, joules.high,
            joule_class_name(joules.cls));
     return status;
@@ -102,12 +101,13 @@ static joule_status step(struct run *run, unsigned number)
 int main(int argc, char **argv)
 {
     struct run run = {0};
-    unsigned long steps = argc > 2 ? strtoul(argv[2], NULL, 10) : 500;
-    joule_status status = argc > 1 ? load(&run, argv[1]) : JOULE_INVALID;
-    for (unsigned i = 1; status == JOULE_OK && i <= steps; i++)
+    char *end = NULL;
+    long steps = argc > 2 ? strtol(argv[2], &end, 10) : 500;
+    joule_status status = argc > 1 && steps > 0 && !(end && *end) ? load(&run, argv[1]) : JOULE_INVALID;
+    for (long i = 1; status == JOULE_OK && i <= steps; i++)
         status = step(&run, i);
     if (status != JOULE_OK)
-        fprintf(stderr, "train_gpt: %s\n", argc > 1 ? run.error.message : "usage: train_gpt TEXT [STEPS]");
+        fprintf(stderr, "train_gpt: %s\n", *run.error.message ? run.error.message : "usage: TEXT [STEPS]");
     forge_instance_free(run.instance);
     forge_program_free(run.program);
     forge_states_free(run.states);

@@ -43,6 +43,12 @@ class Demo(unittest.TestCase):
         self.assertEqual(code, 0, said)
         return said
 
+    def test_numbers_that_mean_nothing(self):
+        for options in (["--rounds", "0"], ["--rounds", "x"], ["--size", "-1"], ["--size", "nan"]):
+            code, said = demo("no-such-joule", *options)
+            self.assertEqual(code, 2, said)
+            self.assertIn("number above 0", said)
+
     def test_the_real_program(self):
         code, said = demo(os.environ["JOULE"], "--rounds", "2")
         self.assertEqual(code, 0, said)
