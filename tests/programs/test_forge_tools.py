@@ -158,6 +158,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(y, [max(0.0, sum(a * b for a, b in zip(x, w))) for x in X for w in W])  # exact in f32
         self.assertEqual(self.steps("s.safetensors"), 11)
         self.assertRegex(out, r"1 run, [\d.]+ .?s")
+        self.assertRegex(out, r"\nmemory: arena [\d.]+ bytes \(at least .*\), state 56 bytes, constants 64 bytes\n")
         self.assertRegex(out, r"fc +forward +matmul +\w+")
 
     def test_runs_go_on_with_the_states(self):

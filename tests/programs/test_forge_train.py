@@ -85,6 +85,14 @@ class Train(unittest.TestCase):
         self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
         self.assertIn("layer4/1", done.stdout)
 
+    def test_residual_blocks_computed_again_give_the_same_bits(self):
+        kept, again = (self.report("-m", "resnet18", "--width", "4", "-e", "1", "-b", "128", *how) for how in ([], ["--recompute"]))
+        self.assertEqual([(e["loss"], e["accuracy"]) for e in kept["epochs"]], [(e["loss"], e["accuracy"]) for e in again["epochs"]])
+        self.assertLess(1.2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
+        done = self.forge("--recompute")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--recompute is for gpt and resnet18, not mlp", done.stderr)
+
     def test_same_seed_same_losses_whatever_the_threads(self):
         def losses(*arguments):
             done = self.forge("-e", "2", "-b", "32", *arguments)

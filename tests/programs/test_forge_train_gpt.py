@@ -61,7 +61,7 @@ class TrainGpt(unittest.TestCase):
         self.assertLess(losses[-1], 0.5)
         self.assertRegex(done.stderr, r"\d+ tokens/s")
         self.assertRegex(done.stdout, r"each step of 128 tokens: \S+ tokens/J")
-        sample = done.stdout.split(" for one\n\n")[1]
+        sample = re.split(r"\nMemory of a step: arena .*\n\n", done.stdout)[1]
         self.assertEqual(len(sample), 201)  # and a line's end
         words = sample.split()[:-1]
         known = sum(word in "".join(LINES).split() for word in words)
@@ -94,6 +94,22 @@ class TrainGpt(unittest.TestCase):
         with open(self.text, "rb") as file:
             changed = self.write(file.read().replace(b"c", b"C"))
         self.assertIn("other characters", self.forge(*how, "-c", parts, "-r", data=changed, code=125).stderr)
+
+    def test_what_is_computed_again_needs_less_memory_and_gives_the_same_bits(self):
+        how = ["--layers", "6", *SMALL[2:], "--dropout", "0.1", "--sample", "0", "-j", "-"]
+        reports, files = [], []
+        for name, again in (("kept", []), ("again", ["--recompute"])):
+            path = self.path(name)
+            reports.append(json.loads(self.forge(*how, "-e", "1", "-c", path, *again).stdout))
+            files.append(metadata(path))
+        kept, again = reports
+        self.assertEqual((kept["options"]["recompute"], again["options"]["recompute"]), (False, True))
+        self.assertEqual(kept["epochs"][0]["validation_loss"], again["epochs"][0]["validation_loss"])
+        self.assertEqual(files[0][1], files[1][1])
+        self.assertTrue(files[0][2] == files[1][2])
+        self.assertLess(2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
+        self.assertGreater(again["flop_per_step"], kept["flop_per_step"])
+        self.forge(*how, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # either way goes on from the other
 
     def test_json_is_what_the_schema_says(self):
         report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)

@@ -23,12 +23,10 @@ struct wish {
 static void print_facts(const char *path, const forge_program *program)
 {
     forge_program_facts facts = {.struct_size = sizeof facts};
-    char flop[BYTES_TEXT], arena[BYTES_TEXT], bound[BYTES_TEXT], state[BYTES_TEXT], constant[BYTES_TEXT];
+    char flop[BYTES_TEXT], memory[MEMORY_TEXT];
     forge_program_look(program, &facts);
-    printf("%s: %zu launches, %s; arena %s (at least %s), state %s, constants %s\n", path, facts.launches,
-           flop_text(facts.flop, flop), bytes_text((double)facts.arena_bytes, arena),
-           bytes_text((double)facts.arena_bound_bytes, bound), bytes_text((double)facts.state_bytes, state),
-           bytes_text((double)facts.constant_bytes, constant));
+    printf("%s: %zu launches, %s; %s\n", path, facts.launches, flop_text(facts.flop, flop),
+           memory_text(program, memory));
     sizes_print(program);
 }
 

@@ -114,3 +114,15 @@ const char *flop_text(double flop, char out[BYTES_TEXT])
     snprintf(out, BYTES_TEXT, i ? "%.2f %s" : "%.0f %s", flop, units[i]);
     return out;
 }
+
+const char *memory_text(const forge_program *program, char out[MEMORY_TEXT])
+{
+    forge_program_facts facts = {.struct_size = sizeof facts};
+    char arena[BYTES_TEXT], bound[BYTES_TEXT], state[BYTES_TEXT], constant[BYTES_TEXT];
+    forge_program_look(program, &facts);
+    snprintf(out, MEMORY_TEXT, "arena %s (at least %s), state %s, constants %s",
+             bytes_text((double)facts.arena_bytes, arena), bytes_text((double)facts.arena_bound_bytes, bound),
+             bytes_text((double)facts.state_bytes, state),
+             bytes_text((double)facts.constant_bytes, constant));
+    return out;
+}

@@ -6,7 +6,7 @@
 #ifndef FORGE_FILES_H
 #define FORGE_FILES_H
 
-#include <forge/graph.h>
+#include <forge/program.h>
 
 enum file_kind { FILE_UNKNOWN, FILE_GRAPH, FILE_PROGRAM, FILE_SAFETENSORS, FILE_NPY };
 joule_status file_kind(const char *path, enum file_kind *out_kind, joule_error *out_error);
@@ -19,5 +19,8 @@ enum { BYTES_TEXT = 32 };
 const char *bytes_text(double bytes, char out[BYTES_TEXT]);
 /* "1.53 GFLOP"; likewise. */
 const char *flop_text(double flop, char out[BYTES_TEXT]);
+/* Of a program: "arena 1.5 MiB (at least 1.4 MiB), state 12 bytes, constants 8 bytes". */
+enum { MEMORY_TEXT = 6 * BYTES_TEXT };
+const char *memory_text(const forge_program *program, char out[MEMORY_TEXT]);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/string.h"
 #include "common/options.h"
 #include "expected.h"
+#include "files.h"
 #include "forge/ir/text.h"
 
 #define METER_PERIOD_S 0.02
@@ -106,7 +107,7 @@ static void print_expected_head(const struct running *r)
     joule_quantity seconds, joules;
     char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
     forge_expected_run(r->instance, &seconds, &joules);
-    printf("%u run%s, %s and %s each, %s: the device %s only estimates, nothing was run\n\n", r->runs,
+    printf("%u run%s, %s and %s each, %s: the device %s only estimates, nothing was run\n", r->runs,
            r->runs == 1 ? "" : "s", quantity_text(seconds, JOULE_DIMENSION_TIME, time),
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            forge_device_name(r->device));
@@ -123,14 +124,14 @@ static void print_head(const struct running *r)
     char time[32], energy[32] = "unknown", low[32], high[32], each[32];
     joule_format(seconds / r->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
     if (!all_joules(r, &joules)) {
-        printf("%u run%s, %s each; joules unknown\n\n", r->runs, r->runs == 1 ? "" : "s", time);
+        printf("%u run%s, %s each; joules unknown\n", r->runs, r->runs == 1 ? "" : "s", time);
         return;
     }
     joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
     joule_format(joules.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
     joule_format(joules.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
     joule_format(joules.value / r->runs, JOULE_DIMENSION_ENERGY, 3, each, sizeof each);
-    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) by the whole machine\n\n", r->runs,
+    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) by the whole machine\n", r->runs,
            r->runs == 1 ? "" : "s", time, each, energy, low, high, joule_class_name(joules.cls));
 }
 
@@ -166,6 +167,8 @@ static void print_launches(forge_instance *instance)
 
 void running_print(struct running *r)
 {
+    char memory[MEMORY_TEXT];
     print_head(r);
+    printf("memory: %s\n\n", memory_text(r->program, memory));
     print_launches(r->instance);
 }

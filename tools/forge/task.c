@@ -6,8 +6,8 @@
 static const struct model models[] = {
     {"mlp", &task_images, model_mlp},
     {"cnn", &task_images, model_cnn},
-    {"resnet18", &task_images, model_resnet18, 64},
-    {"gpt", &task_text, model_gpt, 128},
+    {"resnet18", &task_images, model_resnet18, 64, true},
+    {"gpt", &task_text, model_gpt, 128, true},
 };
 
 const struct model *model_find(const char *name)

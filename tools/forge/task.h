@@ -47,7 +47,8 @@ struct model {
     /* Inputs as the task makes them, to logits. */
     forge_value (*build)(const struct trainee_options *options, int64_t classes, forge_builder *b,
                          forge_value x, bool is_training);
-    unsigned width; /* if not told otherwise; 0: it has no such option */
+    unsigned width;  /* if not told otherwise; 0: it has no such option */
+    bool has_blocks; /* that can be computed again on the way back */
 };
 
 extern const struct task task_images, task_text;

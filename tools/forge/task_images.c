@@ -96,6 +96,7 @@ forge_value model_resnet18(const struct trainee_options *options, int64_t classe
                                    .classes = classes,
                                    .width = options->width,
                                    .is_for_small_images = true,
-                                   .is_training = is_training};
+                                   .is_training = is_training,
+                                   .recomputes = options->recomputes};
     return forge_resnet(b, NULL, as_one_channel(b, images), &resnet);
 }

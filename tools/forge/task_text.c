@@ -83,6 +83,7 @@ forge_value model_gpt(const struct trainee_options *options, int64_t classes, fo
                              .context = options->context,
                              .width = options->width,
                              .dropout = options->dropout,
-                             .is_training = is_training};
+                             .is_training = is_training,
+                             .recomputes = options->recomputes};
     return forge_gpt(b, NULL, tokens, &gpt);
 }

@@ -51,6 +51,8 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"context", 0, OPTION_COUNT, &t->context, "N", "tokens that gpt sees at once (64)"},
         {"dropout", 0, OPTION_NUMBER, &t->dropout, "X", "of gpt: share of numbers left out at random (0)"},
         {"bytes", 0, OPTION_FLAG, &t->takes_bytes, NULL, "tokens of gpt are bytes; else UTF-8 characters"},
+        {"recompute", 0, OPTION_FLAG, &t->recomputes, NULL,
+         "compute each block of gpt or resnet18 again on the way back: less memory, same bits"},
         {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (300)"},
         {"temperature", 0, OPTION_NUMBER, &o->temperature, "X",
          "of the sample: 0 takes the likeliest token, more is bolder (0.8)"},
@@ -186,6 +188,10 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
         return false;
     if (t->width && !model->width) {
         complain("train", "--width is for gpt and resnet18, not %s", model->name);
+        return false;
+    }
+    if (t->recomputes && !model->has_blocks) {
+        complain("train", "--recompute is for gpt and resnet18, not %s", model->name);
         return false;
     }
     fill_number(&raw->sample, task->is_text ? 300 : 0);

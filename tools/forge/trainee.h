@@ -30,6 +30,7 @@ struct trainee_options {
     unsigned layers, heads, context; /* of a gpt */
     double dropout;
     bool takes_bytes; /* of a text; else characters */
+    bool recomputes;  /* blocks, on the way back */
 };
 
 struct trainee {

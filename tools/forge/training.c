@@ -308,6 +308,13 @@ static bool write_files(const struct training *t)
     return has_json && has_html;
 }
 
+/* What a step's program holds, below what it cost. */
+static void print_memory(const struct trainee *n)
+{
+    char memory[MEMORY_TEXT];
+    printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
+}
+
 /* False, after a message, where it could not be told. */
 static bool report(struct training *t)
 {
@@ -322,6 +329,7 @@ static bool report(struct training *t)
         return is_written;
     if (t->epoch_count)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
+    print_memory(&t->trainee);
     if (t->sample)
         printf("\n%s\n", t->sample);
     return is_written;
@@ -342,6 +350,7 @@ static bool tell_expected(const struct training *t)
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
     ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
+    print_memory(n);
     return is_written;
 }
 

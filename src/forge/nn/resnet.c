@@ -126,7 +126,11 @@ static forge_value stage(forge_builder *b, unsigned number, forge_value x, int64
     for (unsigned i = 0; i < a->blocks[number]; i++) {
         uint32_t stride = i == 0 && number > 0 ? 2 : 1;
         snprintf(name, sizeof name, "%u", i);
+        if (o->recomputes)
+            forge_recompute_begin(b);
         x = (a->has_bottlenecks ? bottleneck : basic_block)(b, name, x, channels, stride, o);
+        if (o->recomputes)
+            forge_recompute_end(b);
     }
     forge_scope_pop(b);
     return x;
