@@ -90,9 +90,26 @@ static void test_large_shapes(void **state)
     check(forge_shape_of(1, 40, 17, 17), forge_shape_of(40, 20, 3, 3), &o);
 }
 
+/* Transposed, with strides: outputs that no tap reaches, taps in common with the dilation, and pieces that only some phases
+ * have, since the others have half as many outputs. */
+static void test_phases(void **state)
+{
+    (void)state;
+    forge_conv_options o = {
+        .struct_size = sizeof o, .groups = 1, .is_transposed = true, .stride = {2, 3}, .dilation = {1, 1}};
+    check(forge_shape_of(2, 20, 30, 29), forge_shape_of(20, 16, 3, 3), &o);
+    check(forge_shape_of(2, 9, 16, 16), forge_shape_of(9, 300, 1, 1), &o);
+    o.dilation[0] = o.dilation[1] = 2;
+    o.output_padding[0] = o.output_padding[1] = 1;
+    check(forge_shape_of(2, 70, 16, 16), forge_shape_of(70, 15, 4, 4), &o);
+    o = (forge_conv_options){.struct_size = sizeof o, .groups = 1, .is_transposed = true, .stride = {8}};
+    check(forge_shape_of(600, 64, 2), forge_shape_of(64, 60, 1), &o);
+    check(forge_shape_of(600, 64, 1), forge_shape_of(64, 60, 1), &o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes),
-                                       cmocka_unit_test(test_large_shapes)};
+                                       cmocka_unit_test(test_large_shapes), cmocka_unit_test(test_phases)};
     return cmocka_run_group_tests_name("cpu_conv", tests, NULL, NULL);
 }

@@ -115,13 +115,6 @@ static struct conv_read read_line(const struct conv *c, int64_t line, int64_t pl
 {
     const struct slide *slide = &c->axes[X];
     struct conv_read read = {line, 0};
-    if (slide->is_transposed && slide->stride > 1) {
-        struct slide_run run = slide_run(slide, tap, place, (int64_t)count);
-        for (int64_t i = 0; i < run.count; i++)
-            read.which |= UINT32_C(1) << ((int64_t)bit + run.out + i * run.out_step);
-        read.from += run.in * c->x[X];
-        return read;
-    }
     int64_t at = slide->is_transposed ? place + slide->before - tap * slide->dilation
                                       : place * slide->stride - slide->before + tap * slide->dilation;
     read.which = conv_which(at, slide->stride, slide->in, count) << bit;
@@ -192,7 +185,7 @@ struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, s
                                .groups = least(taps, k_count),
                                .reads = images->reads,
                                .is_plain = slide->stride == 1 && c->x[X] == 1,
-                               .step = c->x[X] * (slide->is_transposed ? 1 : slide->stride)};
+                               .step = c->x[X] * slide->stride};
     size_t count = find_stretches(c, line, lines, lanes, stretches, &panel.each);
     struct conv_depth depth = conv_depth_of(c, k);
     memset(images->reads, 0, panel.groups * panel.vectors * panel.each * sizeof *images->reads);
@@ -229,29 +222,35 @@ static size_t depth_size(const struct conv *c)
     return (size_t)(c->in_channels * c->axes[0].taps * c->axes[1].taps * c->axes[2].taps);
 }
 
-static size_t columns_of(const struct launch *launch, const struct conv *c)
+/* Each piece has its part of all phases, the first of which is the largest; together they read each weight once. */
+static struct gemm_cut cut_of(const struct launch *launch, const struct conv *c)
 {
-    return (size_t)launch->outputs[0].shape.dims[0] * places_of(c);
+    struct conv_phase first = conv_phase_of(c, 0);
+    size_t columns = (size_t)launch->outputs[0].shape.dims[0] * places_of(&first.conv);
+    return gemm_cut((size_t)c->out_channels, columns, depth_size(c));
 }
 
 size_t conv_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct conv c = conv_of(launch);
-    struct gemm_cut cut = gemm_cut((size_t)c.out_channels, columns_of(launch, &c), depth_size(&c));
+    struct gemm_cut cut = cut_of(launch, &c);
     size_t groups = c.out_channels ? (size_t)(c.channels / c.out_channels) : 0;
     *out_grain = gemm_grain(&cut, depth_size(&c));
     return groups * cut.row_pieces * cut.column_pieces;
 }
 
-static struct conv_images images_of(const struct launch *launch, const struct conv *c, int64_t group,
-                                    int64_t element_bytes)
+static struct conv_images images_of(const struct launch *launch, const struct conv_phase *phase,
+                                    int64_t group, int64_t element_bytes)
 {
+    const struct conv *c = &phase->conv;
     const char *x = launch->inputs[0].data, *weight = launch->inputs[1].data;
     int64_t channels =
         c->is_transposed ? c->in_channels : c->out_channels; /* of the weight's first dimension */
     struct conv_images images = {.conv = c,
+                                 .phase = phase,
                                  .x = x + group * c->in_channels * c->x_channel * element_bytes,
-                                 .weight = weight + group * channels * c->w_first * element_bytes,
+                                 .weight =
+                                     weight + (group * channels * c->w_first + phase->weight) * element_bytes,
                                  .weight_row = c->w_first,
                                  .weight_channel = c->w_second};
     if (c->is_transposed) {
@@ -280,29 +279,62 @@ static void find_run_of_weights(struct conv_images *images)
     images->weight_step = step;
 }
 
+static void find_columns(const struct gemm_side *side, size_t column, size_t count, int64_t *out_offsets)
+{
+    const struct conv_images *images = side->data;
+    const struct conv_phase *phase = images->phase;
+    struct place place = place_of(images->conv, column);
+    for (size_t i = 0; i < count; i++, place_add(images->conv, &place, 1)) {
+        out_offsets[i] = phase->from + place.image * phase->conv.channels * phase->next_channel;
+        for (int axis = 0; axis < CONV_AXES; axis++)
+            out_offsets[i] += place.at[axis] * phase->steps[axis];
+    }
+}
+
+/* Pieces of one group. */
+struct part {
+    const struct conv_code *code;
+    const struct launch *launch;
+    const struct gemm_cut *cut;
+    size_t group, piece, wanted;
+    void *scratch;
+};
+
+/* How many pieces are done: the same for each phase. */
+static size_t run_phase(const struct part *part, const struct conv_phase *phase, bool is_apart)
+{
+    const struct conv *c = &phase->conv;
+    const struct view *out = &part->launch->outputs[0];
+    size_t bytes = part->code->gemm->element_bytes, places = places_of(c), rows = (size_t)c->out_channels;
+    bool is_wide = !c->is_transposed && c->axes[X].taps > c->out[X];
+    struct conv_images images = images_of(part->launch, phase, (int64_t)part->group, (int64_t)bytes);
+    images.reads = (void *)((char *)part->scratch + GEMM_SCRATCH_BYTES);
+    find_run_of_weights(&images);
+    struct gemm gemm = {
+        .rows = rows,
+        .columns = (size_t)out->shape.dims[0] * places,
+        .depth = phase->depth,
+        .a = {.data = &images, .pack = part->code->weights},
+        .b = {.data = &images, .pack = is_wide ? part->code->wide_places : part->code->places},
+        .c = (char *)out->data + part->group * rows * (size_t)phase->next_channel * bytes,
+        .next_row = phase->next_channel,
+        .run = places,
+        .next_run = phase->next_channel * c->channels,
+        .find_columns = is_apart ? find_columns : NULL};
+    return gemm_run_piece(part->code->gemm, &gemm, part->cut, part->piece, part->wanted, part->scratch);
+}
+
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
               void *scratch)
 {
     struct conv c = conv_of(launch);
-    struct conv_read *reads = (void *)((char *)scratch + GEMM_SCRATCH_BYTES);
-    size_t places = places_of(&c), columns = columns_of(launch, &c), rows = (size_t)c.out_channels;
-    struct gemm_cut cut = gemm_cut(rows, columns, depth_size(&c));
-    size_t pieces = cut.row_pieces * cut.column_pieces, bytes = code->gemm->element_bytes;
-    bool is_wide = !c.is_transposed && c.axes[X].taps > c.out[X];
-    for (size_t i = first, done; i < end; i += done) {
-        size_t group = i / pieces;
-        struct conv_images images = images_of(launch, &c, (int64_t)group, (int64_t)bytes);
-        images.reads = reads;
-        find_run_of_weights(&images);
-        struct gemm gemm = {.rows = rows,
-                            .columns = columns,
-                            .depth = depth_size(&c),
-                            .a = {.data = &images, .pack = code->weights},
-                            .b = {.data = &images, .pack = is_wide ? code->wide_places : code->places},
-                            .c = (char *)launch->outputs[0].data + group * rows * places * bytes,
-                            .next_row = (int64_t)places,
-                            .run = places,
-                            .next_run = c.channels * (int64_t)places};
-        done = gemm_run_piece(code->gemm, &gemm, &cut, i % pieces, end - i, scratch);
+    struct gemm_cut cut = cut_of(launch, &c);
+    size_t pieces = cut.row_pieces * cut.column_pieces, phases = conv_phases(&c);
+    for (size_t i = first, done = 0; i < end; i += done) {
+        struct part part = {code, launch, &cut, i / pieces, i % pieces, end - i, scratch};
+        for (size_t k = 0; k < phases; k++) {
+            struct conv_phase phase = conv_phase_of(&c, k);
+            done = run_phase(&part, &phase, phases > 1);
+        }
     }
 }

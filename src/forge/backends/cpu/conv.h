@@ -2,8 +2,9 @@
  *
  * Owns what makes a convolution a product, for each group: rows are output channels, columns places of the output of all
  * images, and k goes over input channels and taps. Owns also where each panel of columns reads x; isa/conv.inc reads it.
- * Newcomers: a transposed convolution is the same product; only which input an output reads through a tap differs
- * (reference/slide.h). So is the gradient of a weight, whose kernel is wider than its output.
+ * Newcomers: a transposed convolution is the same product, or, where it has a stride, a few of them (conv_phase.c); only
+ * which input an output reads through a tap differs (reference/slide.h). So is the gradient of a weight, whose kernel is
+ * wider than its output.
  */
 #ifndef FORGE_CPU_CONV_H
 #define FORGE_CPU_CONV_H
@@ -17,9 +18,23 @@ struct conv_read {
     uint32_t which; /* up to 32 */
 };
 
+/* The outputs of a transposed convolution that are a stride apart, along all dimensions, read through the same taps, and
+ * others not at all: they are a convolution of their own, transposed and of stride 1, over the taps that reach them. */
+struct conv_phase {
+    struct conv conv;
+    size_t depth;
+    int64_t weight; /* how far its first weight is from the first of all, in elements */
+    int64_t from, next_channel, steps[CONV_AXES]; /* where its outputs lie among all, in elements */
+};
+
+/* Any other convolution is one phase. */
+size_t conv_phases(const struct conv *c);
+struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
+
 /* All images of one group, which packing functions find as their side's data. */
 struct conv_images {
     const struct conv *conv;
+    const struct conv_phase *phase;     /* whose conv that is */
     const void *x, *weight;             /* of the group's first channels */
     int64_t weight_row, weight_channel; /* from one output channel, one input channel to the next */
     size_t weight_run;                  /* so many k are one step apart */

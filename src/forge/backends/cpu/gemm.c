@@ -58,6 +58,7 @@ struct block {
     bool adds;
     /* a is one block of rows: its panels for all k are packed once, one k block after the other */
     bool keeps_a;
+    int64_t offsets[GEMM_TILE_COLUMNS]; /* of a tile's columns in c, where they do not form runs */
 };
 
 static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
@@ -85,6 +86,13 @@ static void pack_columns(const struct block *block, const struct gemm_side *b, s
              block->b + j * line_bytes);
 }
 
+/* c from this row on. */
+static char *row_of(const struct block *block, size_t row)
+{
+    int64_t offset = (int64_t)(block->row + row) * block->gemm->next_row;
+    return (char *)block->gemm->c + offset * (int64_t)block->code->element_bytes;
+}
+
 /* Where an element of c lies; *out_left: how many columns follow each other from there on. Columns of c are counted as
  * those of b are. */
 static char *place(const struct block *block, size_t row, size_t column, size_t *out_left)
@@ -92,9 +100,9 @@ static char *place(const struct block *block, size_t row, size_t column, size_t 
     const struct gemm *gemm = block->gemm;
     size_t at = gemm->b.first_line + block->column + column, run = gemm->run ? at / gemm->run : 0;
     size_t in_run = at - run * gemm->run;
-    int64_t offset = (int64_t)(block->row + row) * gemm->next_row + (int64_t)run * gemm->next_run;
+    int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
     *out_left = gemm->run ? gemm->run - in_run : block->columns - column;
-    return (char *)gemm->c + (offset + (int64_t)in_run) * (int64_t)block->code->element_bytes;
+    return row_of(block, row) + offset * (int64_t)block->code->element_bytes;
 }
 
 static void multiply_tile(const struct block *block, size_t row, size_t rows, size_t column)
@@ -103,8 +111,14 @@ static void multiply_tile(const struct block *block, size_t row, size_t rows, si
     size_t line_bytes = block->k_count * code->element_bytes, left;
     size_t columns = least(code->columns, block->columns - column);
     const char *a = block->a + row * line_bytes, *b = block->b + column * line_bytes;
-    char *c = place(block, row, column, &left);
     gemm_tile_fn *tile = code->tiles[rows - 1];
+    if (block->gemm->find_columns) {
+        tile(block->k_count, a, b, (int64_t)code->columns, block->tile, (int64_t)code->columns, false);
+        code->put_apart(block->tile, rows, columns, row_of(block, row), block->gemm->next_row, block->offsets,
+                        block->adds);
+        return;
+    }
+    char *c = place(block, row, column, &left);
     if (code->columns <= columns && columns <= left) {
         tile(block->k_count, a, b, (int64_t)code->columns, c, block->gemm->next_row, block->adds);
         return;
@@ -117,11 +131,16 @@ static void multiply_tile(const struct block *block, size_t row, size_t rows, si
     }
 }
 
-static void multiply_block(const struct block *block)
+static void multiply_block(struct block *block)
 {
-    for (size_t j = 0; j < block->columns; j += block->code->columns)
+    const struct gemm *gemm = block->gemm;
+    for (size_t j = 0; j < block->columns; j += block->code->columns) {
+        if (gemm->find_columns)
+            gemm->find_columns(&gemm->b, gemm->b.first_line + block->column + j,
+                               least(block->code->columns, block->columns - j), block->offsets);
         for (size_t i = 0; i < block->rows; i += block->tile_rows)
             multiply_tile(block, i, least(block->tile_rows, block->rows - i), j);
+    }
 }
 
 /* --- all blocks --------------------------------------------------------------------------------------------- */
@@ -198,7 +217,7 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
     size_t row = piece / cut->column_pieces * cut->rows, column = piece % cut->column_pieces * cut->columns;
     struct gemm part = *gemm;
     part.rows = least(cut->rows, gemm->rows - row);
-    part.columns = least(cut->columns, gemm->columns - column);
+    part.columns = column < gemm->columns ? least(cut->columns, gemm->columns - column) : 0;
     part.a.first_line += row;
     part.b.first_line += column;
     part.c =

@@ -43,6 +43,9 @@ struct gemm_code {
                  size_t width, void *out);
     /* Stores or adds the part of a tile that there is. */
     void (*put)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row, bool adds);
+    /* The same, where column j lies offsets[j] elements from c. */
+    void (*put_apart)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row,
+                      const int64_t *offsets, bool adds);
 };
 
 struct gemm {
@@ -53,6 +56,8 @@ struct gemm {
     bool adds;        /* c += a x b; c is read then */
     size_t run;       /* so many columns follow each other in c; 0: all do */
     int64_t next_run; /* from one run to the next, in elements */
+    /* In place of runs: how far columns of c are from its beginning, in elements; b's side knows. NULL: runs. */
+    void (*find_columns)(const struct gemm_side *b, size_t column, size_t count, int64_t *out_offsets);
 };
 
 /* How many k are in a block: equal ones, the last one smaller. */
