@@ -2,23 +2,27 @@
 #include "base/index.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include "base/hash.h"
 
 #define FIRST_PLACES 64 /* a power of two */
 
-/* Where the name stands, or the free place where it would. */
-static size_t find_place(const struct index *index, const void *context, const char *name)
+static bool is_same(struct index_key a, struct index_key b)
 {
-    size_t mask = index->place_count - 1, i = hash_bytes(HASH_START, name, strlen(name)) & mask;
-    while (index->places[i] && strcmp(index->name_of(context, index->places[i] - 1), name) != 0)
+    return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
+}
+
+/* Where the key stands, or the free place where it would. */
+static size_t find_place(const struct index *index, const void *context, struct index_key key)
+{
+    size_t mask = index->place_count - 1, i = hash_bytes(HASH_START, key.bytes, key.size) & mask;
+    while (index->places[i] && !is_same(index->key_of(context, index->places[i] - 1), key))
         i = (i + 1) & mask;
     return i;
 }
 
-uint32_t index_find(const struct index *index, const void *context, const char *name)
+uint32_t index_find(const struct index *index, const void *context, struct index_key key)
 {
-    uint32_t place = index->count ? index->places[find_place(index, context, name)] : 0;
+    uint32_t place = index->count ? index->places[find_place(index, context, key)] : 0;
     return place ? place - 1 : INDEX_NONE;
 }
 
@@ -36,7 +40,7 @@ static bool make_room(struct index *index, const void *context)
     index->place_count = count ? 2 * count : FIRST_PLACES;
     for (size_t i = 0; i < count; i++)
         if (before[i])
-            places[find_place(index, context, index->name_of(context, before[i] - 1))] = before[i];
+            places[find_place(index, context, index->key_of(context, before[i] - 1))] = before[i];
     free(before);
     return true;
 }
@@ -45,7 +49,7 @@ bool index_add(struct index *index, const void *context, uint32_t number)
 {
     if (!make_room(index, context))
         return false;
-    index->places[find_place(index, context, index->name_of(context, number))] = number + 1;
+    index->places[find_place(index, context, index->key_of(context, number))] = number + 1;
     index->count++;
     return true;
 }
@@ -53,5 +57,5 @@ bool index_add(struct index *index, const void *context, uint32_t number)
 void index_free(struct index *index)
 {
     free(index->places);
-    *index = (struct index){.name_of = index->name_of};
+    *index = (struct index){.key_of = index->key_of};
 }

@@ -37,15 +37,15 @@ uint32_t lower_root(const struct lowering *l, uint32_t buffer)
 
 /* --- pieces of a program ------------------------------------------------------------------------------------ */
 
-static const char *string_at(const void *lowering, uint32_t offset)
+static struct index_key string_at(const void *lowering, uint32_t offset)
 {
-    return ((const struct lowering *)lowering)->strings + offset;
+    return index_name(((const struct lowering *)lowering)->strings + offset);
 }
 
 static uint32_t add_string(struct lowering *l, const char *string)
 {
     size_t size = strlen(string) + 1;
-    uint32_t known = index_find(&l->string_index, l, string), offset = (uint32_t)l->string_count;
+    uint32_t known = index_find(&l->string_index, l, index_name(string)), offset = (uint32_t)l->string_count;
     if (known != INDEX_NONE)
         return known;
     if (!array_reserve((void **)&l->strings, &l->string_capacity, l->string_count + size, 1)) {
@@ -382,13 +382,14 @@ static void lowering_free(struct lowering *l)
     free(l->needs_own);
     free(l->slot_buffers);
     free(l->needs_copy);
+    free(l->readings);
 }
 
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error)
 {
     struct lowering l = {
-        .string_index = {.name_of = string_at}, .graph = graph, .device = device, .error = out_error};
+        .string_index = {.key_of = string_at}, .graph = graph, .device = device, .error = out_error};
     forge_program *program = NULL;
     if (lower_nodes(&l) && lower_merge(&l))
         l.status = lower_pack(&l, &program);

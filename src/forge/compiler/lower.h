@@ -21,15 +21,20 @@ struct lowered_buffer {
     uint32_t merged;            /* lies where this one does; itself: nowhere else */
     uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: it is filled before the first */
     uint32_t last;              /* the last launch that uses it */
-    bool is_result;             /* is to be a slot's new value or an output */
-    bool is_claimed;            /* is one now */
-    const void *elements;       /* of a constant, in the graph */
+    uint32_t last_read;   /* of a slot's: the last binding by which its old value is read; PROGRAM_NONE */
+    bool is_result;       /* is to be a slot's new value or an output */
+    bool is_claimed;      /* is one now */
+    const void *elements; /* of a constant, in the graph */
 };
 
 struct lowered_launch {
     struct program_launch made;
     in_place_bits in_place;
     const forge_graph *body; /* of a composite: what it is to cost; else NULL */
+};
+
+struct reading {
+    uint32_t launch, before; /* the binding by which the same buffer was read before; PROGRAM_NONE: none */
 };
 
 struct lowering {
@@ -49,7 +54,8 @@ struct lowering {
     struct program_binding *places;              /* of each value: where it lies */
     bool *needs_own; /* of each value: it is written or an output, so it needs a buffer of its own */
     uint32_t *slot_buffers;
-    bool *needs_copy; /* of each slot: its new value is elsewhere, and copied at the end */
+    bool *needs_copy;         /* of each slot: its new value is elsewhere, and copied at the end */
+    struct reading *readings; /* of each binding */
     uint64_t arena_bytes, arena_bound_bytes;
 };
 

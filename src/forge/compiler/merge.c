@@ -3,6 +3,7 @@
  * Newcomers: a slot's old value lies in the slot's buffer, which is there from the first launch on. A value may be computed
  * into it only if every launch that reads the old one comes before, or is the same and works in place.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
 #include "forge/compiler/lower.h"
@@ -48,18 +49,36 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
         l->buffers[into].last = l->buffers[buffer].last;
 }
 
+/* Chains for each buffer the bindings by which it is read, before any were merged. */
+static bool note_readings(struct lowering *l)
+{
+    l->readings = malloc((l->binding_count + 1) * sizeof *l->readings);
+    for (uint32_t i = 0; l->readings && i < l->buffer_count; i++)
+        l->buffers[i].last_read = PROGRAM_NONE;
+    for (uint32_t i = 0; l->readings && i < l->launch_count; i++) {
+        const struct program_launch *made = &l->launches[i].made;
+        for (uint32_t k = made->first_binding; k < made->first_binding + made->input_count; k++) {
+            struct lowered_buffer *buffer = &l->buffers[l->bindings[k].buffer];
+            l->readings[k] = (struct reading){i, buffer->last_read};
+            buffer->last_read = k;
+        }
+    }
+    return l->readings || lower_fail(l, JOULE_NO_MEMORY, "memory for a program is used up");
+}
+
 /* The first launch that would find the slot's old value gone if this buffer lay there; PROGRAM_NONE: none. */
 static uint32_t reader_in_the_way(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
-    uint32_t writer = l->buffers[buffer].writer, last = l->buffers[slot_buffer].last;
-    for (uint32_t i = writer; i <= last && i < l->launch_count; i++) {
-        const struct program_binding *bindings = bindings_of(l, i);
-        for (size_t k = 0; k < l->launches[i].made.input_count; k++)
-            if (bindings[k].buffer == slot_buffer &&
-                (i != writer || !may_lie_on(l, i, output_number(l, i, buffer), k)))
-                return i;
+    uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
+    for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->readings[k].before) {
+        uint32_t i = l->readings[k].launch;
+        if (i < writer)
+            break;
+        if (i != writer ||
+            !may_lie_on(l, i, output_number(l, i, buffer), k - l->launches[i].made.first_binding))
+            first = i;
     }
-    return PROGRAM_NONE;
+    return first;
 }
 
 /* Whether the output may lie where the operand with this root does: nobody needs it afterwards, and the launch itself sees
@@ -184,7 +203,7 @@ static void merge_operand(struct lowering *l, uint32_t i, size_t output)
 
 bool lower_merge(struct lowering *l)
 {
-    if (!merge_writes(l) || !merge_outputs(l))
+    if (!note_readings(l) || !merge_writes(l) || !merge_outputs(l))
         return false;
     for (uint32_t i = 0; i < l->launch_count; i++)
         for (size_t k = 0; k < l->launches[i].made.output_count; k++)

@@ -27,8 +27,10 @@ static bool plan_arena(struct lowering *l)
                 (struct plan_item){.size_bytes = align(l->buffers[i].made.size_bytes, PROGRAM_ALIGNMENT),
                                    .first = l->buffers[i].writer,
                                    .last = l->buffers[i].last};
-    bool done = plan(items, count, &l->arena_bytes);
-    l->arena_bound_bytes = plan_bound(items, count, l->launch_count);
+    struct plan_result result;
+    bool done = plan(items, count, l->launch_count, &result);
+    l->arena_bytes = result.size_bytes;
+    l->arena_bound_bytes = result.bound_bytes;
     count = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++)
         if (is_root(l, i) && l->buffers[i].made.kind == BUFFER_ARENA)

@@ -1,7 +1,175 @@
-/* compiler/plan.c - see plan.h. */
+/* compiler/plan.c - see plan.h.
+ *
+ * Owns the search for the lowest gap. What is placed stands in order of offsets, in blocks that say of themselves when they
+ * live and how large a gap they have. Newcomers: blocks only save looks. Most of a network's values live either elsewhere in
+ * time than an item or all through its life, and then a whole block is passed at once; where an item goes does not depend on
+ * them.
+ */
 #include "forge/compiler/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+
+enum { BLOCK = 256 };
+
+struct placed {
+    uint64_t offset, end; /* bytes */
+    uint32_t first, last; /* launches */
+};
+
+struct block {
+    struct placed items[BLOCK];
+    size_t count;
+    uint32_t least_first, most_first, least_last, most_last; /* of all */
+    uint64_t end;                                            /* the highest of all */
+    uint64_t gap; /* the largest between items that live at one time, and what lies below them here */
+    bool has_gap; /* even of 0 bytes */
+};
+
+struct planning {
+    struct block **blocks; /* in order of offsets; none is empty */
+    size_t block_count, block_capacity;
+    uint64_t looks;
+};
+
+/* --- blocks -------------------------------------------------------------------------------------------------- */
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* After its items have changed. */
+static void sum_up(struct block *block)
+{
+    const struct placed *item = block->items;
+    block->least_first = block->most_first = item->first;
+    block->least_last = block->most_last = item->last;
+    block->end = item->end;
+    block->gap = 0;
+    block->has_gap = false;
+    for (size_t i = 1; i < block->count; i++) {
+        item = &block->items[i];
+        if (item->offset >= block->end) {
+            uint64_t gap = item->offset - block->end;
+            block->gap = gap > block->gap ? gap : block->gap;
+            block->has_gap = true;
+        }
+        block->end = item->end > block->end ? item->end : block->end;
+        block->least_first = least(block->least_first, item->first);
+        block->most_first = most(block->most_first, item->first);
+        block->least_last = least(block->least_last, item->last);
+        block->most_last = most(block->most_last, item->last);
+    }
+}
+
+/* The second half becomes a block of its own. */
+static bool split(struct planning *p, size_t b)
+{
+    if (!ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count))
+        return false;
+    struct block *low = p->blocks[b], *high = malloc(sizeof *high);
+    if (!high)
+        return false;
+    low->count = BLOCK / 2;
+    high->count = BLOCK - BLOCK / 2;
+    memcpy(high->items, low->items + low->count, high->count * sizeof *high->items);
+    sum_up(low);
+    sum_up(high);
+    memmove(p->blocks + b + 2, p->blocks + b + 1, (p->block_count - b - 1) * sizeof(struct block *));
+    p->blocks[b + 1] = high;
+    p->block_count++;
+    return true;
+}
+
+/* The last block that begins at this offset or below; the first, if none does. */
+static size_t block_for(const struct planning *p, uint64_t offset)
+{
+    size_t low = 0, high = p->block_count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (p->blocks[middle]->items[0].offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Behind those that have the same offset. */
+static bool insert(struct planning *p, const struct placed *item)
+{
+    size_t b = block_for(p, item->offset);
+    if (p->blocks[b]->count == BLOCK) {
+        if (!split(p, b))
+            return false;
+        b += p->blocks[b + 1]->items[0].offset <= item->offset;
+    }
+    struct block *block = p->blocks[b];
+    size_t at = block->count++;
+    for (; at > 0 && block->items[at - 1].offset > item->offset; at--)
+        block->items[at] = block->items[at - 1];
+    block->items[at] = *item;
+    sum_up(block);
+    return true;
+}
+
+/* --- gaps ---------------------------------------------------------------------------------------------------- */
+
+/* None of it lives with the item, or all of it lies below what is in the way already. */
+static bool is_passed(const struct block *block, const struct plan_item *item, uint64_t end)
+{
+    return block->least_first > item->last || block->most_last < item->first || block->end <= end;
+}
+
+/* All of it is alive with the item, and there is no gap for it. */
+static bool is_in_the_way(const struct block *block, const struct plan_item *item, uint64_t end)
+{
+    return block->most_first <= item->last && block->least_last >= item->first &&
+           !(block->has_gap && block->gap >= item->size_bytes) &&
+           block->items[0].offset < end + item->size_bytes;
+}
+
+/* Moves *end behind what is in the way; true: it fits in front of something. */
+static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
+                    uint64_t *end)
+{
+    p->looks += block->count;
+    for (size_t i = 0; i < block->count; i++) {
+        const struct placed *placed = &block->items[i];
+        if (placed->first > item->last || item->first > placed->last)
+            continue;
+        if (placed->offset >= *end + item->size_bytes)
+            return true;
+        *end = placed->end > *end ? placed->end : *end;
+    }
+    return false;
+}
+
+/* The lowest gap between what is placed and alive at the same time. */
+static uint64_t find_gap(struct planning *p, const struct plan_item *item)
+{
+    uint64_t end = 0;
+    for (size_t b = 0; b < p->block_count; b++) {
+        const struct block *block = p->blocks[b];
+        p->looks++;
+        if (is_passed(block, item, end))
+            continue;
+        if (is_in_the_way(block, item, end))
+            end = block->end > end ? block->end : end;
+        else if (fits_in(p, block, item, &end))
+            break;
+    }
+    return end;
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *left, const void *right)
 {
@@ -13,61 +181,62 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b; /* one order on every machine */
 }
 
-static bool meet(const struct plan_item *a, const struct plan_item *b)
+static bool place(struct planning *p, struct plan_item *item)
 {
-    return a->first <= b->last && b->first <= a->last;
+    item->offset_bytes = find_gap(p, item);
+    struct placed placed = {item->offset_bytes, item->offset_bytes + item->size_bytes, item->first,
+                            item->last};
+    if (p->block_count)
+        return insert(p, &placed);
+    if (!ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count) ||
+        !(*p->blocks = malloc(sizeof **p->blocks)))
+        return false;
+    p->blocks[p->block_count++]->count = 1;
+    p->blocks[0]->items[0] = placed;
+    sum_up(p->blocks[0]);
+    return true;
 }
 
-/* The lowest gap that fits between what is placed and alive at the same time. `placed` is in order of offsets. */
-static uint64_t find_gap(struct plan_item *const *placed, size_t count, const struct plan_item *item)
+static bool place_all(struct plan_item *items, size_t count, struct plan_result *result)
 {
-    uint64_t end = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!meet(placed[i], item))
-            continue;
-        if (placed[i]->offset_bytes >= end + item->size_bytes)
-            break;
-        uint64_t after = placed[i]->offset_bytes + placed[i]->size_bytes;
-        end = after > end ? after : end;
-    }
-    return end;
-}
-
-static void insert(struct plan_item **placed, size_t count, struct plan_item *item)
-{
-    for (; count > 0 && placed[count - 1]->offset_bytes > item->offset_bytes; count--)
-        placed[count] = placed[count - 1];
-    placed[count] = item;
-}
-
-bool plan(struct plan_item *items, size_t count, uint64_t *out_size_bytes)
-{
-    struct plan_item **order = calloc(count + 1, sizeof *order), **placed = calloc(count + 1, sizeof *placed);
-    *out_size_bytes = 0;
-    for (size_t i = 0; order && placed && i < count; i++)
+    struct planning p = {0};
+    struct plan_item **order = calloc(count + 1, sizeof *order);
+    bool done = order != NULL;
+    for (size_t i = 0; done && i < count; i++)
         order[i] = &items[i];
-    if (order && placed)
+    if (done)
         qsort(order, count, sizeof *order, by_size);
-    for (size_t i = 0; order && placed && i < count; i++) {
-        order[i]->offset_bytes = find_gap(placed, i, order[i]);
-        insert(placed, i, order[i]);
+    for (size_t i = 0; done && i < count; i++) {
+        done = place(&p, order[i]);
         uint64_t end = order[i]->offset_bytes + order[i]->size_bytes;
-        *out_size_bytes = end > *out_size_bytes ? end : *out_size_bytes;
+        result->size_bytes = end > result->size_bytes ? end : result->size_bytes;
     }
-    bool done = order && placed;
+    result->looks = p.looks;
+    for (size_t b = 0; b < p.block_count; b++)
+        free(p.blocks[b]);
+    free(p.blocks);
     free(order);
-    free(placed);
     return done;
 }
 
-uint64_t plan_bound(const struct plan_item *items, size_t count, size_t launches)
+/* What is alive changes where an item begins, and behind where it ends. */
+static bool bound(const struct plan_item *items, size_t count, size_t launches, struct plan_result *result)
 {
-    uint64_t bound = 0;
-    for (size_t launch = 0; launch < launches; launch++) {
-        uint64_t alive = 0;
-        for (size_t i = 0; i < count; i++)
-            alive += items[i].first <= launch && launch <= items[i].last ? items[i].size_bytes : 0;
-        bound = alive > bound ? alive : bound;
+    uint64_t *change = calloc(launches + 2, sizeof *change), alive = 0; /* wraps where it falls */
+    for (size_t i = 0; change && i < count; i++) {
+        change[items[i].first] += items[i].size_bytes;
+        change[items[i].last + 1] -= items[i].size_bytes;
     }
-    return bound;
+    for (size_t launch = 0; change && launch < launches; launch++) {
+        alive += change[launch];
+        result->bound_bytes = alive > result->bound_bytes ? alive : result->bound_bytes;
+    }
+    free(change);
+    return change != NULL;
+}
+
+bool plan(struct plan_item *items, size_t count, size_t launches, struct plan_result *out_result)
+{
+    *out_result = (struct plan_result){0};
+    return bound(items, count, launches, out_result) && place_all(items, count, out_result);
 }

@@ -18,8 +18,13 @@ struct plan_item {
     uint64_t offset_bytes; /* filled by plan */
 };
 
-/* Fills the offsets and the whole size; false when memory is used up. O(n^2) in time. */
-bool plan(struct plan_item *items, size_t count, uint64_t *out_size_bytes);
-uint64_t plan_bound(const struct plan_item *items, size_t count, size_t launches);
+struct plan_result {
+    uint64_t size_bytes;  /* of the arena */
+    uint64_t bound_bytes; /* alive at once at the worst launch */
+    uint64_t looks; /* at what was placed before, to find where each item goes: what the work grows with */
+};
+
+/* Fills the offsets; false when memory is used up. */
+bool plan(struct plan_item *items, size_t count, size_t launches, struct plan_result *out_result);
 
 #endif

@@ -124,26 +124,17 @@ static forge_value source_of(const forge_graph *graph, forge_value value)
     return value;
 }
 
-static forge_value find_port(const struct port *ports, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(ports[i].name, name) == 0)
-            return ports[i].value;
-    return FORGE_NO_VALUE;
-}
-
 static forge_value input_of(forge_builder *b, const char *name, const struct value *like)
 {
-    forge_value known =
-        builder_goes_on(b) ? find_port(b->graph->inputs, b->graph->input_count, name) : FORGE_NO_VALUE;
+    forge_value known = builder_goes_on(b) ? builder_find_input(b, name) : FORGE_NO_VALUE;
     return known ? known : forge_input(b, name, like->dtype, like->shape);
 }
 
 static forge_slot slot_of(forge_builder *b, const struct slot *slot)
 {
     forge_slot number = forge_state(b, slot->name, slot->dtype, slot->shape, slot->init);
-    if (builder_goes_on(b))
-        b->graph->slots[number].is_parameter = slot->is_parameter;
+    if (builder_goes_on(b) && slot->is_parameter)
+        builder_mark_parameter(b, number);
     return number;
 }
 
@@ -159,7 +150,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
                                forge_dtype_size_bytes(like->dtype, forge_shape_elements(&like->shape))};
     snprintf(edge.name, sizeof edge.name, "%%%u", value);
     forge_builder *b = builder_of(s, segment);
-    if (builder_goes_on(b) && find_port(b->graph->inputs, b->graph->input_count, edge.name))
+    if (builder_goes_on(b) && builder_find_input(b, edge.name))
         return input_of(b, edge.name, like);
     if (from == NONE || !ARRAY_ROOM(placed->edges, placed->edge_capacity, placed->edge_count)) {
         no_memory(s);
@@ -167,7 +158,7 @@ static forge_value bring(struct splitting *s, uint32_t segment, forge_value valu
     }
     placed->edges[placed->edge_count++] = edge;
     forge_builder *source = builder_of(s, from);
-    if (builder_goes_on(source) && !find_port(source->graph->outputs, source->graph->output_count, edge.name))
+    if (builder_goes_on(source) && !builder_find_output(source, edge.name))
         forge_output(source, edge.name, local(s, from, value));
     return input_of(b, edge.name, like);
 }
@@ -274,8 +265,8 @@ static uint32_t last_reader(const struct splitting *s, const char *slot)
     uint32_t last = 0;
     for (uint32_t i = 0; i < s->placed->segment_count; i++) {
         const forge_builder *b = builder_of(s, i);
-        for (size_t k = 0; builder_goes_on(b) && k < b->graph->slot_count; k++)
-            last = strcmp(b->graph->slots[k].name, slot) == 0 ? i : last;
+        if (builder_goes_on(b) && builder_find_slot(b, slot) != INDEX_NONE)
+            last = i;
     }
     return last;
 }
@@ -343,8 +334,7 @@ static bool add_writes(struct splitting *s)
 static bool is_taken(const struct splitting *s, const char *input)
 {
     for (size_t i = 0; i < s->placed->segment_count; i++)
-        if (builder_goes_on(builder_of(s, i)) &&
-            find_port(builder_of(s, i)->graph->inputs, builder_of(s, i)->graph->input_count, input))
+        if (builder_goes_on(builder_of(s, i)) && builder_find_input(builder_of(s, i), input))
             return true;
     return false;
 }

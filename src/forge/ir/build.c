@@ -82,14 +82,29 @@ void forge_graph_free(forge_graph *graph)
     free(graph);
 }
 
-static const char *scope_name(const void *graph, uint32_t scope)
+static struct index_key scope_key(const void *graph, uint32_t scope)
 {
-    return ((const forge_graph *)graph)->scopes[scope];
+    return index_name(((const forge_graph *)graph)->scopes[scope]);
 }
 
-static const char *slot_name(const void *graph, uint32_t slot)
+static struct index_key slot_key(const void *graph, uint32_t slot)
 {
-    return ((const forge_graph *)graph)->slots[slot].name;
+    return index_name(((const forge_graph *)graph)->slots[slot].name);
+}
+
+static struct index_key input_key(const void *graph, uint32_t input)
+{
+    return index_name(((const forge_graph *)graph)->inputs[input].name);
+}
+
+static struct index_key output_key(const void *graph, uint32_t output)
+{
+    return index_name(((const forge_graph *)graph)->outputs[output].name);
+}
+
+static struct index_key body_key(const void *graph, uint32_t body)
+{
+    return (struct index_key){&((const forge_graph *)graph)->bodies[body], sizeof(forge_graph *)};
 }
 
 forge_builder *builder_new(const struct dim_table *dims)
@@ -98,8 +113,11 @@ forge_builder *builder_new(const struct dim_table *dims)
     if (!builder)
         return NULL;
     builder->graph = graph_new();
-    builder->scope_index.name_of = scope_name;
-    builder->slot_index.name_of = slot_name;
+    builder->scope_index.key_of = scope_key;
+    builder->slot_index.key_of = slot_key;
+    builder->input_index.key_of = input_key;
+    builder->output_index.key_of = output_key;
+    builder->body_index.key_of = body_key;
     if (!builder->graph || !index_add(&builder->scope_index, builder->graph, 0) ||
         (dims && !dim_table_copy(&builder->graph->dims, dims))) {
         forge_builder_free(builder);
@@ -120,6 +138,10 @@ void forge_builder_free(forge_builder *builder)
     forge_graph_free(builder->graph);
     index_free(&builder->scope_index);
     index_free(&builder->slot_index);
+    index_free(&builder->input_index);
+    index_free(&builder->output_index);
+    index_free(&builder->body_index);
+    free(builder->parameters);
     free(builder->interned);
     free(builder->regions);
     free(builder);

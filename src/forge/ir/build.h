@@ -27,7 +27,8 @@ struct forge_builder {
     GRAPH_ARRAY(struct region, regions, region);
     uint32_t *interned; /* open addressing: indices of nodes + 1 */
     size_t interned_size;
-    struct index scope_index, slot_index;
+    struct index scope_index, slot_index, input_index, output_index, body_index;
+    GRAPH_ARRAY(forge_slot, parameters, parameter); /* in order */
     const forge_dim *sizes; /* what each expression of a graph that is copied is here; NULL: the same */
 };
 
@@ -55,6 +56,13 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body);
 forge_shape builder_clean(forge_shape shape);
 /* A name that lives as long as the graph; NULL when memory is used up, which the builder has kept. */
 const char *builder_name(forge_builder *builder, const char *name);
+/* The slot is trained; false when memory is used up, which the builder has kept. */
+bool builder_mark_parameter(forge_builder *builder, forge_slot slot);
+/* What has this name; FORGE_NO_VALUE: nothing. */
+forge_value builder_find_input(const forge_builder *builder, const char *name);
+forge_value builder_find_output(const forge_builder *builder, const char *name);
+/* INDEX_NONE: there is no such slot. */
+uint32_t builder_find_slot(const forge_builder *builder, const char *name);
 /* The number of a scope's whole path. */
 uint32_t builder_scope(forge_builder *builder, const char *path);
 /* The number of a place; NULL: 0. */

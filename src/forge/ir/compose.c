@@ -39,7 +39,9 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     dim_table_free(&graph->dims);
     graph->dims = dims;
     graph->bodies[graph->body_count++] = body;
-    return true;
+    if (!index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1))
+        builder_refuse(builder, JOULE_NO_MEMORY, "memory is used up");
+    return !builder->has_failed;
 }
 
 /* The body's graph; NULL, and the builder has failed. */

@@ -30,8 +30,8 @@ bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
         forge_state(builder, slot->name, slot->dtype, shape_here(builder, &slot->shape), slot->init);
-        if (builder_goes_on(builder))
-            builder->graph->slots[i].is_parameter = slot->is_parameter;
+        if (builder_goes_on(builder) && slot->is_parameter)
+            builder_mark_parameter(builder, (forge_slot)i);
     }
     return builder_goes_on(builder);
 }
@@ -39,13 +39,12 @@ bool builder_begin_like(forge_builder *builder, const forge_graph *graph, forge_
 bool builder_share_body(forge_builder *builder, const forge_graph *body)
 {
     forge_graph *graph = builder->graph;
-    for (size_t i = 0; i < graph->body_count; i++)
-        if (graph->bodies[i] == body)
-            return true;
+    if (index_find(&builder->body_index, graph, (struct index_key){&body, sizeof body}) != INDEX_NONE)
+        return true;
     if (!ARRAY_ROOM(graph->bodies, graph->body_capacity, graph->body_count))
         return false;
     graph->bodies[graph->body_count++] = graph_retain(body);
-    return true;
+    return index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1);
 }
 
 /* The attributes with the builder's sizes; NULL: the builder has failed. */

@@ -65,12 +65,16 @@ forge_shape builder_clean(forge_shape shape)
 
 /* --- leaves, outputs, state --------------------------------------------------------------------------------- */
 
-static bool has_port(const struct port *ports, size_t count, const char *name)
+forge_value builder_find_input(const forge_builder *builder, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(ports[i].name, name) == 0)
-            return true;
-    return false;
+    uint32_t i = index_find(&builder->input_index, builder->graph, index_name(name));
+    return i == INDEX_NONE ? FORGE_NO_VALUE : builder->graph->inputs[i].value;
+}
+
+forge_value builder_find_output(const forge_builder *builder, const char *name)
+{
+    uint32_t i = index_find(&builder->output_index, builder->graph, index_name(name));
+    return i == INDEX_NONE ? FORGE_NO_VALUE : builder->graph->outputs[i].value;
 }
 
 forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape)
@@ -78,7 +82,7 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
     if (!builder_goes_on(builder))
         return FORGE_NO_VALUE;
     forge_graph *graph = builder->graph;
-    if (has_port(graph->inputs, graph->input_count, name)) {
+    if (builder_find_input(builder, name)) {
         forge_builder_fail(builder, "there is an input '%s' already", name);
         return FORGE_NO_VALUE;
     }
@@ -87,9 +91,11 @@ forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dt
     struct input_attributes attributes = {(uint32_t)graph->input_count, dtype, builder_clean(shape)};
     forge_value value = builder_emit(builder, OP_INPUT, &attributes, sizeof attributes, NULL, 0);
     const char *copy = builder_name(builder, name);
-    if (value && copy)
-        graph->inputs[graph->input_count++] = (struct port){copy, value};
-    return value;
+    if (!value || !copy)
+        return value;
+    graph->inputs[graph->input_count++] = (struct port){copy, value};
+    return index_add(&builder->input_index, graph, (uint32_t)graph->input_count - 1) ? value
+                                                                                     : out_of_memory(builder);
 }
 
 void forge_output(forge_builder *builder, const char *name, forge_value value)
@@ -100,15 +106,41 @@ void forge_output(forge_builder *builder, const char *name, forge_value value)
     const char *copy = builder_name(builder, name);
     if (value == FORGE_NO_VALUE || value >= graph->value_count)
         forge_builder_fail(builder, "output '%s' is no value of this builder", name);
-    else if (has_port(graph->outputs, graph->output_count, name))
+    else if (builder_find_output(builder, name))
         forge_builder_fail(builder, "there is an output '%s' already", name);
     else if (!copy || !ARRAY_ROOM(graph->outputs, graph->output_capacity, graph->output_count))
         out_of_memory(builder);
-    else
+    else {
         graph->outputs[graph->output_count++] = (struct port){copy, value};
+        if (!index_add(&builder->output_index, graph, (uint32_t)graph->output_count - 1))
+            out_of_memory(builder);
+    }
 }
 
 #define NO_SLOT UINT32_MAX
+
+uint32_t builder_find_slot(const forge_builder *builder, const char *name)
+{
+    return index_find(&builder->slot_index, builder->graph, index_name(name));
+}
+
+/* In the order of slots, and not of marks. */
+bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
+{
+    bool *is_parameter = &builder->graph->slots[slot].is_parameter;
+    if (*is_parameter)
+        return true;
+    if (!ARRAY_ROOM(builder->parameters, builder->parameter_capacity, builder->parameter_count)) {
+        out_of_memory(builder);
+        return false;
+    }
+    *is_parameter = true;
+    size_t at = builder->parameter_count++;
+    for (; at > 0 && builder->parameters[at - 1] > slot; at--)
+        builder->parameters[at] = builder->parameters[at - 1];
+    builder->parameters[at] = slot;
+    return true;
+}
 
 /* Slots may stand without any node, so no rule of infer.c has seen them. */
 static bool is_slot(forge_builder *builder, const struct slot *slot)
@@ -129,7 +161,7 @@ forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dty
     forge_graph *graph = builder->graph;
     struct slot slot = {
         .name = builder_name(builder, name), .dtype = dtype, .shape = builder_clean(shape), .init = init};
-    uint32_t known = index_find(&builder->slot_index, graph, name);
+    uint32_t known = builder_find_slot(builder, name);
     if (known != INDEX_NONE) {
         const struct slot *known_slot = &graph->slots[known];
         if (known_slot->dtype != dtype || !forge_shape_equal(&known_slot->shape, &slot.shape))

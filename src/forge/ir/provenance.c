@@ -26,7 +26,8 @@ const char *builder_name(forge_builder *builder, const char *name)
 uint32_t builder_scope(forge_builder *builder, const char *path)
 {
     forge_graph *graph = builder->graph;
-    uint32_t known = index_find(&builder->scope_index, graph, path), scope = (uint32_t)graph->scope_count;
+    uint32_t known = index_find(&builder->scope_index, graph, index_name(path)),
+             scope = (uint32_t)graph->scope_count;
     if (known != INDEX_NONE)
         return known;
     const char *copy = builder_name(builder, path);

@@ -127,15 +127,6 @@ bool parse_value(struct parser *p, forge_value *out)
 
 /* --- slots, outputs, writes --------------------------------------------------------------------------------- */
 
-uint32_t find_slot(struct parser *p, const char *name)
-{
-    const forge_graph *graph = graph_of(p);
-    uint32_t i = 0;
-    while (i < graph->slot_count && strcmp(graph->slots[i].name, name) != 0)
-        i++;
-    return i;
-}
-
 static bool parse_init(struct parser *p, forge_init *out)
 {
     static const char *const kinds[] = {"constant", "uniform", "normal"};
@@ -160,13 +151,13 @@ static bool parse_slot(struct parser *p, size_t start)
     if (!name || !cursor_want(&p->in, ":") || !parse_type(p, &dtype, &shape) || !cursor_want(&p->in, "=") ||
         !parse_init(p, &init))
         return false;
-    if (find_slot(p, name) < graph_of(p)->slot_count)
+    if (builder_find_slot(p->builder, name) != INDEX_NONE)
         return cursor_fail_at(&p->in, start, "expected another name: there is a slot '%.40s' already", name);
     forge_slot slot = forge_state(p->builder, name, dtype, shape, init);
     if (!builder_agrees(p, start))
         return false;
-    graph_of(p)->slots[slot].is_parameter = cursor_take(&p->in, "parameter");
-    return true;
+    return !cursor_take(&p->in, "parameter") || builder_mark_parameter(p->builder, slot) ||
+           cursor_no_memory(&p->in);
 }
 
 /* output "y" = %3 */
@@ -187,8 +178,8 @@ static bool parse_write(struct parser *p, size_t start)
     const char *name = cursor_name(&p->in, &p->arena, false);
     if (!name || !cursor_want(&p->in, "=") || !parse_value(p, &value))
         return false;
-    uint32_t slot = find_slot(p, name);
-    if (slot == graph_of(p)->slot_count)
+    uint32_t slot = builder_find_slot(p->builder, name);
+    if (slot == INDEX_NONE)
         return cursor_fail_at(&p->in, start, "expected a slot from above, and there is none '%.40s'", name);
     forge_write(p->builder, slot, value, cursor_take(&p->in, "in_place"));
     return builder_agrees(p, start);

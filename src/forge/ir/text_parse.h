@@ -41,8 +41,6 @@ bool parse_dtype(struct parser *p, forge_dtype *out);
 bool parse_type(struct parser *p, forge_dtype *out_dtype, forge_shape *out_shape);
 /* "%3": a value of an earlier line. */
 bool parse_value(struct parser *p, forge_value *out);
-/* The number of slots: none has this name. */
-uint32_t find_slot(struct parser *p, const char *name);
 
 /* --- text_parse_node.c -------------------------------------------------------------------------------------- */
 

@@ -367,8 +367,8 @@ static forge_value emit(struct parser *p, struct statement *s)
     case OP_INPUT:
         return forge_input(p->builder, s->name, s->types[0].dtype, s->types[0].shape);
     case OP_READ:
-        slot = find_slot(p, s->name);
-        if (slot < graph_of(p)->slot_count)
+        slot = builder_find_slot(p->builder, s->name);
+        if (slot != INDEX_NONE)
             return forge_read(p->builder, slot);
         cursor_fail_at(&p->in, s->start, "expected a slot from above, and there is none '%.40s'", s->name);
         return FORGE_NO_VALUE;

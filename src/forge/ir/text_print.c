@@ -9,20 +9,25 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
+#include "base/index.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/text.h"
 
 struct printer {
     struct text text;
     GRAPH_ARRAY(const forge_graph *, bodies, body); /* inner ones first */
+    struct index body_index;
 };
 
+static struct index_key body_key(const void *printer, uint32_t body)
+{
+    return (struct index_key){&((const struct printer *)printer)->bodies[body], sizeof(forge_graph *)};
+}
+
+/* INDEX_NONE: it is not found yet. */
 static uint32_t body_number(const struct printer *p, const forge_graph *body)
 {
-    uint32_t i = 0;
-    while (i < p->body_count && p->bodies[i] != body)
-        i++;
-    return i;
+    return index_find(&p->body_index, p, (struct index_key){&body, sizeof body});
 }
 
 /* Every body once, after those that it uses. False when memory is used up. */
@@ -32,11 +37,13 @@ static bool find_bodies(struct printer *p, const forge_graph *graph)
         if (graph->nodes[n].op != OP_COMPOSITE)
             continue;
         const forge_graph *body = ((const struct composite_attributes *)graph->nodes[n].attributes)->body;
-        if (body_number(p, body) < p->body_count)
+        if (body_number(p, body) != INDEX_NONE)
             continue;
         if (!find_bodies(p, body) || !ARRAY_ROOM(p->bodies, p->body_capacity, p->body_count))
             return false;
         p->bodies[p->body_count++] = body;
+        if (!index_add(&p->body_index, p, (uint32_t)p->body_count - 1))
+            return false;
     }
     return true;
 }
@@ -305,7 +312,7 @@ static void print_all(struct printer *p, const forge_graph *graph)
 
 joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error)
 {
-    struct printer p = {0};
+    struct printer p = {.body_index.key_of = body_key};
     char *text = NULL;
     if (find_bodies(&p, graph)) {
         print_all(&p, graph);
@@ -317,6 +324,7 @@ joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_
         }
     }
     free(p.bodies);
+    index_free(&p.body_index);
     if (!text)
         return error_set(out_error, JOULE_NO_MEMORY, "memory for a graph's text is used up");
     *out_text = text;

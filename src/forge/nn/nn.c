@@ -58,27 +58,21 @@ forge_value forge_parameter(forge_builder *builder, const char *name, forge_dtyp
                             forge_init init)
 {
     forge_slot slot = layer_slot(builder, name, dtype, shape, init);
-    if (!builder_goes_on(builder))
+    if (!builder_goes_on(builder) || !builder_mark_parameter(builder, slot))
         return FORGE_NO_VALUE;
-    builder->graph->slots[slot].is_parameter = true;
     return forge_read(builder, slot);
 }
 
 size_t forge_parameter_count(const forge_builder *builder)
 {
-    size_t count = 0;
-    for (size_t i = 0; builder_goes_on(builder) && i < builder->graph->slot_count; i++)
-        count += builder->graph->slots[i].is_parameter;
-    return count;
+    return builder_goes_on(builder) ? builder->parameter_count : 0;
 }
 
 forge_slot forge_parameter_slot(const forge_builder *builder, size_t i)
 {
-    size_t slot = 0;
-    for (size_t seen = 0; builder_goes_on(builder) && slot < builder->graph->slot_count; slot++)
-        if (builder->graph->slots[slot].is_parameter && seen++ == i)
-            break;
-    return (forge_slot)slot;
+    if (!builder_goes_on(builder))
+        return 0;
+    return i < builder->parameter_count ? builder->parameters[i] : (forge_slot)builder->graph->slot_count;
 }
 
 /* [..., features] to rows. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "forge/ir/cost.h"
 
 /* What a busy core takes whatever it does, with its part of the idle package: 4 to 6.5 W for Xeon Scalable servers by the
@@ -46,42 +47,74 @@ static size_t deepest(const forge_program *program)
     return most;
 }
 
-static bool is_of(const struct item *item, const forge_program *program, const struct program_launch *launch,
-                  const char *scope, size_t length)
+static struct index_key item_key(const void *items, uint32_t item)
 {
-    return strcmp(item->operation, program_launch_name(program, launch)) == 0 &&
-           item->phase == (forge_phase)launch->phase && strncmp(item->scope, scope, length) == 0 &&
-           item->scope[length] == '\0';
+    const struct item *of = &((const struct items *)items)->list[item];
+    return (struct index_key){of->key, of->key_size};
+}
+
+/* "1matmul", a zero, "h.0/attn": the phase, the operation, and the first parts of the scope. NULL: no memory. */
+static char *key_of(struct items *items, const forge_program *program, const struct program_launch *launch,
+                    size_t depth, size_t *out_size)
+{
+    const char *operation = program_launch_name(program, launch),
+               *scope = program_string(program, launch->scope);
+    size_t length = cut(scope, depth), start = strlen(operation) + 2, size = start + length;
+    if (!array_reserve((void **)&items->key, &items->key_capacity, size, 1))
+        return NULL;
+    items->key[0] = (char)('0' + launch->phase);
+    memcpy(items->key + 1, operation, start - 1);
+    memcpy(items->key + start, scope, length);
+    *out_size = size;
+    return items->key;
+}
+
+/* A new one with this key. */
+static bool add(struct items *items, const forge_program *program, const struct program_launch *launch,
+                const char *key, size_t size)
+{
+    char *copy = arena_alloc(&items->texts, size + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, key, size);
+    items->list[items->count++] = (struct item){.op = launch->op,
+                                                .operation = program_launch_name(program, launch),
+                                                .phase = (forge_phase)launch->phase,
+                                                .key = copy,
+                                                .key_size = size,
+                                                .scope = copy + strlen(copy) + 1};
+    return index_add(&items->index, items, (uint32_t)items->count - 1);
 }
 
 /* Puts a launch to its item; false: no memory. */
 static bool place(struct items *items, const forge_program *program, size_t i, size_t depth)
 {
     const struct program_launch *launch = &program_launches(program)[i];
-    const char *scope = program_string(program, launch->scope);
-    size_t length = cut(scope, depth), k = 0;
-    while (k < items->count && !is_of(&items->list[k], program, launch, scope, length))
-        k++;
-    struct item *item = &items->list[k];
-    if (k == items->count) {
-        char *copy = arena_copy(&items->texts, scope, length);
-        if (!copy)
+    size_t size;
+    const char *key = key_of(items, program, launch, depth, &size);
+    uint32_t k = key ? index_find(&items->index, items, (struct index_key){key, size}) : INDEX_NONE;
+    if (k == INDEX_NONE) {
+        k = (uint32_t)items->count;
+        if (!key || !add(items, program, launch, key, size))
             return false;
-        *item = (struct item){.op = launch->op,
-                              .operation = program_launch_name(program, launch),
-                              .phase = (forge_phase)launch->phase,
-                              .scope = copy};
-        items->count++;
     }
-    items->item_of[i] = (uint32_t)k;
-    item->launches++;
+    items->item_of[i] = k;
+    items->list[k].launches++;
     return true;
+}
+
+/* With the time between launches. */
+static bool has_too_many(const struct items *items)
+{
+    return items->count + 1 > ITEMS_MOST;
 }
 
 static bool place_all(struct items *items, const forge_program *program, size_t depth)
 {
     items->count = 0;
-    for (size_t i = 0; i < program->launches.count; i++)
+    index_free(&items->index);
+    arena_free(&items->texts);
+    for (size_t i = 0; i < program->launches.count && !(has_too_many(items) && depth); i++)
         if (!place(items, program, i, depth))
             return false;
     return true;
@@ -90,11 +123,12 @@ static bool place_all(struct items *items, const forge_program *program, size_t 
 bool items_make(struct items *items, const forge_program *program)
 {
     size_t launches = program->launches.count, depth = deepest(program);
-    *items = (struct items){.list = calloc(launches + 1, sizeof *items->list),
+    *items = (struct items){.index.key_of = item_key,
+                            .list = calloc(launches + 1, sizeof *items->list),
                             .item_of = calloc(launches + 1, sizeof *items->item_of)};
     if (!items->list || !items->item_of || !place_all(items, program, depth))
         return false;
-    while (items->count + 1 > ITEMS_MOST && depth > 0)
+    while (has_too_many(items) && depth > 0)
         if (!place_all(items, program, --depth))
             return false;
     items->list[items->count++] = (struct item){.op = OP_COUNT, .operation = "", .scope = ""};
@@ -105,6 +139,8 @@ void items_free(struct items *items)
 {
     free(items->list);
     free(items->item_of);
+    free(items->key);
+    index_free(&items->index);
     arena_free(&items->texts);
     *items = (struct items){0};
 }

@@ -7,6 +7,7 @@
 #define FORGE_RUNTIME_ITEMS_H
 
 #include "base/arena.h"
+#include "base/index.h"
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
@@ -17,14 +18,19 @@ struct item {
     const char *operation; /* its name, in the program; "": likewise */
     forge_phase phase;
     const char *scope;
+    const char *key; /* what makes it one: phase, operation, scope */
+    size_t key_size;
     uint64_t launches; /* of one run */
 };
 
 struct items {
     struct item *list;
     size_t count;
-    uint32_t *item_of; /* each launch */
+    uint32_t *item_of;  /* each launch */
+    struct index index; /* of keys */
     struct arena texts;
+    char *key; /* of the launch that is being placed */
+    size_t key_capacity;
 };
 
 /* False: no memory; items_free then, too. */

@@ -10,6 +10,11 @@
 #include "base/hash.h"
 #include "forge/hal/memory.h"
 
+static struct index_key state_key(const void *states, uint32_t state)
+{
+    return index_name(((const forge_states *)states)->states[state].name);
+}
+
 joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                               joule_error *out_error)
 {
@@ -18,6 +23,7 @@ joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states 
         return error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
     states->device = device;
     states->seed = seed;
+    states->index.key_of = state_key;
     *out_states = states;
     return JOULE_OK;
 }
@@ -29,8 +35,10 @@ void forge_states_free(forge_states *states)
         forge_buffer_release(states->states[i].kept);
         free(states->states[i].name);
     }
-    if (states)
+    if (states) {
         free(states->states);
+        index_free(&states->index);
+    }
     free(states);
 }
 
@@ -52,10 +60,8 @@ joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_
 
 static struct state *find(const forge_states *states, const char *name)
 {
-    for (size_t i = 0; i < states->state_count; i++)
-        if (strcmp(states->states[i].name, name) == 0)
-            return &states->states[i];
-    return NULL;
+    uint32_t i = index_find(&states->index, states, index_name(name));
+    return i == INDEX_NONE ? NULL : &states->states[i];
 }
 
 joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor)
@@ -125,12 +131,14 @@ static joule_status add(forge_states *states, const char *name, const struct pro
                                    &state.tensor, out_error);
     if (status == JOULE_OK && !states->device->ops->expect)
         status = fill(states, name, slot, &state.tensor);
+    states->states[states->state_count] = state;
+    if (status == JOULE_OK && !index_add(&states->index, states, (uint32_t)states->state_count))
+        status = error_set(out_error, JOULE_NO_MEMORY, "memory for states is used up");
     if (status != JOULE_OK) {
         forge_buffer_release(state.tensor.buffer);
         free(state.name);
         return status;
     }
-    states->states[states->state_count] = state;
     *out = &states->states[states->state_count++];
     return JOULE_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef FORGE_RUNTIME_STATES_H
 #define FORGE_RUNTIME_STATES_H
 
+#include "base/index.h"
 #include "forge/hal/device.h"
 
 struct state {
@@ -19,6 +20,7 @@ struct forge_states {
     forge_device *device;
     uint64_t seed;
     GRAPH_ARRAY(struct state, states, state);
+    struct index index; /* of their names */
 };
 
 /* The buffer of the slot that the program describes, made and filled where it is not there. */

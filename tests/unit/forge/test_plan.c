@@ -1,4 +1,5 @@
-/* Plans of memory: what lives at one time never overlaps, and the size is what the last item ends at. */
+/* Plans of memory: what lives at one time never overlaps, the size is what the last item ends at, and each item is in the
+ * lowest gap, which is found without looking at all others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,14 +15,15 @@ static void test_plans_never_overlap(void **state)
     srand(3);
     for (int round = 0; round < 200; round++) {
         struct plan_item items[ITEMS];
-        uint64_t size, end = 0;
+        uint64_t end = 0;
+        struct plan_result result;
         for (int i = 0; i < ITEMS; i++) {
             uint32_t first = (uint32_t)rand() % LAUNCHES, length = (uint32_t)rand() % 12;
             items[i] = (struct plan_item){.size_bytes = 64 * (uint64_t)(rand() % 50),
                                           .first = first,
                                           .last = first + length < LAUNCHES ? first + length : LAUNCHES - 1};
         }
-        assert_true(plan(items, ITEMS, &size));
+        assert_true(plan(items, ITEMS, LAUNCHES, &result));
         for (int i = 0; i < ITEMS; i++) {
             end = items[i].offset_bytes + items[i].size_bytes > end
                       ? items[i].offset_bytes + items[i].size_bytes
@@ -31,14 +33,99 @@ static void test_plans_never_overlap(void **state)
                     assert_true(items[i].offset_bytes >= items[k].offset_bytes + items[k].size_bytes ||
                                 items[k].offset_bytes >= items[i].offset_bytes + items[i].size_bytes);
         }
-        assert_true(end == size && size >= plan_bound(items, ITEMS, LAUNCHES));
+        assert_true(end == result.size_bytes && end >= result.bound_bytes);
     }
+}
+
+/* --- many items ---------------------------------------------------------------------------------------------- */
+
+enum { MANY = 2000, SPAN = 2 * MANY };
+
+/* As in training: most live for a few launches, others until the way back comes by. */
+static struct plan_item *many_items(uint64_t sizes)
+{
+    struct plan_item *items = calloc(MANY, sizeof *items);
+    assert_non_null(items);
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t first = rand() % 8 ? i : (uint32_t)rand() % SPAN, last = first + (uint32_t)rand() % 10;
+        if (rand() % 2)
+            last = SPAN - 1 - first > first ? SPAN - 1 - first : first;
+        items[i] = (struct plan_item){.size_bytes = 64 * (1 + (uint64_t)rand() % sizes),
+                                      .first = first,
+                                      .last = last < SPAN ? last : SPAN - 1};
+    }
+    return items;
+}
+
+static int by_size(const void *left, const void *right)
+{
+    const struct plan_item *a = left, *b = right;
+    if (a->size_bytes != b->size_bytes)
+        return a->size_bytes < b->size_bytes ? 1 : -1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static bool meet(const struct plan_item *a, const struct plan_item *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* By its end alone: no item fits lower, however the ones before it lie. */
+static uint64_t lowest(const struct plan_item *items, size_t i)
+{
+    uint64_t offset = 0;
+    for (size_t k = 0; k < i; k++)
+        if (meet(&items[k], &items[i]) && items[k].offset_bytes < offset + items[i].size_bytes &&
+            offset < items[k].offset_bytes + items[k].size_bytes) {
+            offset = items[k].offset_bytes + items[k].size_bytes;
+            k = SIZE_MAX; /* once more from the first */
+        }
+    return offset;
+}
+
+/* Where each goes, by the rule alone: in order of size, as low as those before it let it. */
+static void test_each_item_is_in_the_lowest_gap(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {1, 3, 40, 100000};
+    srand(11);
+    for (size_t round = 0; round < 4; round++) {
+        struct plan_item *items = many_items(sizes[round]);
+        struct plan_result result;
+        qsort(items, MANY, sizeof *items, by_size);
+        assert_true(plan(items, MANY, SPAN, &result));
+        for (size_t i = 0; i < MANY; i += 1 + (size_t)rand() % 40)
+            assert_int_equal(items[i].offset_bytes, lowest(items, i));
+        free(items);
+    }
+}
+
+/* The work is counted in looks: at a small part of all pairs, though half of all items live at one time. Each layer keeps
+ * something until the way back comes by, and has something else for a moment. */
+static void test_few_are_looked_at(void **state)
+{
+    (void)state;
+    enum { LAYERS = MANY, ITEMS = 3 * LAYERS };
+    struct plan_item *items = calloc(ITEMS, sizeof *items);
+    struct plan_result result;
+    assert_non_null(items);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        items[3 * i] = (struct plan_item){.size_bytes = 256, .first = i, .last = SPAN - 1 - i};
+        items[3 * i + 1] = (struct plan_item){.size_bytes = 64, .first = i, .last = i + 1};
+        items[3 * i + 2] = (struct plan_item){.size_bytes = 512, .first = SPAN - 2 - i, .last = SPAN - 1 - i};
+    }
+    assert_true(plan(items, ITEMS, SPAN, &result));
+    assert_in_range(result.looks, ITEMS, (uint64_t)ITEMS * ITEMS / 15);
+    assert_true(result.size_bytes == result.bound_bytes);
+    free(items);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans_never_overlap),
+        cmocka_unit_test(test_each_item_is_in_the_lowest_gap),
+        cmocka_unit_test(test_few_are_looked_at),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

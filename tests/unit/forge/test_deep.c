@@ -1,0 +1,151 @@
+/* Deep networks: from layers to an instance, the work for each layer stays the same. What is counted is how often names,
+ * keys and attributes are compared; a search among all of them would make it grow with their number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/nn.h>
+#include <forge/optim.h>
+#include <forge/program.h>
+#include "forge/runtime/items.h"
+
+int __real_strcmp(const char *a, const char *b);
+int __real_strncmp(const char *a, const char *b, size_t size);
+int __real_memcmp(const void *a, const void *b, size_t size);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strncmp(const char *a, const char *b, size_t size);
+int __wrap_memcmp(const void *a, const void *b, size_t size);
+
+static size_t comparisons;
+
+int __wrap_strcmp(const char *a, const char *b)
+{
+    comparisons++;
+    return __real_strcmp(a, b);
+}
+
+int __wrap_strncmp(const char *a, const char *b, size_t size)
+{
+    comparisons++;
+    return __real_strncmp(a, b, size);
+}
+
+int __wrap_memcmp(const void *a, const void *b, size_t size)
+{
+    comparisons++;
+    return __real_memcmp(a, b, size);
+}
+
+static void need(joule_status status, const joule_error *error)
+{
+    if (status != JOULE_OK)
+        fail_msg("%s", error->message);
+}
+
+/* --- a network ----------------------------------------------------------------------------------------------- */
+
+static forge_value loss_of(forge_builder *b, unsigned layers, bool recomputes)
+{
+    const forge_gpt_options options = {.struct_size = sizeof options,
+                                       .layers = layers,
+                                       .heads = 2,
+                                       .vocabulary = 16,
+                                       .context = 8,
+                                       .width = 16,
+                                       .is_training = true,
+                                       .recomputes = recomputes,
+                                       .dropout = 0.1};
+    forge_value tokens = forge_input(b, "tokens", FORGE_I32, forge_shape_of(2, 8));
+    forge_value labels = forge_input(b, "labels", FORGE_I32, forge_shape_of(16));
+    forge_value logits = forge_reshape(b, forge_gpt(b, NULL, tokens, &options), forge_shape_of(16, 16));
+    return forge_cross_entropy(b, logits, labels);
+}
+
+/* A step of training; each parameter's gradient is an output, too. */
+static forge_graph *graph_of(unsigned layers, bool recomputes)
+{
+    joule_error error;
+    forge_graph *graph = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
+    forge_value loss = loss_of(b, layers, recomputes);
+    for (size_t i = 0; i < forge_parameter_count(b); i++) {
+        char name[40];
+        snprintf(name, sizeof name, "before.%zu", i);
+        forge_output(b, name, forge_read(b, forge_parameter_slot(b, i)));
+    }
+    forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 1e-4), &adamw);
+    need(forge_builder_finish(b, &graph, &error), &error);
+    return graph;
+}
+
+static void make_instance(const forge_program *program, forge_device *device)
+{
+    joule_error error;
+    forge_states *states = NULL;
+    forge_instance *instance = NULL;
+    struct items items;
+    need(forge_states_new(device, 1, &states, &error), &error);
+    need(forge_instance_new(program, device, states, &instance, &error), &error);
+    assert_true(items_make(&items, program));
+    items_free(&items);
+    forge_instance_free(instance);
+    forge_states_free(states);
+}
+
+static void print_and_parse(const forge_graph *graph)
+{
+    joule_error error;
+    char *text = NULL;
+    forge_graph *again = NULL;
+    need(forge_graph_print(graph, &text, &error), &error);
+    need(forge_graph_parse(text, strlen(text), &again, &error), &error);
+    assert_int_equal(forge_graph_nodes(again), forge_graph_nodes(graph));
+    forge_graph_free(again);
+    free(text);
+}
+
+/* From layers to an instance, and to text and back. */
+static size_t comparisons_for(forge_device *device, unsigned layers, bool recomputes)
+{
+    joule_error error;
+    forge_program *program = NULL;
+    comparisons = 0;
+    forge_graph *graph = graph_of(layers, recomputes);
+    need(forge_compile(graph, device, &program, &error), &error);
+    make_instance(program, device);
+    print_and_parse(graph);
+    size_t all = comparisons;
+    forge_program_free(program);
+    forge_graph_free(graph);
+    return all;
+}
+
+static void test_comparisons_for_each_layer(void **state)
+{
+    (void)state;
+    enum { FEW = 16, MANY = 64 };
+    joule_error error;
+    forge_device *device = NULL;
+    need(forge_device_open("cpu", &device, &error), &error);
+    for (int recomputes = 0; recomputes < 2; recomputes++) {
+        double few = (double)comparisons_for(device, FEW, recomputes) / FEW;
+        double many = (double)comparisons_for(device, MANY, recomputes) / MANY;
+        assert_true(few > 0);
+        if (many > 1.2 * few)
+            fail_msg("%.0f comparisons for each of %d layers, %.0f for each of %d", few, FEW, many, MANY);
+    }
+    forge_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_comparisons_for_each_layer),
+    };
+    return cmocka_run_group_tests_name("deep", tests, NULL, NULL);
+}
