@@ -167,16 +167,20 @@ enum attribute_method attribute_group_method(const struct attribute_group *group
     return group->method;
 }
 
-pid_t attribute_fork(struct attribute_group *group)
+pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context)
 {
     bool is_inside = false;
-    pid_t pid = group->method == ATTRIBUTE_CGROUP ? cgroup_fork(&group->cgroup, &is_inside) : fork();
-    if (pid > 0 && group->method == ATTRIBUTE_CGROUP && !is_inside) {
+    pid_t pid = -1;
+    if (group->method == ATTRIBUTE_CGROUP)
+        pid = cgroup_spawn(&group->cgroup, be, context, &is_inside);
+    if (pid > 0 && !is_inside) {
+        waitpid(pid, NULL, 0); /* it ended at once */
         cgroup_close(&group->cgroup);
         become_subreaper(group);
     }
-    if (pid > 0)
-        group->command = pid;
+    if (group->method != ATTRIBUTE_CGROUP)
+        pid = spawn(-1, be, context);
+    group->command = pid;
     return pid;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include "joule/estimate.h"
 #include "joule/host/host.h"
+#include "joule/spawn.h"
 
 /* Best first. */
 enum attribute_method {
@@ -38,11 +39,11 @@ struct attribute_group;
  * left behind are removed. NULL only when memory is used up. */
 struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
 enum attribute_method attribute_group_method(const struct attribute_group *group);
-/* As fork(); the child may call async-signal-safe functions only, and is in the group when this returns in the parent,
- * for which it had better wait: it may have had to be moved. Once for each group. */
-pid_t attribute_fork(struct attribute_group *group);
 /* Starts counting. */
 void attribute_start(struct attribute_group *group);
+/* Makes a child in the group that calls be(context), on the caller's memory (spawn.h). Its process id; -1 with errno. Once
+ * for each group. */
+pid_t attribute_spawn(struct attribute_group *group, spawn_fn be, void *context);
 /* For every process that wait4 reaped: its usage in seconds. Children from before attribute_begin do not count. */
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s);
 /* What was used since attribute_start. Two errors make share_sd: the machine's busy time is counted in clock ticks,

@@ -8,15 +8,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/string.h"
 
@@ -296,17 +293,31 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host)
     return false;
 }
 
-pid_t cgroup_fork(const struct cgroup *cgroup, bool *out_is_inside)
+struct mover {
+    const struct cgroup *cgroup;
+    spawn_fn be;
+    void *context;
+    bool is_inside;
+};
+
+/* In the child, on its parent's memory. */
+static void move_and_be(void *context)
 {
-    struct clone_args args = {
-        .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup->folder};
-    *out_is_inside = true;
-    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-    if (pid >= 0 || errno == EAGAIN || errno == ENOMEM)
-        return pid;
-    pid = fork();
-    if (pid > 0)
-        *out_is_inside = move_process(cgroup->folder, pid);
+    struct mover *mover = context;
+    int procs = openat(mover->cgroup->folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0: the one that writes */
+    if (mover->is_inside)
+        mover->be(mover->context);
+    _exit(0);
+}
+
+pid_t cgroup_spawn(const struct cgroup *cgroup, spawn_fn be, void *context, bool *out_is_inside)
+{
+    struct mover mover = {cgroup, be, context, true};
+    pid_t pid = spawn(cgroup->folder, be, context);
+    if (pid < 0 && errno != EAGAIN && errno != ENOMEM)
+        pid = spawn(-1, move_and_be, &mover);
+    *out_is_inside = mover.is_inside;
     return pid;
 }
 

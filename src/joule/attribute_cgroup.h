@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 #include "joule/host/host.h"
+#include "joule/spawn.h"
 
 struct cgroup {
     int parent; /* folder of our own cgroup; -1: none */
@@ -25,9 +26,9 @@ bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_pat
 
 /* Removes leftovers, makes a cgroup below the caller's own. False (and nothing is left open): not possible here. */
 bool cgroup_open(struct cgroup *cgroup, struct joule_host *host);
-/* As fork(), with the child born in the cgroup where the kernel can do that, else moved there by the parent. Not
- * in there: the kernel allowed neither. */
-pid_t cgroup_fork(const struct cgroup *cgroup, bool *out_is_inside);
+/* As attribute_spawn, with the child born in the cgroup where the kernel can do that; else it goes there first. Not in
+ * there: the kernel allowed neither, and the child ends without calling be(). */
+pid_t cgroup_spawn(const struct cgroup *cgroup, spawn_fn be, void *context, bool *out_is_inside);
 /* CPU seconds used so far, descendants and the dead included; NaN: unknown. */
 double cgroup_cpu_s(const struct cgroup *cgroup);
 /* As attribute_alive. */

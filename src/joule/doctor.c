@@ -363,15 +363,19 @@ static double time_clock(void)
     return best_ns;
 }
 
+static void end_at_once(void *context)
+{
+    (void)context;
+    _exit(0);
+}
+
 /* What joule run does before its command, with a process that ends at once. */
 static enum attribute_method try_counting(void)
 {
     struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_CGROUP);
     if (!group)
         return ATTRIBUTE_NONE;
-    pid_t pid = attribute_fork(group);
-    if (pid == 0)
-        _exit(0);
+    pid_t pid = attribute_spawn(group, end_at_once, NULL);
     if (pid > 0)
         waitpid(pid, NULL, 0);
     enum attribute_method method = pid > 0 ? attribute_group_method(group) : ATTRIBUTE_NONE;

@@ -233,8 +233,11 @@ static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file)
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         if (!folders[i] || !folders[i][0])
             continue;
-        remove_stale(folders[i]);
         struct session_map *map = create_in(folders[i], path, out_file);
+        if (map)
+            return map;
+        remove_stale(folders[i]); /* it may be full of them */
+        map = create_in(folders[i], path, out_file);
         if (map)
             return map;
     }
@@ -261,6 +264,17 @@ joule_status session_create_shared(char *out_path, size_t size, joule_error *out
         return JOULE_OK;
     session_remove_shared();
     return error_set(out_error, JOULE_INVALID, "%zu bytes do not hold the session's path", size);
+}
+
+void session_remove_leftovers(void)
+{
+    char folder[PATH_SIZE];
+    string_copy(folder, sizeof folder, current.owned_path);
+    char *name = strrchr(folder, '/');
+    if (!name)
+        return;
+    *name = '\0';
+    remove_stale(folder);
 }
 
 void session_remove_shared(void)

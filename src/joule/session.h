@@ -24,8 +24,10 @@ bool session_has_clients(struct session *session);
 /* True when a parent that is still alive measures: this process opens no sensors. */
 bool session_is_client(struct session *session);
 /* Makes a session file for child processes (mode 0600) and returns its path in out_path, for JOULE_SESSION. It becomes
- * the current session of this process; call it before regions begin. Removes files of sessions whose owner is dead. */
+ * the current session of this process; call it before regions begin. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
+/* Removes files of sessions whose owner is dead, beside the file that this process made. */
+void session_remove_leftovers(void);
 /* Removes the file; the mapping stays until the process ends. */
 void session_remove_shared(void);
 

@@ -163,6 +163,48 @@ static void be_family(int to)
     burn_and_tell(to);
 }
 
+/* A command with a child in a session of its own; both wait to be killed. */
+static void be_couple(int to)
+{
+    if (fork() == 0)
+        setsid();
+    if (write(to, "", 1) == 1)
+        pause();
+    _exit(0);
+}
+
+/* The programs that this test starts are itself, told what to be and where to write. */
+static const struct {
+    const char *name;
+    void (*be)(int to);
+} roles[] = {{"family", be_family}, {"couple", be_couple}};
+
+struct part {
+    const char *role;
+    char to
+        [12]; /* written here: what the child puts on the stack nobody takes off, as far as sanitizers know */
+};
+
+static void execute(void *context)
+{
+    const struct part *part = context;
+    execl("/proc/self/exe", "test_attribute", part->role, part->to, NULL);
+    _exit(127);
+}
+
+static void end_at_once(void *unused)
+{
+    (void)unused;
+    _exit(0);
+}
+
+static void sleep_long(void *unused)
+{
+    (void)unused;
+    execlp("sleep", "sleep", "1000", NULL);
+    _exit(127);
+}
+
 static void reap(struct attribute_group *group, pid_t command)
 {
     int status;
@@ -184,17 +226,12 @@ static struct attribution measure_family(enum attribute_method method, double *o
         attribute_free(group);
         return (struct attribution){.method = ATTRIBUTE_NONE};
     }
-    int ends[2], go[2];
+    int ends[2];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(pipe(go), 0);
     attribute_start(group);
-    pid_t pid = attribute_fork(group);
-    char byte;
-    if (pid == 0 && read(go[0], &byte, 1) == 1)
-        be_family(ends[1]);
-    assert_int_equal(write(go[1], "", 1), 1);
-    close(go[0]);
-    close(go[1]);
+    struct part part = {"family", ""};
+    snprintf(part.to, sizeof part.to, "%d", ends[1]);
+    pid_t pid = attribute_spawn(group, execute, &part);
     assert_true(pid > 0);
     close(ends[1]);
     double used_s = 0;
@@ -230,7 +267,7 @@ static void test_whole_family(void **state)
     assert_true(a.share_sd >= 0 && a.share_sd <= 0.6);
 }
 
-/* Sandboxes and old kernels have no clone3: the child is then moved into its cgroup, before it does anything. */
+/* Sandboxes and old kernels have no clone3: the child then goes into its cgroup before it does anything. */
 static void test_without_clone3(void **state)
 {
     (void)state;
@@ -271,9 +308,7 @@ static void test_a_child_from_before_does_not_count(void **state)
         burn_and_tell(ends[1]);
     struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_SUBREAPER);
     attribute_start(group);
-    pid_t pid = attribute_fork(group);
-    if (pid == 0)
-        _exit(0);
+    pid_t pid = attribute_spawn(group, end_at_once, NULL);
     reap(group, pid);
     struct attribution a = attribute_finish(group);
     attribute_free(group);
@@ -292,15 +327,9 @@ static void test_the_living(void **state)
     char folder[64];
     struct stat info;
     assert_int_equal(pipe(ends), 0);
-    pid_t pid = attribute_fork(group);
-    if (pid == 0) {
-        bool is_child = fork() == 0;
-        if (is_child)
-            setsid();
-        if (write(ends[1], "", 1) == 1)
-            pause();
-        _exit(0);
-    }
+    struct part part = {"couple", ""};
+    snprintf(part.to, sizeof part.to, "%d", ends[1]);
+    pid_t pid = attribute_spawn(group, execute, &part);
     char byte;
     for (int i = 0; i < 2; i++)
         assert_int_equal(read(ends[0], &byte, 1), 1);
@@ -335,11 +364,7 @@ static void test_leftovers_are_removed(void **state)
         bool is_inside;
         if (!cgroup_open(&dead, host_real()))
             _exit(77);
-        left = cgroup_fork(&dead, &is_inside);
-        if (left == 0) {
-            execlp("sleep", "sleep", "1000", NULL);
-            _exit(127);
-        }
+        left = cgroup_spawn(&dead, sleep_long, NULL, &is_inside);
         mkdirat(dead.folder, "inner", 0755);
         _exit(write(ends[1], &left, sizeof left) != sizeof left);
     }
@@ -384,9 +409,7 @@ static void test_machine_time(void **state)
     host_script_text(host, "/proc/stat", "cpu  1000 50 300 80000 70 10 20 999 5 5\ncpu0 1 2 3\n");
     struct attribute_group *group = attribute_begin(host, ATTRIBUTE_WAIT4);
     attribute_start(group);
-    pid_t pid = attribute_fork(group);
-    if (pid == 0)
-        _exit(0);
+    pid_t pid = attribute_spawn(group, end_at_once, NULL);
     waitpid(pid, NULL, 0);
     attribute_reaped(group, pid, 1.5);
     attribute_reaped(group, pid + 1, 100); /* somebody else's */
@@ -449,8 +472,11 @@ static void test_shares_conserve(void **state)
     assert_near(joules, total.value, 1e-9);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    for (size_t i = 0; argc == 3 && i < COUNT(roles); i++)
+        if (strcmp(argv[1], roles[i].name) == 0)
+            roles[i].be(atoi(argv[2]));
     alarm(100);
     static enum attribute_method by_cgroup = ATTRIBUTE_CGROUP, by_subreaper = ATTRIBUTE_SUBREAPER,
                                  by_wait4 = ATTRIBUTE_WAIT4;

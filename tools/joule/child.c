@@ -1,8 +1,8 @@
 /* tools/joule/child.c - see child.h.
  *
  * Newcomers: the command stays in the caller's process group, so what the terminal or the command itself sends to the
- * group has reached it already and is not passed on. Between fork and exec only async-signal-safe functions are
- * called: from the second run on, the parent has threads.
+ * group has reached it already and is not passed on. Until the command is executed the child runs on the
+ * parent's memory and only async-signal-safe functions are called: from the second run on, the parent has threads.
  */
 #include "child.h"
 
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
 
 #define SIGNALLED_MAX 4096
+#define EARLY_MAX     16
 
 void signals_take(struct signals *signals)
 {
@@ -34,23 +34,14 @@ void signals_take(struct signals *signals)
 
 /* --- before exec -------------------------------------------------------------------------------------------- */
 
-static _Noreturn void be_command(const struct signals *signals, int channel, char **argv)
-{
-    char go;
-    ssize_t n;
-    do
-        n = read(channel, &go, 1);
-    while (n < 0 && errno == EINTR);
-    if (n != 1)
-        _exit(0); /* joule is gone: nobody wants the command any more */
-    if (signals->ignored_children)
-        signal(SIGCHLD, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &signals->before, NULL);
-    execvp(argv[0], argv);
-    int why = errno;
-    send(channel, &why, sizeof why, MSG_NOSIGNAL);
-    _exit(127);
-}
+/* What the child needs, and its answer. */
+struct command {
+    const struct signals *signals;
+    char **argv;
+    siginfo_t early[EARLY_MAX]; /* signals that came while there was no command yet */
+    size_t early_count;
+    int exec_errno;
+};
 
 static void deliver(pid_t pid, const siginfo_t *info)
 {
@@ -60,43 +51,47 @@ static void deliver(pid_t pid, const siginfo_t *info)
         kill(pid, info->si_signo);
 }
 
-/* What came while there was no command yet, Ctrl-C during the first readings for one. The command still blocks all of
- * it, so that a signal which did reach both stays one. */
-static void pass_on_early(const struct child *child)
+static void be_command(void *context)
+{
+    struct command *command = context;
+    for (size_t i = 0; i < command->early_count; i++)
+        deliver(getpid(), &command->early[i]); /* blocked still */
+    if (command->signals->ignored_children)
+        signal(SIGCHLD, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &command->signals->before, NULL);
+    execvp(command->argv[0], command->argv);
+    command->exec_errno = errno;
+    _exit(127);
+}
+
+/* Takes a signal that came while there was no command yet: Ctrl-C during the first readings for one. */
+static bool take_early(const struct signals *signals, siginfo_t *out_info)
 {
     const struct timespec no_time = {0};
-    sigset_t early = child->signals->taken;
-    siginfo_t info;
+    sigset_t early = signals->taken;
     sigdelset(&early, SIGCHLD);
     sigdelset(&early, SIGCONT);
-    while (sigtimedwait(&early, &info, &no_time) > 0)
-        deliver(child->pid, &info);
+    return sigtimedwait(&early, out_info, &no_time) > 0;
 }
 
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return false;
+    struct command command;
+    command.signals = signals;
+    command.argv = argv;
+    command.early_count = 0;
+    command.exec_errno = 0;
     attribute_start(group);
-    pid_t pid = attribute_fork(group);
-    if (pid == 0) {
-        close(ends[0]);
-        be_command(signals, ends[1], argv);
-    }
-    int why = errno;
-    close(ends[1]);
-    *child = (struct child){.signals = signals, .group = group, .pid = pid, .channel = ends[0]};
-    child->begin_ns = clock_now_ns();
-    if (pid > 0) {
-        pass_on_early(child);
-        send(child->channel, "", 1, MSG_NOSIGNAL); /* should the child be dead, wait4 will say so */
-        return true;
-    }
-    close(ends[0]);
-    errno = why;
-    return false;
+    *child = (struct child){.signals = signals, .group = group, .begin_ns = clock_now_ns()};
+    while (command.early_count < EARLY_MAX && take_early(signals, &command.early[command.early_count]))
+        command.early_count++;
+    child->pid = attribute_spawn(group, be_command, &command);
+    if (child->pid < 0)
+        return false;
+    child->exec_errno = command.exec_errno;
+    sigpending(&child->unsure);
+    return true;
 }
 
 /* --- how it fares ------------------------------------------------------------------------------------------- */
@@ -106,11 +101,6 @@ static void note_end(struct child *child, int status)
     child->end_ns = clock_now_ns();
     child->has_ended = true;
     child->status = status;
-    int why;
-    if (recv(child->channel, &why, sizeof why, MSG_DONTWAIT) == (ssize_t)sizeof why)
-        child->exec_errno = why;
-    close(child->channel);
-    child->channel = -1;
 }
 
 static void note_running(struct child *child)
@@ -176,6 +166,10 @@ static bool is_of_command(struct child *child, pid_t pid)
 static bool went_to_group(struct child *child, const siginfo_t *info)
 {
     bool is_from_kernel = info->si_code > 0;
+    if (is_from_kernel && sigismember(&child->unsure, info->si_signo) == 1) {
+        sigdelset(&child->unsure, info->si_signo);
+        return false; /* it can hardly have a handler yet, so that twice does no harm */
+    }
     if (is_from_kernel && child->signals->leads_session &&
         (info->si_signo == SIGHUP || info->si_signo == SIGCONT))
         return false;

@@ -28,7 +28,7 @@ struct child {
     const struct signals *signals;
     struct attribute_group *group;
     pid_t pid;
-    int channel; /* to the child before exec; later its errno, when exec failed */
+    sigset_t unsure; /* signals that came while it was made: whether it has them too is not known */
     bool has_ended;
     bool is_stopped;
     int status;               /* as wait4 gives it */
@@ -38,7 +38,8 @@ struct child {
     int64_t stopped_ns;       /* how long it was stopped in all */
 };
 
-/* Makes a child of `group` that becomes `argv` as soon as it is where its CPU time counts. False, with errno: no process. */
+/* Makes a child of `group`, which counts its CPU time, and waits until it has become `argv` or could not. False, with errno:
+ * no process. */
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv);
 /* Takes one signal and does what it asks for: passes it on, notes how the child fares, stops when the child was

@@ -93,6 +93,12 @@ void measuring_wait_ready(struct measuring *m)
         m->begin_cpu_s = process_cpu_s();
 }
 
+void measuring_started(struct measuring *m)
+{
+    if (m->run_count == 0)
+        session_remove_leftovers();
+}
+
 int64_t measuring_watch_ns(const struct measuring *m)
 {
     return m->watches ? INT64_MAX : m->open_ns + (int64_t)(m->period_s / 2 * 1e9);

@@ -55,6 +55,8 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                             joule_error *out_error);
 /* Waits until the sensors were read once, at most 250 ms from measuring_open. */
 void measuring_wait_ready(struct measuring *m);
+/* The command runs: time for what can wait. */
+void measuring_started(struct measuring *m);
 /* When measuring_watch has to be called; INT64_MAX: never again. */
 int64_t measuring_watch_ns(const struct measuring *m);
 /* From here on the sensors are read at the meter's pace. A command that ends sooner is spared the thread. */

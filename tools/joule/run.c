@@ -253,6 +253,7 @@ static int run_in_group(struct job *job, struct attribute_group *group)
         complain(job->settings.subject, "cannot make a process: %s", strerror(errno));
         return EXIT_OWN_FAILURE;
     }
+    measuring_started(&job->measuring);
     while (!child->has_ended)
         wait_once(job);
     if (child->exec_errno)

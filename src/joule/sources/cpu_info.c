@@ -7,20 +7,26 @@
 
 #define BLOCK_SIZE 8192 /* of one CPU; flags make up most of it */
 
-/* The value of `key` in the first block of /proc/cpuinfo, copied; false where it is not there. */
-static bool field(const char *block, const char *key, char *value, size_t size)
+/* The value of `key` in the first block of /proc/cpuinfo, up to the end of its line; NULL where it is not there. */
+static const char *find_field(const char *block, const char *key)
 {
     size_t length = strlen(key);
     for (const char *line = block; *line && *line != '\n';
          line += strcspn(line, "\n"), line += *line == '\n') {
         const char *after = line + length;
-        if (strncmp(line, key, length) != 0 || after[strspn(after, " \t")] != ':')
-            continue;
-        after += strspn(after, " \t:");
-        string_print(value, size, "%.*s", (int)strcspn(after, "\n"), after);
-        return true;
+        if (strncmp(line, key, length) == 0 && after[strspn(after, " \t")] == ':')
+            return after + strspn(after, " \t:");
     }
-    return false;
+    return NULL;
+}
+
+/* The same, copied; false where it is not there. */
+static bool field(const char *block, const char *key, char *value, size_t size)
+{
+    const char *found = find_field(block, key);
+    if (found)
+        string_print(value, size, "%.*s", (int)strcspn(found, "\n"), found);
+    return found;
 }
 
 static unsigned number_field(const char *block, const char *key, int base)
@@ -147,7 +153,8 @@ static void count_parts(struct joule_host *host, const char *block, struct cpu_i
 
 void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
 {
-    char block[BLOCK_SIZE] = "", flags[BLOCK_SIZE];
+    char block[BLOCK_SIZE];
+    block[0] = '\0';
     *out_info = (struct cpu_info){0};
     host->ops->read_file(host, "/proc/cpuinfo", block, sizeof block);
     string_copy(out_info->vendor, sizeof out_info->vendor, vendor_of(block));
@@ -160,8 +167,10 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
     if (out_info->number == 0)
         out_info->number = number_field(block, "CPU part", 0);
     out_info->stepping = number_field(block, "stepping", 10);
-    out_info->is_virtual = field(block, "flags", flags, sizeof flags) ? strstr(flags, " hypervisor") != NULL
-                                                                      : is_guest_by_firmware(host);
+    const char *flags = find_field(block, "flags");
+    out_info->is_virtual =
+        flags ? memmem(flags, strcspn(flags, "\n"), " hypervisor", strlen(" hypervisor")) != NULL
+              : is_guest_by_firmware(host);
     count_parts(host, block, out_info);
 }
 

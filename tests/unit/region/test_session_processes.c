@@ -312,7 +312,7 @@ static void a_child_cannot_end_the_parents_region(void **state)
     assert_true(session_in_child(share_and_fork_inside_a_region, NULL));
 }
 
-/* A file that its owner could not remove goes with the next session; one that is in use, or new, stays. */
+/* A file that its owner could not remove goes when the next session looks; one that is in use, or new, stays. */
 static bool leave_files(void *unused)
 {
     (void)unused;
@@ -332,6 +332,7 @@ static bool leave_files(void *unused)
     pid_t pid = fork();
     if (pid == 0) {
         bool made = session_create_shared(other, sizeof other, NULL) == JOULE_OK;
+        session_remove_leftovers();
         session_remove_shared();
         _exit(made ? 0 : 1);
     }
