@@ -75,9 +75,8 @@ pid_t spawn(int cgroup, spawn_fn be, void *context)
     const unsigned long borrowed = CLONE_VM | CLONE_VFORK;
     struct clone_args args = {
         .flags = borrowed | CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup};
-    long result = cgroup >= 0
-                      ? call_in_child(SYS_clone3, &args, sizeof args, be, context)
-                      : call_in_child(SYS_clone, (const void *)(borrowed | SIGCHLD), 0, be, context);
+    long result = cgroup >= 0 ? call_in_child(SYS_clone3, &args, sizeof args, be, context)
+                              : call_in_child(SYS_clone, (const void *)(borrowed | SIGCHLD), 0, be, context);
     if (result >= 0)
         return (pid_t)result;
     errno = (int)-result;
