@@ -93,7 +93,7 @@ static void fill_leaf(const struct values *values, const struct node *node, cons
 
 static void compute(const struct values *values, const struct node *node)
 {
-    struct view views[2 * (UINT8_MAX + 1)];
+    struct view views[2 * (UINT8_MAX + 1)] = {0};
     size_t count = 0;
     for (size_t i = 0; i < node->input_count; i++) {
         const forge_tensor *t = &values->tensors[node_input(values->graph, node, i)];
