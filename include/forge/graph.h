@@ -44,7 +44,8 @@ FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ..
 
 /* --- provenance --------------------------------------------------------------------------------------------- */
 
-/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". */
+/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". A pop too many is ignored, and
+ * what is still open when the builder finishes is closed. */
 FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
 FORGE_API void forge_scope_pop(forge_builder *builder);
 
@@ -272,7 +273,7 @@ FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_
 
 /* --- moving elements ---------------------------------------------------------------------------------------- */
 
-/* The same elements in order. */
+/* The same elements in order. All sizes are given; none is found out for -1, as PyTorch does. */
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
 /* As NumPy's broadcast_to. */
 FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape);

@@ -171,7 +171,8 @@ FORGE_API void forge_instance_free(forge_instance *instance);
 FORGE_API joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
                                                joule_error *out_error);
 /* Copies a packed tensor of the input's type and shape (a device that only estimates does not look at its elements); where the
- * shape has a symbol, that is the tensor's size from the next run on. INVALID names what differs. */
+ * shape has a symbol, that is the tensor's size from the next run on. An input keeps what was set last, and is zeros before.
+ * ABSENT: there is no such input. INVALID names what differs. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
 /* One run. Allocates nothing, also where sizes have changed. INVALID: an input was set with other sizes than the program has

@@ -38,9 +38,11 @@ typedef struct joule_budget_options {
     int32_t domain;       /* JOULE_TOTAL ... or a domain id, of which 0 is one; ignored where tag is not 0 */
     uint32_t tag;         /* bound the attributed joules of this tag instead of the domain; 0: none */
     double max_joules;    /* > 0; 0: no such limit */
-    double max_watts;     /* mean over the last second; 0: no such limit */
-    double max_temperature_rise_kelvin; /* over the hottest gauge at begin; 0: no such limit */
-    joule_budget_fn notify;             /* may be NULL */
+    /* mean over the last second; of a shorter budget, at its end, over all of it; 0: no such limit */
+    double max_watts;
+    /* over the hottest gauge at begin; 0: no such limit; NOT_MEASURED where there is no gauge */
+    double max_temperature_rise_kelvin;
+    joule_budget_fn notify; /* may be NULL */
     void *context;
 } joule_budget_options;
 
@@ -50,8 +52,8 @@ typedef struct joule_budget_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_budget_result) */
     joule_budget_status status;
     joule_quantity joules;
-    double probability;             /* P(within the joule budget); NaN: no such limit, or unknown */
-    double peak_watts;              /* NaN: unknown */
+    double probability; /* P(within the joule budget); NaN: no such limit, or unknown */
+    double peak_watts;  /* highest mean over a second, or over all of a shorter budget; NaN: unknown */
     double temperature_rise_kelvin; /* NaN: unknown */
     /* most that could be used before a passed budget is noticed; NaN: unknown */
     double overshoot_bound_joules;

@@ -53,14 +53,15 @@ JOULE_API size_t joule_domain_count(joule_meter *meter);
 JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain);
 
 /* Takes a reading of every prompt source now, in the calling thread. Slow sources keep their own pace. Costs a
- * few microseconds for each file or counter. Any thread. */
+ * few microseconds for each file or counter. Regions are joined one reading behind: those that end before this one have
+ * their joules after the next. Does nothing where a parent measures. Any thread. */
 JOULE_API joule_status joule_sample_now(joule_meter *meter);
 
 /* Energy in joules of a domain (or JOULE_TOTAL ...) since joule_open, up to the last tick of each sensor that belongs to it.
  * Later answers are not smaller, as long as no better sensor takes the place of one. For other than JOULE_OK the quantity is
- * unknown (NaN). JOULE_PENDING: no two readings yet. JOULE_INVALID: no such domain, or a gauge. JOULE_ABSENT:
- * nothing here belongs to that sum. JOULE_DENIED, JOULE_UNSUPPORTED, JOULE_FAILED: it is there and does not answer, see
- * the domain's remedy. Any thread. */
+ * unknown (NaN). JOULE_PENDING: no two readings yet, or a parent measures and has told nothing of that sum. JOULE_INVALID:
+ * no such domain, or a gauge. JOULE_ABSENT: nothing here belongs to that sum. JOULE_DENIED, JOULE_UNSUPPORTED,
+ * JOULE_FAILED: it is there and does not answer, see the domain's remedy. Any thread. */
 JOULE_API joule_status joule_energy_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
 /* Energy in joules of a domain (or JOULE_TOTAL ...) between two moments of CLOCK_MONOTONIC, neither before joule_open nor in

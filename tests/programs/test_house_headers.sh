@@ -25,6 +25,11 @@ check g++ c++ c++11
 check clang++ c++ c++11
 for header in include/{joule,forge}/*.h; do
     name=${header#include/}
+    library=${name%/*}
+    [[ $name == $library/$library.h ]] || grep -qF "#include <$name>" include/$library/$library.h || {
+        echo "FAILED: $library/$library.h does not include $name"
+        exit 1
+    }
     printf '#include <%s>\n#include <%s>\nint joule_test_unit;\n' "$name" "$name" >"$work/alone.c"
     for standard in c11 c17; do
         check gcc c $standard

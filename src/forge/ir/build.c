@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -15,6 +16,17 @@
 bool builder_goes_on(const forge_builder *builder)
 {
     return builder && !builder->has_failed;
+}
+
+bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
+                          size_t our_size, size_t first_size, const void *given)
+{
+    joule_status status = abi_take(ours, our_size, first_size, given);
+    if (status == JOULE_UNSUPPORTED)
+        forge_builder_fail(builder, "%s: something is set in %s that this library does not know", what, type);
+    else if (status != JOULE_OK)
+        forge_builder_fail(builder, "%s: set struct_size to sizeof(%s)", what, type);
+    return builder_goes_on(builder);
 }
 
 forge_value builder_refuse(forge_builder *builder, joule_status status, const char *message)

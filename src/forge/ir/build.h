@@ -44,6 +44,10 @@ forge_value builder_refuse(forge_builder *builder, joule_status status, const ch
 /* False once something has failed, and for NULL. */
 bool builder_goes_on(const forge_builder *builder);
 
+/* A caller's options as `ours` (base/abi.h). False: the builder has failed, and says of `what` how to set struct_size. */
+bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
+                          size_t our_size, size_t first_size, const void *given);
+
 /* A node with these attributes but for the body, which is made by the function: forge_composite_many for the library. */
 void builder_composite(forge_builder *builder, const struct composite_attributes *attributes,
                        const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,

@@ -15,10 +15,9 @@ forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight
                        const forge_conv_options *options)
 {
     forge_conv_options o = {.struct_size = sizeof o};
-    if (options && abi_take(&o, sizeof o, SIZE_UP_TO(forge_conv_options, is_transposed), options)) {
-        forge_builder_fail(builder, "conv: options of another version");
+    if (options && !builder_take_options(builder, "conv", "forge_conv_options", &o, sizeof o,
+                                         SIZE_UP_TO(forge_conv_options, is_transposed), options))
         return FORGE_NO_VALUE;
-    }
     struct conv_attributes attributes = {.flags = o.is_transposed ? CONV_TRANSPOSED : 0,
                                          .groups = or_else(o.groups, 1),
                                          .accumulate = builder_accumulator(forge_value_dtype(builder, x))};

@@ -10,6 +10,8 @@ bool infer_reshape(struct inference *i)
     const struct shape_attributes *a = i->attributes;
     forge_dim before = dim_elements(&i->graph->dims, &i->inputs[0]->shape);
     forge_dim after = dim_elements(&i->graph->dims, &a->shape);
+    if (after == DIM_FAILED)
+        return infer_refuse(i, "the sizes are too large, or not all given: none is found out for -1");
     if (before != after || before == DIM_FAILED) {
         char target[100];
         struct text text;

@@ -31,10 +31,11 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
         makes_sense &= kernel[k - 2] > 0;
     }
     if (!makes_sense)
-        forge_builder_fail(b,
-                           "conv '%s': %lld channels to %lld in %lld groups, or a kernel of size 0, make no "
-                           "sense",
-                           name, (long long)in, (long long)out_channels, (long long)groups);
+        forge_builder_fail(
+            b,
+            "conv '%s': %lld channels to %lld in %lld groups: both are multiples of the groups, "
+            "and like the kernel's sizes 1 or more",
+            name, (long long)in, (long long)out_channels, (long long)groups);
     *out = shape;
     return makes_sense;
 }
@@ -65,8 +66,9 @@ forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_val
                              const int64_t *kernel, const forge_conv_options *options, bool has_bias)
 {
     forge_conv_options o = {.struct_size = sizeof o};
-    if (options && abi_take(&o, sizeof o, SIZE_UP_TO(forge_conv_options, is_transposed), options))
-        forge_builder_fail(builder, "conv '%s': options of another version", name);
+    if (options && !builder_take_options(builder, "conv", "forge_conv_options", &o, sizeof o,
+                                         SIZE_UP_TO(forge_conv_options, is_transposed), options))
+        return FORGE_NO_VALUE;
     return conv_layer(builder, name, x, out_channels, kernel, &o, NULL, has_bias);
 }
 

@@ -21,11 +21,9 @@ static const struct architecture {
 
 static bool take_options(forge_builder *b, const forge_resnet_options *given, forge_resnet_options *out)
 {
-    if (!builder_goes_on(b))
-        return false;
-    if (abi_take(out, sizeof *out, SIZE_UP_TO(forge_resnet_options, starts_as_identity), given))
-        forge_builder_fail(b, "resnet: set struct_size to sizeof(forge_resnet_options)");
-    return builder_goes_on(b);
+    return builder_goes_on(b) &&
+           builder_take_options(b, "resnet", "forge_resnet_options", out, sizeof *out,
+                                SIZE_UP_TO(forge_resnet_options, starts_as_identity), given);
 }
 
 /* --- blocks -------------------------------------------------------------------------------------------------- */

@@ -14,12 +14,10 @@
 
 bool transformer_options(forge_builder *builder, const forge_gpt_options *given, forge_gpt_options *out)
 {
-    if (!builder_goes_on(builder))
+    if (!builder_goes_on(builder) ||
+        !builder_take_options(builder, "gpt", "forge_gpt_options", out, sizeof *out,
+                              SIZE_UP_TO(forge_gpt_options, dropout), given))
         return false;
-    if (abi_take(out, sizeof *out, SIZE_UP_TO(forge_gpt_options, dropout), given) != JOULE_OK) {
-        forge_builder_fail(builder, "gpt: set struct_size to sizeof(forge_gpt_options)");
-        return false;
-    }
     if (out->dtype == FORGE_DTYPE_NONE)
         out->dtype = FORGE_F32;
     return true;

@@ -69,12 +69,12 @@ forge_value forge_adamw(forge_builder *builder, forge_value loss, forge_value le
                         const forge_adamw_options *options)
 {
     forge_adamw_options own;
-    if (!builder_goes_on(builder))
+    if (!builder_goes_on(builder) ||
+        !builder_take_options(builder, "adamw", "forge_adamw_options", &own, sizeof own, sizeof own, options))
         return FORGE_NO_VALUE;
-    if (abi_take(&own, sizeof own, sizeof own, options) != JOULE_OK || !is_beta(own.beta1) ||
-        !is_beta(own.beta2) || !(own.epsilon > 0)) {
-        forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0 "
-                                    "(FORGE_ADAMW_OPTIONS), or options of another version");
+    if (!is_beta(own.beta1) || !is_beta(own.beta2) || !(own.epsilon > 0)) {
+        forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0: begin with "
+                                    "FORGE_ADAMW_OPTIONS");
         return FORGE_NO_VALUE;
     }
     struct adamw adamw = {.options = &own};

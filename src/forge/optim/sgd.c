@@ -23,11 +23,12 @@ forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value lear
                       const forge_sgd_options *options)
 {
     forge_sgd_options own;
-    if (!builder_goes_on(builder))
+    if (!builder_goes_on(builder) ||
+        !builder_take_options(builder, "sgd", "forge_sgd_options", &own, sizeof own,
+                              SIZE_UP_TO(forge_sgd_options, weight_decay), options))
         return FORGE_NO_VALUE;
-    if (abi_take(&own, sizeof own, SIZE_UP_TO(forge_sgd_options, weight_decay), options) != JOULE_OK ||
-        (own.nesterov && own.momentum == 0)) {
-        forge_builder_fail(builder, "sgd: nesterov without momentum, or options of another version");
+    if (own.nesterov && own.momentum == 0) {
+        forge_builder_fail(builder, "sgd: nesterov needs momentum above 0");
         return FORGE_NO_VALUE;
     }
     struct update_options common = {"sgd", own.weight_decay, own.max_norm, own.groups, own.group_count};

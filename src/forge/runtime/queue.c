@@ -137,7 +137,7 @@ static joule_status take_order(struct entry *entry, const forge_order *order, jo
         return JOULE_OK;
     joule_status status = abi_take(&known, sizeof known, SIZE_UP_TO(forge_order, signals), order);
     if (status != JOULE_OK)
-        return error_set(error, status, "an order's struct_size does not fit");
+        return error_set(error, status, "set an order's struct_size to sizeof(forge_order)");
     if (known.wait_count > FORGE_MAX_POINTS || known.signal_count > FORGE_MAX_POINTS)
         return error_set(error, JOULE_INVALID, "an order has at most %d points to wait for and to signal",
                          FORGE_MAX_POINTS);

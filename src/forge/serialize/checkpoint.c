@@ -114,8 +114,9 @@ joule_status forge_checkpoint_write(const char *path, forge_states *states,
     char written[FIELDS][TEXT_SIZE];
     if (!path || !states || (!texts && text_count) ||
         abi_take(&own, sizeof own, FIRST_SIZE, checkpoint) != JOULE_OK)
-        return error_set(out_error, JOULE_INVALID,
-                         "forge_checkpoint_write: an argument is NULL, or a checkpoint of another version");
+        return error_set(
+            out_error, JOULE_INVALID,
+            "forge_checkpoint_write: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     for (size_t i = 0; i < text_count; i++)
         if (!texts[i].key || string_starts(texts[i].key, OWN_KEYS))
             return error_set(out_error, JOULE_INVALID, "%s: text %zu cannot have the key '%.40s'", path, i,
@@ -176,8 +177,9 @@ joule_status forge_checkpoint_look(const char *path, forge_checkpoint *out_check
 {
     forge_checkpoint own;
     if (!path || !abi_has_room(out_checkpoint, FIRST_SIZE))
-        return error_set(out_error, JOULE_INVALID,
-                         "forge_checkpoint_look: an argument is NULL, or a structure of another version");
+        return error_set(
+            out_error, JOULE_INVALID,
+            "forge_checkpoint_look: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     joule_status status = read_file(path, NULL, &own, out_error);
     if (status == JOULE_OK)
         abi_give(out_checkpoint, &own, sizeof own);
@@ -189,8 +191,9 @@ joule_status forge_checkpoint_read(const char *path, forge_states *states, forge
 {
     forge_checkpoint own;
     if (!path || !states || (out_checkpoint && !abi_has_room(out_checkpoint, FIRST_SIZE)))
-        return error_set(out_error, JOULE_INVALID,
-                         "forge_checkpoint_read: an argument is NULL, or a structure of another version");
+        return error_set(
+            out_error, JOULE_INVALID,
+            "forge_checkpoint_read: an argument is NULL, or struct_size is not sizeof(forge_checkpoint)");
     joule_status status = read_file(path, states, &own, out_error);
     if (status == JOULE_OK && out_checkpoint)
         abi_give(out_checkpoint, &own, sizeof own);

@@ -78,6 +78,11 @@ static void test_symbols_in_shapes(void **state)
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(batch, 8));
     forge_output(b, "y", forge_reshape(b, x, forge_shape_of(8, 8)));
     assert_refused(b, "reshape(f32[B,8]): [8,8] holds another number");
+    b = forge_builder_new();
+    forge_output(b, "y",
+                 forge_reshape(b, forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8)), forge_shape_of(-1)));
+    assert_refused(b,
+                   "reshape(f32[4,8]): the sizes are too large, or not all given: none is found out for -1");
 }
 
 static void test_messages_name_operation_and_shapes(void **state)

@@ -143,7 +143,7 @@ static void test_messages_of_convolutions(void **state)
     assert_message(b, "two of one number type");
     b = forge_builder_new();
     forge_conv(b, forge_input(b, "x", FORGE_F32, line), 1, &(forge_conv_options){.struct_size = 4});
-    assert_message(b, "options of another version");
+    assert_message(b, "conv: set struct_size to sizeof(forge_conv_options)");
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------- */

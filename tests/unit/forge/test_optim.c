@@ -310,7 +310,9 @@ static void test_wrong_options(void **state)
     (void)state;
     const forge_parameter_group all[] = {{.is_frozen = true}};
     struct trial t = {.sgd = {.struct_size = sizeof t.sgd, .nesterov = true}};
-    expect_refusal(&t, "nesterov without momentum");
+    expect_refusal(&t, "sgd: nesterov needs momentum");
+    t.sgd = (forge_sgd_options){.momentum = 0.9};
+    expect_refusal(&t, "sgd: set struct_size to sizeof(forge_sgd_options)");
     t.sgd = (forge_sgd_options){.struct_size = sizeof t.sgd, .max_norm = -1};
     expect_refusal(&t, "sgd: weight_decay and max_norm are 0 or more");
     t.sgd = (forge_sgd_options){.struct_size = sizeof t.sgd, .groups = all, .group_count = 1};
@@ -322,7 +324,7 @@ static void test_wrong_options(void **state)
     t.adamw.beta2 = 1;
     expect_refusal(&t, "betas are 0 to below 1");
     t.adamw.struct_size = 8;
-    expect_refusal(&t, "another version");
+    expect_refusal(&t, "adamw: set struct_size to sizeof(forge_adamw_options)");
 }
 
 /* --- schedules ----------------------------------------------------------------------------------------------- */
