@@ -340,6 +340,17 @@ class Tools(unittest.TestCase):
             write_safetensors(self.path("w.safetensors"), W, 3)
             self.bad(125, why, "inspect", file, "--step")
 
+    def test_graph_of_the_readme(self):
+        with open(os.path.join(os.environ["JOULE_SOURCE"], "README.md"), encoding="utf-8") as file:
+            lines = [line.strip() for line in file if line.startswith("    ")]
+        begin, end = lines.index("forge graph 1"), lines.index('output "y" = %4') + 1
+        with open(self.path("layer.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines[begin:end]) + "\n")
+        self.good("compile", self.path("layer.txt"), "-o", self.path("layer.fprog"))
+        write_npy(self.path("x.npy"), (2, 4), sum(X, []))
+        self.good("run", self.path("layer.fprog"), "--set", f"x={self.path('x.npy')}", "--get", f"y={self.path('y.npy')}")
+        self.assertEqual(read_npy(self.path("y.npy"))[0], (2, 3))
+
     def test_wrong_usage(self):
         self.bad(2, "PROGRAM is missing", "run")
         self.bad(2, "GRAPH is missing", "compile", "-o", self.path("p.fprog"))

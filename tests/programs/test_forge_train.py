@@ -321,6 +321,8 @@ class Train(unittest.TestCase):
         self.assertIn("is a folder, not a file", self.forge("-m", "gpt").stderr)
         done = subprocess.run([FORGE, "train"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, "--data" in done.stderr), (2, True))
+        done = subprocess.run([FORGE, "train", "--resume", "a", "--data", "b"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, "what is 'a'" in done.stderr), (2, True), done.stderr)
 
     def test_front_door(self):
         run = lambda *a: subprocess.run([FORGE, *a], capture_output=True, text=True, check=False)

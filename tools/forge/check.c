@@ -333,7 +333,7 @@ static bool check_op(const char *name)
     const char *near = nearest_word(name, OP_COUNT, op_at, NULL);
     complain("check",
              near ? "there is nothing to check of '%s'; did you mean %s?"
-                  : "there is nothing to check of '%s'",
+                  : "there is nothing to check of '%s'; without --op all that can be is",
              name, near);
     return false;
 }

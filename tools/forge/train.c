@@ -241,9 +241,10 @@ int train_main(int argc, char **argv)
     if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
         return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
     if (first < argc || !options.trainee.data) {
-        complain("train",
-                 options.trainee.data ? "what is '%s'? See forge train --help" : "--data PATH is missing",
-                 argv[argc - 1]);
+        if (first < argc)
+            complain("train", "what is '%s'? See forge train --help", argv[first]);
+        else
+            complain("train", "--data PATH is missing");
         return EXIT_USAGE;
     }
     const struct model *model = take_words(&options.trainee, &raw);
