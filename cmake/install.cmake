@@ -16,7 +16,7 @@ configure_file(cmake/joule.pc.in joule.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/joule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET forge)
-  install(TARGETS forge EXPORT joule-targets)
+  install(TARGETS forge forge_static EXPORT joule-targets)
   install(TARGETS forge_program)
   install(DIRECTORY include/forge TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
   configure_file(cmake/forge.pc.in forge.pc @ONLY)

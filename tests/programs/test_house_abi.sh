@@ -1,26 +1,36 @@
 #!/usr/bin/env bash
-# libjoule's binary interface is the one that docs/abi records: nothing removed, changed, or added unrecorded.
-# `./dev abi --update` records what the build has now; CONTRIBUTING.md says when that is right.
+# The binary interfaces of libjoule and libforge are those that docs/abi records: nothing removed, changed, or added
+# unrecorded. `./dev abi --update` records what the build has now; CONTRIBUTING.md says when that is right.
 set -euo pipefail
 cd "${JOULE_SOURCE:-$(dirname "$0")/../..}"
-library=${JOULE_BUILD:-build/release}/src/libjoule.so
-known=docs/abi/libjoule.abi
 if ! command -v abidiff >/dev/null || [[ $(uname -m) != x86_64 ]]; then
     echo "skipped: the recorded interface is compared by abidiff (abigail-tools) on x86_64"
     exit 77
 fi
-
-# Only what the public headers show: a meter's inside may change, its users see a pointer.
 now=$(mktemp --suffix=.abi)
 trap 'rm -f "$now"' EXIT
-abidw --headers-dir include --drop-private-types --exported-interfaces-only --drop-undefined-syms --no-elf-needed \
-    --no-show-locs --no-corpus-path --no-comp-dir-path --no-parameter-names --type-id-style hash "$library" |
-    sed "s| path='[^']*/src/| path='src/|" >"$now"
+status=0
 
-if [[ ${1:-} == --update ]]; then
-    cp "$now" "$known"
-    echo "recorded $(grep -c '<elf-symbol ' "$known") symbols in $known"
-elif ! abidiff --harmless --no-redundant "$known" "$now"; then
-    echo "libjoule's binary interface is not the one in $known (see CONTRIBUTING.md, Interface)"
-    exit 1
-fi
+# Only what the public headers show: a meter's inside may change, its users see a pointer.
+look() { # LIBRARY
+    abidw --headers-dir include --drop-private-types --exported-interfaces-only --drop-undefined-syms --no-elf-needed \
+        --no-show-locs --no-corpus-path --no-comp-dir-path --no-parameter-names --type-id-style hash "$1" |
+        sed "s| path='[^']*/src/| path='src/|" >"$now"
+}
+
+for name in libjoule libforge; do
+    library=${JOULE_BUILD:-build/release}/src/$name.so known=docs/abi/$name.abi
+    if [[ ! -e $library ]]; then
+        echo "skipped: $name: it was not built"
+        continue
+    fi
+    look "$library"
+    if [[ ${1:-} == --update ]]; then
+        cp "$now" "$known"
+        echo "recorded $(grep -c '<elf-symbol ' "$known") symbols in $known"
+    elif ! abidiff --harmless --no-redundant "$known" "$now"; then
+        echo "$name's binary interface is not the one in $known (see CONTRIBUTING.md, Interface)"
+        status=1
+    fi
+done
+exit $status

@@ -1,35 +1,36 @@
 #!/usr/bin/env bash
-# Tab after `joule` offers what the program's help lists, in bash, fish and zsh, and the command's own words after --.
+# Tab after `joule` and `forge` offers what the program's help lists, in bash, fish and zsh, files where the help says that
+# the subcommand takes one, and the command's own words after --.
 # shellcheck disable=SC2317  # in_bash, in_fish and in_zsh are called by name
 set -euo pipefail
 completion=$JOULE_SOURCE/tools/joule/completion
-PATH=$(dirname "$JOULE"):$PATH
+PATH=$(dirname "$JOULE"):${FORGE:+$(dirname "$FORGE"):}$PATH
 status=0
 
-expect() { # SHELL TYPED WORD
+expect() { # SHELL PROGRAM TYPED WORD
     local got
-    got=$("in_$1" "$2")
-    [[ " $got " == *" $3 "* ]] && return
-    echo "FAILED: $1: 'joule $2' should offer '$3', offers: $got"
+    got=$("in_$1" "$2" "$3")
+    [[ " $got " == *" $4 "* ]] && return
+    echo "FAILED: $1: '$2 $3' should offer '$4', offers: $got"
     status=1
 }
 
-in_bash() { # TYPED
-    bash --norc -c 'source "$0"; COMP_WORDS=(joule); IFS=" "; COMP_WORDS+=($1); unset IFS
-        [[ $1 != *" " && -n $1 ]] || COMP_WORDS+=("")
+in_bash() { # PROGRAM TYPED
+    bash --norc -c 'source "$0"; COMP_WORDS=("$1"); IFS=" "; COMP_WORDS+=($2); unset IFS
+        [[ $2 != *" " && -n $2 ]] || COMP_WORDS+=("")
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-        _joule joule "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
-        printf "%s\n" "${COMPREPLY[@]}"' "$completion/joule.bash" "$1" | tr '\n' ' '
+        _joule "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf "%s\n" "${COMPREPLY[@]}"' "$completion/joule.bash" "$1" "$2" | tr '\n' ' '
 }
 
-in_fish() { # TYPED
-    HOME=/nonexistent fish --no-config -c "source '$completion/joule.fish'; complete -C 'joule $1'" | cut -f 1 |
+in_fish() { # PROGRAM TYPED
+    HOME=/nonexistent fish --no-config -c "source '$completion/joule.fish'; complete -C '$1 $2'" | cut -f 1 |
         tr '\n' ' '
 }
 
 # A zsh on a terminal of its own. Whatever the completion gives to compadd is printed, and DONE when all is given.
-in_zsh() { # TYPED
-    zsh -f "$work/ask.zsh" "$work" "$1" | tr '\r\n' '  '
+in_zsh() { # PROGRAM TYPED
+    zsh -f "$work/ask.zsh" "$work" "$1 $2" | tr '\r\n' '  '
 }
 
 prepare_zsh() {
@@ -54,7 +55,7 @@ zmodload zsh/zpty
 zpty shell "TERM=dumb zsh -f -i"
 zpty -w shell "work=$1; source $1/inner.zsh"
 until [[ $line == READY* ]]; do zpty -r shell line || exit 1; done
-zpty -w -n shell "joule $2"$'\t'
+zpty -w -n shell "$2"$'\t'
 while zpty -r shell line && [[ $line != *DONE* ]]; do print -r -- $line; done
 zpty -d shell
 END
@@ -63,15 +64,23 @@ END
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prepare_zsh
+cd "$work"
+touch kept.record kept.graph
 for shell in bash fish zsh; do
     if ! command -v "$shell" >/dev/null; then
         echo "skipped: completion in $shell: there is no $shell"
         continue
     fi
-    expect "$shell" "" run
-    expect "$shell" "run --js" --json
-    expect "$shell" "run --" --label
-    expect "$shell" "run -- fals" false
-    expect "$shell" "report --" --samples
+    expect "$shell" joule "" run
+    expect "$shell" joule "run --js" --json
+    expect "$shell" joule "run --" --label
+    expect "$shell" joule "run -- fals" false
+    expect "$shell" joule "report --" --samples
+    expect "$shell" joule "report " kept.record
+    [[ -n $FORGE ]] || continue
+    expect "$shell" forge "" train
+    expect "$shell" forge "train --" --budget
+    expect "$shell" forge "compile " kept.graph
+    expect "$shell" forge "run " kept.graph
 done
 exit $status

@@ -20,16 +20,22 @@ for page in "${pages[@]}"; do
     [[ -s $prefix/share/man/man${page##*.}/${page##*/} ]] || fail "$page was not installed"
 done
 
-for file in bin/forge include/forge/*.h include/forge/*.def share/bash-completion/completions/forge; do
+for file in bin/forge include/forge/*.h include/forge/*.def share/bash-completion/completions/forge \
+    share/fish/vendor_completions.d/forge.fish; do
     [[ ! -e $JOULE_BUILD/tools/forge/forge || -s $prefix/$file ]] || fail "$file was not installed"
 done
 
 # What others may call is what has a version, in the static library too: nothing of the inside can collide with a user's.
-versioned=$(nm -D --defined-only "$library/libjoule.so" | sed -n 's/.* T \(.*\)@@JOULE_[0-9.]*$/\1/p' | sort)
-global=$(nm -g --defined-only "$library/libjoule.a" | awk 'NF == 3 { print $3 }' | sort)
-[[ -n $versioned ]] || fail "libjoule.so has no versioned symbols"
-difference=$(diff <(echo "$versioned") <(echo "$global")) || fail "libjoule.so and libjoule.a show other names:
+compare_names() { # LIBRARY VERSION
+    local versioned global difference
+    versioned=$(nm -D --defined-only "$library/$1.so" | sed -n "s/.* [BDRTV] \(.*\)@@${2}_[0-9.]*$/\1/p" | sort)
+    global=$(nm -g --defined-only "$library/$1.a" | awk 'NF == 3 { print $3 }' | sort)
+    [[ -n $versioned ]] || fail "$1.so has no versioned symbols"
+    difference=$(diff <(echo "$versioned") <(echo "$global")) || fail "$1.so and $1.a show other names:
 $difference"
+}
+compare_names libjoule JOULE
+[[ ! -e $library/libforge.so ]] || compare_names libforge FORGE
 
 cat >"$work/use.c" <<'END'
 #include <joule/joule.h>
@@ -84,9 +90,17 @@ int main(void)
 }
 END
     read -ra forge < <(pkg-config --cflags --libs forge)
+    read -ra static < <(pkg-config --cflags --libs --static forge)
+    static=("${static[@]/%-lforge/$library/libforge.a}")
+    cp "$work/forge.c" "$work/forge.cc"
     gcc -std=c11 "$work/forge.c" "${forge[@]}" -o "$work/forge-shared"
-    [[ $(LD_LIBRARY_PATH=$library "$work/forge-shared") == "$version" ]] || fail "forge-shared does not say $version"
+    g++ -std=c++11 "$work/forge.cc" "${forge[@]}" -o "$work/forge-cxx"
+    gcc -std=c11 "$work/forge.c" "${static[@]/%-ljoule/$library/libjoule.a}" -o "$work/forge-static"
+    for program in forge-shared forge-cxx forge-static; do
+        [[ $(LD_LIBRARY_PATH=$library "$work/$program") == "$version" ]] || fail "$program does not say $version"
+    done
     [[ $(loads forge-shared) == *'libforge.so.0 => '* ]] || fail "the soname is not libforge.so.0"
+    ! grep -qE 'lib(joule|forge)' <<<"$(loads forge-static)" || fail "forge-static needs libjoule.so or libforge.so"
     others=$(nm -D --defined-only "$library/libforge.so" | awk '$3 !~ /^(forge_.*@@FORGE_|FORGE_)/ { print $3 }')
     [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
 fi
@@ -95,7 +109,8 @@ fi
 mkdir "$work/examples"
 cp examples/*.c "$work/examples"
 commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c README.md)
-[[ $(wc -l <<<"$commands") -gt $(ls examples/*.c | wc -l) ]] || fail "README or an example does not say how to build it"
+examples=(examples/*.c)
+[[ $(wc -l <<<"$commands") -gt ${#examples[@]} ]] || fail "README or an example does not say how to build it"
 while read -r command; do
     [[ $command != *" forge)"* || -e $library/libforge.so ]] || continue
     (cd "$work/examples" && eval "$command") || fail "this does not build: $command"
@@ -110,10 +125,18 @@ add_executable(c-cmake ../use.c)
 target_link_libraries(c-cmake joule::joule)
 add_executable(cxx-cmake ../use.cc)
 target_link_libraries(cxx-cmake joule::joule_static)
+if(TARGET joule::forge)
+  add_executable(forge-cmake ../forge.c)
+  target_link_libraries(forge-cmake joule::forge)
+  add_executable(forge-static-cmake ../forge.c)
+  target_link_libraries(forge-static-cmake joule::forge_static)
+endif()
 END
 cmake -G Ninja -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/consumer/build" >/dev/null
-for program in c-cmake cxx-cmake; do
+programs=(c-cmake cxx-cmake)
+[[ ! -e $library/libforge.so ]] || programs+=(forge-cmake forge-static-cmake)
+for program in "${programs[@]}"; do
     [[ $("$work/consumer/build/$program") == "$version" ]] || fail "$program does not say $version"
 done
 

@@ -9,7 +9,7 @@ _joule_argument_of() { # OPTION
 
 _joule() # JOULE WORD PREVIOUS
 {
-    local joule=$1 previous=$3 help i
+    local joule=$1 previous=$3 takes_file='^usage:[^-]* (FILE|GRAPH|PROGRAM)' help i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         _joule_words -W "--help --version $("$joule" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')"
@@ -33,7 +33,7 @@ _joule() # JOULE WORD PREVIOUS
     *:?*) ;;
     *)
         _joule_words -W "$(sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' <<<"$help")"
-        [[ ${COMP_WORDS[1]} != report ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$2")
+        [[ ! ${help%%$'\n'*} =~ $takes_file ]] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$2")
         ;;
     esac
 }

@@ -13,7 +13,9 @@ _joule() {
         return
     fi
     local command=$words[2] action name
+    local -a files
     for line in ${(f)"$($joule $command --help 2>/dev/null)"}; do
+        [[ $line =~ '^usage:[^-]* (FILE|GRAPH|PROGRAM)' ]] && files=('*:file:_files')
         [[ $line =~ '^ +(-., +)?(--[a-z-]+)( [A-Z=]+)?  +(.*)$' ]] || continue
         action=
         case $match[2]:$match[3] in
@@ -28,10 +30,9 @@ _joule() {
     done
     shift words
     ((CURRENT--))
-    case $command in
-    run | record) _arguments -S $specs '(-):command:_command_names -e' '*::arguments:_normal' ;;
-    report) _arguments $specs '*:record:_files' ;;
-    *) _arguments $specs ;;
+    case ${joule:t}-$command in
+    joule-run | joule-record) _arguments -S $specs '(-):command:_command_names -e' '*::arguments:_normal' ;;
+    *) _arguments $specs $files ;;
     esac
 }
 
