@@ -101,6 +101,7 @@ END
     done
     [[ $(loads forge-shared) == *'libforge.so.0 => '* ]] || fail "the soname is not libforge.so.0"
     ! grep -qE 'lib(joule|forge)' <<<"$(loads forge-static)" || fail "forge-static needs libjoule.so or libforge.so"
+    [[ $(ldd "$library/libforge.so") == *"libjoule.so.0 => $library/"* ]] || fail "libforge.so does not find libjoule beside it"
     others=$(nm -D --defined-only "$library/libforge.so" | awk '$3 !~ /^(forge_.*@@FORGE_|FORGE_)/ { print $3 }')
     [[ -z $others ]] || fail "libforge.so shows names that are not its own: $others"
 fi
