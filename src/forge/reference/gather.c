@@ -6,6 +6,7 @@
  * there already, and only what is updated is touched.
  */
 #include "forge/reference/reference.h"
+#include "forge/reference/scatter.h"
 #include "forge/reference/walk.h"
 
 #include <math.h>
@@ -32,16 +33,22 @@ static struct lines lines_of(const struct launch *launch, uint32_t axis, bool is
     return lines;
 }
 
-/* Where in its line the element lies that is taken to, or put from, this position; false: beyond. */
+/* Where in its line the element with this index lies; false: beyond. */
+static bool is_inside(const struct lines *lines, uint64_t bits, size_t *out_index)
+{
+    if (lines->indices.dtype->kind == DTYPE_SIGNED && bits >> 63)
+        bits += lines->size; /* what is still negative is very large */
+    *out_index = (size_t)bits;
+    return bits < lines->size;
+}
+
+/* Of the element that is taken to this position. */
 static bool find_index(const struct lines *lines, size_t position, size_t *out_index)
 {
     uint64_t bits;
     size_t of_index = lines->is_along ? position : position / lines->inner % lines->count;
     walk_load_bits(&lines->indices, of_index, 1, &bits);
-    if (lines->indices.dtype->kind == DTYPE_SIGNED && bits >> 63)
-        bits += lines->size; /* what is still negative is very large */
-    *out_index = (size_t)bits;
-    return bits < lines->size;
+    return is_inside(lines, bits, out_index);
 }
 
 /* How many elements from this position on, and below `end`, share one index. */
@@ -83,38 +90,50 @@ void reference_gather(const struct launch *launch, size_t first, size_t end)
 
 /* --- scatter ---------------------------------------------------------------------------------------------- */
 
-static void combine(forge_binary_kind kind, const struct walk *updates, size_t position,
-                    const struct view *out, size_t at, size_t count)
+forge_binary_kind scatter_binary(forge_scatter_kind kind)
+{
+    return kind == FORGE_SCATTER_MAX ? FORGE_MAX : kind == FORGE_SCATTER_MIN ? FORGE_MIN : FORGE_ADD;
+}
+
+static void combine(forge_scatter_kind kind, forge_dtype type, void *to, const void *updates, size_t count)
 {
     double numbers[TILE], old_numbers[TILE];
     uint64_t bits[TILE], old_bits[TILE];
-    const struct dtype_row *dtype = updates->dtype;
+    const struct dtype_row *dtype = dtype_row(type);
     if (dtype->kind == DTYPE_FLOAT) {
-        walk_load(updates, position, count, numbers);
-        dtype->load(out->data, at, count, old_numbers);
+        dtype->load(updates, 0, count, numbers);
+        dtype->load(to, 0, count, old_numbers);
         for (size_t i = 0; i < count; i++)
-            numbers[i] = binary_number(kind, old_numbers[i], numbers[i]);
-        dtype->store(out->data, at, count, numbers);
+            numbers[i] = binary_number(scatter_binary(kind), old_numbers[i], numbers[i]);
+        dtype->store(to, 0, count, numbers);
         return;
     }
-    walk_load_bits(updates, position, count, bits);
-    dtype->load_bits(out->data, at, count, old_bits);
+    dtype->load_bits(updates, 0, count, bits);
+    dtype->load_bits(to, 0, count, old_bits);
     for (size_t i = 0; i < count; i++)
-        bits[i] = binary_bits(kind, old_bits[i], bits[i], dtype->kind == DTYPE_SIGNED);
-    dtype->store_bits(out->data, at, count, bits);
+        bits[i] = binary_bits(scatter_binary(kind), old_bits[i], bits[i], dtype->kind == DTYPE_SIGNED);
+    dtype->store_bits(to, 0, count, bits);
 }
 
-static void update(forge_scatter_kind kind, const struct walk *updates, size_t position,
-                   const struct view *out, size_t at, size_t count)
+/* What is made of elements, and of which. */
+struct updating {
+    forge_scatter_kind kind;
+    scatter_combine_fn *combine;
+    struct walk updates;
+    const struct view *out;
+};
+
+static void update(const struct updating *u, size_t position, size_t at, size_t count)
 {
-    static const forge_binary_kind kinds[FORGE_SCATTER_KINDS] = {
-        [FORGE_SCATTER_ADD] = FORGE_ADD, [FORGE_SCATTER_MAX] = FORGE_MAX, [FORGE_SCATTER_MIN] = FORGE_MIN};
-    if (kind == FORGE_SCATTER_SET) {
-        walk_copy(updates, position, count, (char *)out->data + at * updates->dtype->block_bytes);
+    unsigned char buffer[TILE_BYTES];
+    char *to = (char *)u->out->data + at * u->updates.dtype->block_bytes;
+    if (u->kind == FORGE_SCATTER_SET) {
+        walk_copy(&u->updates, position, count, to);
         return;
     }
     for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile))
-        combine(kinds[kind], updates, position + tile.first, out, at + tile.first, tile.count);
+        u->combine(u->kind, u->out->dtype, to + tile.first * u->updates.dtype->block_bytes,
+                   walk_pack(&u->updates, position + tile.first, tile.count, buffer), tile.count);
 }
 
 /* Neighbouring lines: those of one outer index whose inner ones are in [first, end). */
@@ -136,32 +155,80 @@ static void copy_lines(const struct lines *lines, struct bundle bundle, const st
         walk_copy(&from, at, count, (char *)out->data + at * from.dtype->block_bytes);
 }
 
-static void update_lines(const struct lines *lines, struct bundle bundle, forge_scatter_kind kind,
-                         const struct view *updates, const struct view *out)
+/* One index for all of a line's neighbours. */
+static void update_rows(const struct lines *lines, struct bundle bundle, const struct updating *updating)
 {
-    struct walk from = walk_of(updates, &updates->shape);
-    for (size_t i = 0; i < lines->count; i++) {
-        size_t base = (bundle.outer * lines->count + i) * lines->inner, end = base + bundle.end, run, index;
-        for (size_t at = base + bundle.first; at < end; at += run) {
-            run = run_of(lines, at, end);
-            if (find_index(lines, at, &index))
-                update(kind, &from, at, out, place_of(lines, at, index), run);
+    uint64_t bits[TILE];
+    size_t index, count = bundle.end - bundle.first;
+    for (struct tile tile = tile_from(0, lines->count); tile.count; tile = tile_next(tile)) {
+        walk_load_bits(&lines->indices, tile.first, tile.count, bits);
+        for (size_t i = 0; i < tile.count; i++) {
+            size_t from = (bundle.outer * lines->count + tile.first + i) * lines->inner + bundle.first;
+            if (is_inside(lines, bits[i], &index))
+                update(updating, from, (bundle.outer * lines->size + index) * lines->inner + bundle.first,
+                       count);
         }
     }
 }
 
-void reference_scatter(const struct launch *launch, size_t first, size_t end)
+/* An index for each element, and at most a tile of them. */
+static void update_elements(const struct lines *lines, const struct updating *u, size_t outer,
+                            size_t position, size_t count)
+{
+    uint64_t bits[TILE];
+    unsigned char buffer[TILE_BYTES];
+    size_t size_bytes = u->updates.dtype->block_bytes, column = position % lines->inner, index;
+    const char *updates = walk_pack(&u->updates, position, count, buffer);
+    walk_load_bits(&lines->indices, lines->is_along ? position : position - outer * lines->count, count,
+                   bits);
+    for (size_t i = 0; i < count; i++, updates += size_bytes) {
+        if (is_inside(lines, bits[i], &index)) {
+            size_t at = (outer * lines->size + index) * lines->inner + column;
+            if (u->kind == FORGE_SCATTER_SET)
+                memcpy((char *)u->out->data + at * size_bytes, updates, size_bytes);
+            else
+                u->combine(u->kind, u->out->dtype, (char *)u->out->data + at * size_bytes, updates, 1);
+        }
+        column = column + 1 == lines->inner ? 0 : column + 1;
+    }
+}
+
+static void update_lines(const struct lines *lines, struct bundle bundle, const struct updating *updating)
+{
+    if (!lines->is_along && lines->inner > 1) {
+        update_rows(lines, bundle, updating);
+        return;
+    }
+    size_t at = bundle.outer * lines->count * lines->inner + bundle.first, wide = bundle.end - bundle.first;
+    size_t times = lines->count;
+    if (wide == lines->inner) { /* they are all that lies here */
+        wide *= times;
+        times = 1;
+    }
+    for (; times > 0; times--, at += lines->inner)
+        for (struct tile tile = tile_from(0, wide); tile.count; tile = tile_next(tile))
+            update_elements(lines, updating, bundle.outer, at + tile.first, tile.count);
+}
+
+void scatter_lines(const struct launch *launch, size_t first, size_t end, scatter_combine_fn *own)
 {
     const struct scatter_attributes *attributes = launch->attributes;
-    const struct view *x = &launch->inputs[0], *out = &launch->outputs[0];
+    const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2], *out = &launch->outputs[0];
     struct lines lines = lines_of(launch, attributes->axis, attributes->is_along);
+    struct updating updating = {(forge_scatter_kind)attributes->kind, own, walk_of(updates, &updates->shape),
+                                out};
     for (size_t line = first; line < end;) {
         struct bundle bundle = {line / lines.inner, line % lines.inner, lines.inner};
         if (bundle.end - bundle.first > end - line)
             bundle.end = bundle.first + end - line;
         if (out->data != x->data)
             copy_lines(&lines, bundle, x, out);
-        update_lines(&lines, bundle, (forge_scatter_kind)attributes->kind, &launch->inputs[2], out);
+        update_lines(&lines, bundle, &updating);
         line += bundle.end - bundle.first;
     }
+}
+
+void reference_scatter(const struct launch *launch, size_t first, size_t end)
+{
+    scatter_lines(launch, first, end, combine);
 }

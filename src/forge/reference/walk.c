@@ -100,24 +100,51 @@ void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_ste
     }
 }
 
+/* A run of the last dimension, by the indices of all before. Runs may be short, and divisions take longer than they do. */
+struct line {
+    int64_t at[FORGE_MAX_RANK], offset;
+};
+
+static struct line line_of(const struct walk *walk, size_t position)
+{
+    struct line line = {.offset = walk->start};
+    int64_t rest = (int64_t)position / walk->dims[walk->rank - 1];
+    for (uint32_t i = walk->rank - 1; i-- > 0; rest /= walk->dims[i]) {
+        line.at[i] = i ? rest % walk->dims[i] : rest;
+        line.offset += line.at[i] * walk->strides[i];
+    }
+    return line;
+}
+
+static void line_next(const struct walk *walk, struct line *line)
+{
+    for (uint32_t i = walk->rank - 1; i-- > 0;) {
+        line->offset += walk->strides[i];
+        if (++line->at[i] < walk->dims[i])
+            return;
+        line->offset -= walk->dims[i] * walk->strides[i];
+        line->at[i] = 0;
+    }
+}
+
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out)
 {
-    size_t size_bytes = walk->dtype->block_bytes;
+    if (count == 0)
+        return;
+    size_t size_bytes = walk->dtype->block_bytes, size = (size_t)walk->dims[walk->rank - 1];
+    size_t skipped = first % size;
     int64_t stride = walk->strides[walk->rank - 1];
-    for (char *to = out; count > 0;) {
-        size_t run;
-        int64_t offset = find(walk, first, &run);
-        if (run > count)
-            run = count;
-        elements_copy(to, 1, walk->data + offset * (int64_t)size_bytes, stride, size_bytes, run);
+    struct line line = line_of(walk, first);
+    for (char *to = out; count > 0; line_next(walk, &line), skipped = 0) {
+        size_t run = size - skipped < count ? size - skipped : count;
+        int64_t from = line.offset + (int64_t)skipped * stride;
+        elements_copy(to, 1, walk->data + from * (int64_t)size_bytes, stride, size_bytes, run);
         to += run * size_bytes;
-        first += run;
         count -= run;
     }
 }
 
-/* The address of these elements, packed: their own where they are, else `buffer`. */
-static const void *pack(const struct walk *walk, size_t first, size_t count, void *buffer)
+const void *walk_pack(const struct walk *walk, size_t first, size_t count, void *buffer)
 {
     size_t run;
     int64_t offset = find(walk, first, &run);
@@ -130,13 +157,13 @@ static const void *pack(const struct walk *walk, size_t first, size_t count, voi
 void walk_load(const struct walk *walk, size_t first, size_t count, double *out)
 {
     unsigned char buffer[TILE_BYTES];
-    walk->dtype->load(pack(walk, first, count, buffer), 0, count, out);
+    walk->dtype->load(walk_pack(walk, first, count, buffer), 0, count, out);
 }
 
 void walk_load_bits(const struct walk *walk, size_t first, size_t count, uint64_t *out)
 {
     unsigned char buffer[TILE_BYTES];
-    walk->dtype->load_bits(pack(walk, first, count, buffer), 0, count, out);
+    walk->dtype->load_bits(walk_pack(walk, first, count, buffer), 0, count, out);
 }
 
 struct view view_of_axes(const struct view *view, uint32_t axes)

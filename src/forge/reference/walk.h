@@ -63,6 +63,8 @@ void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_ste
                    size_t count);
 /* Elements [first, first + count) as they are, packed. `out` may be where they lie already. */
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out);
+/* The address of these elements, packed: their own where they are, else `buffer`, which has room for them. */
+const void *walk_pack(const struct walk *walk, size_t first, size_t count, void *buffer);
 /* As doubles. At most a tile. */
 void walk_load(const struct walk *walk, size_t first, size_t count, double *out);
 /* As 64-bit integers (see dtype_row.load_bits): bool and integers only. At most a tile. */

@@ -2,10 +2,10 @@
 #include "forge/backends/cpu/kernel.h"
 
 #include <string.h>
+#include "forge/backends/cpu/scatter.h"
 #include "forge/ir/cost.h"
 #include "forge/reference/reference.h"
 
-#define LINES_AT_ONCE  128
 #define WORTH_A_THREAD 16384 /* elements touched: some microseconds, a few times what waking a thread takes */
 
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
@@ -54,17 +54,6 @@ static size_t lines(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* In place, only the updates are touched. Lines are neighbours in memory: fewer at a time would share cache lines. */
-static size_t scattered_lines(const struct launch *launch, size_t *out_grain)
-{
-    const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];
-    size_t count = launch_pieces(launch), touched = forge_shape_elements(&updates->shape);
-    touched += x->data == launch->outputs[0].data ? 0 : forge_shape_elements(&x->shape);
-    *out_grain = WORTH_A_THREAD / (touched / (count ? count : 1) + 1) + 1;
-    *out_grain = *out_grain < LINES_AT_ONCE ? LINES_AT_ONCE : *out_grain;
-    return count;
-}
-
 static bool group_of_one(const struct launch *launch)
 {
     return ((const struct collective_attributes *)launch->attributes)->size == 1;
@@ -93,7 +82,7 @@ const struct cpu_kernel reference_kernels[] = {
     {"reference_share", OP_SHARE, IN_PLACE_NOT, NULL, sliding_rows, reference_share},
     {"reference_random", OP_RANDOM, IN_PLACE_NOT, NULL, sliding_rows, reference_random},
     {"reference_gather", OP_GATHER, IN_PLACE_NOT, NULL, rows, reference_gather},
-    {"reference_scatter", OP_SCATTER, IN_PLACE_FIRST, NULL, scattered_lines, reference_scatter},
+    {"reference_scatter", OP_SCATTER, IN_PLACE_FIRST, NULL, scatter_pieces, reference_scatter},
     {"reference_scan", OP_SCAN, IN_PLACE_NOT, NULL, lines, reference_scan},
     {"reference_sort", OP_SORT, IN_PLACE_NOT, NULL, lines, reference_sort},
     {NULL},

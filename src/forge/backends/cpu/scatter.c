@@ -1,0 +1,26 @@
+/* backends/cpu/scatter.c - see scatter.h. */
+#include "forge/backends/cpu/scatter.h"
+
+#define LINES_AT_ONCE  128
+#define WORTH_A_THREAD 16384 /* elements touched, as in kernel.c */
+
+bool scatter_takes_f32(const struct launch *launch)
+{
+    return launch->outputs[0].dtype == FORGE_F32;
+}
+
+bool scatter_takes_f64(const struct launch *launch)
+{
+    return launch->outputs[0].dtype == FORGE_F64;
+}
+
+/* In place, only the updates are touched. Lines are neighbours in memory: fewer at a time would share cache lines. */
+size_t scatter_pieces(const struct launch *launch, size_t *out_grain)
+{
+    const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];
+    size_t count = launch_pieces(launch), touched = forge_shape_elements(&updates->shape);
+    touched += x->data == launch->outputs[0].data ? 0 : forge_shape_elements(&x->shape);
+    *out_grain = WORTH_A_THREAD / (touched / (count ? count : 1) + 1) + 1;
+    *out_grain = *out_grain < LINES_AT_ONCE ? LINES_AT_ONCE : *out_grain;
+    return count;
+}

@@ -1,0 +1,134 @@
+/* The CPU's scatters, for each instruction set, against the reference: every kind, rows of all lengths up to some tiles, rows
+ * that are hit many times, indices that are out of reach, NaN, and what lies in place.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "unit/forge/cpu_kernels.h"
+
+static int64_t pick(int64_t least, int64_t most)
+{
+    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
+}
+
+/* Random floats, some of which are NaN or infinite; sometimes the dimensions lie the other way round, or repeat. */
+static struct view floats(forge_dtype dtype, forge_shape shape)
+{
+    size_t count = forge_shape_elements(&shape);
+    struct view view = view_packed(dtype, random_floats(dtype, count), shape);
+    static const double specials[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = (size_t)pick(0, 40); i < count; i += 97)
+        dtype_row(dtype)->store(view.data, i, 1, &specials[i % 3]);
+    int64_t stride = 1, how = pick(0, 3);
+    for (uint32_t k = 0; how == 0 && k < shape.rank; k++) {
+        view.strides[k] = stride;
+        stride *= shape.dims[k];
+    }
+    if (how == 1)
+        view.strides[shape.rank - 1] = 0;
+    return view;
+}
+
+static void expect_same(const struct launch *launch, const struct view *wanted, const char *isa)
+{
+    const struct view *out = &launch->outputs[0];
+    for (size_t i = 0; i < forge_shape_elements(&out->shape); i++) {
+        double a = view_number(out, i), b = view_number(wanted, i);
+        if (a != b && !(isnan(a) && isnan(b)))
+            fail_msg("%s %s, element %zu: %g, not %g", isa, forge_dtype_name(out->dtype), i, a, b);
+    }
+}
+
+/* The output lies where x does. */
+static void check_in_place(enum isa isa, const struct launch *launch, const struct view *wanted)
+{
+    struct view in[] = {*wanted, launch->inputs[1], launch->inputs[2]};
+    struct launch here = *launch;
+    in[0].data = here.outputs[0].data;
+    here.inputs = in;
+    for (size_t i = 0; i < forge_shape_elements(&wanted->shape); i++) {
+        double number = view_number(&launch->inputs[0], i);
+        dtype_row(wanted->dtype)->store(in[0].data, i, 1, &number);
+    }
+    run_rounds(kernel_for(isa, &here), &here, true);
+    expect_same(&here, wanted, isa_name(isa));
+}
+
+/* Three dimensions, the axis in the middle. */
+static void check(forge_dtype dtype, int64_t outer, int64_t size, int64_t inner, int64_t count, bool is_along)
+{
+    forge_shape x = forge_shape_of(outer, size, inner), taken = forge_shape_of(outer, count, inner);
+    forge_shape of_indices = is_along ? taken : forge_shape_of(count);
+    size_t index_count = forge_shape_elements(&of_indices);
+    int64_t *indices = calloc(index_count + 1, sizeof *indices);
+    assert_non_null(indices);
+    for (size_t i = 0; i < index_count; i++)
+        indices[i] = pick(-size - 1, size);
+    struct view in[] = {floats(dtype, x), view_packed(FORGE_I64, indices, of_indices), floats(dtype, taken)};
+    struct view wanted = view_packed(dtype, random_floats(dtype, forge_shape_elements(&x)), x), got = wanted;
+    got.data = random_floats(dtype, forge_shape_elements(&x));
+    for (uint32_t kind = 0; kind < FORGE_SCATTER_KINDS; kind++) {
+        struct scatter_attributes attributes = {kind, 1, is_along};
+        struct launch exactly = {OP_SCATTER, &attributes, in, 3, &wanted, 1}, launch = exactly;
+        launch.outputs = &got;
+        reference_scatter(&exactly, 0, launch_pieces(&exactly));
+        EACH_ISA (isa) {
+            assert_non_null(kernel_for(isa, &launch));
+            run_kernel(isa, &launch);
+            expect_same(&launch, &wanted, isa_name(isa));
+            check_in_place(isa, &launch, &wanted);
+        }
+    }
+    void *const all[] = {indices, in[0].data, in[2].data, wanted.data, got.data};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static void test_random_shapes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++)
+        check(i & 1 ? FORGE_F32 : FORGE_F64, pick(0, 3), pick(0, 6), pick(0, 40), pick(0, 12), i % 3 == 0);
+}
+
+static void test_long_rows(void **state)
+{
+    (void)state;
+    for (int64_t inner = 250; inner < 800; inner += 37)
+        check(inner & 1 ? FORGE_F32 : FORGE_F64, 2, 5, inner, 20, false);
+}
+
+/* What is added to an element is added in the order of its indices. */
+static void test_order_of_sums(void **state)
+{
+    (void)state;
+    float zeros[20] = {0}, updates[4 * 20], out[20];
+    int32_t indices[] = {0, 0, 0, 0};
+    for (int i = 0; i < 20; i++) {
+        updates[i] = 0x1p24f;
+        updates[20 + i] = 1; /* is lost */
+        updates[40 + i] = -0x1p24f;
+        updates[60 + i] = 1; /* stays */
+    }
+    struct view in[] = {view_packed(FORGE_F32, zeros, forge_shape_of(1, 20)),
+                        view_packed(FORGE_I32, indices, forge_shape_of(4)),
+                        view_packed(FORGE_F32, updates, forge_shape_of(4, 20))};
+    struct view result = view_packed(FORGE_F32, out, forge_shape_of(1, 20));
+    struct launch launch = {OP_SCATTER, &(struct scatter_attributes){FORGE_SCATTER_ADD, 0, 0}, in, 3, &result,
+                            1};
+    EACH_ISA (isa) {
+        run_kernel(isa, &launch);
+        for (int i = 0; i < 20; i++)
+            assert_true(out[i] == 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_long_rows),
+                                       cmocka_unit_test(test_order_of_sums)};
+    return cmocka_run_group_tests_name("cpu_scatter", tests, NULL, NULL);
+}
