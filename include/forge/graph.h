@@ -44,8 +44,8 @@ FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ..
 
 /* --- provenance --------------------------------------------------------------------------------------------- */
 
-/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". A pop too many is ignored, and
- * what is still open when the builder finishes is closed. */
+/* Nodes made until the matching pop carry this name below the outer ones: "encoder/layer0". A name is not
+ * empty and has no '/'. A pop too many is ignored, and what is still open when the builder finishes is closed. */
 FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
 FORGE_API void forge_scope_pop(forge_builder *builder);
 
