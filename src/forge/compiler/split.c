@@ -18,6 +18,7 @@ struct splitting {
     uint32_t *device_of; /* each place */
     uint32_t *segment;   /* of each value: the one that makes it; NONE */
     forge_value *made;   /* of each value: what it is in its segment's builder */
+    uint32_t *last_user; /* of each slot: the last segment that has it; 0: none */
     joule_status status;
     joule_error *error;
 };
@@ -130,12 +131,16 @@ static forge_value input_of(forge_builder *b, const char *name, const struct val
     return known ? known : forge_input(b, name, like->dtype, like->shape);
 }
 
-static forge_slot slot_of(forge_builder *b, const struct slot *slot)
+static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number)
 {
-    forge_slot number = forge_state(b, slot->name, slot->dtype, slot->shape, slot->init);
+    const struct slot *slot = &s->graph->slots[number];
+    forge_builder *b = builder_of(s, segment);
+    forge_slot own = forge_state(b, slot->name, slot->dtype, slot->shape, slot->init);
     if (builder_goes_on(b) && slot->is_parameter)
-        builder_mark_parameter(b, number);
-    return number;
+        builder_mark_parameter(b, own);
+    if (s->last_user[number] < segment)
+        s->last_user[number] = segment;
+    return own;
 }
 
 static forge_value local(struct splitting *s, uint32_t segment, forge_value value);
@@ -178,7 +183,7 @@ static forge_value local(struct splitting *s, uint32_t segment, forge_value valu
     if (node->op == OP_CONSTANT)
         return builder_emit(b, OP_CONSTANT, node->attributes, node->attributes_size, NULL, 0);
     if (node->op == OP_READ && device_of(s, value) == s->placed->segments[segment].device)
-        return forge_read(b, slot_of(b, &s->graph->slots[read->slot]));
+        return forge_read(b, slot_of(s, segment, read->slot));
     return bring(s, segment, value);
 }
 
@@ -259,18 +264,6 @@ static bool add_outputs(struct splitting *s)
     return s->status == JOULE_OK;
 }
 
-/* The last segment that reads the slot's old value. */
-static uint32_t last_reader(const struct splitting *s, const char *slot)
-{
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < s->placed->segment_count; i++) {
-        const forge_builder *b = builder_of(s, i);
-        if (builder_goes_on(b) && builder_find_slot(b, slot) != INDEX_NONE)
-            last = i;
-    }
-    return last;
-}
-
 /* The segment from which on a device can have a value. A slot's old value is written by the last segment of the device, so
  * that whatever else reads has read by then. */
 static uint32_t there_from(struct splitting *s, uint32_t device, forge_value value)
@@ -286,7 +279,7 @@ static uint32_t there_from(struct splitting *s, uint32_t device, forge_value val
 /* Where the slot lives, not before its readers, nor before the value is there. */
 static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
 {
-    uint32_t device = device_of(s, slot->write), least = last_reader(s, slot->name),
+    uint32_t device = device_of(s, slot->write), least = s->last_user[slot - s->graph->slots],
              there = there_from(s, device, value);
     return segment_from(s, device, there > least ? there : least);
 }
@@ -308,7 +301,7 @@ static bool add_write(struct splitting *s, const struct slot *slot)
     }
     forge_builder *b = builder_of(s, segment);
     forge_value own = local(s, segment, value);
-    forge_write(b, slot_of(b, slot), own, slot->in_place);
+    forge_write(b, slot_of(s, segment, (uint32_t)(slot - s->graph->slots)), own, slot->in_place);
     return s->status == JOULE_OK;
 }
 
@@ -355,7 +348,8 @@ static bool has_memory(struct splitting *s)
     s->device_of = calloc(s->graph->place_count, sizeof *s->device_of);
     s->segment = malloc(s->graph->value_count * sizeof *s->segment);
     s->made = calloc(s->graph->value_count, sizeof *s->made);
-    if (!s->device_of || !s->segment || !s->made)
+    s->last_user = calloc(s->graph->slot_count + 1, sizeof *s->last_user);
+    if (!s->device_of || !s->segment || !s->made || !s->last_user)
         return no_memory(s);
     for (size_t v = 0; v < s->graph->value_count; v++)
         s->segment[v] = NONE;
@@ -377,6 +371,7 @@ static void finish(struct splitting *s)
     free(s->device_of);
     free(s->segment);
     free(s->made);
+    free(s->last_user);
 }
 
 joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
