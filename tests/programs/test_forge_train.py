@@ -105,10 +105,22 @@ class Train(unittest.TestCase):
     def test_what_a_training_is_expected_to_take(self):
         done = self.forge("-b", "32", "-e", "50", "--device", "estimated")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"Nothing was trained.* [um]?s \(.*\)/step and .* [um]?J \(.*\)/step \(modelled\), 1000 steps")
+        self.assertRegex(done.stdout, r"Nothing was trained.*\n.* [um]?s \(.*\)/step and .* [um]?J \(.*\)/step \(modelled\), 1000 steps")
         self.assertRegex(done.stdout, r"mlp/fc1 +forward +matmul .* % .* m?J \(.*, modelled\)")
         self.assertNotIn("by the whole machine", done.stdout)
-        for arguments in (["-c", self.path("c")], ["-j", self.path("j")], ["--budget", "5J"]):
+        report = self.report("-b", "32", "-e", "50", "--device", "estimated")
+        schema_check.validator("forge-train").validate(report)
+        self.assertEqual((report["end"], report["options"]["device"], report["epochs"], report["steps"], report["class"]),
+                         ("estimated", "estimated", [], 1000, "modelled"))
+        matmul = [o for o in report["operations"] if (o["layer"], o["phase"], o["operation"]) == ("mlp/fc1", "forward", "matmul")]
+        self.assertEqual(len(matmul), 1)
+        self.assertGreater(matmul[0]["energy_joules"], 0)
+        self.assertAlmostEqual(sum(o["energy_joules"] for o in report["operations"]) / report["energy_joules"], 1, 6)
+        path = self.path("j")
+        self.assertIn("Nothing was trained", self.forge("--device", "estimated", "-j", path).stdout)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["end"], "estimated")
+        for arguments in (["-c", self.path("c")], ["--budget", "5J"]):
             done = self.forge("--device", "estimated", *arguments)
             self.assertEqual((done.returncode, done.stdout), (125, ""))
             self.assertRegex(done.stderr, r"--\w+ needs a training, and the device estimated only estimates")

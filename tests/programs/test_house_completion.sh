@@ -80,6 +80,7 @@ for shell in bash fish zsh; do
     [[ -n $FORGE ]] || continue
     expect "$shell" forge "" train
     expect "$shell" forge "train --" --budget
+    expect "$shell" forge "train --data " kept.graph
     expect "$shell" forge "compile " kept.graph
     expect "$shell" forge "run " kept.graph
 done

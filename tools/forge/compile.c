@@ -139,7 +139,7 @@ static int read_wish(struct wish *wish, int argc, char **argv)
          "print the graph as it is then, instead of a program"},
         {NULL},
     };
-    const struct command_text text = {"forge compile GRAPH -o FILE",
+    const struct command_text text = {"forge compile GRAPH -o FILE [OPTIONS]",
                                       "Makes a program from the text of a graph, for forge run.", NULL};
     int read = options_read_operand(table, &text, "GRAPH", argc, argv, &wish->graph);
     if (read > OPTIONS_HELP && !wish->program == !wish->stop_after) {

@@ -235,16 +235,14 @@ static joule_status expect(struct training *t, joule_error *error)
     for (; status == JOULE_OK && n->steps < all && goes_on(t); n->steps++)
         status = forge_instance_run(n->instance, error);
     forge_energy_collect(n->instance);
+    t->end = goes_on(t) ? TRAINING_ESTIMATED : t->end;
     return status;
 }
 
 static joule_status predict(struct training *t, joule_error *error)
 {
     const struct training_options *o = &t->options;
-    const char *meaningless = o->resumes      ? "--resume"
-                              : o->checkpoint ? "--checkpoint"
-                              : o->json       ? "--json"
-                                              : NULL;
+    const char *meaningless = o->resumes ? "--resume" : o->checkpoint ? "--checkpoint" : NULL;
     if (o->budget_joules > 0)
         meaningless = "--budget";
     if (meaningless)
@@ -336,16 +334,20 @@ static bool report(struct training *t)
 }
 
 /* Likewise, of a training on a device that only estimates. */
-static bool tell_expected(const struct training *t)
+static bool tell_expected(struct training *t)
 {
     const struct trainee *n = &t->trainee;
     joule_quantity seconds, joules;
     char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    forge_energy_total(n->instance, &sum);
+    t->energy = sum.joules;
     bool is_written = write_files(t);
+    if (t->options.json && strcmp(t->options.json, "-") == 0)
+        return is_written;
     forge_expected_run(n->instance, &seconds, &joules);
-    printf("Nothing was trained: the device %s only estimates. It expects %s/step and %s/step (%s), %llu "
-           "steps, without "
-           "tests.\n",
+    printf("Nothing was trained: the device %s only estimates.\n"
+           "It expects %s/step and %s/step (%s), %llu steps, without tests.\n",
            n->options.device, quantity_text(seconds, JOULE_DIMENSION_TIME, time),
            quantity_text(joules, JOULE_DIMENSION_ENERGY, energy), joule_class_name(joules.cls),
            (unsigned long long)n->steps);
@@ -367,6 +369,7 @@ static int exit_code(const struct training *t)
 {
     switch (t->end) {
     case TRAINING_DONE:
+    case TRAINING_ESTIMATED:
         return 0;
     case TRAINING_INTERRUPTED:
         return 128 + interrupted_by;

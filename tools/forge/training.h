@@ -31,7 +31,8 @@ struct epoch {
     joule_quantity energy;
 };
 
-enum training_end { TRAINING_DONE, TRAINING_INTERRUPTED, TRAINING_OVER_BUDGET };
+/* ESTIMATED: nothing was trained, as the device only estimates, and all that is told is what it expects. */
+enum training_end { TRAINING_DONE, TRAINING_INTERRUPTED, TRAINING_OVER_BUDGET, TRAINING_ESTIMATED };
 
 struct training {
     struct training_options options;

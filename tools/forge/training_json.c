@@ -71,6 +71,7 @@ static void add_options(struct json *json, const struct training *training)
     json_open(json, "options", '{');
     json_string(json, "model", t->model);
     json_string(json, "data", t->data);
+    json_string(json, "device", t->device);
     json_integer(json, "epochs", t->epochs);
     json_integer(json, "batch", t->batch_size);
     json_string(json, "optimiser", t->is_adamw ? "adamw" : "sgd");
@@ -127,7 +128,8 @@ static void add_operation(struct json *json, const forge_energy_facts *f)
 static void add_operations(struct json *json, const struct training *t)
 {
     forge_energy_facts facts = {.struct_size = sizeof facts};
-    size_t count = t->epoch_count ? forge_energy_count(t->trainee.instance) : 0;
+    bool has_run = t->trainee.steps > t->first_step;
+    size_t count = has_run ? forge_energy_count(t->trainee.instance) : 0;
     json_open(json, "operations", '[');
     for (size_t i = 0; i < count; i++)
         if (forge_energy_get(t->trainee.instance, i, &facts) != JOULE_INVALID)
@@ -150,7 +152,8 @@ void training_json(const void *context, struct text *out)
 {
     static const char *const ends[] = {[TRAINING_DONE] = "done",
                                        [TRAINING_INTERRUPTED] = "interrupted",
-                                       [TRAINING_OVER_BUDGET] = "over_budget"};
+                                       [TRAINING_OVER_BUDGET] = "over_budget",
+                                       [TRAINING_ESTIMATED] = "estimated"};
     const struct training *t = context;
     struct json json = {.out = out};
     json_open(&json, NULL, '{');

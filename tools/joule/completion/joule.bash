@@ -27,7 +27,7 @@ _joule() # JOULE WORD PREVIOUS
     done
     help=$("$joule" "${COMP_WORDS[1]}" --help 2>/dev/null)
     case $previous:$([[ $previous != -* ]] || _joule_argument_of "$previous" <<<"$help") in
-    *:FILE) _joule_words -f ;;
+    *:FILE | *:PATH) _joule_words -f ;;
     *:FOLDER) _joule_words -d ;;
     --idle:?*) _joule_words -W "auto none" ;;
     *:?*) ;;

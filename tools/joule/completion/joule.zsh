@@ -19,7 +19,7 @@ _joule() {
         [[ $line =~ '^ +(-., +)?(--[a-z-]+)( [A-Z=]+)?  +(.*)$' ]] || continue
         action=
         case $match[2]:$match[3] in
-        *:' FILE') action=':file:_files' ;;
+        *:' FILE' | *:' PATH') action=':file:_files' ;;
         *:' FOLDER') action=':folder:_files -/' ;;
         --idle:?*) action=':idle:(auto none)' ;;
         *:?*) action=":${match[3]# }: " ;;
