@@ -44,6 +44,9 @@ class Check(unittest.TestCase):
             kernels = {row["operation"]: row["kernels"] for row in report["operations"]}
             self.assertIn("f32_matmul", kernels["matmul"])
             self.assertIn("reference_gather", kernels["gather"])
+            for name in ("attention", "cross_entropy", "layer_norm", "softmax"):
+                self.assertEqual(kernels[name], f"f32_{name} f32_{name}_gradient")
+            self.assertEqual((kernels["adamw"], kernels["rope"]), ("f32_adamw", ""))
 
     def test_gradients(self):
         rows = {row["operation"]: row for row in self.report("--mode", "grad", "--cases", "6")["operations"]}

@@ -36,7 +36,7 @@ struct options {
 
 /* What was found of one operation. */
 struct row {
-    enum op op;
+    unsigned subject; /* as case_name */
     unsigned cases, failed;
     double worst; /* error over what is allowed */
     uint64_t worst_seed;
@@ -48,7 +48,7 @@ struct report {
     struct options options;
     char isa[16]; /* of the CPU's kernels; empty: it has none */
     unsigned threads;
-    struct row rows[OP_COUNT];
+    struct row rows[CASE_SUBJECTS];
     size_t count;
 };
 
@@ -61,12 +61,19 @@ static void on_interrupt(int signal_number)
 
 /* --- one operation ------------------------------------------------------------------------------------------ */
 
+/* Of the operation itself, or of a composite's gradient. */
+static bool is_of(const char *op, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(op, name, length) == 0 && (!op[length] || strcmp(op + length, ".gradient") == 0);
+}
+
 static void note_kernels(struct row *row, const forge_instance *instance)
 {
     forge_launch_facts launch = {.struct_size = sizeof launch};
     size_t used = strlen(row->kernels);
     for (size_t i = 0; forge_instance_launch(instance, i, &launch) == JOULE_OK; i++) {
-        if (strcmp(launch.op, op_name(row->op)) != 0 || strstr(row->kernels, launch.kernel))
+        if (!is_of(launch.op, case_name(row->subject)) || strstr(row->kernels, launch.kernel))
             continue;
         string_print(row->kernels + used, sizeof row->kernels - used, "%s%s", used ? " " : "", launch.kernel);
         used = strlen(row->kernels);
@@ -78,7 +85,7 @@ static void tell_case(const struct report *r, const struct row *row, const struc
 {
     const struct options *o = &r->options;
     char *text = NULL;
-    const char *name = op_name(row->op);
+    const char *name = case_name(row->subject);
     if (*error->message)
         complain("check", "%s, seed %" PRIu64 ": %s", name, c->seed, error->message);
     else
@@ -99,7 +106,8 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
     struct verdict verdict = {.worst = NAN};
     struct bench bench = {0};
     joule_error error = {0};
-    joule_status status = case_make(row->op, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, seed, &c, &error);
+    joule_status status =
+        case_make(row->subject, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, seed, &c, &error);
     if (status == JOULE_OK && bench_load(&bench, device, &c, &error) == JOULE_OK)
         note_kernels(row, bench.instance);
     bench_free(&bench);
@@ -135,7 +143,7 @@ static void time_case(struct report *r, struct row *row, forge_device *device, j
     joule_error error = {0};
     row->timing.seconds = NAN;
     timing_limits(&row->timing, *r->isa ? r->isa : NULL, r->threads);
-    joule_status status = case_make(row->op, CASE_TIME, r->options.seed, &c, &error);
+    joule_status status = case_make(row->subject, CASE_TIME, r->options.seed, &c, &error);
     if (status == JOULE_OK)
         status = bench_load(&bench, device, &c, &error);
     for (size_t i = 0; status == JOULE_OK && i < c.input_count; i++)
@@ -155,16 +163,19 @@ static void time_case(struct report *r, struct row *row, forge_device *device, j
 
 /* --- for people --------------------------------------------------------------------------------------------- */
 
-static void print_value(const struct report *r, const struct row *row)
+static void print_value(const struct row *row)
 {
     char worst[48] = "";
     if (row->cases)
         snprintf(worst, sizeof worst, "%.3f (seed %" PRIu64 ")", row->worst, row->worst_seed);
-    printf("%-10s %5u %7s  %-22s %s\n", op_name(row->op), row->cases,
+    printf("%-19s %5u %7s  %-22s %s\n", case_name(row->subject), row->cases,
            row->failed  ? "FAILED"
            : row->cases ? "good"
                         : "-",
-           worst, r->options.mode == MODE_GRAD && !row->cases ? "has no gradient" : row->kernels);
+           worst,
+           !row->cases     ? "has no gradient"
+           : *row->kernels ? row->kernels
+                           : "as its body says");
 }
 
 static void print_time(const struct report *r, const struct row *row)
@@ -172,23 +183,27 @@ static void print_time(const struct report *r, const struct row *row)
     char timing[TIMING_TEXT], energy[QUANTITY_TEXT] = "";
     if (r->options.mode == MODE_JOULES)
         quantity_text(row->timing.joules, JOULE_DIMENSION_ENERGY, energy);
-    printf("%-10s %s  %-22s %s%s%s\n", op_name(row->op), timing_text(&row->timing, timing), row->kernels,
-           energy, *energy ? ", " : "", *energy ? joule_class_name(row->timing.joules.cls) : "");
+    printf("%-19s %s  %-22s %s%s%s\n", case_name(row->subject), timing_text(&row->timing, timing),
+           row->kernels, energy, *energy ? ", " : "",
+           *energy ? joule_class_name(row->timing.joules.cls) : "");
 }
 
 static void print_row(const struct report *r, const struct row *row)
 {
-    (r->options.mode >= MODE_TIME ? print_time : print_value)(r, row);
+    if (r->options.mode < MODE_TIME)
+        print_value(row);
+    else
+        print_time(r, row);
     fflush(stdout);
 }
 
 static void print_head(const struct report *r)
 {
     if (r->options.mode < MODE_TIME) {
-        printf("%-10s %5s %7s  %-22s %s\n", "operation", "cases", "", "error / allowed, most", "kernels");
+        printf("%-19s %5s %7s  %-22s %s\n", "operation", "cases", "", "error / allowed, most", "kernels");
         return;
     }
-    printf("%-10s %s  %-22s %s\n", "operation", timing_head, "kernels",
+    printf("%-19s %s  %-22s %s\n", "operation", timing_head, "kernels",
            r->options.mode == MODE_JOULES ? "energy of a run" : "");
 }
 
@@ -197,7 +212,7 @@ static void print_head(const struct report *r)
 static void add_row(struct json *json, const struct report *r, const struct row *row)
 {
     json_open(json, NULL, '{');
-    json_string(json, "operation", op_name(row->op));
+    json_string(json, "operation", case_name(row->subject));
     json_integer(json, "cases", row->cases);
     json_integer(json, "failed", row->failed);
     json_string(json, "kernels", row->kernels);
@@ -252,11 +267,11 @@ static joule_status check_all(struct report *r, forge_device *device, bool is_qu
     joule_status status = r->options.mode == MODE_JOULES ? joule_open(&how, &meter, error) : JOULE_OK;
     if (status == JOULE_OK && !is_quiet)
         print_head(r);
-    for (enum op op = 0; status == JOULE_OK && op < OP_COUNT && !interrupted_by; op++) {
-        if (!case_exists(op) || (r->options.op && strcmp(r->options.op, op_name(op)) != 0))
+    for (unsigned i = 0; status == JOULE_OK && case_name(i) && !interrupted_by; i++) {
+        if (!case_exists(i) || (r->options.op && strcmp(r->options.op, case_name(i)) != 0))
             continue;
         struct row *row = &r->rows[r->count++];
-        row->op = op;
+        row->subject = i;
         if (r->options.mode < MODE_TIME)
             check_cases(r, row, device);
         else
@@ -320,17 +335,18 @@ static int check(struct report *r)
 static const char *op_at(size_t i, const void *context)
 {
     (void)context;
-    return op_name((enum op)i);
+    return case_name((unsigned)i);
 }
 
 static bool check_op(const char *name)
 {
-    for (enum op op = 0; name && op < OP_COUNT; op++)
-        if (strcmp(op_name(op), name) == 0 && case_exists(op))
+    unsigned count = 0;
+    for (; case_name(count); count++)
+        if (name && strcmp(case_name(count), name) == 0 && case_exists(count))
             return true;
     if (!name)
         return true;
-    const char *near = nearest_word(name, OP_COUNT, op_at, NULL);
+    const char *near = nearest_word(name, count, op_at, NULL);
     complain("check",
              near ? "there is nothing to check of '%s'; did you mean %s?"
                   : "there is nothing to check of '%s'; without --op all that can be is",

@@ -1,22 +1,11 @@
-/* tools/forge/check_case.c - see check_case.h.
- *
- * Newcomers: a maker draws shapes first and then asks for arguments of them; `argument` decides how these lie in memory.
- */
+/* tools/forge/check_case.c - see check_case.h. */
 #include "check_case.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-
-struct maker {
-    forge_builder *b;
-    enum case_purpose purpose;
-    uint64_t state;
-    struct check_case *c;
-    forge_value inputs[CASE_INPUTS];
-    forge_dtype dtype; /* of floats */
-};
+#include "check_maker.h"
 
 /* SplitMix64 (Steele, Lea, Flood). */
 static uint64_t next(uint64_t *state)
@@ -27,30 +16,19 @@ static uint64_t next(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static uint32_t below(struct maker *m, uint32_t limit)
+uint32_t maker_below(struct maker *m, uint32_t limit)
 {
     return (uint32_t)(next(&m->state) >> 32) % limit;
 }
 
 /* 1 to `most`, or where it is timed `large`. */
-static int64_t size(struct maker *m, uint32_t most, int64_t large)
+int64_t maker_size(struct maker *m, uint32_t most, int64_t large)
 {
-    return m->purpose == CASE_TIME ? large : 1 + below(m, m->purpose == CASE_GRAD ? (most + 7) / 8 : most);
+    return m->purpose == CASE_TIME ? large
+                                   : 1 + maker_below(m, m->purpose == CASE_GRAD ? (most + 7) / 8 : most);
 }
 
-static forge_shape any_shape(struct maker *m, uint32_t least_rank)
-{
-    if (m->purpose == CASE_TIME)
-        return forge_shape_of(2048, 2048);
-    forge_shape shape = {.rank = least_rank + below(m, 4 - least_rank)};
-    for (uint32_t i = 0; i < shape.rank; i++)
-        shape.dims[i] = size(m, i + 1 == shape.rank ? 70 : 6, 1);
-    return shape;
-}
-
-/* --- arguments ---------------------------------------------------------------------------------------------- */
-
-static forge_value input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
+forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
 {
     struct case_input *in = &m->c->inputs[m->c->input_count];
     string_print(in->name, sizeof in->name, "x%zu", m->c->input_count);
@@ -60,332 +38,6 @@ static forge_value input(struct maker *m, forge_dtype dtype, forge_shape shape, 
         in->tensor = (forge_tensor){0};
     return m->inputs[m->c->input_count++] = forge_input(m->b, in->name, dtype, shape);
 }
-
-static forge_value transposed(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
-{
-    uint32_t order[FORGE_MAX_RANK], first = 1 + below(m, shape.rank);
-    forge_shape from = shape;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        order[i] = (i + first) % shape.rank;
-        from.dims[order[i]] = shape.dims[i];
-    }
-    return forge_transpose(m->b, input(m, dtype, from, low, high), order);
-}
-
-/* As an input, or as what is seen of one: turned, cut out, backwards, repeated. */
-static forge_value argument(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high)
-{
-    uint32_t axis = shape.rank ? below(m, shape.rank) : 0;
-    forge_shape other = shape;
-    if (m->purpose != CASE_VALUE || shape.rank == 0 || below(m, 2))
-        return input(m, dtype, shape, low, high);
-    switch (below(m, 4)) {
-    case 0:
-        return transposed(m, dtype, shape, low, high);
-    case 1:
-        other.dims[axis] += 3;
-        return forge_slice_along(m->b, input(m, dtype, other, low, high), axis, 1, shape.dims[axis] + 1);
-    case 2:
-        return forge_flip(m->b, input(m, dtype, shape, low, high), 1u << axis);
-    default:
-        other.dims[axis] = 1;
-        return forge_broadcast(m->b, input(m, dtype, other, low, high), shape);
-    }
-}
-
-static forge_value floats(struct maker *m, forge_shape shape)
-{
-    return argument(m, m->dtype, shape, -1, 1);
-}
-
-/* --- one for each family ------------------------------------------------------------------------------------ */
-
-static forge_value make_iota(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1);
-    return m->purpose == CASE_GRAD
-               ? FORGE_NO_VALUE
-               : forge_iota(m->b, below(m, 2) ? m->dtype : FORGE_I64, shape, below(m, shape.rank));
-}
-
-static forge_value make_unary(struct maker *m)
-{
-    forge_unary_kind kind =
-        m->purpose == CASE_TIME ? FORGE_EXP : (forge_unary_kind)below(m, FORGE_UNARY_KINDS);
-    bool has_pole = kind == FORGE_LOG || kind == FORGE_SQRT || kind == FORGE_RSQRT ||
-                    kind == FORGE_RECIPROCAL || kind == FORGE_LOG1P;
-    forge_shape shape = any_shape(m, 0);
-    if (kind == FORGE_NOT)
-        return m->purpose == CASE_GRAD ? FORGE_NO_VALUE
-                                       : forge_unary(m->b, kind, argument(m, FORGE_BOOL, shape, 0, 2));
-    if (kind == FORGE_IS_NAN && m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE;
-    return forge_unary(
-        m->b, kind, has_pole ? argument(m, m->dtype, shape, 0.25, 4) : argument(m, m->dtype, shape, -4, 4));
-}
-
-static forge_value make_binary(struct maker *m)
-{
-    uint32_t kinds = m->purpose == CASE_GRAD ? FORGE_MIN + 1 : FORGE_BINARY_KINDS;
-    forge_binary_kind kind = m->purpose == CASE_TIME ? FORGE_ADD : (forge_binary_kind)below(m, kinds);
-    forge_shape shape = any_shape(m, 0), other = shape;
-    if (kind == FORGE_AND || kind == FORGE_OR || kind == FORGE_XOR)
-        return forge_binary(m->b, kind, argument(m, FORGE_I32, shape, -9, 9),
-                            argument(m, FORGE_I32, shape, -9, 9));
-    if (kind == FORGE_POW || kind == FORGE_DIV || kind == FORGE_MOD)
-        return forge_binary(m->b, kind, argument(m, m->dtype, shape, 0.5, 2),
-                            argument(m, m->dtype, shape, 0.5, 2));
-    if (shape.rank && below(m, 3) == 0) /* broadcast by the operation */
-        other.dims[below(m, shape.rank)] = 1;
-    return forge_binary(m->b, kind, floats(m, shape), floats(m, other));
-}
-
-static forge_value make_select(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 0);
-    return forge_select(m->b, argument(m, FORGE_BOOL, shape, 0, 2), floats(m, shape), floats(m, shape));
-}
-
-static forge_value make_cast(struct maker *m)
-{
-    static const forge_dtype to[] = {FORGE_F32, FORGE_F64, FORGE_F16, FORGE_BF16, FORGE_I32, FORGE_U8};
-    static const forge_dtype from[] = {FORGE_F32, FORGE_F64, FORGE_F16, FORGE_BF16,
-                                       FORGE_I32, FORGE_U8,  FORGE_BOOL};
-    forge_shape shape = any_shape(m, 0);
-    if (m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE; /* to f32 and back loses what differences are made of */
-    if (m->purpose == CASE_TIME)
-        return forge_cast(m->b, FORGE_F32, argument(m, FORGE_U8, shape, 0, 256));
-    forge_dtype dtype = from[below(m, 7)];
-    return forge_cast(m->b, to[below(m, 6)], argument(m, dtype, shape, 0, dtype == FORGE_BOOL ? 2 : 100));
-}
-
-static forge_value make_reduce(struct maker *m)
-{
-    uint32_t kinds = m->purpose == CASE_GRAD ? FORGE_PRODUCT + 1 : FORGE_REDUCE_KINDS;
-    forge_reduce_kind kind = m->purpose == CASE_TIME ? FORGE_SUM : (forge_reduce_kind)below(m, kinds);
-    forge_shape shape = any_shape(m, 1);
-    uint32_t axes = m->purpose == CASE_TIME ? 2 : 1 + below(m, (1u << shape.rank) - 1);
-    if (kind == FORGE_ARGMAX)
-        axes = 1u << below(m, shape.rank);
-    return forge_reduce(m->b, kind, floats(m, shape), axes, below(m, 2));
-}
-
-static forge_value make_matmul(struct maker *m)
-{
-    int64_t rows = size(m, 40, 1024), inner = size(m, 150, 1024), columns = size(m, 70, 1024);
-    uint32_t flags = m->purpose == CASE_TIME ? 0 : below(m, 4);
-    forge_shape a = forge_shape_of(rows, inner), b = forge_shape_of(inner, columns);
-    if (flags & FORGE_TRANSPOSE_A)
-        a = forge_shape_of(inner, rows);
-    if (flags & FORGE_TRANSPOSE_B)
-        b = forge_shape_of(columns, inner);
-    if (m->purpose != CASE_TIME && below(m, 4) == 0) {
-        int64_t batch = 1 + below(m, 3);
-        a = forge_shape_of(batch, a.dims[0], a.dims[1]);
-    }
-    forge_value left = floats(m, a);
-    return forge_matmul(m->b, left, floats(m, b), flags);
-}
-
-static forge_value make_reshape(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 0);
-    forge_shape flat = forge_shape_of((int64_t)forge_shape_elements(&shape));
-    return forge_reshape(m->b, floats(m, shape), flat);
-}
-
-static forge_value make_broadcast(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 0), wide = {.rank = shape.rank + 1, .dims = {1 + below(m, 3)}};
-    memcpy(wide.dims + 1, shape.dims, shape.rank * sizeof *shape.dims);
-    return forge_broadcast(m->b, floats(m, shape), wide);
-}
-
-static forge_value make_transpose(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1);
-    uint32_t order[FORGE_MAX_RANK], first = 1 + below(m, shape.rank);
-    for (uint32_t i = 0; i < shape.rank; i++)
-        order[i] = (i + first) % shape.rank;
-    if (m->purpose == CASE_TIME)
-        memcpy(order, (uint32_t[]){1, 0}, 2 * sizeof *order);
-    return forge_transpose(m->b, floats(m, shape), order);
-}
-
-static forge_value make_concat(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1), other = shape;
-    uint32_t axis = below(m, shape.rank);
-    other.dims[axis] = size(m, 9, 2048);
-    forge_value first = floats(m, shape);
-    return forge_concat(m->b, (forge_value[]){first, floats(m, other)}, 2, axis);
-}
-
-static forge_value make_slice(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1);
-    uint32_t axis = below(m, shape.rank);
-    forge_dim start[FORGE_MAX_RANK] = {0}, limit[FORGE_MAX_RANK];
-    int64_t step[FORGE_MAX_RANK];
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        step[i] = 1;
-        limit[i] = shape.dims[i];
-    }
-    start[axis] = below(m, (uint32_t)shape.dims[axis]);
-    step[axis] = (below(m, 2) ? 1 : -1) * (1 + (int64_t)below(m, 2));
-    return forge_slice(m->b, floats(m, shape), start, limit, step);
-}
-
-static forge_value make_pad(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1);
-    int64_t low[FORGE_MAX_RANK], high[FORGE_MAX_RANK];
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        low[i] = below(m, 3);
-        high[i] = below(m, 3);
-    }
-    return forge_pad(m->b, floats(m, shape), low, high, 0.5 * below(m, 3));
-}
-
-static forge_shape image(struct maker *m, int64_t channels)
-{
-    int64_t n = size(m, 3, 16), rows = 5 + size(m, 12, 51), columns = 5 + size(m, 20, 51);
-    return forge_shape_of(n, channels, rows, columns);
-}
-
-static forge_value make_conv(struct maker *m)
-{
-    uint32_t groups = m->purpose == CASE_TIME ? 1 : 1 + below(m, 3);
-    int64_t in = size(m, 9, 32) * groups, out = size(m, 9, 64) * groups, kernel = size(m, 3, 3);
-    forge_conv_options o = {.struct_size = sizeof o, .groups = groups};
-    for (int i = 0; i < 2 && m->purpose != CASE_TIME; i++) {
-        o.stride[i] = 1 + below(m, 2);
-        o.dilation[i] = 1 + below(m, 2);
-        o.padding_before[i] = below(m, (uint32_t)kernel);
-        o.padding_after[i] = below(m, (uint32_t)kernel);
-    }
-    o.is_transposed = m->purpose != CASE_TIME && below(m, 4) == 0;
-    forge_shape weight = forge_shape_of(out, in / groups, kernel, kernel);
-    if (o.is_transposed)
-        weight = forge_shape_of(in, out / groups, kernel, kernel);
-    forge_value x = floats(m, image(m, in));
-    return forge_conv(m->b, x, floats(m, weight), &o);
-}
-
-static forge_window any_window(struct maker *m)
-{
-    uint32_t span = 1 + below(m, 3);
-    return m->purpose == CASE_TIME
-               ? (forge_window){.size = 2, .stride = 2}
-               : (forge_window){.size = span, .stride = 1 + below(m, 3), .before = below(m, span)};
-}
-
-static forge_value make_window(struct maker *m)
-{
-    static const forge_reduce_kind kinds[] = {FORGE_MAXIMUM, FORGE_MINIMUM, FORGE_SUM, FORGE_MEAN};
-    forge_window windows[2] = {any_window(m), any_window(m)};
-    forge_reduce_kind kind = kinds[m->purpose == CASE_TIME ? 0 : below(m, 4)];
-    return forge_window_reduce(m->b, kind, floats(m, image(m, size(m, 4, 32))), 12, windows,
-                               kind == FORGE_MEAN && below(m, 2));
-}
-
-static forge_value make_unfold(struct maker *m)
-{
-    forge_window windows[2] = {any_window(m), any_window(m)};
-    return forge_unfold(m->b, floats(m, image(m, size(m, 4, 32))), 12, windows, 0.5 * below(m, 2));
-}
-
-static forge_value make_fold(struct maker *m)
-{
-    forge_window windows[2] = {any_window(m), any_window(m)};
-    forge_shape whole = image(m, size(m, 4, 32)), parts = whole;
-    for (uint32_t i = 0; i < 2; i++) {
-        const forge_window *w = &windows[i];
-        int64_t room = whole.dims[2 + i] + w->before + w->after - (int64_t)w->size;
-        parts.dims[2 + i] = room / (int64_t)(w->stride ? w->stride : w->size) + 1;
-        parts.dims[4 + i] = w->size;
-    }
-    parts.rank = 6;
-    return forge_fold(m->b, floats(m, parts), whole, 12, windows);
-}
-
-static forge_value make_share(struct maker *m)
-{
-    forge_window windows[2] = {any_window(m), any_window(m)};
-    forge_value x = floats(m, image(m, size(m, 4, 32)));
-    forge_value y = forge_window_reduce(m->b, FORGE_MAXIMUM, x, 12, windows, false);
-    return m->purpose == CASE_GRAD
-               ? FORGE_NO_VALUE /* in y it has no gradient that differences would see */
-               : forge_share(m->b, x, y, floats(m, forge_value_shape(m->b, y)), 12, windows);
-}
-
-static forge_value make_random(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1), one = {0};
-    if (m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE;
-    forge_value key = input(m, FORGE_U64, one, 0, 1000), step = input(m, FORGE_U32, one, 0, 9);
-    return forge_random_numbers(m->b, (forge_random_kind)below(m, FORGE_RANDOM_KINDS), shape, key, step, 3);
-}
-
-static forge_value make_gather(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1);
-    uint32_t axis = below(m, shape.rank);
-    forge_value x = floats(m, shape);
-    double most = (double)shape.dims[axis];
-    return forge_gather(m->b, x, argument(m, FORGE_I64, forge_shape_of(size(m, 9, 2048)), -most, most), axis);
-}
-
-static forge_value make_scatter(struct maker *m)
-{
-    forge_shape shape = any_shape(m, 1), updates = shape;
-    uint32_t axis = below(m, shape.rank);
-    forge_scatter_kind kind =
-        m->purpose == CASE_VALUE ? (forge_scatter_kind)below(m, FORGE_SCATTER_KINDS) : FORGE_SCATTER_ADD;
-    double most = (double)shape.dims[axis];
-    updates.dims[axis] = size(m, 9, 2048);
-    forge_value x = floats(m, shape);
-    forge_value where = argument(m, FORGE_I64, forge_shape_of(updates.dims[axis]), -most, most);
-    return forge_scatter(m->b, x, where, floats(m, updates), axis, kind);
-}
-
-static forge_value make_scan(struct maker *m)
-{
-    static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
-    forge_shape shape = any_shape(m, 1);
-    bool is_timed = m->purpose == CASE_TIME;
-    uint32_t axis = is_timed ? 1 : below(m, shape.rank);
-    uint32_t flags = m->purpose == CASE_VALUE ? below(m, 4) : 0;
-    return forge_scan(m->b, kinds[is_timed ? 0 : below(m, 4)], floats(m, shape), axis, flags);
-}
-
-static forge_value make_sort(struct maker *m)
-{
-    forge_shape shape = m->purpose == CASE_TIME ? forge_shape_of(64, 1024) : any_shape(m, 1);
-    uint32_t axis = below(m, shape.rank);
-    forge_value where, y = forge_sort(m->b, floats(m, shape), axis, below(m, 2), &where);
-    return m->purpose == CASE_VALUE && below(m, 2) ? where : y;
-}
-
-static forge_value make_transfer(struct maker *m)
-{
-    return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
-}
-
-static forge_value make_collective(struct maker *m)
-{
-    forge_collective_kind kind = (forge_collective_kind)below(m, FORGE_COLLECTIVE_KINDS);
-    return forge_collective(m->b, kind, &(forge_group){"alone", 1}, floats(m, any_shape(m, 1)), 0);
-}
-
-static forge_value (*const makers[OP_COUNT])(struct maker *) = {
-#define LEAF(...)
-#define WHOLE(...)
-#define OP(NAME, name, least, most, attributes) [OP_##NAME] = make_##name,
-#include "forge/ir/ops.def"
-};
 
 /* --- a case ------------------------------------------------------------------------------------------------- */
 
@@ -409,53 +61,87 @@ static void fill(struct case_input *in, uint64_t *state)
 }
 
 /* A weighted sum of y, and its gradients with respect to the inputs of floats. */
-static void add_gradients(struct maker *m, forge_value y)
+void maker_gradients(struct maker *m, forge_value y)
 {
     size_t count = m->c->input_count;
-    forge_value gradients[CASE_INPUTS];
+    forge_value wanted[CASE_INPUTS], gradients[CASE_INPUTS];
     forge_shape shape = forge_value_shape(m->b, y);
-    forge_value weighted = forge_mul(m->b, y, input(m, m->dtype, shape, -1, 1));
+    forge_value weighted = forge_mul(m->b, y, maker_input(m, m->dtype, shape, -1, 1));
     forge_value loss =
         shape.rank ? forge_reduce(m->b, FORGE_SUM, weighted, (1u << shape.rank) - 1, false) : weighted;
     forge_output(m->b, "loss", loss);
-    for (size_t i = 0; i < count; i++) {
+    size_t floats = 0;
+    for (size_t i = 0; i < count; i++)
+        if (forge_dtype_is_float(m->c->inputs[i].tensor.dtype))
+            wanted[floats++] = m->inputs[i];
+    forge_gradients(m->b, loss, wanted, floats, gradients);
+    for (size_t i = 0, k = 0; i < count; i++) {
         char name[8];
-        if (!forge_dtype_is_float(m->c->inputs[i].tensor.dtype))
-            continue;
         string_print(name, sizeof name, "g%zu", i);
-        forge_gradients(m->b, loss, &m->inputs[i], 1, gradients);
-        forge_output(m->b, name, gradients[0]);
+        if (forge_dtype_is_float(m->c->inputs[i].tensor.dtype))
+            forge_output(m->b, name, gradients[k++]);
     }
 }
 
-bool case_exists(enum op op)
+const char *case_name(unsigned subject)
 {
-    return makers[op];
+    return subject < OP_COUNT ? op_name((enum op)subject) : composite_name(subject - OP_COUNT);
 }
 
-joule_status case_make(enum op op, enum case_purpose purpose, uint64_t seed, struct check_case *out_case,
-                       joule_error *error)
+bool case_exists(unsigned subject)
+{
+    return subject < OP_COUNT ? family_exists((enum op)subject) : composite_name(subject - OP_COUNT) != NULL;
+}
+
+/* Adds outputs; false: there is nothing to check for this purpose. */
+static bool add_subject(struct maker *m, unsigned subject)
+{
+    if (subject >= OP_COUNT)
+        return composite_make(m, subject - OP_COUNT);
+    forge_value y = family_make(m, (enum op)subject);
+    if (y != FORGE_NO_VALUE && m->purpose == CASE_GRAD)
+        maker_gradients(m, y);
+    else if (y != FORGE_NO_VALUE)
+        forge_output(m->b, "y", y);
+    return y != FORGE_NO_VALUE;
+}
+
+static joule_status make(unsigned subject, enum case_purpose purpose, uint64_t seed, bool is_wide,
+                         struct check_case *out_case, joule_error *error)
 {
     static const forge_dtype dtypes[] = {FORGE_F32, FORGE_F32, FORGE_F32, FORGE_F64, FORGE_F16, FORGE_BF16};
-    *out_case = (struct check_case){.seed = seed};
+    *out_case = (struct check_case){.subject = subject, .seed = seed};
     struct maker m = {forge_builder_new(), purpose, seed, out_case, {0}, FORGE_F32};
-    if (purpose == CASE_VALUE)
-        m.dtype = dtypes[below(&m, sizeof dtypes / sizeof *dtypes)];
-    if (purpose == CASE_GRAD)
+    if (purpose == CASE_VALUE && subject < OP_COUNT)
+        m.dtype = dtypes[maker_below(&m, sizeof dtypes / sizeof *dtypes)];
+    if (purpose == CASE_GRAD || is_wide)
         m.dtype = FORGE_F64;
-    forge_value y = makers[op] ? makers[op](&m) : FORGE_NO_VALUE;
-    bool has_purpose = y != FORGE_NO_VALUE;
-    if (has_purpose && purpose == CASE_GRAD)
-        add_gradients(&m, y);
-    else if (has_purpose)
-        forge_output(m.b, "y", y);
+    bool has_purpose = add_subject(&m, subject);
     joule_status status = forge_builder_finish(m.b, &out_case->graph, has_purpose ? error : NULL);
     for (size_t i = 0; i < out_case->input_count; i++) {
         if (!out_case->inputs[i].tensor.buffer)
-            return error_set(error, JOULE_NO_MEMORY, "memory for a case of %s is used up", op_name(op));
+            return error_set(error, JOULE_NO_MEMORY, "memory for a case of %s is used up",
+                             case_name(subject));
         fill(&out_case->inputs[i], &m.state);
     }
     return has_purpose ? status : JOULE_UNSUPPORTED;
+}
+
+joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
+                       struct check_case *out_case, joule_error *error)
+{
+    return make(subject, purpose, seed, false, out_case, error);
+}
+
+joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error)
+{
+    joule_status status = make(c->subject, CASE_VALUE, c->seed, true, out_wide, error);
+    for (size_t i = 0; status == JOULE_OK && i < c->input_count; i++) {
+        const forge_tensor *from = &c->inputs[i].tensor, *to = &out_wide->inputs[i].tensor;
+        forge_convert(from->dtype, forge_tensor_data(from), to->dtype, forge_tensor_data(to),
+                      forge_tensor_elements(from));
+    }
+    return status;
 }
 
 void case_free(struct check_case *c)

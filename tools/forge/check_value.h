@@ -1,7 +1,8 @@
 /* tools/forge/check_value.h - a case's result on a device against the reference.
  *
  * Owns the reference's run of a graph and the error that is allowed. Newcomers: the reference computes in double and rounds
- * once, so what it gives is the truth; sums may err by 4 sqrt(K) eps sum |a||b|, functions by 2 eps, all else not at all.
+ * once, so what it gives is the truth; sums may err by 4 sqrt(K) eps sum |a||b|, functions by 2 eps, all else not at all; and
+ * composites and their gradients by 32 eps of a result's largest number, from their bodies in f64.
  */
 #ifndef FORGE_CHECK_VALUE_H
 #define FORGE_CHECK_VALUE_H

@@ -10,19 +10,36 @@
 #include "forge/core/dtype.h"
 #include "forge/hal/device.h"
 
-static double spoilt_by; /* of the element's magnitude; 0: nothing */
+static double spoilt_by;        /* of the element's magnitude; 0: nothing */
+static const char *spoilt_name; /* a composite's; NULL: the last launch */
 
-/* The middle element of the last launch's result. */
+static const struct bound_launch *launch_to_spoil(const struct bound_launch *launches, size_t count)
+{
+    for (size_t i = 0; spoilt_name && i < count; i++) {
+        const struct composite_attributes *a = launches[i].launch.attributes;
+        if (launches[i].launch.op == OP_COMPOSITE && strcmp(a->name, spoilt_name) == 0)
+            return &launches[i];
+    }
+    return spoilt_name ? NULL : &launches[count - 1];
+}
+
+static unsigned times_spoilt;
+
+/* The middle element of a launch's first result. */
 static joule_status run_and_spoil(forge_device *device, const struct bound_launch *launches, size_t count,
                                   int64_t *ends_ns, joule_error *error)
 {
     joule_status status = cpu_ops.run(device, launches, count, ends_ns, error);
-    const struct view *out = &launches[count - 1].launch.outputs[0];
+    const struct bound_launch *launch = launch_to_spoil(launches, count);
+    if (!launch)
+        return status;
+    const struct view *out = &launch->launch.outputs[0];
     const struct dtype_row *row = dtype_row(out->dtype);
     size_t middle = forge_shape_elements(&out->shape) / 2;
     double number;
     if (status != JOULE_OK || spoilt_by == 0)
         return status;
+    times_spoilt++;
     row->load(out->data, middle, 1, &number);
     number = row->kind == DTYPE_BOOL ? number == 0
              : isinf(number)         ? 0
@@ -42,7 +59,7 @@ static forge_device *open_spoiling(void)
     return device;
 }
 
-static double worst_of(forge_device *device, enum op op, enum case_purpose purpose, uint64_t seed)
+static double worst_of(forge_device *device, unsigned op, enum case_purpose purpose, uint64_t seed)
 {
     struct check_case c;
     struct verdict verdict = {.worst = NAN};
@@ -53,7 +70,7 @@ static double worst_of(forge_device *device, enum op op, enum case_purpose purpo
                                       : check_value(device, &c, &verdict, &error);
     case_free(&c);
     if (status != JOULE_OK && status != JOULE_UNSUPPORTED)
-        fail_msg("%s, seed %llu: %s", op_name(op), (unsigned long long)seed, error.message);
+        fail_msg("%s, seed %llu: %s", case_name(op), (unsigned long long)seed, error.message);
     return verdict.worst;
 }
 
@@ -106,6 +123,51 @@ static void test_gradients(void **state)
     forge_device_close(device);
 }
 
+static unsigned subject_of(const char *name)
+{
+    size_t length = strcspn(name, "."); /* without ".gradient" */
+    unsigned subject = OP_COUNT;
+    while (strlen(case_name(subject)) != length || strncmp(case_name(subject), name, length) != 0)
+        subject++;
+    return subject;
+}
+
+/* Kernels of composites and of their gradients, each. */
+static void test_composites(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"softmax",
+                                        "log_softmax",
+                                        "cross_entropy",
+                                        "layer_norm",
+                                        "rms_norm",
+                                        "batch_norm",
+                                        "adamw",
+                                        "attention",
+                                        "softmax.gradient",
+                                        "cross_entropy.gradient",
+                                        "layer_norm.gradient",
+                                        "attention.gradient"};
+    forge_device *device = open_spoiling();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsigned subject = subject_of(names[i]);
+        spoilt_name = names[i];
+        times_spoilt = 0;
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            spoilt_by = 0;
+            assert_true(worst_of(device, subject, CASE_VALUE, seed) <= 1);
+            spoilt_by = 1e-3;
+            unsigned before = times_spoilt;
+            bool is_found = worst_of(device, subject, CASE_VALUE, seed) > 1;
+            if (is_found != (times_spoilt > before))
+                fail_msg("%s, seed %llu: a wrong element was not found", names[i], (unsigned long long)seed);
+        }
+        assert_true(times_spoilt >= 3); /* cases that have such a kernel */
+    }
+    spoilt_name = NULL;
+    forge_device_close(device);
+}
+
 static void test_the_same_seed_gives_the_same_case(void **state)
 {
     (void)state;
@@ -129,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_each_operation),
         cmocka_unit_test(test_how_much_is_wrong),
         cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_composites),
         cmocka_unit_test(test_the_same_seed_gives_the_same_case),
     };
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* The CPU's convolutions, for each instruction set, against the reference. Elements are small whole numbers, whose sums are
- * exact, so every bit is asked for. */
+ * exact, so every bit is asked for; and random ones with all digits, whose bits tell in which order they were added: it is
+ * the same for any cut and any number of threads. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/ir/build.h"
+#include "support/workbench.h"
 #include "unit/forge/cpu_kernels.h"
 #include "unit/forge/random_conv.h"
 
@@ -107,9 +110,120 @@ static void test_phases(void **state)
     check(forge_shape_of(600, 64, 1), forge_shape_of(64, 60, 1), &o);
 }
 
+/* --- the order of sums --------------------------------------------------------------------------------------- */
+
+static double largest(const struct view *view)
+{
+    double most = 0;
+    for (size_t i = 0; i < forge_shape_elements(&view->shape); i++)
+        most = fmax(most, fabs(view_number(view, i)));
+    return most;
+}
+
+/* run_kernel asks for the same bytes from pieces in any order and any grouping. */
+static void check_cut(forge_dtype dtype, const struct conv_case *c)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value y =
+        forge_conv(b, forge_input(b, "x", dtype, c->x), forge_input(b, "w", dtype, c->weight), &c->options);
+    forge_shape shape = forge_value_shape(b, y);
+    struct view in[2], exact, out;
+    const forge_shape *shapes[] = {&c->x, &c->weight};
+    for (int i = 0; i < 2; i++)
+        in[i] = view_packed(dtype, random_floats(dtype, forge_shape_elements(shapes[i])), *shapes[i]);
+    exact = view_packed(dtype, random_floats(dtype, forge_shape_elements(&shape)), shape);
+    out = view_packed(dtype, random_floats(dtype, forge_shape_elements(&shape)), shape);
+    const void *attributes = graph_producer(b->graph, y)->attributes;
+    struct launch exactly = {OP_CONV, attributes, in, 2, &exact, 1},
+                  launch = {OP_CONV, attributes, in, 2, &out, 1};
+    reference_conv(&exactly, 0, launch_pieces(&exactly));
+    double terms = (double)forge_shape_elements(&c->weight), eps = dtype == FORGE_F32 ? 0x1p-23 : 0x1p-52;
+    double most = 4 * sqrt(terms) * eps * terms * largest(&in[0]) * largest(&in[1]);
+    EACH_ISA (isa) {
+        run_kernel(isa, &launch);
+        for (size_t i = 0; i < forge_shape_elements(&shape); i++)
+            assert_true(fabs(view_number(&out, i) - view_number(&exact, i)) <= most);
+    }
+    free(in[0].data);
+    free(in[1].data);
+    free(exact.data);
+    free(out.data);
+    forge_builder_free(b);
+}
+
+static void test_any_cut_of_real_numbers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        struct conv_case c = random_conv(i & 1, (struct conv_most){3, 12, 40, 9, 12});
+        check_cut(FORGE_F32, &c);
+        check_cut(FORGE_F64, &c);
+    }
+}
+
+/* A convolution, the square of its result, and what comes back to image and weight. */
+static forge_builder *there_and_back(bool is_transposed)
+{
+    forge_conv_options o = {
+        .struct_size = sizeof o, .groups = 2, .stride = {2, 1}, .is_transposed = is_transposed};
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(5, 24, 21, 23)), back[2];
+    forge_value w = forge_input(b, "w", FORGE_F32,
+                                is_transposed ? forge_shape_of(24, 17, 3, 3) : forge_shape_of(34, 12, 3, 3));
+    forge_value y = forge_conv(b, x, w, &o);
+    forge_value loss = forge_reduce(b, FORGE_SUM, forge_mul(b, y, y), 15, false);
+    forge_gradients(b, loss, (forge_value[]){x, w}, 2, back);
+    forge_output(b, "y", y);
+    forge_output(b, "of x", back[0]);
+    forge_output(b, "of w", back[1]);
+    return b;
+}
+
+static struct kept run_with(unsigned threads, bool is_transposed, const float *numbers)
+{
+    static const char *const outputs[] = {"y", "of x", "of w"};
+    struct workbench bench = {0};
+    struct kept kept = {0};
+    assert_int_equal(workbench_begin(&bench, 1, NULL), JOULE_OK);
+    assert_int_equal(forge_device_set_threads(bench.device, threads, NULL), JOULE_OK);
+    workbench_load(&bench, there_and_back(is_transposed));
+    workbench_set(&bench, "x", numbers);
+    workbench_set(&bench, "w", numbers);
+    workbench_run(&bench);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        forge_tensor tensor = workbench_output(&bench, outputs[i]);
+        workbench_keep(&kept, &tensor);
+    }
+    workbench_end(&bench);
+    return kept;
+}
+
+static void test_any_number_of_threads(void **state)
+{
+    (void)state;
+    float *numbers = random_floats(FORGE_F32, 5 * 24 * 21 * 23);
+    EACH_ISA (isa) {
+        setenv("FORGE_ISA", isa_name(isa), 1);
+        for (int is_transposed = 0; is_transposed < 2; is_transposed++) {
+            struct kept one = run_with(1, is_transposed, numbers);
+            for (unsigned threads = 2; threads <= 5; threads++) {
+                struct kept some = run_with(threads, is_transposed, numbers);
+                assert_int_equal(some.size, one.size);
+                assert_memory_equal(some.bytes, one.bytes, one.size);
+                free(some.bytes);
+            }
+            free(one.bytes);
+        }
+    }
+    unsetenv("FORGE_ISA");
+    free(numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes),
-                                       cmocka_unit_test(test_large_shapes), cmocka_unit_test(test_phases)};
+                                       cmocka_unit_test(test_large_shapes), cmocka_unit_test(test_phases),
+                                       cmocka_unit_test(test_any_cut_of_real_numbers),
+                                       cmocka_unit_test(test_any_number_of_threads)};
     return cmocka_run_group_tests_name("cpu_conv", tests, NULL, NULL);
 }
