@@ -42,8 +42,7 @@ static void make_cross_entropy(struct maker *m, struct arguments *a)
 {
     forge_shape shape = rows(m);
     add(m, a, shape, -4, 4);
-    a->in[a->count++] =
-        maker_input(m, FORGE_I32, forge_shape_of(shape.dims[0]), 0, (double)shape.dims[1]);
+    a->in[a->count++] = maker_input(m, FORGE_I32, forge_shape_of(shape.dims[0]), 0, (double)shape.dims[1]);
 }
 
 /* With a variance that is not near 0: at least two numbers in what is normalised. */

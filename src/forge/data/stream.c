@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "base/error.h"
@@ -75,6 +76,13 @@ static joule_status look(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
+/* A device may have no end: /dev/zero would be read until memory is used up. */
+static bool is_device(int fd)
+{
+    struct stat facts;
+    return fstat(fd, &facts) == 0 && S_ISCHR(facts.st_mode);
+}
+
 joule_status stream_open(const char *path, struct stream **out_stream, joule_error *out_error)
 {
     struct stream *stream = calloc(1, sizeof *stream);
@@ -82,9 +90,11 @@ joule_status stream_open(const char *path, struct stream **out_stream, joule_err
         return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for reading", path);
     stream->path = path;
     stream->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
-    joule_status status = stream->fd >= 0 ? look(stream, out_error)
-                                          : error_set(out_error, status_of_errno(errno), "cannot open %s: %s",
-                                                      path, strerror(errno));
+    bool is_open = stream->fd >= 0, is_endless = is_open && is_device(stream->fd);
+    joule_status status =
+        is_endless ? error_set(out_error, JOULE_UNSUPPORTED, "%s is a device, not a file", path)
+        : is_open  ? look(stream, out_error)
+                  : error_set(out_error, status_of_errno(errno), "cannot open %s: %s", path, strerror(errno));
     if (status != JOULE_OK) {
         stream_close(stream);
         return status;
