@@ -48,6 +48,16 @@ double bytes_double(struct byte_reader *in)
     return value;
 }
 
+double bytes_seconds(struct byte_reader *in)
+{
+    double seconds = bytes_amount(in);
+    if (seconds * 1e9 > (double)(INT64_MAX / 4)) {
+        in->bad = true;
+        return 0;
+    }
+    return seconds;
+}
+
 double bytes_amount(struct byte_reader *in)
 {
     double value = bytes_double(in);

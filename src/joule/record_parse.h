@@ -24,6 +24,8 @@ int64_t bytes_time(struct byte_reader *in);
 double bytes_double(struct byte_reader *in);
 /* Not negative and below 1e30, or the block is bad. */
 double bytes_amount(struct byte_reader *in);
+/* As that, and in nanoseconds no more than can be added to a time. */
+double bytes_seconds(struct byte_reader *in);
 /* A number in 0..last, or the block is bad. */
 uint32_t bytes_choice(struct byte_reader *in, uint32_t last);
 /* Three numbers in order, or all unknown. */

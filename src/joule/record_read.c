@@ -22,7 +22,7 @@ static void read_meta(struct byte_reader *in, struct record *record)
     record->meter->begin_ns = record->begin_ns = bytes_time(in);
     record->end_ns = record->begin_ns;
     record->meter->begin_realtime_ns = bytes_time(in);
-    record->meter->period_s = bytes_amount(in);
+    record->meter->period_s = bytes_seconds(in);
     bytes_text(in, record->program, sizeof record->program);
 }
 
@@ -80,7 +80,7 @@ static void read_channel(struct byte_reader *in, struct record *record)
     ch->rank = bytes_u32(in);
     ch->info.update_period_s = bytes_double(in);
     ch->gain_sd = bytes_amount(in);
-    ch->counter.tick_s = ch->integrator.period_s = bytes_amount(in);
+    ch->counter.tick_s = ch->integrator.period_s = bytes_seconds(in);
     ch->counter.unit_joules = bytes_amount(in);
     read_channel_texts(in, ch);
     struct record_gauge *gauges = in->bad ? NULL : record_grow(record->gauges, count, sizeof *gauges);
@@ -99,7 +99,7 @@ static void read_channel(struct byte_reader *in, struct record *record)
 static void read_blur(struct byte_reader *in, struct record *record)
 {
     struct channel *ch = channel_of(record, bytes_u32(in));
-    double blur_s = bytes_amount(in);
+    double blur_s = bytes_seconds(in);
     if (ch && !in->bad)
         ch->integrator.lag_s = blur_s / 2;
     in->bad = in->bad || !ch;
