@@ -106,7 +106,8 @@ static void test_every_depth(void **state)
 static void test_beyond_every_block(void **state)
 {
     (void)state;
-    check_sizes(FORGE_F32, 0, 345, 70, 390);
+    check_sizes(FORGE_F32, 0, 345, 530, 390);
+    check_sizes(FORGE_F32, 0, 31, 1030, 790);
     check_sizes(FORGE_F32, 3, 20, 1030, 90);
     check_sizes(FORGE_F64, 1, 171, 515, 30);
 }

@@ -1,7 +1,8 @@
 /* backends/cpu/gemm.c - see gemm.h: blocks that stay in caches.
  *
- * For each block of k: a block of b is packed (second or third level cache), then for each block of rows a block of a is
- * packed (second level), and each panel of b is multiplied with all panels of a, so that it stays in the first level.
+ * For each block of columns and of k: b's block is packed (second level cache), then panel by panel of rows, a's panel is
+ * packed (first level) and multiplied with all panels of b. Columns of b that lie beside each other in memory are packed
+ * by the first tiles that use them.
  */
 #include "forge/backends/cpu/gemm.h"
 
@@ -9,9 +10,10 @@
 
 enum {
     DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
-    ROW_BLOCK = 168, /* a multiple of all tiles' rows */
-    COLUMN_BLOCK = 512,
-    ELEMENT_BYTES = 8, /* at most */
+    KEPT_BYTES = 336 << 10,                         /* of a's panels for all k */
+    BLOCK_BYTES = 768 << 10,                        /* of b's block */
+    COLUMNS_MOST = BLOCK_BYTES / (DEPTH_BLOCK * 4), /* of b's block, of the smallest type */
+    ELEMENT_BYTES = 8,                              /* at most */
     PADDING = 64,
     PIECE = 512,       /* rows and columns of a piece of work, at most */
     PIECE_LEAST = 128, /* what is packed for a piece is to be used often enough */
@@ -22,10 +24,11 @@ enum {
 #define WORTH_A_THREAD 4e6  /* FLOP */
 #define PIECE_FLOP     24e6 /* not worth a second thread: 100 us or so */
 
-#define A_BYTES    (ROW_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
-#define B_BYTES    (COLUMN_BLOCK * DEPTH_BLOCK * ELEMENT_BYTES + PADDING)
+#define A_BYTES    (KEPT_BYTES + PADDING)
+#define B_BYTES    (BLOCK_BYTES + PADDING)
 #define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4) /* of any type */
 
+_Static_assert(KEPT_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a has room");
 _Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "blocks have room");
 _Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES, "other kernels have some, too");
 
@@ -47,18 +50,16 @@ size_t gemm_depth_block(size_t depth)
 
 /* --- one block ---------------------------------------------------------------------------------------------- */
 
-/* The block of c at hand, and its share of a and b. */
-struct block {
+/* The panel of c at hand: its rows, all columns of a block of b, and their share of k. */
+struct panel {
     const struct gemm_code *code;
     const struct gemm *gemm;
-    char *a, *b, *tile; /* packed; room for a tile */
-    size_t row, column; /* the first */
+    char *a, *b, *tile;    /* packed; room for a tile */
+    size_t row, column, k; /* the first */
     size_t rows, columns, k_count;
-    size_t tile_rows; /* of each tile but the last one */
     bool adds;
-    /* a is one block of rows: its panels for all k are packed once, one k block after the other */
-    bool keeps_a;
-    int64_t offsets[GEMM_TILE_COLUMNS]; /* of a tile's columns in c, where they do not form runs */
+    bool packs_b;     /* b's block is packed where it is first used */
+    int64_t *offsets; /* of the columns in c, where they do not form runs */
 };
 
 static void pack(const struct gemm_code *code, const struct gemm_side *side, size_t line, size_t lines,
@@ -67,113 +68,144 @@ static void pack(const struct gemm_code *code, const struct gemm_side *side, siz
     (side->pack ? side->pack : code->pack)(side, side->first_line + line, lines, k, k_count, width, out);
 }
 
-/* Panels of a have as many rows as are there: each number of rows has its tile. */
-static void pack_rows(const struct block *block, const struct gemm_side *a, size_t row, size_t k)
+static void pack_columns(const struct panel *panel, size_t column, char *out)
 {
-    size_t line_bytes = block->k_count * block->code->element_bytes;
-    for (size_t i = 0, rows; i < block->rows; i += rows) {
-        rows = least(block->tile_rows, block->rows - i);
-        pack(block->code, a, row + i, rows, k, block->k_count, rows, block->a + i * line_bytes);
-    }
+    size_t width = panel->code->columns, lines = least(width, panel->columns - column);
+    pack(panel->code, &panel->gemm->b, panel->column + column, lines, panel->k, panel->k_count, width, out);
 }
 
-/* Panels of b have all columns of a tile; the last one's are filled up with zeros. */
-static void pack_columns(const struct block *block, const struct gemm_side *b, size_t column, size_t k)
+/* c from the panel's first row on. */
+static char *first_row(const struct panel *panel)
 {
-    size_t width = block->code->columns, line_bytes = block->k_count * block->code->element_bytes;
-    for (size_t j = 0; j < block->columns; j += width)
-        pack(block->code, b, column + j, least(width, block->columns - j), k, block->k_count, width,
-             block->b + j * line_bytes);
+    int64_t offset = (int64_t)panel->row * panel->gemm->next_row;
+    return (char *)panel->gemm->c + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* c from this row on. */
-static char *row_of(const struct block *block, size_t row)
+/* Where a column of c lies; *out_left: how many follow each other from there on. Columns of c are counted as those of b
+ * are. */
+static char *place(const struct panel *panel, size_t column, size_t *out_left)
 {
-    int64_t offset = (int64_t)(block->row + row) * block->gemm->next_row;
-    return (char *)block->gemm->c + offset * (int64_t)block->code->element_bytes;
-}
-
-/* Where an element of c lies; *out_left: how many columns follow each other from there on. Columns of c are counted as
- * those of b are. */
-static char *place(const struct block *block, size_t row, size_t column, size_t *out_left)
-{
-    const struct gemm *gemm = block->gemm;
-    size_t at = gemm->b.first_line + block->column + column, run = gemm->run ? at / gemm->run : 0;
+    const struct gemm *gemm = panel->gemm;
+    size_t at = gemm->b.first_line + panel->column + column, run = gemm->run ? at / gemm->run : 0;
     size_t in_run = at - run * gemm->run;
     int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
-    *out_left = gemm->run ? gemm->run - in_run : block->columns - column;
-    return row_of(block, row) + offset * (int64_t)block->code->element_bytes;
+    *out_left = gemm->run ? gemm->run - in_run : panel->columns - column;
+    return first_row(panel) + offset * (int64_t)panel->code->element_bytes;
 }
 
-static void multiply_tile(const struct block *block, size_t row, size_t rows, size_t column)
+/* A line of a that the next panel packs; each tile of this one asks memory for another. Elements of `otherwise` where that
+ * would be of no use. */
+static const void *next_line(const struct panel *panel, size_t line, const void *otherwise)
 {
-    const struct gemm_code *code = block->code;
-    size_t line_bytes = block->k_count * code->element_bytes, left;
-    size_t columns = least(code->columns, block->columns - column);
-    const char *a = block->a + row * line_bytes, *b = block->b + column * line_bytes;
-    gemm_tile_fn *tile = code->tiles[rows - 1];
-    if (block->gemm->find_columns) {
-        tile(block->k_count, a, b, (int64_t)code->columns, block->tile, (int64_t)code->columns, false);
-        code->put_apart(block->tile, rows, columns, row_of(block, row), block->gemm->next_row, block->offsets,
-                        block->adds);
+    const struct gemm_side *a = &panel->gemm->a;
+    size_t at = panel->row + panel->rows + line;
+    if (a->pack || a->next_k != 1 || line >= panel->rows || at >= panel->gemm->rows)
+        return otherwise;
+    int64_t offset = (int64_t)(a->first_line + at) * a->next_line + (int64_t)panel->k;
+    return (const char *)a->data + offset * (int64_t)panel->code->element_bytes;
+}
+
+/* b's panel for a tile, packed already, now or by the tile. */
+static void take_columns(const struct panel *panel, size_t column, struct gemm_tile *tile)
+{
+    const struct gemm_code *code = panel->code;
+    const struct gemm_side *b = &panel->gemm->b;
+    char *packed = panel->b + column * panel->k_count * code->element_bytes;
+    tile->b = packed;
+    tile->next_b = (int64_t)code->columns;
+    if (!panel->packs_b)
+        return;
+    if (b->pack || b->next_line != 1 || panel->columns - column < code->columns) {
+        pack_columns(panel, column, packed);
         return;
     }
-    char *c = place(block, row, column, &left);
-    if (code->columns <= columns && columns <= left) {
-        tile(block->k_count, a, b, (int64_t)code->columns, c, block->gemm->next_row, block->adds);
+    int64_t offset = (int64_t)(b->first_line + panel->column + column) + (int64_t)panel->k * b->next_k;
+    tile->b = (const char *)b->data + offset * (int64_t)code->element_bytes;
+    tile->next_b = b->next_k;
+    tile->copy = packed;
+}
+
+/* Brings the columns that there are from panel->tile to c. */
+static void put_tile(const struct panel *panel, size_t column, size_t columns)
+{
+    const struct gemm_code *code = panel->code;
+    int64_t next_row = panel->gemm->next_row;
+    if (panel->gemm->find_columns) {
+        code->put_apart(panel->tile, panel->rows, columns, first_row(panel), next_row,
+                        panel->offsets + column, panel->adds);
         return;
     }
-    tile(block->k_count, a, b, (int64_t)code->columns, block->tile, (int64_t)code->columns, false);
-    for (size_t j = 0, some; j < columns; j += some) {
-        c = place(block, row, column + j, &left);
+    for (size_t j = 0, some, left; j < columns; j += some) {
+        char *c = place(panel, column + j, &left);
         some = least(left, columns - j);
-        code->put(block->tile + j * code->element_bytes, rows, some, c, block->gemm->next_row, block->adds);
+        code->put(panel->tile + j * code->element_bytes, panel->rows, some, c, next_row, panel->adds);
     }
 }
 
-static void multiply_block(struct block *block)
+static void multiply_tile(const struct panel *panel, size_t column)
 {
-    const struct gemm *gemm = block->gemm;
-    for (size_t j = 0; j < block->columns; j += block->code->columns) {
-        if (gemm->find_columns)
-            gemm->find_columns(&gemm->b, gemm->b.first_line + block->column + j,
-                               least(block->code->columns, block->columns - j), block->offsets);
-        for (size_t i = 0; i < block->rows; i += block->tile_rows)
-            multiply_tile(block, i, least(block->tile_rows, block->rows - i), j);
+    const struct gemm_code *code = panel->code;
+    size_t columns = least(code->columns, panel->columns - column), left;
+    struct gemm_tile tile = {.k_count = panel->k_count,
+                             .a = panel->a,
+                             .c = place(panel, column, &left),
+                             .next_row = panel->gemm->next_row,
+                             .adds = panel->adds,
+                             .ahead = next_line(panel, column / code->columns, panel->a)};
+    bool is_whole = !panel->gemm->find_columns && code->columns <= columns && columns <= left;
+    if (!is_whole) {
+        tile.c = panel->tile;
+        tile.next_row = (int64_t)code->columns;
+        tile.adds = false;
     }
+    take_columns(panel, column, &tile);
+    code->tiles[panel->rows - 1](&tile);
+    if (!is_whole)
+        put_tile(panel, column, columns);
 }
 
 /* --- all blocks --------------------------------------------------------------------------------------------- */
 
-/* Of one block of columns and of k. */
-static void multiply_columns(struct block *block, size_t k)
+/* Of one block of columns and of k. Where a is kept, its panels for all k lie in `a`, one k block after the other, each
+ * packed with the first columns. */
+static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 {
-    const struct gemm *gemm = block->gemm;
-    pack_columns(block, &gemm->b, block->column, k);
-    for (block->row = 0; block->row < gemm->rows; block->row += ROW_BLOCK) {
-        block->rows = least(ROW_BLOCK, gemm->rows - block->row);
-        /* Tiles of much the same size: those of few rows wait for their sums. */
-        block->tile_rows = pieces_of(block->rows, pieces_of(block->rows, block->code->rows));
-        if (block->column == 0 || !block->keeps_a)
-            pack_rows(block, &gemm->a, block->row, k);
-        multiply_block(block);
+    const struct gemm *gemm = panel->gemm;
+    const struct gemm_code *code = panel->code;
+    /* Tiles of much the same size: those of few rows wait for their sums. */
+    size_t tile_rows = pieces_of(gemm->rows, pieces_of(gemm->rows, code->rows));
+    size_t kept = panel->k * gemm->rows * code->element_bytes;
+    for (panel->row = 0; panel->row < gemm->rows; panel->row += panel->rows) {
+        panel->rows = least(tile_rows, gemm->rows - panel->row);
+        panel->a = a + (keeps_a ? kept + panel->row * panel->k_count * code->element_bytes : 0);
+        panel->packs_b = panel->row == 0;
+        if (panel->column == 0 || !keeps_a)
+            pack(code, &gemm->a, panel->row, panel->rows, panel->k, panel->k_count, panel->rows, panel->a);
+        for (size_t column = 0; column < panel->columns; column += code->columns)
+            multiply_tile(panel, column);
     }
 }
 
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
 {
-    struct block block = {code, gemm, scratch, (char *)scratch + A_BYTES,
-                          (char *)scratch + A_BYTES + B_BYTES};
-    size_t depth_block = gemm_depth_block(gemm->depth), line_bytes = gemm->rows * code->element_bytes;
-    block.keeps_a = gemm->rows <= ROW_BLOCK && gemm->depth * line_bytes + PADDING <= A_BYTES;
-    for (; block.column < gemm->columns; block.column += COLUMN_BLOCK) {
-        block.columns = least(COLUMN_BLOCK, gemm->columns - block.column);
+    int64_t offsets[COLUMNS_MOST];
+    struct panel panel = {.code = code,
+                          .gemm = gemm,
+                          .b = (char *)scratch + A_BYTES,
+                          .tile = (char *)scratch + A_BYTES + B_BYTES,
+                          .offsets = offsets};
+    size_t depth_block = gemm_depth_block(gemm->depth);
+    size_t column_block = BLOCK_BYTES / (DEPTH_BLOCK * code->element_bytes);
+    bool keeps_a = gemm->rows * gemm->depth * code->element_bytes <= KEPT_BYTES;
+    for (; gemm->rows && panel.column < gemm->columns; panel.column += column_block) {
+        panel.columns = least(column_block, gemm->columns - panel.column);
+        if (gemm->find_columns)
+            gemm->find_columns(&gemm->b, gemm->b.first_line + panel.column, panel.columns, offsets);
         /* A depth of 0 is one empty block, whose sums are 0. */
-        for (size_t k = 0; k == 0 || k < gemm->depth; k += depth_block) {
-            block.k_count = least(depth_block, gemm->depth - k);
-            block.adds = gemm->adds || k > 0;
-            block.a = (char *)scratch + (block.keeps_a ? k * line_bytes : 0);
-            multiply_columns(&block, k);
+        for (panel.k = 0; panel.k == 0 || panel.k < gemm->depth; panel.k += depth_block) {
+            panel.k_count = least(depth_block, gemm->depth - panel.k);
+            panel.adds = gemm->adds || panel.k > 0;
+            multiply_block(&panel, scratch, keeps_a);
         }
     }
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum { GEMM_TILE_ROWS = 14, GEMM_TILE_COLUMNS = 32 }; /* of any tile, at most */
-enum { GEMM_DEPTH_BLOCK = 256 };                      /* k of a block, at most */
+enum { GEMM_DEPTH_BLOCK = 384 };                      /* k of a block, at most */
 
 /* One side of a product: lines along k, which are a's rows or b's columns. */
 struct gemm_side {
@@ -29,10 +29,19 @@ struct gemm_side {
     size_t first_line; /* added to `line` by the driver */
 };
 
-/* c = a x b, or c += a x b, of a tile: some rows by all columns that the code has. a is k_count groups of as many elements
- * as there are rows; b has a group of all columns every next_b elements. */
-typedef void gemm_tile_fn(size_t k_count, const void *a, const void *b, int64_t next_b, void *c,
-                          int64_t next_row, bool adds);
+/* Some rows of c by all columns that the code has: c = a x b, or c += a x b. */
+struct gemm_tile {
+    size_t k_count;
+    const void *a; /* k_count groups of as many elements as there are rows */
+    const void *b; /* a group of all columns every next_b elements */
+    int64_t next_b;
+    void *c;
+    int64_t next_row;
+    bool adds;
+    void *copy;        /* where b is packed on the way, as it lies somewhere in memory; NULL: it is packed */
+    const void *ahead; /* k_count elements that are soon needed */
+};
+typedef void gemm_tile_fn(const struct gemm_tile *tile);
 
 struct gemm_code {
     size_t element_bytes;
