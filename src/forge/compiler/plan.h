@@ -24,7 +24,8 @@ struct plan_result {
     uint64_t looks; /* at what was placed before, to find where each item goes: what the work grows with */
 };
 
-/* Fills the offsets; false when memory is used up. */
+/* Fills the offsets; false when memory is used up. Items live below `launches`. O(n^2) in time at worst: where items that live
+ * long and items that live shortly, of one size, lie between each other, few blocks can be passed. */
 bool plan(struct plan_item *items, size_t count, size_t launches, struct plan_result *out_result);
 
 #endif
