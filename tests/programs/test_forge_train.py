@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """`forge train` on digits that are made here: it learns, adds up, repeats itself bit by bit, and says what is wrong."""
+import fcntl
 import gzip
 import json
 import os
+import pty
 import random
 import re
 import signal
@@ -10,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -134,6 +137,24 @@ class Train(unittest.TestCase):
             out, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 130, err)
         self.assertIn("mlp/fc1", out)
+
+    def test_the_live_line_is_cut_to_the_terminal(self):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        with subprocess.Popen([FORGE, "train", "--data", self.folder.name, "-m", "cnn", "-e", "8", "-b", "32"],
+                              stdout=subprocess.DEVNULL, stderr=theirs) as child:
+            os.close(theirs)
+            text = b""
+            try:
+                while piece := os.read(ours, 65536):
+                    text += piece
+            except OSError:
+                pass  # Linux says so that the other end is closed
+        os.close(ours)
+        self.assertEqual(child.returncode, 0)
+        lines = [line for line in text.decode().split("\r\x1b[K")[1:] if not line.endswith("\n")]
+        self.assertTrue(lines)
+        self.assertEqual({len(line) for line in lines}, {49})
 
     def test_files_are_there_when_nobody_reads_the_table(self):
         report, page = self.path("report.json"), self.path("page.html")

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include "base/array.h"
 #include "base/clock.h"
@@ -42,8 +43,17 @@ static double units_of_step(const struct trainee *n)
     return (double)n->options.batch_size * n->units;
 }
 
+/* Cut to the terminal's width: only one row can be cleared again. */
+static void cut_line(char *line)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && strlen(line) >= size.ws_col)
+        line[size.ws_col - 1] = '\0';
+}
+
 static void show(struct training *t, const char *end)
 {
+    char line[256];
     const struct trainee *n = &t->trainee;
     unsigned long long all = n->steps_per_epoch * n->options.epochs, done = n->steps - t->first_step;
     unsigned long long epoch = (n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1;
@@ -55,12 +65,14 @@ static void show(struct training *t, const char *end)
         joule_format(watts.value, JOULE_DIMENSION_POWER, 2, power, sizeof power);
         joule_format(watts.value * of_step, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
     }
-    fprintf(stderr,
-            "%sepoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f %s/s  %s/step  %s  %d:%02d "
-            "left%s",
-            t->is_live ? "\r\033[K" : "", epoch, n->options.epochs, (unsigned long long)n->steps, all,
-            t->loss, of_step * 1e3, of_step > 0 ? units_of_step(n) / of_step : 0, n->model->task->unit,
-            of_a_step, power, (int)left_s / 60, (int)left_s % 60, end);
+    snprintf(line, sizeof line,
+             "epoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f %s/s  %s/step  %s  %d:%02d left",
+             epoch, n->options.epochs, (unsigned long long)n->steps, all, t->loss, of_step * 1e3,
+             of_step > 0 ? units_of_step(n) / of_step : 0, n->model->task->unit, of_a_step, power,
+             (int)left_s / 60, (int)left_s % 60);
+    if (t->is_live && !*end)
+        cut_line(line);
+    fprintf(stderr, "%s%s%s", t->is_live ? "\r\033[K" : "", line, end);
 }
 
 static void show_now_and_then(struct training *t)
