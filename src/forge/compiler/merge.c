@@ -52,7 +52,7 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
 /* Chains for each buffer the bindings by which it is read, before any were merged. */
 static bool note_readings(struct lowering *l)
 {
-    l->readings = malloc((l->binding_count + 1) * sizeof *l->readings);
+    l->readings = calloc(l->binding_count + 1, sizeof *l->readings);
     for (uint32_t i = 0; l->readings && i < l->buffer_count; i++)
         l->buffers[i].last_read = PROGRAM_NONE;
     for (uint32_t i = 0; l->readings && i < l->launch_count; i++) {
