@@ -26,7 +26,7 @@ check clang++ c++ c++11
 for header in include/{joule,forge}/*.h; do
     name=${header#include/}
     library=${name%/*}
-    [[ $name == $library/$library.h ]] || grep -qF "#include <$name>" include/$library/$library.h || {
+    [[ $name == $library/$library.h ]] || grep -qF "#include <$name>" "include/$library/$library.h" || {
         echo "FAILED: $library/$library.h does not include $name"
         exit 1
     }
