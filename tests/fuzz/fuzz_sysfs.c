@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HWMON   "/sys/class/hwmon/"
 #define SUPPLY  "/sys/class/power_supply/"
 #define ZONE    "/sys/class/powercap/intel-rapl:0/"
-#define SOURCES "hwmon,battery,thermal,rapl_powercap"
+#define CARD    "/sys/class/drm/card0/device/"
+#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu"
 #define ROUNDS  8
 
 static const char *const paths[] = {
@@ -48,6 +49,9 @@ static const char *const paths[] = {
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
     "/sys/devices/system/cpu/cpu0/topology/physical_package_id",
+    CARD "uevent",
+    CARD "gpu_busy_percent",
+    CARD "power/runtime_status",
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 

@@ -8,7 +8,7 @@
 #ifndef JOULE_HWMON_H
 #define JOULE_HWMON_H
 
-#include "joule/sources/source.h"
+#include "joule/sources/sysfs.h"
 
 /* The kernel's numbers of the CPU packages, as the other sources' zones have them. Read when first asked for. */
 #define HWMON_MAX_SOCKETS 64
@@ -24,7 +24,7 @@ struct hwmon_chip {
     char id[32];                   /* "hwmon3"; changes from boot to boot */
     char name[32];                 /* of the driver's choice: "power_meter" */
     char folder[96];               /* where its attributes lie: the chip's own folder or its device's */
-    char pci[16];                  /* "0000:03:00.0"; empty: not a PCI device */
+    char pci[SYSFS_PCI_SIZE];      /* "0000:03:00.0"; empty: not a PCI device */
     char driver[32];               /* of the device; empty: unknown */
     char **files;                  /* names in `folder`, sorted */
     size_t file_count;

@@ -73,36 +73,6 @@ static bool try_folder(struct hwmon_chip *chip, const char *folder)
     return false;
 }
 
-static bool is_hex_digit(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-/* "0000:03:00.0" and nothing else. */
-static bool is_pci_address(const char *text, size_t length)
-{
-    static const char shape[] = "xxxx:xx:xx.x";
-    if (length != sizeof shape - 1)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if (shape[i] == 'x' ? !is_hex_digit(text[i]) : text[i] != shape[i])
-            return false;
-    return true;
-}
-
-/* The innermost PCI address in a link's path: outer ones are bridges. */
-static void find_pci(struct hwmon_chip *chip, const char *link)
-{
-    for (const char *part = link; *part;) {
-        size_t length = strcspn(part, "/");
-        if (is_pci_address(part, length)) {
-            memcpy(chip->pci, part, length);
-            chip->pci[length] = '\0';
-        }
-        part += length + (part[length] == '/');
-    }
-}
-
 static bool read_link(const struct hwmon_chip *chip, const char *suffix, char *out_link, size_t size)
 {
     char path[96];
@@ -117,7 +87,7 @@ static void follow_links(struct hwmon_chip *chip)
     for (size_t i = 0; i < 2; i++) {
         if (!read_link(chip, suffixes[i], link, sizeof link))
             continue;
-        find_pci(chip, link);
+        sysfs_find_pci(link, chip->pci);
         if (strstr(link, "/power_supply/"))
             chip->is_power_supply = true;
     }

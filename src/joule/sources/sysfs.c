@@ -83,3 +83,34 @@ void sysfs_slug(char *out_name, size_t size, const char *text)
     }
     out_name[length] = '\0';
 }
+
+/* --- PCI addresses ------------------------------------------------------------------------------------------ */
+
+static bool is_hex_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* "0000:03:00.0" and nothing else. */
+static bool is_pci_address(const char *text, size_t length)
+{
+    static const char shape[] = "xxxx:xx:xx.x";
+    if (length != sizeof shape - 1)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (shape[i] == 'x' ? !is_hex_digit(text[i]) : text[i] != shape[i])
+            return false;
+    return true;
+}
+
+void sysfs_find_pci(const char *link, char out_address[SYSFS_PCI_SIZE])
+{
+    for (const char *part = link; *part;) {
+        size_t length = strcspn(part, "/");
+        if (is_pci_address(part, length)) {
+            memcpy(out_address, part, length);
+            out_address[length] = '\0';
+        }
+        part += length + (part[length] == '/');
+    }
+}

@@ -8,6 +8,7 @@ extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
+extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
@@ -19,6 +20,7 @@ const struct source_ops *const source_table[] = {
     &source_rapl_powercap,
     &source_rapl_msr,
     &source_nvml,
+    &source_amdgpu,
     &source_hwmon,
     &source_battery,
     &source_thermal,

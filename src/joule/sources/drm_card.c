@@ -1,0 +1,87 @@
+/* joule/sources/drm_card.c - see drm_card.h.
+ *
+ * Newcomers: the device's uevent says all that is asked here; links and the file `device` are looked at where it does not, as
+ * in recordings that leave it out.
+ */
+#include "joule/sources/drm_card.h"
+
+#include <string.h>
+#include "base/string.h"
+
+/* The value of "KEY=value" in a text of such lines. False, and empty, without one. */
+static bool value_of(const char *lines, const char *key, char *out_value, size_t size)
+{
+    size_t key_length = strlen(key);
+    *out_value = '\0';
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (!string_starts(line, key) || line[key_length] != '=')
+            continue;
+        const char *value = line + key_length + 1;
+        size_t length = strcspn(value, "\n");
+        if (length >= size)
+            return false;
+        memcpy(out_value, value, length);
+        out_value[length] = '\0';
+        return length > 0;
+    }
+    return false;
+}
+
+static bool read_link(struct source *source, const char *path, char *out_link, size_t size)
+{
+    return source->host->ops->read_link(source->host, path, out_link, size) > 0;
+}
+
+static void find_driver(struct source *source, const char *uevent, struct drm_card *card)
+{
+    char path[64], link[256];
+    string_print(path, sizeof path, "%s/driver", card->folder);
+    if (value_of(uevent, "DRIVER", card->driver, sizeof card->driver) ||
+        !read_link(source, path, link, sizeof link))
+        return;
+    const char *slash = strrchr(link, '/');
+    string_copy(card->driver, sizeof card->driver, slash ? slash + 1 : link);
+}
+
+/* By links first, as hwmon does. */
+static void find_pci(struct source *source, const char *uevent, struct drm_card *card)
+{
+    const char *const ends[] = {"", "/device"};
+    char path[64], link[512];
+    for (size_t i = 0; i < 2 && !card->pci[0]; i++) {
+        string_print(path, sizeof path, DRM_FOLDER "/%s%s", card->id, ends[i]);
+        if (read_link(source, path, link, sizeof link))
+            sysfs_find_pci(link, card->pci);
+    }
+    if (!card->pci[0] && value_of(uevent, "PCI_SLOT_NAME", link, sizeof link))
+        sysfs_find_pci(link, card->pci);
+}
+
+/* "PCI_ID=1002:74A0" */
+static void find_pci_device(struct source *source, const char *uevent, struct drm_card *card)
+{
+    char path[64], text[16];
+    const char *colon;
+    if (value_of(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
+        string_to_u64(colon + 1, 16, &card->pci_device))
+        return;
+    string_print(path, sizeof path, "%s/device", card->folder);
+    if (!sysfs_text(source, path, text, sizeof text) || !string_to_u64(text, 0, &card->pci_device))
+        card->pci_device = 0;
+}
+
+bool drm_card_open(struct source *source, const char *id, struct drm_card *out_card)
+{
+    char path[64], uevent[1024];
+    unsigned number;
+    *out_card = (struct drm_card){0};
+    if (!sysfs_numbered(id, "card", &number) || !string_copy(out_card->id, sizeof out_card->id, id))
+        return false;
+    string_print(out_card->folder, sizeof out_card->folder, DRM_FOLDER "/%s/device", id);
+    string_print(path, sizeof path, "%s/uevent", out_card->folder);
+    host_read_text(source->host, path, uevent, sizeof uevent);
+    find_driver(source, uevent, out_card);
+    find_pci(source, uevent, out_card);
+    find_pci_device(source, uevent, out_card);
+    return true;
+}

@@ -1,0 +1,335 @@
+/* AMD's boards: what each revision of their table says, which counters are trusted, and which card is one at all. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joule/sources/gpu_metrics.h"
+#include "support/machine.h"
+#include "support/test_data.h"
+
+#define CARD  "/sys/class/drm/card1/device/"
+#define HWMON "/sys/class/hwmon/hwmon4/"
+#define SLOT  "0000:c1:00.0"
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
+        fail_msg("%.12g instead of %.12g", value, wanted);
+}
+
+/* --- tables --------------------------------------------------------------------------------------------------- */
+
+/* A table of a revision, all fields unsupported. */
+struct table {
+    unsigned char bytes[GPU_METRICS_MOST_BYTES];
+    size_t size;
+};
+
+static struct table table_of(unsigned format, unsigned content, size_t size)
+{
+    struct table table = {.size = size};
+    memset(table.bytes, 0xff, size);
+    table.bytes[0] = (unsigned char)size;
+    table.bytes[1] = (unsigned char)(size >> 8);
+    table.bytes[2] = (unsigned char)format;
+    table.bytes[3] = (unsigned char)content;
+    return table;
+}
+
+static void put(struct table *table, size_t at, size_t bytes, uint64_t value)
+{
+    for (size_t i = 0; i < bytes; i++)
+        table->bytes[at + i] = (unsigned char)(value >> 8 * i);
+}
+
+static const struct revision {
+    unsigned format, content;
+    size_t size, energy, energy_bytes;
+} revisions[] = {{1, 0, 80, 36, 4},   {1, 1, 96, 24, 8},   {1, 2, 104, 24, 8},
+                 {1, 3, 120, 24, 8},  {1, 4, 288, 24, 8},  {1, 5, 360, 88, 8},
+                 {1, 6, 1664, 16, 8}, {1, 7, 2208, 24, 8}, {1, 8, 3872, 24, 8}};
+
+static void test_each_revision(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
+        const struct revision *r = &revisions[i];
+        struct table table = table_of(r->format, r->content, r->size);
+        uint64_t counts = 0, modulus = 1, wanted = UINT64_C(0x123456789abcdef0);
+        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
+        put(&table, r->energy, r->energy_bytes, wanted);
+        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_OK);
+        assert_true(counts == (r->energy_bytes == 4 ? wanted & UINT32_MAX : wanted));
+        assert_true(modulus == (r->energy_bytes == 4 ? UINT64_C(1) << 32 : 0));
+        assert_int_equal(gpu_metrics_energy(table.bytes, r->size - 1, &counts, &modulus), JOULE_FAILED);
+        table.bytes[0]--; /* another size than this revision has */
+        assert_int_equal(gpu_metrics_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
+    }
+}
+
+static void test_other_revisions_say_nothing(void **state)
+{
+    static const struct revision others[] = {
+        {1, 9, 120, 0, 0}, {2, 1, 120, 0, 0}, {2, 4, 168, 0, 0}, {3, 0, 264, 0, 0}};
+    uint64_t counts, modulus;
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct table table = table_of(others[i].format, others[i].content, others[i].size);
+        put(&table, 24, 8, 1000);
+        assert_int_equal(gpu_metrics_energy(table.bytes, table.size, &counts, &modulus), JOULE_UNSUPPORTED);
+    }
+    for (size_t length = 0; length < 4; length++)
+        assert_int_equal(gpu_metrics_energy("\x04\0\1", length, &counts, &modulus), JOULE_FAILED);
+}
+
+/* --- boards --------------------------------------------------------------------------------------------------- */
+
+struct bench {
+    struct joule_host *host;
+    joule_meter *meter;
+    struct table table;
+    double watts;
+    uint64_t first;   /* counts at the beginning */
+    int64_t stand_ns; /* when the counter stops; 0: never */
+};
+
+static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    struct bench *bench = context;
+    int64_t until_ns = bench->stand_ns && time_ns > bench->stand_ns ? bench->stand_ns : time_ns;
+    put(&bench->table, 24, 8,
+        bench->first + (uint64_t)(bench->watts * (double)until_ns * 1e-9 / GPU_METRICS_UNIT_J));
+    assert_true(bench->table.size < size);
+    memcpy(buffer, bench->table.bytes, bench->table.size);
+    return (ssize_t)bench->table.size;
+}
+
+static void put_text(struct bench *bench, const char *path, const char *text)
+{
+    assert_true(host_script_text(bench->host, path, text));
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    bench->host = host_script_open();
+    bench->table = table_of(1, 3, 120);
+    bench->watts = 200;
+    bench->first = UINT64_C(1) << 40;
+    put_text(bench, CARD "uevent",
+             "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
+    host_script_file(bench->host, CARD "gpu_metrics", read_table, bench);
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    joule_close(bench->meter);
+    bench->host->ops->close(bench->host);
+    free(bench);
+    return 0;
+}
+
+static void run(struct bench *bench)
+{
+    bench->meter = machine_open(bench->host, "amdgpu,hwmon");
+    machine_run(bench->meter, 10, 0.1);
+}
+
+static void put_hwmon(struct bench *bench, const char *microwatts)
+{
+    put_text(bench, HWMON "name", "amdgpu");
+    put_text(bench, HWMON "power1_average", microwatts);
+    assert_true(host_script_link(bench->host, HWMON "device", "../../../" SLOT));
+}
+
+static const struct channel *want(const struct bench *bench, const char *name)
+{
+    const struct channel *ch = machine_channel(bench->meter, name);
+    if (!ch)
+        fail_msg("no channel is called %s", name);
+    return ch;
+}
+
+static void test_the_counter_is_the_board(void **state)
+{
+    struct bench *bench = *state;
+    put_hwmon(bench, "150000000");
+    put_text(bench, CARD "product_name", "AMD Instinct MI210\n");
+    run(bench);
+    const struct channel *energy = want(bench, "gpu-" SLOT);
+    assert_string_equal(energy->info.model, "AMD Instinct MI210");
+    assert_string_equal(energy->info.source, "amdgpu");
+    assert_string_equal(energy->info.uuid, SLOT);
+    assert_int_equal(energy->info.scope, JOULE_SCOPE_GPU);
+    assert_int_equal(energy->info.cls, JOULE_CLASS_MEASURED);
+    assert_near(machine_mean_watts(bench->meter, energy->info.id), 200);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 200); /* once, and not hwmon's 150 */
+}
+
+static void test_a_counter_that_stands_is_not_taken(void **state)
+{
+    struct bench *bench = *state;
+    bench->stand_ns = 1;
+    put_hwmon(bench, "150000000");
+    run(bench);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
+}
+
+static void test_a_counter_at_0_is_none(void **state)
+{
+    struct bench *bench = *state;
+    bench->first = 0;
+    bench->watts = 0;
+    put_text(bench, CARD "gpu_busy_percent", "42\n");
+    put_hwmon(bench, "150000000");
+    run(bench);
+    assert_string_equal(want(bench, "gpu-" SLOT)->info.source, "hwmon");
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
+}
+
+static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
+{
+    struct bench *bench = *state;
+    put_text(bench, CARD "gpu_metrics", "no table at all, whatever its length is\n");
+    put_text(bench, "/sys/class/drm/card2/device/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\n");
+    host_script_error(bench->host, "/sys/class/drm/card2/device/gpu_metrics", EACCES);
+    put_hwmon(bench, "150000000");
+    run(bench);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
+    assert_null(machine_channel(bench->meter, "gpu-0000:03:00.0"));
+}
+
+static void test_how_busy(void **state)
+{
+    struct bench *bench = *state;
+    double value;
+    put_text(bench, CARD "gpu_busy_percent", "42\n");
+    put_text(bench, CARD "mem_busy_percent", "101\n"); /* of no meaning */
+    run(bench);
+    assert_int_equal(joule_gauge(bench->meter, want(bench, "gpu-" SLOT "-busy")->info.id, &value), JOULE_OK);
+    assert_near(value, 0.42);
+    assert_int_not_equal(joule_gauge(bench->meter, want(bench, "gpu-" SLOT "-memory-busy")->info.id, &value),
+                         JOULE_OK);
+}
+
+static void test_a_sleeping_board_is_left_alone(void **state)
+{
+    struct bench *bench = *state;
+    put_text(bench, CARD "power/runtime_status", "active\n");
+    bench->meter = machine_open(bench->host, "amdgpu");
+    machine_run(bench->meter, 2, 0.1);
+    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
+    put_text(bench, CARD "power/runtime_status", "suspended\n");
+    bench->table.size = 0; /* a reading now would fail otherwise */
+    machine_run(bench->meter, 2, 0.1);
+    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_STALE);
+}
+
+/* Reset: the driver answers EPERM for a while. */
+static void test_a_board_in_reset_comes_back(void **state)
+{
+    struct bench *bench = *state;
+    bench->meter = machine_open(bench->host, "amdgpu");
+    machine_run(bench->meter, 2, 0.1);
+    host_script_error(bench->host, CARD "gpu_metrics", EPERM);
+    machine_run(bench->meter, 1, 0.1);
+    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_DENIED);
+    host_script_file(bench->host, CARD "gpu_metrics", read_table, bench);
+    machine_run(bench->meter, 2, 0.1);
+    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-" SLOT)->info.id), 200);
+}
+
+static void test_processors_with_graphics_are_modules(void **state)
+{
+    struct bench *bench = *state;
+    put_text(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_ID=1002:74A0\nPCI_SLOT_NAME=" SLOT "\n");
+    run(bench);
+    assert_int_equal(want(bench, "module-" SLOT)->info.scope, JOULE_SCOPE_MODULE);
+}
+
+static void test_other_cards_are_none(void **state)
+{
+    struct bench *bench = *state;
+    put_text(bench, CARD "uevent", "DRIVER=ast\nPCI_ID=1A03:2000\nPCI_SLOT_NAME=" SLOT "\n");
+    put_text(bench, "/sys/class/drm/card1-DP-1/status", "connected\n");
+    run(bench);
+    assert_null(machine_channel(bench->meter, "gpu-" SLOT));
+}
+
+/* Without a uevent the links tell. */
+static void test_a_recording_with_links_alone(void **state)
+{
+    static const char device[] = "/sys/devices/pci0000:00/0000:00:01.1/" SLOT;
+    struct bench *bench = *state;
+    char path[128];
+    put_text(bench, CARD "uevent", NULL);
+    put_text(bench, CARD "gpu_metrics", NULL);
+    snprintf(path, sizeof path, "%s/gpu_metrics", device);
+    assert_true(host_script_file(bench->host, path, read_table, bench));
+    snprintf(path, sizeof path, "%s/drm/card1/device", device);
+    assert_true(host_script_link(bench->host, path, "../../../" SLOT));
+    snprintf(path, sizeof path, "%s/driver", device);
+    assert_true(host_script_link(bench->host, path, "../../../../bus/pci/drivers/amdgpu"));
+    assert_true(host_script_link(bench->host, "/sys/class/drm/card1",
+                                 "../../devices/pci0000:00/0000:00:01.1/" SLOT "/drm/card1"));
+    run(bench);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-" SLOT)->info.id), 200);
+}
+
+/* --- a recorded board ------------------------------------------------------------------------------------------- */
+
+static void test_recorded_tables(void **state)
+{
+    static const struct {
+        const char *board;
+        joule_status status;
+        uint64_t counts;
+    } wanted[] = {{"rx6900xt/card0", JOULE_OK, 17691682},
+                  {"rx9070/card1", JOULE_OK, 0},
+                  {"phoenix/card1", JOULE_UNSUPPORTED, 0}};
+    const char *archive = test_data("fixtures/lact-gpu-sysfs.tar.gz");
+    char command[4096];
+    (void)state;
+    if (!archive)
+        skip();
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        char table[GPU_METRICS_MOST_BYTES];
+        uint64_t counts = 0, modulus;
+        snprintf(command, sizeof command, "tar -xzOf '%s' tests/snapshots/amd/%s/device/gpu_metrics", archive,
+                 wanted[i].board);
+        FILE *file = popen(command, "r");
+        assert_non_null(file);
+        size_t length = fread(table, 1, sizeof table, file);
+        assert_int_equal(pclose(file), 0);
+        assert_int_equal(gpu_metrics_energy(table, length, &counts, &modulus), wanted[i].status);
+        assert_true(counts == wanted[i].counts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_revision),
+        cmocka_unit_test(test_other_revisions_say_nothing),
+        cmocka_unit_test_setup_teardown(test_the_counter_is_the_board, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_counter_that_stands_is_not_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_counter_at_0_is_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_garbage_and_denial_leave_it_to_hwmon, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_how_busy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_sleeping_board_is_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_board_in_reset_comes_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_processors_with_graphics_are_modules, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_cards_are_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_recording_with_links_alone, setup, teardown),
+        cmocka_unit_test(test_recorded_tables),
+    };
+    return cmocka_run_group_tests_name("amdgpu", tests, NULL, NULL);
+}
