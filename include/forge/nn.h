@@ -129,8 +129,8 @@ typedef struct forge_resnet_options {
     bool is_training;         /* with the statistics of the batch */
     /* each block's last norm has weight 0 at first, so that the block gives what it gets */
     bool starts_as_identity;
-    bool
-        recomputes; /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    /* each block of the model is computed again on the way back: see forge_recompute_begin */
+    bool recomputes;
 } forge_resnet_options;
 
 /* relu(x + bn2(conv2(relu(bn1(conv1(x)))))) with convolutions of 3 x 3 to `channels`, the first with this stride. Where x has

@@ -152,3 +152,22 @@ void machine_put_event(struct joule_host *host, const char *name, unsigned code,
     put_text(host, "2.3283064365386962890625e-10\n", PMU "/events/%s.scale", name);
     host_script_perf(host, &(struct host_perf_event){23, code, (int)cpu}, kernel_count_value, kernel);
 }
+
+/* --- a test's machine ------------------------------------------------------------------------------------------- */
+
+int machine_setup(void **state)
+{
+    struct machine_bench *bench = calloc(1, sizeof *bench);
+    bench->host = host_script_open();
+    *state = bench;
+    return 0;
+}
+
+int machine_teardown(void **state)
+{
+    struct machine_bench *bench = *state;
+    joule_close(bench->meter);
+    bench->host->ops->close(bench->host);
+    free(bench);
+    return 0;
+}

@@ -26,6 +26,16 @@ int32_t machine_domain(joule_meter *meter, const char *name);
 /* Mean watts of a domain, or JOULE_TOTAL ..., since the meter was opened; NaN where nothing is known. */
 double machine_mean_watts(joule_meter *meter, int32_t domain);
 
+/* --- a test's machine ------------------------------------------------------------------------------------------- */
+
+struct machine_bench {
+    struct joule_host *host;
+    joule_meter *meter; /* once the test has opened it */
+};
+/* Of a test that begins on an empty scripted machine; the state is its bench. */
+int machine_setup(void **state);
+int machine_teardown(void **state);
+
 /* --- parts of a scripted machine; sensors and counts must outlive the host ------------------------------------ */
 
 /* What /proc/cpuinfo and the topology say: `packages` CPUs, each a package of its own. */

@@ -61,7 +61,7 @@ struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_
 {
     struct view view = view_packed(dtype, (char *)space + count / 2 * forge_dtype_block_bytes(dtype), shape);
     for (size_t i = 0; i < count; i++) {
-        double number = (double)(least + (int64_t)(random_bits() % (uint64_t)(most - least + 1)));
+        double number = (double)pick(least, most);
         dtype_row(dtype)->store(space, i, 1, &number);
     }
     for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
@@ -74,4 +74,21 @@ uint64_t random_bits(void)
     static uint64_t random_state = 1;
     random_state = random_state * 6364136223846793005u + 1442695040888963407u;
     return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
+}
+
+int64_t pick(int64_t least, int64_t most)
+{
+    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
+}
+
+struct view view_any_way(struct view view)
+{
+    int64_t stride = 1, how = pick(0, 3);
+    for (uint32_t k = 0; how == 0 && k < view.shape.rank; k++) {
+        view.strides[k] = stride;
+        stride *= view.shape.dims[k];
+    }
+    if (how == 1)
+        view.strides[view.shape.rank - 1] = 0;
+    return view;
 }

@@ -24,6 +24,11 @@ struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_
 void run_reference(enum op op, const void *attributes, const struct view *inputs, size_t input_count,
                    const struct view *outputs, size_t output_count);
 
+/* A packed view as it is, with its dimensions the other way round, or repeating its last one's first element. */
+struct view view_any_way(struct view view);
+
 uint64_t random_bits(void);
+/* A whole number from least to most. */
+int64_t pick(int64_t least, int64_t most);
 
 #endif

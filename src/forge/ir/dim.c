@@ -57,16 +57,6 @@ static int64_t multiple_of(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? dim : entry(table, dim)->multiple;
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* --- numbers ------------------------------------------------------------------------------------------------ */
 
 static int64_t in_range(int64_t number)

@@ -55,6 +55,16 @@ bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
 /* The number that `kind` makes of two. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
+/* Of two numbers from 0 on. */
+static inline int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 /* What `kind` makes of two, as an entry; false: DIM_FAILED. */
 bool dim_make(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b, struct dim *out);
 

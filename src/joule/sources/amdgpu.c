@@ -19,7 +19,6 @@
 #define GAIN_SD     0.05   /* assumed, as for all boards */
 #define MOST_WATTS  5000.0 /* several times what any board may draw */
 #define FIRST_CAUSE 64     /* below are NVIDIA's boards */
-#define MI300A      0x74a0 /* the accelerator with CPU cores: its counter has both */
 
 struct gauge {
     struct channel *channel;
@@ -27,6 +26,7 @@ struct gauge {
 };
 
 struct board {
+    char name[48], zone[48];
     struct channel *energy; /* NULL: it counts none */
     int metrics;            /* handle; < 0: none */
     int power_state;        /* as hwmon_open_power_state */
@@ -48,31 +48,23 @@ static int open_file(struct source *source, const struct drm_card *card, const c
     return source->host->ops->open_file(source->host, path);
 }
 
-/* `what` goes into the name: "gpu-0000:03:00.0-what". */
-static struct channel *add_channel(struct source *source, const struct drm_card *card, const char *what)
+/* `what` goes behind the board's name. */
+static struct channel *add_channel(struct source *source, const struct drm_card *card,
+                                   const struct board *board, const char *what)
 {
-    bool is_module = card->pci_device == MI300A;
+    char path[96];
     struct channel *ch = source_add_channel(source);
     if (!ch)
         return NULL;
-    ch->info.scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+    ch->info.scope = card->pci_device == HWMON_MI300A ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
     ch->info.device_index = -1;
-    string_print(ch->info.name, sizeof ch->info.name, "%s-%s%s", is_module ? "module" : "gpu",
-                 card->pci[0] ? card->pci : card->id, what);
+    string_print(ch->info.name, sizeof ch->info.name, "%s%s", board->name, what);
     string_copy(ch->info.device, sizeof ch->info.device, "gpu");
     string_copy(ch->info.vendor, sizeof ch->info.vendor, "amd");
     string_copy(ch->info.uuid, sizeof ch->info.uuid, card->pci);
-    char path[96];
     string_print(path, sizeof path, "%s/product_name", card->folder); /* servers' boards have one */
     sysfs_text(source, path, ch->info.model, sizeof ch->info.model);
     return ch;
-}
-
-/* The words that hwmon has for it, so that both are views of one zone. */
-static void print_zone(const struct drm_card *card, char *out_zone, size_t size)
-{
-    string_print(out_zone, size, "gpu-%s/%s", card->pci[0] ? card->pci : card->id,
-                 card->pci_device == MI300A ? "module" : "board");
 }
 
 static joule_status read_counts(struct joule_host *host, int handle, uint64_t *out_counts,
@@ -91,7 +83,7 @@ static void add_energy(struct source *source, const struct drm_card *card, struc
     if (board->metrics < 0 || read_counts(source->host, board->metrics, &counts, &modulus) != JOULE_OK ||
         counts == 0)
         return;
-    struct channel *ch = board->energy = add_channel(source, card, "");
+    struct channel *ch = board->energy = add_channel(source, card, board, "");
     if (!ch)
         return;
     ch->mode = CHANNEL_COUNTER;
@@ -101,7 +93,7 @@ static void add_energy(struct source *source, const struct drm_card *card, struc
     string_copy(ch->info.label, sizeof ch->info.label, "energy accumulator");
     ch->gain_sd = GAIN_SD;
     ch->cause = CAUSE(CAUSE_GPU_GAIN, FIRST_CAUSE + (board - ((struct amdgpu *)source->data)->boards));
-    print_zone(card, ch->zone, sizeof ch->zone);
+    string_copy(ch->zone, sizeof ch->zone, board->zone);
     ch->counter.modulus = modulus;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
     ch->counter.max_watts = MOST_WATTS;
@@ -114,7 +106,7 @@ static void add_gauge(struct source *source, const struct drm_card *card, struct
     int handle = open_file(source, card, file);
     if (handle < 0)
         return;
-    struct channel *ch = add_channel(source, card, what);
+    struct channel *ch = add_channel(source, card, board, what);
     if (!ch) {
         source->host->ops->close_handle(source->host, handle);
         return;
@@ -123,7 +115,7 @@ static void add_gauge(struct source *source, const struct drm_card *card, struct
     ch->info.reading = JOULE_READING_UTILISATION;
     ch->info.cls = JOULE_CLASS_NONE;
     string_copy(ch->info.label, sizeof ch->info.label, label);
-    print_zone(card, ch->parent_zone, sizeof ch->parent_zone);
+    string_copy(ch->parent_zone, sizeof ch->parent_zone, board->zone);
     board->gauges[board->gauge_count++] = (struct gauge){ch, handle};
 }
 
@@ -133,6 +125,8 @@ static void add_board(struct source *source, const struct drm_card *card)
     if (amdgpu->count == MOST_BOARDS)
         return;
     struct board *board = &amdgpu->boards[amdgpu->count++];
+    hwmon_name_board(card->pci[0] ? card->pci : card->id, card->pci_device == HWMON_MI300A, board->name,
+                     board->zone);
     board->power_state = open_file(source, card, "power/runtime_status");
     board->metrics = open_file(source, card, "gpu_metrics");
     if (!hwmon_is_asleep(source->host, board->power_state))
@@ -207,21 +201,15 @@ static void amdgpu_read(struct source *source, struct sink *sink)
 
 /* --- closing ------------------------------------------------------------------------------------------------ */
 
-static void close_handle(struct joule_host *host, int handle)
-{
-    if (handle >= 0)
-        host->ops->close_handle(host, handle);
-}
-
 static void amdgpu_close(struct source *source)
 {
     struct amdgpu *amdgpu = source->data;
     for (size_t i = 0; amdgpu && i < amdgpu->count; i++) {
         struct board *board = &amdgpu->boards[i];
-        close_handle(source->host, board->power_state);
-        close_handle(source->host, board->metrics);
+        host_close_handle(source->host, board->power_state);
+        host_close_handle(source->host, board->metrics);
         for (size_t k = 0; k < board->gauge_count; k++)
-            close_handle(source->host, board->gauges[k].handle);
+            host_close_handle(source->host, board->gauges[k].handle);
     }
 }
 

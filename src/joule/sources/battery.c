@@ -218,8 +218,7 @@ static void battery_close(struct source *source)
         const struct cell *cell = &battery->cells[i];
         const int handles[] = {cell->status, cell->power, cell->current, cell->voltage};
         for (size_t k = 0; k < sizeof handles / sizeof handles[0]; k++)
-            if (handles[k] >= 0)
-                source->host->ops->close_handle(source->host, handles[k]);
+            host_close_handle(source->host, handles[k]);
     }
 }
 

@@ -269,21 +269,15 @@ static void hwmon_read(struct source *source, struct sink *sink)
 
 /* --- closing ------------------------------------------------------------------------------------------------ */
 
-static void close_handle(struct joule_host *host, int handle)
-{
-    if (handle >= 0)
-        host->ops->close_handle(host, handle);
-}
-
 static void hwmon_close(struct source *source)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; hwmon && i < hwmon->count; i++) {
         struct meter *meter = &hwmon->meters[i];
-        close_handle(source->host, meter->power_state);
+        host_close_handle(source->host, meter->power_state);
         for (size_t k = 0; k < meter->term_count; k++) {
-            close_handle(source->host, meter->terms[k].first);
-            close_handle(source->host, meter->terms[k].second);
+            host_close_handle(source->host, meter->terms[k].first);
+            host_close_handle(source->host, meter->terms[k].second);
         }
     }
 }

@@ -14,7 +14,6 @@
 #define MAX_PACKAGE_WATTS 2000.0
 #define MAX_DEVICE_WATTS  5000.0
 #define MAX_NODE_WATTS    100000.0 /* a chassis with many machines behind one supply */
-#define MI300A            "0x74a0" /* PCI device id of AMD's accelerator with CPU cores */
 
 struct traits {
     const char *chip;
@@ -259,11 +258,19 @@ static const char *gpu_vendor(const struct hwmon_chip *chip)
     return is_one_of(chip->name, nvidia) || is_one_of(chip->driver, nvidia) ? "nvidia" : "intel";
 }
 
-static bool device_id_is(const struct hwmon_chip *chip, const char *id)
+static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
 {
     char path[96], text[16];
+    uint64_t device;
     string_print(path, sizeof path, "/sys/class/hwmon/%s/device/device", chip->id);
-    return sysfs_text(chip->source, path, text, sizeof text) && strcmp(text, id) == 0;
+    return sysfs_text(chip->source, path, text, sizeof text) && string_to_u64(text, 0, &device) &&
+           device == id;
+}
+
+void hwmon_name_board(const char *where, bool has_cpu, char out_name[48], char out_zone[48])
+{
+    string_print(out_name, 48, "%s-%s", has_cpu ? "module" : "gpu", where);
+    string_print(out_zone, 48, "gpu-%s/%s", where, has_cpu ? "module" : "board");
 }
 
 /* Only processors with graphics inside report the voltage of their north bridge. */
@@ -305,10 +312,9 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
         string_print(d->parent_zone, sizeof d->parent_zone, "gpu-%s/board", where);
         return true;
     }
-    bool has_cpu = device_id_is(chip, MI300A);
+    bool has_cpu = device_id_is(chip, HWMON_MI300A);
     d->scope = has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
-    string_print(d->name, sizeof d->name, "%s-%s", has_cpu ? "module" : "gpu", where);
-    string_print(d->zone, sizeof d->zone, "gpu-%s/%s", where, has_cpu ? "module" : "board");
+    hwmon_name_board(where, has_cpu, d->name, d->zone);
     return true;
 }
 

@@ -229,8 +229,7 @@ static void thermal_close(struct source *source)
     struct thermal *thermal = source->data;
     for (size_t i = 0; i < thermal->count; i++) {
         source->host->ops->close_handle(source->host, thermal->gauges[i].handle);
-        if (thermal->gauges[i].power_state >= 0)
-            source->host->ops->close_handle(source->host, thermal->gauges[i].power_state);
+        host_close_handle(source->host, thermal->gauges[i].power_state);
     }
     clocks_close(source, &thermal->clocks);
 }

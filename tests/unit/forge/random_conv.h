@@ -8,11 +8,6 @@
 #include <forge/graph.h>
 #include "support/views.h"
 
-static inline int64_t pick(int64_t least, int64_t most)
-{
-    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
-}
-
 struct conv_case {
     forge_shape x, weight;
     forge_conv_options options;

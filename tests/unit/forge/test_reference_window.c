@@ -12,11 +12,6 @@
 #include "forge/ir/build.h"
 #include "support/views.h"
 
-static int64_t pick(int64_t least, int64_t most)
-{
-    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
-}
-
 /* Whole numbers from 0 (or, signed, -9) to 9, with one NaN or infinity now and then in floats. */
 static struct view array_of(forge_dtype dtype, forge_shape shape)
 {

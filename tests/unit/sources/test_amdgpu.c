@@ -88,68 +88,55 @@ static void test_other_revisions_say_nothing(void **state)
 
 /* --- boards --------------------------------------------------------------------------------------------------- */
 
-struct bench {
-    struct joule_host *host;
-    joule_meter *meter;
+/* What the board of the scripted machine does. */
+static struct truth {
     struct table table;
     double watts;
     uint64_t first;   /* counts at the beginning */
     int64_t stand_ns; /* when the counter stops; 0: never */
-};
+} truth;
 
 static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    struct bench *bench = context;
-    int64_t until_ns = bench->stand_ns && time_ns > bench->stand_ns ? bench->stand_ns : time_ns;
-    put(&bench->table, 24, 8,
-        bench->first + (uint64_t)(bench->watts * (double)until_ns * 1e-9 / GPU_METRICS_UNIT_J));
-    assert_true(bench->table.size < size);
-    memcpy(buffer, bench->table.bytes, bench->table.size);
-    return (ssize_t)bench->table.size;
+    (void)context;
+    int64_t until_ns = truth.stand_ns && time_ns > truth.stand_ns ? truth.stand_ns : time_ns;
+    put(&truth.table, 24, 8,
+        truth.first + (uint64_t)(truth.watts * (double)until_ns * 1e-9 / GPU_METRICS_UNIT_J));
+    assert_true(truth.table.size < size);
+    memcpy(buffer, truth.table.bytes, truth.table.size);
+    return (ssize_t)truth.table.size;
 }
 
-static void put_text(struct bench *bench, const char *path, const char *text)
+static void put_text(struct machine_bench *bench, const char *path, const char *text)
 {
     assert_true(host_script_text(bench->host, path, text));
 }
 
 static int setup(void **state)
 {
-    struct bench *bench = calloc(1, sizeof *bench);
-    bench->host = host_script_open();
-    bench->table = table_of(1, 3, 120);
-    bench->watts = 200;
-    bench->first = UINT64_C(1) << 40;
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    truth = (struct truth){.table = table_of(1, 3, 120), .watts = 200, .first = UINT64_C(1) << 40};
     put_text(bench, CARD "uevent",
              "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
-    host_script_file(bench->host, CARD "gpu_metrics", read_table, bench);
-    *state = bench;
+    host_script_file(bench->host, CARD "gpu_metrics", read_table, NULL);
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct bench *bench = *state;
-    joule_close(bench->meter);
-    bench->host->ops->close(bench->host);
-    free(bench);
-    return 0;
-}
-
-static void run(struct bench *bench)
+static void run(struct machine_bench *bench)
 {
     bench->meter = machine_open(bench->host, "amdgpu,hwmon");
     machine_run(bench->meter, 10, 0.1);
 }
 
-static void put_hwmon(struct bench *bench, const char *microwatts)
+static void put_hwmon(struct machine_bench *bench, const char *microwatts)
 {
     put_text(bench, HWMON "name", "amdgpu");
     put_text(bench, HWMON "power1_average", microwatts);
     assert_true(host_script_link(bench->host, HWMON "device", "../../../" SLOT));
 }
 
-static const struct channel *want(const struct bench *bench, const char *name)
+static const struct channel *want(const struct machine_bench *bench, const char *name)
 {
     const struct channel *ch = machine_channel(bench->meter, name);
     if (!ch)
@@ -159,7 +146,7 @@ static const struct channel *want(const struct bench *bench, const char *name)
 
 static void test_the_counter_is_the_board(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_hwmon(bench, "150000000");
     put_text(bench, CARD "product_name", "AMD Instinct MI210\n");
     run(bench);
@@ -175,8 +162,8 @@ static void test_the_counter_is_the_board(void **state)
 
 static void test_a_counter_that_stands_is_not_taken(void **state)
 {
-    struct bench *bench = *state;
-    bench->stand_ns = 1;
+    struct machine_bench *bench = *state;
+    truth.stand_ns = 1;
     put_hwmon(bench, "150000000");
     run(bench);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
@@ -184,9 +171,9 @@ static void test_a_counter_that_stands_is_not_taken(void **state)
 
 static void test_a_counter_at_0_is_none(void **state)
 {
-    struct bench *bench = *state;
-    bench->first = 0;
-    bench->watts = 0;
+    struct machine_bench *bench = *state;
+    truth.first = 0;
+    truth.watts = 0;
     put_text(bench, CARD "gpu_busy_percent", "42\n");
     put_hwmon(bench, "150000000");
     run(bench);
@@ -196,7 +183,7 @@ static void test_a_counter_at_0_is_none(void **state)
 
 static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_text(bench, CARD "gpu_metrics", "no table at all, whatever its length is\n");
     put_text(bench, "/sys/class/drm/card2/device/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\n");
     host_script_error(bench->host, "/sys/class/drm/card2/device/gpu_metrics", EACCES);
@@ -208,7 +195,7 @@ static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
 
 static void test_how_busy(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     double value;
     put_text(bench, CARD "gpu_busy_percent", "42\n");
     put_text(bench, CARD "mem_busy_percent", "101\n"); /* of no meaning */
@@ -221,13 +208,13 @@ static void test_how_busy(void **state)
 
 static void test_a_sleeping_board_is_left_alone(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_text(bench, CARD "power/runtime_status", "active\n");
     bench->meter = machine_open(bench->host, "amdgpu");
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
     put_text(bench, CARD "power/runtime_status", "suspended\n");
-    bench->table.size = 0; /* a reading now would fail otherwise */
+    truth.table.size = 0; /* a reading now would fail otherwise */
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_STALE);
 }
@@ -235,13 +222,13 @@ static void test_a_sleeping_board_is_left_alone(void **state)
 /* Reset: the driver answers EPERM for a while. */
 static void test_a_board_in_reset_comes_back(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     bench->meter = machine_open(bench->host, "amdgpu");
     machine_run(bench->meter, 2, 0.1);
     host_script_error(bench->host, CARD "gpu_metrics", EPERM);
     machine_run(bench->meter, 1, 0.1);
     assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_DENIED);
-    host_script_file(bench->host, CARD "gpu_metrics", read_table, bench);
+    host_script_file(bench->host, CARD "gpu_metrics", read_table, NULL);
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
     assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-" SLOT)->info.id), 200);
@@ -249,7 +236,7 @@ static void test_a_board_in_reset_comes_back(void **state)
 
 static void test_processors_with_graphics_are_modules(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_text(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_ID=1002:74A0\nPCI_SLOT_NAME=" SLOT "\n");
     run(bench);
     assert_int_equal(want(bench, "module-" SLOT)->info.scope, JOULE_SCOPE_MODULE);
@@ -257,7 +244,7 @@ static void test_processors_with_graphics_are_modules(void **state)
 
 static void test_other_cards_are_none(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_text(bench, CARD "uevent", "DRIVER=ast\nPCI_ID=1A03:2000\nPCI_SLOT_NAME=" SLOT "\n");
     put_text(bench, "/sys/class/drm/card1-DP-1/status", "connected\n");
     run(bench);
@@ -268,12 +255,12 @@ static void test_other_cards_are_none(void **state)
 static void test_a_recording_with_links_alone(void **state)
 {
     static const char device[] = "/sys/devices/pci0000:00/0000:00:01.1/" SLOT;
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     char path[128];
     put_text(bench, CARD "uevent", NULL);
     put_text(bench, CARD "gpu_metrics", NULL);
     snprintf(path, sizeof path, "%s/gpu_metrics", device);
-    assert_true(host_script_file(bench->host, path, read_table, bench));
+    assert_true(host_script_file(bench->host, path, read_table, NULL));
     snprintf(path, sizeof path, "%s/drm/card1/device", device);
     assert_true(host_script_link(bench->host, path, "../../../" SLOT));
     snprintf(path, sizeof path, "%s/driver", device);
@@ -319,16 +306,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_revision),
         cmocka_unit_test(test_other_revisions_say_nothing),
-        cmocka_unit_test_setup_teardown(test_the_counter_is_the_board, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_counter_that_stands_is_not_taken, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_counter_at_0_is_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_garbage_and_denial_leave_it_to_hwmon, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_how_busy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_sleeping_board_is_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_board_in_reset_comes_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_processors_with_graphics_are_modules, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_cards_are_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_recording_with_links_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_counter_is_the_board, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_counter_that_stands_is_not_taken, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_counter_at_0_is_none, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_garbage_and_denial_leave_it_to_hwmon, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_how_busy, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_sleeping_board_is_left_alone, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_board_in_reset_comes_back, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_processors_with_graphics_are_modules, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_other_cards_are_none, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_recording_with_links_alone, setup, machine_teardown),
         cmocka_unit_test(test_recorded_tables),
     };
     return cmocka_run_group_tests_name("amdgpu", tests, NULL, NULL);

@@ -27,37 +27,15 @@ static const struct channel *want(joule_meter *meter, const char *name)
 
 /* --- scripted chips ------------------------------------------------------------------------------------------- */
 
-struct bench {
-    struct joule_host *host;
-    joule_meter *meter;
-};
-
 /* Sets files "hwmon0/name=ina226" ...; content may hold anything. */
-static void put(struct bench *bench, const char *file, const char *content)
+static void put(struct machine_bench *bench, const char *file, const char *content)
 {
     char path[256];
     snprintf(path, sizeof path, HWMON "%s", file);
     assert_true(host_script_text(bench->host, path, content));
 }
 
-static int setup(void **state)
-{
-    struct bench *bench = calloc(1, sizeof *bench);
-    bench->host = host_script_open();
-    *state = bench;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct bench *bench = *state;
-    joule_close(bench->meter);
-    bench->host->ops->close(bench->host);
-    free(bench);
-    return 0;
-}
-
-static void run(struct bench *bench, double seconds)
+static void run(struct machine_bench *bench, double seconds)
 {
     if (!bench->meter)
         bench->meter = machine_open(bench->host, "hwmon");
@@ -66,7 +44,7 @@ static void run(struct bench *bench, double seconds)
 
 static void test_power_is_integrated(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "someone");
     put(bench, "hwmon0/power1_input", "12500000\n");
     run(bench, 10);
@@ -85,7 +63,7 @@ static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer,
 
 static void test_energy_is_counted(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "amd_energy");
     put(bench, "hwmon0/energy1_label", "Ecore000");
     put(bench, "hwmon0/energy1_input", "17");
@@ -103,7 +81,7 @@ static void test_energy_is_counted(void **state)
 
 static void test_pairs_by_chip(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "ina3221");
     put(bench, "hwmon0/in1_input", "12000");
     put(bench, "hwmon0/curr1_input", "1000");
@@ -121,7 +99,7 @@ static void test_pairs_by_chip(void **state)
 
 static void test_pairs_by_label(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "regulator");
     put(bench, "hwmon0/in1_label", "vin");
     put(bench, "hwmon0/in1_input", "48000");
@@ -138,7 +116,7 @@ static void test_pairs_by_label(void **state)
 
 static void test_given_power_beats_a_pair(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "ina226");
     put(bench, "hwmon0/in1_input", "5000");
     put(bench, "hwmon0/curr1_input", "300");
@@ -153,7 +131,7 @@ static void test_given_power_beats_a_pair(void **state)
 
 /* --- the ACPI power meter ---------------------------------------------------------------------------------------- */
 
-static void put_acpi(struct bench *bench)
+static void put_acpi(struct machine_bench *bench)
 {
     put(bench, "hwmon0/name", "power_meter");
     put(bench, "hwmon0/device/power1_average", "262000000");
@@ -163,7 +141,7 @@ static void put_acpi(struct bench *bench)
 
 static void test_acpi_meter_is_the_node(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_acpi(bench);
     run(bench, 20);
     const struct channel *ch = want(bench->meter, "node");
@@ -174,7 +152,7 @@ static void test_acpi_meter_is_the_node(void **state)
 
 static void test_acpi_without_a_value(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_acpi(bench);
     run(bench, 10);
     const struct channel *ch = want(bench->meter, "node");
@@ -196,7 +174,7 @@ static void test_acpi_without_a_value(void **state)
 
 static void test_grace_total_is_the_socket(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     bench->host->ops->close(bench->host);
     bench->host = machine_load(machine_fixture("grace"));
     run(bench, 10);
@@ -215,7 +193,7 @@ static void test_grace_total_is_the_socket(void **state)
 /* The kernel may number packages as it likes: the model's view of a package must be a twin of the meter's. */
 static void test_sockets_are_the_kernels_packages(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     static const char *const ids[] = {"36", "36", "3180", "3180"}, *const lists[] = {"0-1", "0-1", "2-3",
                                                                                      "2-3"};
     bench->host->ops->close(bench->host);
@@ -245,7 +223,7 @@ static void test_sockets_are_the_kernels_packages(void **state)
 
 static void test_power9(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     bench->host->ops->close(bench->host);
     bench->host = machine_load(machine_fixture("power9"));
     run(bench, 10);
@@ -258,7 +236,7 @@ static void test_power9(void **state)
 
 static void test_xgene_is_a_sum(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "apm_xgene");
     put(bench, "hwmon0/power1_label", "CPU power");
     put(bench, "hwmon0/power1_input", "30000000");
@@ -272,7 +250,7 @@ static void test_xgene_is_a_sum(void **state)
 
 /* --- graphics ---------------------------------------------------------------------------------------------------- */
 
-static void put_pci(struct bench *bench, const char *address)
+static void put_pci(struct machine_bench *bench, const char *address)
 {
     char link[128];
     snprintf(link, sizeof link, "../../../devices/pci0000:00/0000:00:01.0/%s", address);
@@ -281,7 +259,7 @@ static void put_pci(struct bench *bench, const char *address)
 
 static void test_intel_card(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_pci(bench, "0000:03:00.0");
     put(bench, "hwmon0/name", "xe");
     put(bench, "hwmon0/energy1_label", "card");
@@ -300,7 +278,7 @@ static void test_intel_card(void **state)
 
 static void test_intel_chip_without_card(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_pci(bench, "0000:03:00.0");
     put(bench, "hwmon0/name", "xe");
     put(bench, "hwmon0/energy2_label", "pkg");
@@ -311,7 +289,7 @@ static void test_intel_chip_without_card(void **state)
 
 static void test_amd_card_and_processor(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_pci(bench, "0000:c1:00.0");
     put(bench, "hwmon0/name", "amdgpu");
     put(bench, "hwmon0/power1_average", "16000000");
@@ -330,7 +308,7 @@ static void test_amd_card_and_processor(void **state)
 /* AMD's accelerator with CPU cores reports all of itself: RAPL's view of the cores is inside and not added. */
 static void test_accelerator_with_cores(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "amdgpu");
     put(bench, "hwmon0/power1_input", "550000000");
     put(bench, "hwmon0/device/device", "0x74a0\n");
@@ -354,7 +332,7 @@ static ssize_t count_reads(void *context, int64_t time_ns, char *buffer, size_t 
 
 static void test_sleeping_card_is_left_alone(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     unsigned reads = 0;
     const char *runtime = "/sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0/power/runtime_status";
     put(bench, "hwmon0/name", "amdgpu");
@@ -376,7 +354,7 @@ static void test_sleeping_card_is_left_alone(void **state)
 
 static void test_denied_is_listed(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "amd_energy");
     put(bench, "hwmon0/energy1_label", "Esocket0");
     put(bench, "hwmon0/energy1_input", "1");
@@ -389,7 +367,7 @@ static void test_denied_is_listed(void **state)
 
 static void test_disabled_and_batteries_are_left_out(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "chip");
     put(bench, "hwmon0/power1_input", "1000000");
     put(bench, "hwmon0/power1_enable", "0\n");
@@ -419,7 +397,7 @@ static void test_bad_values_are_gaps(void **state)
                                       "\xff\xfe",
                                       "- 1",
                                       "5000000,0"};
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "hwmon0/name", "chip");
     put(bench, "hwmon0/power1_input", "1000000");
     run(bench, 2);
@@ -440,7 +418,7 @@ static void test_bad_values_are_gaps(void **state)
 
 static void test_machine_without_monitors(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     run(bench, 1);
     assert_int_equal(joule_domain_count(bench->meter), 0);
     assert_int_equal(bench->meter->lanes[0]->sources[0]->state, JOULE_ABSENT);
@@ -517,7 +495,7 @@ static void test_any_content_is_harmless(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_power_is_integrated),
         TEST(test_energy_is_counted),

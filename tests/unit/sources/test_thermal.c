@@ -12,29 +12,7 @@
 #define HWMON "/sys/class/hwmon/"
 #define CPU   "/sys/devices/system/cpu/"
 
-struct bench {
-    struct joule_host *host;
-    joule_meter *meter;
-};
-
-static int setup(void **state)
-{
-    struct bench *bench = calloc(1, sizeof *bench);
-    bench->host = host_script_open();
-    *state = bench;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct bench *bench = *state;
-    joule_close(bench->meter);
-    bench->host->ops->close(bench->host);
-    free(bench);
-    return 0;
-}
-
-__attribute__((format(printf, 3, 4))) static void put(struct bench *bench, const char *content,
+__attribute__((format(printf, 3, 4))) static void put(struct machine_bench *bench, const char *content,
                                                       const char *path, ...)
 {
     char text[256];
@@ -45,14 +23,14 @@ __attribute__((format(printf, 3, 4))) static void put(struct bench *bench, const
     assert_true(host_script_text(bench->host, text, content));
 }
 
-static void run(struct bench *bench, double seconds)
+static void run(struct machine_bench *bench, double seconds)
 {
     if (!bench->meter)
         bench->meter = machine_open(bench->host, "thermal");
     machine_run(bench->meter, seconds, 0.1);
 }
 
-static double gauge(struct bench *bench, const char *name)
+static double gauge(struct machine_bench *bench, const char *name)
 {
     const struct channel *ch = machine_channel(bench->meter, name);
     double value;
@@ -61,7 +39,7 @@ static double gauge(struct bench *bench, const char *name)
     return joule_gauge(bench->meter, ch->info.id, &value) == JOULE_OK ? value : NAN;
 }
 
-static void put_coretemp(struct bench *bench)
+static void put_coretemp(struct machine_bench *bench)
 {
     put(bench, "coretemp", HWMON "hwmon0/name");
     put(bench, "Package id 0", HWMON "hwmon0/temp1_label");
@@ -72,7 +50,7 @@ static void put_coretemp(struct bench *bench)
 
 static void test_package_temperature(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_coretemp(bench);
     run(bench, 2);
     assert_true(gauge(bench, "coretemp-package-id-0") == 55);
@@ -86,7 +64,7 @@ static void test_package_temperature(void **state)
 
 static void test_unwired_inputs_and_disks_are_left_out(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench, "nct6775", HWMON "hwmon0/name");
     put(bench, "127000", HWMON "hwmon0/temp1_input");
     put(bench, "drivetemp", HWMON "hwmon1/name");
@@ -101,7 +79,7 @@ static void test_unwired_inputs_and_disks_are_left_out(void **state)
 static void test_bad_values(void **state)
 {
     static const char *const bad[] = {"", "garbage", "200001", "-273150", "5e4", "99999999999999999999"};
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_coretemp(bench);
     run(bench, 2);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -125,7 +103,7 @@ static ssize_t count_reads(void *context, int64_t time_ns, char *buffer, size_t 
 
 static void test_pace_is_one_second(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     unsigned reads = 0;
     put(bench, "k10temp", HWMON "hwmon0/name");
     host_script_file(bench->host, HWMON "hwmon0/temp1_input", count_reads, &reads);
@@ -136,14 +114,14 @@ static void test_pace_is_one_second(void **state)
 
 static void test_number_of_gauges_is_bounded(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     for (unsigned zone = 0; zone < 200; zone++)
         put(bench, "40000", "/sys/class/thermal/thermal_zone%u/temp", zone);
     run(bench, 1);
     assert_in_range(joule_domain_count(bench->meter), 1, 64);
 }
 
-static void put_cpu(struct bench *bench, unsigned cpu, const char *package, const char *khz)
+static void put_cpu(struct machine_bench *bench, unsigned cpu, const char *package, const char *khz)
 {
     put(bench, package, CPU "cpu%u/topology/physical_package_id", cpu);
     put(bench, khz, CPU "cpu%u/cpufreq/scaling_cur_freq", cpu);
@@ -151,7 +129,7 @@ static void put_cpu(struct bench *bench, unsigned cpu, const char *package, cons
 
 static void test_clock_is_the_mean_of_a_package(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put_cpu(bench, 0, "0", "2000000");
     put_cpu(bench, 1, "0", "3000000");
     put_cpu(bench, 2, "1", "1000000");
@@ -167,7 +145,7 @@ static void test_clock_is_the_mean_of_a_package(void **state)
 
 static void test_clocks_of_a_large_machine(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     for (unsigned cpu = 0; cpu < 200; cpu++)
         put_cpu(bench, cpu, cpu < 100 ? "0" : "1", cpu < 100 ? "2000000" : "4000000");
     run(bench, 3);
@@ -177,7 +155,7 @@ static void test_clocks_of_a_large_machine(void **state)
 
 static void test_clock_from_cpuinfo(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     put(bench,
         "processor\t: 0\ncpu MHz\t\t: 2100.500\nphysical id\t: 0\n\n"
         "processor\t: 1\ncpu MHz\t\t: 2199.500\nphysical id\t: 0\n\n"
@@ -198,7 +176,7 @@ static void test_cpuinfo_of_garbage(void **state)
                                         "physical id : 1e300",
                                         "cpu MHz : 1e400\nphysical id : 0",
                                         "cpu MHz : 5\nphysical id : -1"};
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         put(bench, texts[i], "/proc/cpuinfo");
         joule_meter *meter = machine_open(bench->host, "thermal");
@@ -210,7 +188,7 @@ static void test_cpuinfo_of_garbage(void **state)
 
 static void test_machine_without_gauges(void **state)
 {
-    struct bench *bench = *state;
+    struct machine_bench *bench = *state;
     run(bench, 1);
     assert_int_equal(joule_domain_count(bench->meter), 0);
     assert_int_equal(bench->meter->lanes[1]->sources[0]->state, JOULE_ABSENT);
@@ -218,7 +196,7 @@ static void test_machine_without_gauges(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_package_temperature),
         TEST(test_unwired_inputs_and_disks_are_left_out),

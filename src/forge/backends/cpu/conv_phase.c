@@ -6,19 +6,11 @@
  */
 #include "forge/backends/cpu/conv.h"
 
+#include "forge/ir/dim.h"
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* Along one dimension; fewer where there are not so many outputs. */
@@ -38,7 +30,7 @@ size_t conv_phases(const struct conv *c)
 /* What outputs at, at + stride and so on read, as outputs 0, 1 and so on. Taps are *out_tap_step apart. */
 static struct slide slide_phase(const struct slide *all, int64_t at, int64_t *out_tap, int64_t *out_tap_step)
 {
-    int64_t shared = common_divisor(all->stride, all->dilation), step = all->stride / shared, tap = 0;
+    int64_t shared = greatest_divisor(all->stride, all->dilation), step = all->stride / shared, tap = 0;
     int64_t end = least(step, all->taps);
     while (tap < end && (at + all->before - tap * all->dilation) % all->stride)
         tap++;
