@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SUPPLY  "/sys/class/power_supply/"
 #define ZONE    "/sys/class/powercap/intel-rapl:0/"
 #define CARD    "/sys/class/drm/card0/device/"
-#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu"
+#define IIO     "/sys/bus/i2c/drivers/ina3221x/1-0040/iio:device0/"
+#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson"
 #define ROUNDS  8
 
 static const char *const paths[] = {
@@ -52,6 +53,11 @@ static const char *const paths[] = {
     CARD "uevent",
     CARD "gpu_busy_percent",
     CARD "power/runtime_status",
+    IIO "rail_name_0",
+    IIO "in_power0_input",
+    IIO "in_voltage1_input",
+    IIO "in_current1_input",
+    "/sys/devices/gpu.0/load",
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/sources/jetson.h"
 #include "joule/sources/sysfs.h"
 
 #define MAX_METERS  128
@@ -167,12 +168,18 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
     return MAX_METERS; /* so many different chips: not the first of its name for sure */
 }
 
+/* Batteries and adapters are the battery source's, the rails of a Jetson are the source jetson's. */
+static bool has_own_source(const struct hwmon_chip *chip)
+{
+    return chip->is_power_supply || jetson_has_chip(chip->source, chip->folder, chip->name);
+}
+
 static joule_status open_chips(struct source *source, char **ids, size_t count)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; i < count; i++) {
         struct hwmon_chip chip;
-        if (!hwmon_chip_open(source, ids[i], &chip) || chip.is_power_supply)
+        if (!hwmon_chip_open(source, ids[i], &chip) || has_own_source(&chip))
             continue;
         chip.sockets = &hwmon->sockets;
         chip.index = (unsigned)i;

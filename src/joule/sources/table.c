@@ -10,6 +10,7 @@ extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_hwmon;
+extern const struct source_ops source_jetson;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 extern const struct source_ops source_estimated;
@@ -22,6 +23,7 @@ const struct source_ops *const source_table[] = {
     &source_nvml,
     &source_amdgpu,
     &source_hwmon,
+    &source_jetson,
     &source_battery,
     &source_thermal,
     &source_estimated, /* last: what nothing measures */

@@ -1,0 +1,344 @@
+/* Jetson boards: which rails are found in either layout of sysfs, which of them are the whole, and what is never counted. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/machine.h"
+
+#define OLD     "/sys/bus/i2c/drivers/ina3221x/"
+#define NEW     "/sys/bus/i2c/drivers/ina3221/"
+#define CLASS   "/sys/class/hwmon/"
+#define DEVFREQ "/sys/class/devfreq/"
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
+        fail_msg("%.12g instead of %.12g", value, wanted);
+}
+
+static const struct channel *want(joule_meter *meter, const char *name)
+{
+    const struct channel *ch = machine_channel(meter, name);
+    if (!ch)
+        fail_msg("no channel is called %s", name);
+    return ch;
+}
+
+static void put(struct machine_bench *bench, const char *folder, const char *form, unsigned k,
+                const char *content)
+{
+    char path[160], file[48];
+    const char *hole = strchr(form, '#');
+    snprintf(file, sizeof file, "%.*s%u%s", (int)(hole - form), form, k, hole + 1);
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    assert_true(host_script_text(bench->host, path, content));
+}
+
+static void put_number(struct machine_bench *bench, const char *folder, const char *form, unsigned k,
+                       long value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%ld\n", value);
+    put(bench, folder, form, k, text);
+}
+
+/* A rail as kernels from L4T 34 on show it; `name` NULL: without a label. */
+static void put_new(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
+                    long millivolts, long milliamperes)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/name", folder);
+    host_script_text(bench->host, path, "ina3221\n");
+    if (name)
+        put(bench, folder, "in#_label", k, name);
+    put_number(bench, folder, "in#_input", k, millivolts);
+    put_number(bench, folder, "curr#_input", k, milliamperes);
+}
+
+/* A rail as kernels up to L4T 32 show it. */
+static void put_old(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
+                    long milliwatts)
+{
+    put(bench, folder, "rail_name_#", k, name);
+    put_number(bench, folder, "in_voltage#_input", k, 5000);
+    put_number(bench, folder, "in_current#_input", k, milliwatts / 5);
+    put_number(bench, folder, "in_power#_input", k, milliwatts);
+    put(bench, folder, "warn_current_limit_#", k, "32760 ma\n");
+}
+
+static void run(struct machine_bench *bench, const char *sources)
+{
+    bench->meter = machine_open(bench->host, sources);
+    machine_run(bench->meter, 4, 0.05);
+}
+
+static double watts_of(struct machine_bench *bench, const char *name)
+{
+    return machine_mean_watts(bench->meter, want(bench->meter, name)->info.id);
+}
+
+static ssize_t read_compatible(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    static const char words[] = "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234";
+    (void)context;
+    (void)time_ns;
+    assert_true(sizeof words < size);
+    memcpy(buffer, words, sizeof words);
+    return sizeof words;
+}
+
+/* --- boards --------------------------------------------------------------------------------------------------- */
+
+static void test_orin_nano(void **state)
+{
+    struct machine_bench *bench = *state;
+    const char *chip = CLASS "hwmon1";
+    host_script_text(bench->host, "/proc/device-tree/model", "NVIDIA Jetson Orin Nano Developer Kit");
+    put_new(bench, chip, 1, "VDD_IN", 5000, 930);
+    put_new(bench, chip, 2, "VDD_CPU_GPU_CV", 5000, 112);
+    put_new(bench, chip, 3, "VDD_SOC", 5000, 296);
+    put(bench, chip, "in#_input", 4, "1500\n"); /* microvolts on the shunts */
+    put(bench, chip, "in#_label", 7, "sum of shunt voltages");
+    put(bench, chip, "in#_input", 7, "1500\n");
+    put(bench, chip, "curr#_input", 4, "1000\n");
+    run(bench, "jetson,hwmon");
+    assert_int_equal(joule_domain_count(bench->meter), 3); /* hwmon has left the chip alone */
+    assert_near(watts_of(bench, "module-0"), 4.65);
+    assert_near(watts_of(bench, "rail-vdd-cpu-gpu-cv"), 0.56);
+    assert_near(watts_of(bench, "rail-vdd-soc"), 1.48);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 4.65);
+    const struct channel *ch = want(bench->meter, "module-0");
+    assert_int_equal(ch->info.scope, JOULE_SCOPE_MODULE);
+    assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
+    assert_string_equal(ch->info.model, "NVIDIA Jetson Orin Nano Developer Kit");
+    assert_string_equal(want(bench->meter, "rail-vdd-soc")->parent_zone, ch->zone);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU))); /* it has no rail of its own */
+}
+
+static void test_old_layout_in_milliwatts(void **state)
+{
+    struct machine_bench *bench = *state;
+    const char *chip = OLD "6-0040/iio:device0";
+    put_old(bench, chip, 0, "POM_5V_IN", 2340);
+    put_old(bench, chip, 1, "POM_5V_GPU", 125);
+    put_old(bench, chip, 2, "POM_5V_CPU", 480);
+    run(bench, "jetson");
+    assert_int_equal(joule_domain_count(bench->meter), 3);
+    assert_near(watts_of(bench, "module-0"), 2.34);
+    assert_near(watts_of(bench, "gpu-0"), 0.125);
+    assert_near(watts_of(bench, "rail-pom-5v-cpu"), 0.48);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34); /* the GPU is in it */
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 0.125);
+    assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
+    assert_int_equal(want(bench->meter, "rail-pom-5v-cpu")->info.scope, JOULE_SCOPE_CORE);
+}
+
+static void test_old_layout_without_power(void **state)
+{
+    struct machine_bench *bench = *state;
+    const char *chip = OLD "0-0041/iio:device1";
+    put_old(bench, chip, 0, "VDD_IN", 2000);
+    host_script_text(bench->host, OLD "0-0041/iio:device1/in_power0_input", NULL);
+    run(bench, "jetson");
+    assert_near(watts_of(bench, "module-0"), 2.0);
+}
+
+static void test_agx_xavier_is_a_sum_of_six(void **state)
+{
+    static const char *const names[] = {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"};
+    struct machine_bench *bench = *state;
+    for (unsigned i = 0; i < 6; i++)
+        put_old(bench, i < 3 ? OLD "1-0040/iio:device0" : OLD "1-0041/iio:device1", i % 3, names[i],
+                100 * (i + 1));
+    run(bench, "jetson");
+    assert_int_equal(joule_domain_count(bench->meter), 7);
+    assert_near(watts_of(bench, "module-0"), 2.1);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.1);
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 0.1);
+    assert_string_equal(want(bench->meter, "module-0")->info.label, "GPU + CPU + SOC + CV + VDDRQ + SYS5V");
+}
+
+static void put_agx_orin(struct machine_bench *bench)
+{
+    put_new(bench, NEW "1-0040/hwmon/hwmon3", 1, "VDD_GPU_SOC", 20000, 120);
+    put_new(bench, NEW "1-0040/hwmon/hwmon3", 2, "VDD_CPU_CV", 20000, 40);
+    put_new(bench, NEW "1-0040/hwmon/hwmon3", 3, "VIN_SYS_5V0", 5000, 700);
+    put_new(bench, NEW "1-0041/hwmon/hwmon4", 1, "NC", 5000, 100);
+    put_new(bench, NEW "1-0041/hwmon/hwmon4", 2, "VDDQ_VDD2_1V8AO", 5000, 60);
+    put_new(bench, NEW "1-0041/hwmon/hwmon4", 3, "NC", 5000, 100);
+}
+
+static void test_agx_orin_is_a_sum_of_three(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_agx_orin(bench);
+    run(bench, "jetson");
+    assert_int_equal(joule_domain_count(bench->meter), 5);
+    assert_near(watts_of(bench, "module-0"), 2.4 + 0.8 + 3.5);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7);
+    assert_string_equal(want(bench->meter, "rail-vddq-vdd2-1v8ao")->parent_zone,
+                        want(bench->meter, "rail-vin-sys-5v0")->zone);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU)));
+}
+
+/* The bus and the class show the same folders. */
+static void test_a_chip_that_is_found_twice_counts_once(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_agx_orin(bench);
+    put_new(bench, CLASS "hwmon3", 1, "VDD_GPU_SOC", 20000, 120);
+    put_new(bench, CLASS "hwmon4", 2, "VDDQ_VDD2_1V8AO", 5000, 60);
+    host_script_text(bench->host, "/sys/bus/i2c/devices/1-0040/name", "ina3221\n");
+    put_new(bench, "/sys/bus/i2c/devices/1-0040/hwmon/hwmon3", 1, "VDD_GPU_SOC", 20000, 120);
+    run(bench, "jetson,hwmon");
+    assert_int_equal(joule_domain_count(bench->meter), 5);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7);
+}
+
+static void test_an_incomplete_sum_is_none(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_new(bench, NEW "1-0040/hwmon/hwmon3", 1, "VDD_GPU_SOC", 20000, 120);
+    put_new(bench, NEW "1-0040/hwmon/hwmon3", 2, "VDD_CPU_CV", 20000, 40);
+    run(bench, "jetson");
+    assert_null(machine_channel(bench->meter, "module-0"));
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
+}
+
+static void test_rails_without_labels(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_new(bench, CLASS "hwmon2", 1, NULL, 5000, 400);
+    put_new(bench, CLASS "hwmon2", 2, NULL, 5000, 200);
+    put(bench, CLASS "hwmon2", "in#_enable", 2, "0\n");
+    host_script_file(bench->host, "/proc/device-tree/compatible", read_compatible, NULL);
+    run(bench, "jetson,hwmon");
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_near(watts_of(bench, "rail-hwmon2-1"), 2);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* nobody knows what it feeds */
+}
+
+static void test_the_same_chip_elsewhere_is_hwmons(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_new(bench, CLASS "hwmon2", 1, "channel 1", 12000, 1000);
+    run(bench, "jetson,hwmon");
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_near(watts_of(bench, "ina3221-channel-1"), 12);
+}
+
+/* --- troubles ------------------------------------------------------------------------------------------------- */
+
+static void test_denied(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_old(bench, OLD "6-0040/iio:device0", 0, "POM_5V_IN", 2340);
+    host_script_error(bench->host, OLD "6-0040/iio:device0/in_voltage0_input", EACCES);
+    host_script_error(bench->host, OLD "6-0040/iio:device0/in_power0_input", EACCES);
+    run(bench, "jetson");
+    const struct channel *ch = want(bench->meter, "module-0");
+    assert_int_equal(ch->info.state, JOULE_DENIED);
+    assert_non_null(strstr(ch->info.remedy, "sudo chmod a+r " OLD "6-0040/iio:device0"));
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
+}
+
+static void test_a_rail_that_fails_leaves_the_sum_unknown(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_agx_orin(bench);
+    host_script_error(bench->host, NEW "1-0040/hwmon/hwmon3/curr2_input", EIO);
+    run(bench, "jetson");
+    assert_int_equal(want(bench->meter, "module-0")->info.state, JOULE_FAILED);
+    assert_int_equal(want(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
+    assert_near(watts_of(bench, "rail-vdd-gpu-soc"), 2.4);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
+}
+
+/* A rail that is switched off may read one step below nothing: no power of its own, and no harm to the sum. */
+static void test_a_current_below_nothing(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_agx_orin(bench);
+    put(bench, NEW "1-0040/hwmon/hwmon3", "curr#_input", 2, "-4\n");
+    run(bench, "jetson");
+    assert_int_equal(want(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
+    assert_near(watts_of(bench, "module-0"), 2.4 - 0.08 + 3.5);
+}
+
+static void test_garbage(void **state)
+{
+    static const char *const texts[] = {"", "nothing", "99999999999999999999", "4 mV", "1000000"};
+    struct machine_bench *bench = *state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        put_new(bench, CLASS "hwmon2", 1, "VDD_IN", 5000, 1000000);
+        put(bench, CLASS "hwmon2", "in#_input", 1, texts[i]);
+        run(bench, "jetson");
+        assert_int_equal(want(bench->meter, "module-0")->info.state, JOULE_FAILED);
+        joule_close(bench->meter);
+        bench->meter = NULL;
+    }
+}
+
+static void test_absent(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_old(bench, OLD "6-0040/nothing", 0, "VDD_IN", 2340);
+    run(bench, "jetson");
+    assert_int_equal(joule_domain_count(bench->meter), 0);
+}
+
+/* --- the GPU -------------------------------------------------------------------------------------------------- */
+
+static void test_gpu_load_and_clock(void **state)
+{
+    struct machine_bench *bench = *state;
+    host_script_text(bench->host, DEVFREQ "15340000.vic/device/of_node/name", "vic");
+    host_script_text(bench->host, DEVFREQ "15340000.vic/device/load", "1000\n");
+    host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/of_node/name", "ga10b");
+    host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/load", "123\n");
+    host_script_text(bench->host, DEVFREQ "17000000.ga10b/cur_freq", "918000000\n");
+    run(bench, "jetson");
+    assert_near(want(bench->meter, "gpu-0-busy")->gauge, 0.123);
+    assert_near(want(bench->meter, "gpu-0-clock")->gauge, 918);
+    assert_int_equal(joule_domain_count(bench->meter), 2);
+    host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/load", "1001\n");
+    machine_run(bench->meter, 0.2, 0.05);
+    assert_int_equal(want(bench->meter, "gpu-0-busy")->info.state, JOULE_FAILED);
+}
+
+static void test_gpu_load_of_the_first_kernels(void **state)
+{
+    struct machine_bench *bench = *state;
+    host_script_text(bench->host, "/sys/devices/gpu.0/load", "990\n");
+    run(bench, "jetson");
+    assert_near(want(bench->meter, "gpu-0-busy")->gauge, 0.99);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_orin_nano),
+        TEST(test_old_layout_in_milliwatts),
+        TEST(test_old_layout_without_power),
+        TEST(test_agx_xavier_is_a_sum_of_six),
+        TEST(test_agx_orin_is_a_sum_of_three),
+        TEST(test_a_chip_that_is_found_twice_counts_once),
+        TEST(test_an_incomplete_sum_is_none),
+        TEST(test_rails_without_labels),
+        TEST(test_the_same_chip_elsewhere_is_hwmons),
+        TEST(test_denied),
+        TEST(test_a_rail_that_fails_leaves_the_sum_unknown),
+        TEST(test_a_current_below_nothing),
+        TEST(test_garbage),
+        TEST(test_absent),
+        TEST(test_gpu_load_and_clock),
+        TEST(test_gpu_load_of_the_first_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
