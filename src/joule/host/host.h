@@ -1,7 +1,7 @@
 /* joule/host/host.h - the only door to the outside.
  *
- * Owns every way in which libjoule touches the world: files, links, folders, registers, perf events, libraries,
- * CPUID, the environment and the clocks. Three hosts exist: the real one, a recorded machine below a folder, and a
+ * Owns every way in which libjoule touches the world: files, links, folders, registers, perf events, services,
+ * libraries, CPUID, the environment and the clocks. Three hosts exist: the real one, a recorded machine below a folder, and a
  * scripted one in virtual time for tests.
  * Newcomers: functions return 0 or a count, or a negative errno; paths are the real machine's absolute paths.
  */
@@ -39,6 +39,13 @@ struct host_ops {
     int (*read_register)(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value);
     int (*open_perf)(struct joule_host *host, const struct host_perf_event *event);
     int (*read_perf)(struct joule_host *host, int handle, uint64_t *out_value);
+    /* Connections to services of this machine: "unix:/run/joule/helper.sock", "tcp:127.0.0.1:8431", "tcp:[::1]:8431".
+     * None waits past deadline_ns (CLOCK_MONOTONIC): -ETIMEDOUT; one that has passed means not to wait at all. */
+    int (*open_stream)(struct joule_host *host, const char *address, int64_t deadline_ns);
+    /* What has come, at most `size` bytes; 0: the other side has closed. */
+    ssize_t (*receive)(struct joule_host *host, int handle, void *buffer, size_t size, int64_t deadline_ns);
+    /* All of it, and 0; after -errno it is not known how much. */
+    int (*send)(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns);
     void (*close_handle)(struct joule_host *host, int handle);
     /* Vendor libraries; never closed. NULL: absent, or this host has none. */
     void *(*open_library)(struct joule_host *host, const char *name);
@@ -70,6 +77,7 @@ struct joule_host *host_real(void);
  *   env                 lines "NAME=value"
  *   errors              lines "path ERRNAME": that path answers so (EACCES, EPERM, EIO, ENODATA, ENXIO, EINVAL ...);
  *                       events and registers are meant by /perf/TYPE/CONFIG/CPU and /dev/cpu/N/msr
+ * A Unix socket below the folder is a service of that machine; it has no others.
  * Clocks are the real ones. NULL when root is no folder. Closed by ops->close. */
 struct joule_host *host_tree_open(const char *root);
 
@@ -95,6 +103,12 @@ bool host_script_perf(struct joule_host *host, const struct host_perf_event *eve
                       void *context);
 bool host_script_env(struct joule_host *host, const char *name, const char *value);
 bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4]);
+/* A service: each send is handed to `answer`, which writes what can then be received and gives its length, or -errno, with
+ * which the connection breaks. A connection begins with a request of 0 bytes. answer NULL: there is none any more. */
+typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t length, void *reply,
+                                    size_t size);
+bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,
+                         void *context);
 /* A library is a table of symbols; the array must outlive the host. */
 struct script_symbol {
     const char *name;

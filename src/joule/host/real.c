@@ -20,6 +20,7 @@
 #endif
 #include "base/string.h"
 #include "joule/host/path.h"
+#include "joule/host/stream.h"
 
 static int64_t real_clock_ns(struct joule_host *host, clockid_t clock)
 {
@@ -159,6 +160,25 @@ static int real_read_perf(struct joule_host *host, int handle, uint64_t *out_val
     return count == (ssize_t)sizeof *out_value ? 0 : -EIO;
 }
 
+static int real_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)
+{
+    (void)host;
+    return stream_open(address, deadline_ns);
+}
+
+static ssize_t real_receive(struct joule_host *host, int handle, void *buffer, size_t size,
+                            int64_t deadline_ns)
+{
+    (void)host;
+    return stream_receive(handle, buffer, size, deadline_ns);
+}
+
+static int real_send(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns)
+{
+    (void)host;
+    return stream_send(handle, bytes, size, deadline_ns);
+}
+
 static void *real_open_library(struct joule_host *host, const char *name)
 {
     (void)host;
@@ -208,6 +228,9 @@ struct joule_host *host_real(void)
         .read_register = real_read_register,
         .open_perf = real_open_perf,
         .read_perf = real_read_perf,
+        .open_stream = real_open_stream,
+        .receive = real_receive,
+        .send = real_send,
         .close_handle = real_close_handle,
         .open_library = real_open_library,
         .library_symbol = real_library_symbol,

@@ -1,7 +1,8 @@
 /* joule/host/script.c - a machine that a test writes, in virtual time.
  *
- * Owns one table from names to what answers there: files, links, errors, registers, events, environment, CPUID and
- * libraries. A handle is an index into the table, or for registers REGISTERS plus the CPU.
+ * Owns one table from names to what answers there: files, links, errors, registers, events, services, environment, CPUID
+ * and libraries. A handle is an index into the table, for registers REGISTERS plus the CPU, for connections STREAMS plus
+ * the place of what can be received.
  * Newcomers: folders are not registered: one exists while any path lies below it. Entries are never removed, only
  * emptied, so that handles stay good when a file changes or goes away. Not thread-safe.
  */
@@ -15,8 +16,11 @@
 #include "base/string.h"
 #include "joule/host/path.h"
 
-#define REGISTERS (1 << 24)
-#define BEGIN_NS  INT64_C(1000000000) /* so that a stamp of 0 is never a real one */
+#define REGISTERS    (1 << 24)
+#define STREAMS      (1 << 25)
+#define MOST_STREAMS 8
+#define REPLY_MAX    65536
+#define BEGIN_NS     INT64_C(1000000000) /* so that a stamp of 0 is never a real one */
 #define REALTIME_0_NS                                                                                        \
     INT64_C(1767225600000000000) /* 2026-01-01 00:00 UTC, when the virtual machine came up */
 
@@ -28,7 +32,8 @@ enum entry_kind {
     ENTRY_LINK,
     ENTRY_VALUE,
     ENTRY_CPUID,
-    ENTRY_LIBRARY
+    ENTRY_LIBRARY,
+    ENTRY_SERVICE
 };
 
 struct entry {
@@ -39,6 +44,7 @@ struct entry {
     union {
         script_file_fn file;
         script_value_fn value;
+        script_answer_fn answer;
         const char *text; /* content or target */
         int errno_value;
         uint32_t registers[4];
@@ -52,6 +58,11 @@ struct script {
     struct entry **entries;
     size_t count, capacity;
     int64_t time_ns, suspended_ns;
+    struct stream {
+        const struct entry *service; /* NULL: free */
+        size_t taken, length;        /* of the reply */
+        unsigned char *reply;
+    } streams[MOST_STREAMS];
 };
 
 static struct script *script_of(struct joule_host *host)
@@ -294,9 +305,73 @@ static int script_read_perf(struct joule_host *host, int handle, uint64_t *out_v
     return read_value(script_of(host), handle, out_value);
 }
 
+/* --- services ----------------------------------------------------------------------------------------------- */
+
+/* Hands a request on; 0 or -errno, and the connection is broken. */
+static int ask_service(struct stream *stream, const void *request, size_t length)
+{
+    const struct entry *service = stream->service;
+    if (service->kind != ENTRY_SERVICE)
+        return -ECONNRESET;
+    memmove(stream->reply, stream->reply + stream->taken, stream->length -= stream->taken);
+    stream->taken = 0;
+    ssize_t count = service->answer(service->context, request, length, stream->reply + stream->length,
+                                    REPLY_MAX - stream->length);
+    stream->length += count > 0 ? (size_t)count : 0;
+    return count < 0 ? (int)count : 0;
+}
+
+static int script_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    struct script *script = script_of(host);
+    int i = find(script, address), n = 0;
+    if (i < 0)
+        return string_starts(address, "unix:") ? -ENOENT : -ECONNREFUSED;
+    if (script->entries[i]->kind == ENTRY_ERROR)
+        return -script->entries[i]->errno_value;
+    while (n < MOST_STREAMS && script->streams[n].service)
+        n++;
+    struct stream *stream = &script->streams[n];
+    if (n == MOST_STREAMS || !(stream->reply = malloc(REPLY_MAX)))
+        return n == MOST_STREAMS ? -EMFILE : -ENOMEM;
+    stream->service = script->entries[i];
+    stream->taken = stream->length = 0;
+    int rc = ask_service(stream, NULL, 0);
+    if (rc == 0)
+        return STREAMS + n;
+    host->ops->close_handle(host, STREAMS + n);
+    return rc;
+}
+
+static ssize_t script_receive(struct joule_host *host, int handle, void *buffer, size_t size,
+                              int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    struct stream *stream = &script_of(host)->streams[handle - STREAMS];
+    size_t left = stream->length - stream->taken;
+    if (left == 0)
+        return stream->service->kind == ENTRY_SERVICE ? -ETIMEDOUT : 0;
+    size = size < left ? size : left;
+    memcpy(buffer, stream->reply + stream->taken, size);
+    stream->taken += size;
+    return (ssize_t)size;
+}
+
+static int script_send(struct joule_host *host, int handle, const void *bytes, size_t size,
+                       int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    return ask_service(&script_of(host)->streams[handle - STREAMS], bytes, size);
+}
+
 static void script_close_handle(struct joule_host *host, int handle)
 {
-    (void)host, (void)handle;
+    if (handle < STREAMS)
+        return;
+    struct stream *stream = &script_of(host)->streams[handle - STREAMS];
+    free(stream->reply);
+    *stream = (struct stream){0};
 }
 
 /* --- libraries, CPUID, environment: names that do not begin with a slash ------------------------------------ */
@@ -349,6 +424,8 @@ static bool script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t sublea
 
 static void script_close(struct joule_host *host)
 {
+    for (size_t i = 0; i < MOST_STREAMS; i++)
+        free(script_of(host)->streams[i].reply);
     free(script_of(host)->entries);
     arena_free(&script_of(host)->arena);
     free(host);
@@ -367,6 +444,9 @@ static const struct host_ops script_ops = {
     .read_register = script_read_register,
     .open_perf = script_open_perf,
     .read_perf = script_read_perf,
+    .open_stream = script_open_stream,
+    .receive = script_receive,
+    .send = script_send,
     .close_handle = script_close_handle,
     .open_library = script_open_library,
     .library_symbol = script_library_symbol,
@@ -456,6 +536,13 @@ bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf,
     struct entry entry = {.kind = ENTRY_CPUID};
     memcpy(entry.registers, registers, sizeof entry.registers);
     return put(host, key, entry);
+}
+
+bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer, void *context)
+{
+    return put(
+        host, address,
+        (struct entry){.kind = answer ? ENTRY_SERVICE : ENTRY_GONE, .context = context, .answer = answer});
 }
 
 bool host_script_library(struct joule_host *host, const char *name, const struct script_symbol *symbols,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "joule/host/path.h"
+#include "joule/host/stream.h"
 
 #define ERROR_HANDLE (1 << 24)
 #define TEXT_MAX     65536
@@ -159,6 +160,32 @@ static ssize_t tree_read_handle(struct joule_host *host, int handle, char *buffe
     return host_real()->ops->read_handle(host_real(), handle, buffer, size);
 }
 
+static int tree_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)
+{
+    static const char scheme[] = "unix:";
+    char local[sizeof scheme + HOST_PATH_MAX] = "unix:";
+    int error;
+    if (!string_starts(address, scheme))
+        return -ECONNREFUSED;
+    int rc = locate(tree_of(host), address + strlen(scheme), true, local + strlen(scheme), &error);
+    if (rc != 0 || error)
+        return rc ? rc : -error;
+    return stream_open(local, deadline_ns);
+}
+
+static ssize_t tree_receive(struct joule_host *host, int handle, void *buffer, size_t size,
+                            int64_t deadline_ns)
+{
+    (void)host;
+    return stream_receive(handle, buffer, size, deadline_ns);
+}
+
+static int tree_send(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns)
+{
+    (void)host;
+    return stream_send(handle, bytes, size, deadline_ns);
+}
+
 static void tree_close_handle(struct joule_host *host, int handle)
 {
     (void)host;
@@ -279,6 +306,9 @@ static const struct host_ops tree_ops = {
     .read_register = tree_read_register,
     .open_perf = tree_open_perf,
     .read_perf = tree_read_perf,
+    .open_stream = tree_open_stream,
+    .receive = tree_receive,
+    .send = tree_send,
     .close_handle = tree_close_handle,
     .open_library = tree_open_library,
     .library_symbol = tree_library_symbol,

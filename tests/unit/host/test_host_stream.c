@@ -1,0 +1,194 @@
+/* Connections to services: on the real machine, below a recorded one, and scripted; deadlines, and services that go. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/clock.h"
+#include "joule/host/host.h"
+
+#define LONG_NS (60 * NS_PER_S) /* never waited for */
+
+static char root[] = "/tmp/joule-stream-XXXXXX";
+static struct sockaddr_un place = {.sun_family = AF_UNIX};
+static char address[sizeof place.sun_path + 8];
+static int listener;
+
+static int set_up(void **state)
+{
+    (void)state;
+    char folder[64];
+    if (!mkdtemp(root))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/run", root);
+    mkdir(folder, 0755);
+    snprintf(place.sun_path, sizeof place.sun_path, "%s/service", folder);
+    snprintf(address, sizeof address, "unix:%s", place.sun_path);
+    listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    return bind(listener, (struct sockaddr *)&place, sizeof place) == 0 && listen(listener, 1) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char folder[64];
+    close(listener);
+    unlink(place.sun_path);
+    snprintf(folder, sizeof folder, "%s/run", root);
+    return rmdir(folder) == 0 && rmdir(root) == 0 ? 0 : -1;
+}
+
+/* A few words there and back, silence, and the other side's end. */
+static void talk(struct joule_host *host, int handle, int server)
+{
+    char text[16] = "";
+    int64_t soon_ns = clock_now_ns() + LONG_NS;
+    assert_true(handle >= 0);
+    assert_int_equal(host->ops->receive(host, handle, text, sizeof text, 0), -ETIMEDOUT);
+    assert_int_equal(host->ops->send(host, handle, "hello", 5, soon_ns), 0);
+    assert_int_equal(recv(server, text, sizeof text, 0), 5);
+    assert_memory_equal(text, "hello", 5);
+    assert_int_equal(send(server, "answer", 6, 0), 6);
+    assert_int_equal(host->ops->receive(host, handle, text, 4, soon_ns), 4);
+    assert_int_equal(host->ops->receive(host, handle, text + 4, 4, soon_ns), 2);
+    assert_memory_equal(text, "answer", 6);
+    close(server);
+    assert_int_equal(host->ops->receive(host, handle, text, sizeof text, soon_ns), 0);
+    int rc = 0; /* over TCP the first word is still taken */
+    for (int i = 0; i < 100 && rc == 0; i++)
+        rc = host->ops->send(host, handle, "?", 1, soon_ns);
+    assert_true(rc < 0); /* and no SIGPIPE */
+    host->ops->close_handle(host, handle);
+}
+
+static void test_of_this_machine(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_real();
+    int handle = host->ops->open_stream(host, address, 0);
+    talk(host, handle, accept(listener, NULL, NULL));
+}
+
+static void test_below_a_recorded_machine(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_tree_open(root);
+    int handle = host->ops->open_stream(host, "unix:/run/service", 0);
+    talk(host, handle, accept(listener, NULL, NULL));
+    assert_int_equal(host->ops->open_stream(host, address, 0), -ENOENT); /* outside it */
+    assert_int_equal(host->ops->open_stream(host, "tcp:127.0.0.1:1", 0), -ECONNREFUSED);
+    host->ops->close(host);
+}
+
+static void test_over_tcp(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_real();
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof any;
+    char where[64];
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&any, size), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&any, &size), 0);
+    snprintf(where, sizeof where, "tcp:127.0.0.1:%u", ntohs(any.sin_port));
+    assert_int_equal(host->ops->open_stream(host, where, clock_now_ns() + LONG_NS), -ECONNREFUSED);
+    assert_int_equal(listen(server, 1), 0);
+    int handle = host->ops->open_stream(host, where, clock_now_ns() + LONG_NS);
+    talk(host, handle, accept(server, NULL, NULL));
+    close(server);
+}
+
+static void test_nobody_there(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_real();
+    static const char *const nonsense[] = {"",      "unix:",           "tcp:",          "tcp:1.2.3.4",        "tcp:[::1]",
+                                           "tcp:x", "tcp:1.2.3.4:0",   "tcp:::1:80",    "tcp:127.0.0.1:70000", "file:/x",
+                                           "/run",  "tcp:localhost:80"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        assert_int_equal(host->ops->open_stream(host, nonsense[i], 0), -EINVAL);
+    assert_int_equal(host->ops->open_stream(host, "unix:/nonexistent/socket", 0), -ENOENT);
+    char deep[256] = "unix:/";
+    memset(deep + strlen(deep), 'x', 200);
+    assert_int_equal(host->ops->open_stream(host, deep, 0), -ENAMETOOLONG);
+}
+
+/* Whoever does not accept keeps nobody waiting. */
+static void test_full_queue(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_real();
+    int handles[64], count = 0, last = 0;
+    while (count < 64 && (last = host->ops->open_stream(host, address, 0)) >= 0)
+        handles[count++] = last;
+    assert_true(count > 0 && count < 64);
+    assert_int_equal(last, -EAGAIN);
+    /* Nor does one who does not read. */
+    char bytes[4096] = "";
+    int rc = 0;
+    for (int i = 0; i < 4096 && rc == 0; i++)
+        rc = host->ops->send(host, handles[0], bytes, sizeof bytes, 0);
+    assert_int_equal(rc, -ETIMEDOUT);
+    for (int i = 0; i < count; i++) {
+        host->ops->close_handle(host, handles[i]);
+        close(accept(listener, NULL, NULL));
+    }
+}
+
+static ssize_t echo(void *context, const void *request, size_t length, void *reply, size_t size)
+{
+    ++*(int *)context;
+    assert_true(length <= size);
+    if (length == 3 && memcmp(request, "bye", 3) == 0)
+        return -ECONNRESET;
+    memcpy(reply, request ? request : "", length);
+    return (ssize_t)length;
+}
+
+static void test_scripted(void **state)
+{
+    (void)state;
+    struct joule_host *host = host_script_open();
+    const struct host_ops *ops = host->ops;
+    int asked = 0;
+    char text[8];
+    assert_int_equal(ops->open_stream(host, "unix:/run/service", 0), -ENOENT);
+    assert_int_equal(ops->open_stream(host, "tcp:127.0.0.1:1", 0), -ECONNREFUSED);
+    assert_true(host_script_service(host, "unix:/run/service", echo, &asked));
+    int first = ops->open_stream(host, "unix:/run/service", 0);
+    int second = ops->open_stream(host, "unix:/run/service", 0);
+    assert_true(first >= 0 && second >= 0 && first != second);
+    assert_int_equal(ops->send(host, first, "abc", 3, 0), 0);
+    assert_int_equal(ops->receive(host, first, text, 2, 0), 2);
+    assert_int_equal(ops->send(host, first, "de", 2, 0), 0);
+    assert_int_equal(ops->receive(host, first, text, sizeof text, 0), 3);
+    assert_memory_equal(text, "cde", 3);
+    assert_int_equal(ops->receive(host, first, text, sizeof text, 0), -ETIMEDOUT);
+    assert_int_equal(ops->send(host, second, "bye", 3, 0), -ECONNRESET);
+    assert_int_equal(asked, 5);
+    host_script_service(host, "unix:/run/service", NULL, NULL);
+    assert_int_equal(ops->receive(host, first, text, sizeof text, 0), 0);
+    assert_int_equal(ops->send(host, first, "abc", 3, 0), -ECONNRESET);
+    ops->close_handle(host, first);
+    host_script_error(host, "unix:/run/service", EACCES);
+    assert_int_equal(ops->open_stream(host, "unix:/run/service", 0), -EACCES);
+    ops->close(host); /* with one connection open */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_this_machine), cmocka_unit_test(test_below_a_recorded_machine),
+        cmocka_unit_test(test_over_tcp),        cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_full_queue),      cmocka_unit_test(test_scripted),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
