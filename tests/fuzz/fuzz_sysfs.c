@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ZONE    "/sys/class/powercap/intel-rapl:0/"
 #define CARD    "/sys/class/drm/card0/device/"
 #define IIO     "/sys/bus/i2c/drivers/ina3221x/1-0040/iio:device0/"
-#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson"
+#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson,pm_counters"
 #define ROUNDS  8
 
 static const char *const paths[] = {
@@ -58,6 +58,8 @@ static const char *const paths[] = {
     IIO "in_voltage1_input",
     IIO "in_current1_input",
     "/sys/devices/gpu.0/load",
+    "/sys/cray/pm_counters/energy",
+    "/sys/cray/pm_counters/freshness",
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 

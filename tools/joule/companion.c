@@ -29,7 +29,8 @@ int companion_main(int argc, char **argv)
     argv[0] = name; /* as ps shows it */
     execv(path, argv);
     if (errno == ENOENT)
-        complain(subcommand, "there is no %s: this joule was built without a library that %s needs", path, name);
+        complain(subcommand, "there is no %s: this joule was built without a library that %s needs", path,
+                 name);
     else
         complain(subcommand, "cannot start %s: %s", path, strerror(errno));
     return EXIT_OWN_FAILURE;

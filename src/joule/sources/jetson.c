@@ -182,7 +182,9 @@ static void add_rail(struct source *source, const struct chip *chip, unsigned k)
     struct jetson *jetson = source->data;
     char name[32];
     struct input input = open_input(source, chip, k);
-    int error = input.first < 0 ? input.first : input.unit_watts < 1e-3 && input.second < 0 ? input.second : 0;
+    int error = input.first < 0                               ? input.first
+                : input.unit_watts < 1e-3 && input.second < 0 ? input.second
+                                                              : 0;
     name_rail(source, chip, k, name);
     struct jetson_rail *rail = NULL;
     if (status_of_errno(-error) != JOULE_ABSENT && is_enabled(source, chip, k))

@@ -11,6 +11,7 @@ extern const struct source_ops source_nvml;
 extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
+extern const struct source_ops source_pm_counters;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 extern const struct source_ops source_estimated;
@@ -24,6 +25,7 @@ const struct source_ops *const source_table[] = {
     &source_amdgpu,
     &source_hwmon,
     &source_jetson,
+    &source_pm_counters,
     &source_battery,
     &source_thermal,
     &source_estimated, /* last: what nothing measures */
