@@ -6,6 +6,7 @@
 #include <joule/quantity.h>
 #include <joule/domain.h>
 #include <joule/meter.h>
+#include <joule/devices.h>
 #include <joule/model.h>
 #include <joule/region.h>
 #include <joule/budget.h>

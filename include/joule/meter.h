@@ -27,6 +27,7 @@ typedef struct joule_options {
 } joule_options;
 
 #define JOULE_OPEN_NO_SESSION 1u /* ignore JOULE_SESSION: measure here although a parent measures already */
+#define JOULE_OPEN_DEVICES    2u /* also look at memory, limits and processes of devices: <joule/devices.h> */
 
 /* Ids that stand for sums and may be used wherever a domain id is asked for. */
 #define JOULE_TOTAL (-1) /* the outermost trusted domains that do not overlap */

@@ -74,6 +74,21 @@ char *arena_copy(struct arena *arena, const char *string, size_t length)
     return copy ? memcpy(copy, string, length) : NULL;
 }
 
+/* Room doubles where the count is a power of two: what was outgrown stays in the arena. */
+void *arena_push(struct arena *arena, void *list, size_t count, const void *item)
+{
+    char *grown = list;
+    if ((count & (count - 1)) == 0) {
+        grown = arena_alloc(arena, sizeof item * (count ? 2 * count : 1));
+        if (!grown)
+            return NULL;
+        if (count)
+            memcpy(grown, list, count * sizeof item);
+    }
+    memcpy(grown + count * sizeof item, &item, sizeof item);
+    return grown;
+}
+
 void arena_free(struct arena *arena)
 {
     while (arena->last) {

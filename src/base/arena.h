@@ -20,6 +20,9 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t size);
 /* A terminated copy of at most `length` bytes. */
 char *arena_copy(struct arena *arena, const char *string, size_t length);
+/* A list of pointers in the arena: the list of `count` with `item` behind, moved where it had to grow. NULL, and the list
+ * as it was, when memory is used up. */
+void *arena_push(struct arena *arena, void *list, size_t count, const void *item);
 void arena_free(struct arena *arena);
 
 #endif

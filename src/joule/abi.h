@@ -6,10 +6,12 @@
 #define JOULE_ABI_H
 
 #include <joule/budget.h>
+#include <joule/devices.h>
 #include "base/abi.h"
 
 #define OPTIONS_SIZE_1        SIZE_UP_TO(joule_options, root)
 #define DOMAIN_SIZE_1         SIZE_UP_TO(joule_domain, remedy)
+#define DEVICE_SIZE_1         SIZE_UP_TO(joule_device, age_s)
 #define RESULT_SIZE_1         SIZE_UP_TO(joule_result, reserved)
 #define SPAN_SIZE_1           SIZE_UP_TO(joule_span, error_ns)
 #define MEASUREMENT_SIZE_1    SIZE_UP_TO(joule_measurement, total_joules)

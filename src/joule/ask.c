@@ -17,8 +17,7 @@
 #define STALE_PERIODS 3
 #define STALE_FLOOR_S 1.0
 
-/* Puts the default meter in the place of NULL. */
-static joule_status take_handle(joule_meter **meter)
+joule_status meter_take(joule_meter **meter)
 {
     *meter = meter_or_default(*meter);
     if (!*meter) /* not even the default one could be opened */
@@ -28,7 +27,7 @@ static joule_status take_handle(joule_meter **meter)
 
 size_t joule_domain_count(joule_meter *meter)
 {
-    return take_handle(&meter) == JOULE_OK ? meter_channel_count(meter) : 0;
+    return meter_take(&meter) == JOULE_OK ? meter_channel_count(meter) : 0;
 }
 
 static int32_t parent_of(joule_meter *meter, const struct channel *ch)
@@ -39,7 +38,7 @@ static int32_t parent_of(joule_meter *meter, const struct channel *ch)
     return -1;
 }
 
-static bool is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns)
+bool meter_is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns)
 {
     double limit_s = fmax(STALE_FLOOR_S, STALE_PERIODS * (double)lane->period_ns * 1e-9);
     return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
@@ -69,7 +68,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
 {
     if (!abi_has_room(out_domain, DOMAIN_SIZE_1))
         return JOULE_INVALID;
-    joule_status status = take_handle(&meter);
+    joule_status status = meter_take(&meter);
     if (status != JOULE_OK)
         return status;
     if (index >= meter_channel_count(meter))
@@ -81,7 +80,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
     domain.parent = parent_of(meter, mc->channel);
-    settle_state(&domain, is_stale(meter, mc->lane, read_ns), is_frozen);
+    settle_state(&domain, meter_is_stale(meter, mc->lane, read_ns), is_frozen);
     struct cover cover;
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
     domain.in_total = 0;
@@ -93,7 +92,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
 
 joule_status joule_sample_now(joule_meter *meter)
 {
-    joule_status status = take_handle(&meter);
+    joule_status status = meter_take(&meter);
     if (status == JOULE_OK && !meter->is_client) {
         lane_read(meter->lanes[0]);
         meter_after_read(meter, meter->lanes[0]);
@@ -118,7 +117,7 @@ static joule_status take_question(joule_meter **meter, int32_t domain, joule_qua
     if (!out_answer)
         return JOULE_INVALID;
     *out_answer = quantity_unknown();
-    joule_status status = take_handle(meter);
+    joule_status status = meter_take(meter);
     return status == JOULE_OK && !meter_has_energy(*meter, domain) ? JOULE_INVALID : status;
 }
 
@@ -191,7 +190,7 @@ static int32_t slowest_of(joule_meter *meter, const struct cover *cover, int64_t
 size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                    size_t capacity)
 {
-    if (take_handle(&meter) != JOULE_OK || !meter_has_energy(meter, domain))
+    if (meter_take(&meter) != JOULE_OK || !meter_has_energy(meter, domain))
         return 0;
     if (meter->is_client)
         return session_ticks(meter->session, domain, after_ns, out_ticks_ns, capacity);
@@ -229,7 +228,7 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    *is_old = *is_old || is_frozen || is_stale(meter, mc->lane, read_ns);
+    *is_old = *is_old || is_frozen || meter_is_stale(meter, mc->lane, read_ns);
     return watts;
 }
 
@@ -274,7 +273,7 @@ joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
     if (!out_value)
         return JOULE_INVALID;
     *out_value = NAN;
-    joule_status status = take_handle(&meter);
+    joule_status status = meter_take(&meter);
     if (status != JOULE_OK)
         return status;
     if (domain < 0 || (size_t)domain >= meter_channel_count(meter) || !is_gauge(meter, domain))
@@ -287,7 +286,7 @@ joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
     pthread_mutex_unlock(&mc->lane->lock);
     if (status == JOULE_OK && read_ns == 0)
         status = JOULE_PENDING;
-    if (status == JOULE_OK && is_stale(meter, mc->lane, read_ns))
+    if (status == JOULE_OK && meter_is_stale(meter, mc->lane, read_ns))
         status = JOULE_STALE;
     if (status == JOULE_OK)
         *out_value = value;

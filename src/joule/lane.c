@@ -8,6 +8,7 @@
 #include "joule/engine.h"
 
 #define CATCH_UP_PERIODS 8 /* rounds that came late are made up one after the other, up to so many */
+#define LOOK_PERIOD_NS   NS_PER_S
 #define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
 #define STACK_BYTES      (256 * 1024)
 #define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries are not frugal */
@@ -36,6 +37,17 @@ static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t m
     lane->knows_offset = true;
 }
 
+/* Facts of devices change slowly, and asking for them costs. */
+static void look(struct lane *lane, struct sink *sink)
+{
+    if (!lane->looks || sink->before_ns < lane->look_ns)
+        return;
+    lane->look_ns = sink->before_ns + LOOK_PERIOD_NS;
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->look)
+            lane->sources[i]->ops->look(lane->sources[i], sink);
+}
+
 void lane_read(struct lane *lane)
 {
     struct joule_host *host = lane->host;
@@ -52,6 +64,7 @@ void lane_read(struct lane *lane)
         pthread_mutex_unlock(&lane->lock);
         sink.before_ns = sink_now(&sink);
     }
+    look(lane, &sink);
     atomic_store(&lane->read_ns, sink.before_ns);
     atomic_fetch_add(&lane->ticks, 1);
     pthread_mutex_unlock(&lane->reading);
@@ -89,6 +102,7 @@ bool lane_add(struct lane *lane, const struct source_ops *ops)
     source->ops = ops;
     source->host = lane->host;
     source->cpu = &lane->cpu;
+    source->gpus = &lane->gpus;
     source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
     lane->sources[lane->source_count++] = source;
     return true;

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include "joule/sources/source.h"
+#include "joule/sources/device.h"
 
 struct joule_meter;
 
@@ -24,6 +24,7 @@ struct lane {
     struct joule_meter *meter;
     struct joule_host *host;
     struct cpu_info cpu; /* read before the first source is opened */
+    struct gpu_list gpus;
     struct source *sources[LANE_MAX_SOURCES];
     size_t source_count;
     _Atomic int64_t period_ns;
@@ -38,6 +39,8 @@ struct lane {
     _Atomic int references; /* meter and thread; the last one frees */
     _Atomic uint64_t ticks, overruns;
     _Atomic int64_t read_ns; /* end of the last round of readings */
+    bool looks;              /* at devices, too */
+    int64_t look_ns;         /* when next; the reader's */
     uint64_t dither;         /* the thread's: state of a generator of random numbers */
     bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend: a gap in every curve */

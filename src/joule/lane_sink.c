@@ -142,3 +142,22 @@ void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
     integrate_break(&channel->integrator);
     pthread_mutex_unlock(&sink->lane->lock);
 }
+
+/* --- devices ------------------------------------------------------------------------------------------------ */
+
+void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    device->facts = *facts;
+    device->state = JOULE_OK;
+    device->looked_ns = now_ns;
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_device_fail(struct sink *sink, struct device *device, joule_status status)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    device->state = status;
+    pthread_mutex_unlock(&sink->lane->lock);
+}

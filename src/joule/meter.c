@@ -23,6 +23,7 @@
 #define CLOSE_PATIENCE_NS (800 * NS_PER_S / 1000)
 #define CURVE_POINTS      4096
 #define PUBLISH_EVERY_NS  50000000LL
+#define KNOWN_FLAGS       (JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES)
 #define NO_SOURCES        "none" /* a list that selects nothing */
 
 int64_t meter_now_ns(joule_meter *meter)
@@ -88,9 +89,9 @@ static joule_status take_options(const joule_options *given, joule_options *out,
 
 static joule_status check_options(const joule_options *options, joule_error *error)
 {
-    if (options->flags & ~JOULE_OPEN_NO_SESSION)
+    if (options->flags & ~KNOWN_FLAGS)
         return error_set(error, JOULE_UNSUPPORTED, "joule_options.flags: %#x is not known to libjoule %s",
-                         options->flags & ~JOULE_OPEN_NO_SESSION, joule_version());
+                         options->flags & ~KNOWN_FLAGS, joule_version());
     if (options->period_s != 0 && !(options->period_s >= 0.001 && options->period_s <= 60))
         return error_set(error, JOULE_INVALID, "sampling period of %g s: it must lie in 1 ms to 60 s",
                          options->period_s);
@@ -112,7 +113,7 @@ static bool needs_lane(struct joule_host *host, const struct source_ops *ops)
 }
 
 /* Prompt sources share lane 0, each slow one has its own. */
-static joule_status make_lanes(joule_meter *meter, const char *list, joule_error *error)
+static joule_status make_lanes(joule_meter *meter, const char *list, bool looks, joule_error *error)
 {
     int64_t period_ns = (int64_t)(meter->period_s * 1e9);
     meter->lanes[0] = lane_create(meter, period_ns);
@@ -130,6 +131,8 @@ static joule_status make_lanes(joule_meter *meter, const char *list, joule_error
         if (!lane || !lane_add(lane, *ops))
             return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
     }
+    for (size_t i = 0; i < meter->lane_count; i++)
+        meter->lanes[i]->looks = looks;
     return JOULE_OK;
 }
 
@@ -180,11 +183,12 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
     meter->is_client = uses_session(host, options) && session_is_client(meter->session);
     if (!meter->is_client) {
         meter->collector = collector_create(meter, meter->session);
-        status = make_lanes(meter, options->sources, out_error);
+        status = make_lanes(meter, options->sources, options->flags & JOULE_OPEN_DEVICES, out_error);
         if (status == JOULE_OK)
             status = start_lanes(meter, watches, wait_s, out_error);
     } else {
-        status = make_lanes(meter, NO_SOURCES, out_error); /* no thread until somebody watches: meter_watch */
+        status = make_lanes(meter, NO_SOURCES, false,
+                            out_error); /* no thread until somebody watches: meter_watch */
     }
     if (status != JOULE_OK) {
         joule_close(meter);

@@ -47,3 +47,29 @@ const char *joule_budget_status_name(joule_budget_status status)
                                         "over_budget",  "undecided",     "below_resolution"};
     return name_of(names, COUNT(names), (unsigned)status);
 }
+
+const char *joule_clock_reason_name(uint32_t bit)
+{
+    switch (bit) {
+    case JOULE_CLOCKS_IDLE:
+        return "idle";
+    case JOULE_CLOCKS_SET:
+        return "clocks set by a user";
+    case JOULE_CLOCKS_POWER:
+        return "power limit";
+    case JOULE_CLOCKS_TEMPERATURE:
+        return "temperature";
+    case JOULE_CLOCKS_HOT_HARDWARE:
+        return "temperature (hardware)";
+    case JOULE_CLOCKS_SLOWDOWN:
+        return "hardware slowdown";
+    case JOULE_CLOCKS_POWER_BRAKE:
+        return "power brake";
+    case JOULE_CLOCKS_SYNC:
+        return "boost in step with other boards";
+    case JOULE_CLOCKS_DISPLAY:
+        return "display clocks";
+    default:
+        return "a reason without a name";
+    }
+}

@@ -160,31 +160,33 @@ def test_boards(devices):
     script = "boards=3; duty=1; 0.processes=3; 0.limit_watts=500; 1.mig=2; 2.denied=1"
     listing = json.loads(boards(script, "--json"))
     devices.validate(listing)
-    plain, cut, refused = listing["boards"]
-    check([b["device"] for b in listing["boards"]] == ["gpu:0", "gpu:1", "gpu:2"], listing["boards"])
-    check((plain["name"], plain["compute_capability"], plain["driver_version"]) ==
-          ("NVIDIA Fake H200", "9.0", "580.00.00"), plain)
+    plain, cut, refused = listing["devices"]
+    check([d["device"] for d in listing["devices"]] == ["gpu:0", "gpu:1", "gpu:2"], listing["devices"])
+    check((plain["model"], plain["compute_capability"], plain["driver"]) ==
+          ("NVIDIA Fake H200", "9.0", "nvidia 580.00.00"), plain)
     check(plain["uuid"] == next(d["uuid"] for d in listing["domains"] if d["name"] == "gpu-0"), plain)
     check(plain["pci_address"] == "0000:65:00.0" and plain["memory_total_bytes"] == 143771 << 20, plain)
     check(plain["power_limit_watts"] == 500 and plain["power_limit_least_watts"] == 200, plain)
-    check([p["pid"] for p in plain["processes"]] == [1000, 1001, 1002] and plain["mig"] is False, plain)
-    check(cut["mig"] is True and [i["gpu_instance"] for i in cut["mig_instances"]] == [7, 8], cut)
-    check(refused["state"] == "denied" and refused["mig"] is None, refused)
-    check(all(refused[key] is None for key in plain if key.startswith(("power_", "memory_")) or key == "uuid"), refused)
+    check([p["pid"] for p in plain["processes"]] == [1000, 1001, 1002] and plain["partitions"] == [], plain)
+    check([p["instance"] for p in cut["partitions"]] == [7, 8] and cut["utilisation"] is None, cut)
+    check(refused["state"] == "denied" and refused["processes"] is None, refused)
+    check(all(refused[key] is None for key in plain if key.startswith(("power_", "memory_", "energy_")) or key == "uuid"),
+          refused)
     table = boards(script)
     for words in (plain["uuid"], "compute capability 9.0", "140.4 GiB of memory, 1.0 GiB used, 3 processes",
-                  "power limit 500 W", "clocks held down: power limit", cut["mig_instances"][1]["uuid"],
+                  "power limit 500 W", "clocks held down: power limit", cut["partitions"][1]["uuid"],
                   "gpu-2 (denied)"):
         check(words in table, words, table)
     check([line.split()[0] for line in table.splitlines() if line.startswith("  gpu-")][0] == "gpu-0", table)
 
 
 def test_driver_that_hangs(devices):
-    listing = json.loads(boards("block_at_ms=150; block_s=30", "--json"))
+    listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # as soon as it is asked
     devices.validate(listing)
-    check(listing["boards"] is None, "what the driver does not say is unknown", listing["boards"])
-    check("does not answer" in boards("block_at_ms=150; block_s=30"))
-    check(json.loads(joule("devices", "--json", "--sources", "-nvml", JOULE_NVML_LIB=NVML).stdout)["boards"] == [])
+    check(listing["devices"] == [], "what the driver does not say is unknown", listing["devices"])
+    check([s["state"] for s in listing["sources"]] == ["pending"], listing["sources"])
+    check("still looks for its hardware, or hangs" in " ".join(boards("block_at_ms=0; block_s=30").split()))
+    check(json.loads(joule("devices", "--json", "--sources", "-nvml", JOULE_NVML_LIB=NVML).stdout)["devices"] == [])
 
 
 def on_terminal(columns, *arguments, **environment):

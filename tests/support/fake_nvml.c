@@ -54,15 +54,25 @@ void fake_nvml_remove(struct fake_nvml *fake, const char *name)
     }
 }
 
-void fake_nvml_open(struct fake_nvml *fake)
+static void open_with(struct fake_nvml *fake, uint32_t flags)
 {
     host_script_library(fake->host, "libnvidia-ml.so.1", fake->symbols, fake->symbol_count);
-    joule_options options = {.struct_size = sizeof options, .sources = "nvml"};
+    joule_options options = {.struct_size = sizeof options, .flags = flags, .sources = "nvml"};
     joule_error error;
     if (meter_open_on(fake->host, true, &options, &fake->meter, &error) != JOULE_OK) {
         fprintf(stderr, "fake nvml: %s\n", error.message);
         abort();
     }
+}
+
+void fake_nvml_open(struct fake_nvml *fake)
+{
+    open_with(fake, 0);
+}
+
+void fake_nvml_open_devices(struct fake_nvml *fake)
+{
+    open_with(fake, JOULE_OPEN_DEVICES);
 }
 
 void fake_nvml_run(struct fake_nvml *fake, double seconds)
@@ -77,6 +87,7 @@ void fake_nvml_run(struct fake_nvml *fake, double seconds)
 void fake_nvml_close(struct fake_nvml *fake)
 {
     joule_close(fake->meter);
+    fake->meter = NULL;
 }
 
 void fake_nvml_free_clock(struct fake_nvml *fake)

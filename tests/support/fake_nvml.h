@@ -25,6 +25,8 @@ bool fake_nvml_prepare(struct fake_nvml *fake, const char *folder, const char *l
 void fake_nvml_remove(struct fake_nvml *fake, const char *symbol);
 /* Opens a meter of the nvml source alone. */
 void fake_nvml_open(struct fake_nvml *fake);
+/* The same, which looks at devices, too. */
+void fake_nvml_open_devices(struct fake_nvml *fake);
 /* Lets time pass with a reading every 0.1 s. */
 void fake_nvml_run(struct fake_nvml *fake, double seconds);
 void fake_nvml_close(struct fake_nvml *fake);

@@ -61,14 +61,24 @@ const char *machine_fixture(const char *name)
     return path;
 }
 
-joule_meter *machine_open(struct joule_host *host, const char *sources)
+static joule_meter *open_with(struct joule_host *host, const char *sources, uint32_t flags)
 {
-    joule_options options = {.struct_size = sizeof options, .sources = sources, .wait_s = 30};
+    joule_options options = {.struct_size = sizeof options, .flags = flags, .sources = sources, .wait_s = 30};
     joule_error error = {0};
     joule_meter *meter = NULL;
     if (meter_open_on(host, false, &options, &meter, &error) != JOULE_OK)
         fail_msg("%s", error.message);
     return meter;
+}
+
+joule_meter *machine_open(struct joule_host *host, const char *sources)
+{
+    return open_with(host, sources, 0);
+}
+
+joule_meter *machine_open_devices(struct joule_host *host, const char *sources)
+{
+    return open_with(host, sources, JOULE_OPEN_DEVICES);
 }
 
 void machine_run(joule_meter *meter, double seconds, double step_s)
@@ -94,6 +104,14 @@ int32_t machine_domain(joule_meter *meter, const char *name)
     if (!ch)
         fail_msg("no domain is called %s", name);
     return ch->info.id;
+}
+
+double machine_joules(joule_meter *meter, const char *name)
+{
+    joule_quantity joules;
+    if (joule_energy_joules(meter, machine_domain(meter, name), &joules) != JOULE_OK)
+        fail_msg("the joules of %s are not known", name);
+    return joules.value;
 }
 
 double machine_mean_watts(joule_meter *meter, int32_t domain)

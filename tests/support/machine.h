@@ -17,12 +17,16 @@ bool machine_add(struct joule_host *host, const char *root, const char *prefix);
 const char *machine_fixture(const char *name);
 /* A meter with only the sources in the comma list; it does not own the host. Fails the test on an error. */
 joule_meter *machine_open(struct joule_host *host, const char *sources);
+/* The same, which looks at devices, too. */
+joule_meter *machine_open_devices(struct joule_host *host, const char *sources);
 /* Readings every step_s for `seconds` of virtual time. */
 void machine_run(joule_meter *meter, double seconds, double step_s);
 /* The channel called `name`, or NULL. */
 const struct channel *machine_channel(joule_meter *meter, const char *name);
 /* The domain called `name`; fails the test where there is none. */
 int32_t machine_domain(joule_meter *meter, const char *name);
+/* Joules of the domain called `name` since the meter was opened; fails the test where they are not known. */
+double machine_joules(joule_meter *meter, const char *name);
 /* Mean watts of a domain, or JOULE_TOTAL ..., since the meter was opened; NaN where nothing is known. */
 double machine_mean_watts(joule_meter *meter, int32_t domain);
 

@@ -1,6 +1,6 @@
 /* tools/joule/devices.c - `joule devices`: every domain that can be measured here, and every source that cannot.
  *
- * Owns the gathering and the table; the JSON is devices_json.c's, what a GPU's driver says of it boards.c's. It opens a
+ * Owns the gathering and the table; the JSON is devices_json.c's, what is known of a GPU device.c's. It opens a
  * meter, waits for a few readings, and asks.
  * Newcomers: a source without hardware is no error and stands below the table with its reason; a domain that exists
  * and refuses stands in the table with its remedy.
@@ -115,17 +115,13 @@ static void sort_domains(struct listing *listing)
         qsort(listing->rows, listing->row_count, sizeof *listing->rows, compare_rows);
 }
 
-/* The library is loaded only where the source has found a use for it, and let be where it hangs already. */
-static void gather_boards(struct listing *listing, joule_meter *meter)
+static void gather_devices(struct listing *listing, joule_meter *meter)
 {
-    listing->boards = (struct boards){.is_known = true};
-    for (size_t i = 0; i < listing->source_count; i++) {
-        const struct source_row *source = &listing->sources[i];
-        if (strcmp(source->name, "nvml") == 0 && source->state == JOULE_OK)
-            boards_ask(meter->host, WAIT_S, &listing->boards);
-        else if (strcmp(source->name, "nvml") == 0)
-            listing->boards.is_known = source->state != JOULE_PENDING;
-    }
+    size_t count = joule_device_count(meter);
+    listing->devices = arena_alloc(&listing->arena, count * sizeof *listing->devices);
+    for (size_t i = 0; i < count && listing->devices; i++)
+        listing->device_count +=
+            device_row_get(meter, i, &listing->arena, &listing->devices[listing->device_count]);
 }
 
 static void gather_total(struct listing *listing, joule_meter *meter)
@@ -137,16 +133,6 @@ static void gather_total(struct listing *listing, joule_meter *meter)
     listing->is_partial = cover.is_partial;
     listing->total_cover = arena_copy(&listing->arena, name, strlen(name));
     joule_power_watts(meter, JOULE_TOTAL, &listing->total_watts);
-}
-
-const joule_domain *listing_domain_of(const struct listing *listing, const struct nvml_description *board)
-{
-    for (size_t i = 0; i < listing->row_count; i++) {
-        const joule_domain *domain = &listing->rows[i].domain;
-        if (strcmp(domain->source, "nvml") == 0 && domain->device_index == (int32_t)board->index)
-            return domain;
-    }
-    return NULL;
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -202,22 +188,33 @@ static void add_total(const struct listing *listing, struct text *out)
     text_add(out, listing->is_partial ? "; a part of the machine cannot be read\n" : "\n");
 }
 
-static bool is_first_of_device(const struct listing *listing, size_t i)
+static const struct device_row *find_device(const struct listing *listing, const char *name)
 {
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(listing->rows[k].domain.device, listing->rows[i].domain.device) == 0 &&
-            listing->rows[k].domain.model[0])
-            return false;
-    return listing->rows[i].domain.device[0] && listing->rows[i].domain.model[0];
+    for (size_t i = 0; i < listing->device_count; i++)
+        if (strcmp(listing->devices[i].info.name, name) == 0)
+            return &listing->devices[i];
+    return NULL;
 }
 
-static void add_board(const struct listing *listing, const joule_domain *domain, struct text *out)
+/* "gpu:0  NVIDIA H200"; a device without a model is shown by its vendor. */
+static void add_heading(const struct listing *listing, const char *name, const char *model, struct text *out,
+                        bool *any)
 {
-    for (size_t i = 0; i < listing->boards.count; i++) {
-        const joule_domain *first = listing_domain_of(listing, &listing->boards.list[i]);
-        if (first && strcmp(first->device, domain->device) == 0)
-            board_add_lines(&listing->boards.list[i], MODEL_INDENT, out);
-    }
+    text_add(out, *any ? INDENT : "\n" INDENT);
+    text_printf(out, "%-8s  ", name);
+    text_add_cut(out, model, listing->width - strlen(MODEL_INDENT));
+    text_add(out, "\n");
+    *any = true;
+}
+
+/* Processors and whatever else has a model and is no device of its own, once each. */
+static bool is_first_of_others(const struct listing *listing, size_t i)
+{
+    const joule_domain *domain = &listing->rows[i].domain;
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(listing->rows[k].domain.device, domain->device) == 0 && listing->rows[k].domain.model[0])
+            return false;
+    return domain->device[0] && domain->model[0] && !find_device(listing, domain->device);
 }
 
 static void add_models(const struct listing *listing, struct text *out)
@@ -225,14 +222,13 @@ static void add_models(const struct listing *listing, struct text *out)
     bool any = false;
     for (size_t i = 0; i < listing->row_count; i++) {
         const joule_domain *domain = &listing->rows[i].domain;
-        if (!is_first_of_device(listing, i))
-            continue;
-        text_add(out, any ? INDENT : "\n" INDENT);
-        text_printf(out, "%-8s  ", domain->device);
-        text_add_cut(out, domain->model, listing->width - strlen(MODEL_INDENT));
-        text_add(out, "\n");
-        add_board(listing, domain, out);
-        any = true;
+        if (is_first_of_others(listing, i))
+            add_heading(listing, domain->device, domain->model, out, &any);
+    }
+    for (size_t i = 0; i < listing->device_count; i++) {
+        const joule_device *d = &listing->devices[i].info;
+        add_heading(listing, d->name, d->model[0] ? d->model : d->vendor, out, &any);
+        device_add_lines(&listing->devices[i], MODEL_INDENT, out);
     }
 }
 
@@ -298,8 +294,6 @@ static void print_table(const void *context, struct text *out)
     text_add(out, listing->row_count ? "\n" : "");
     table_print(&table, INDENT, listing->width, listing->colour, out);
     add_models(listing, out);
-    if (!listing->boards.is_known)
-        text_add(out, "\nThe NVIDIA driver does not answer: what it knows of its boards is missing.\n");
     add_remedies(listing, out);
     add_absent(listing, out);
     arena_free(&arena);
@@ -321,10 +315,9 @@ static int list(const joule_options *options, bool as_json)
     gather_domains(&listing, meter);
     gather_sources(&listing, meter);
     sort_domains(&listing);
-    gather_boards(&listing, meter);
+    gather_devices(&listing, meter);
     gather_total(&listing, meter);
     int status = page_print("devices", as_json ? listing_json : print_table, &listing);
-    boards_free(&listing.boards);
     arena_free(&listing.arena);
     joule_close(meter);
     return status;
@@ -333,7 +326,8 @@ static int list(const joule_options *options, bool as_json)
 int devices_main(int argc, char **argv)
 {
     bool as_json = false;
-    joule_options options = {.struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .wait_s = WAIT_S};
+    joule_options options = {
+        .struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES, .wait_s = WAIT_S};
     const struct option table[] = {{.name = "json",
                                     .kind = OPTION_FLAG,
                                     .value = &as_json,

@@ -7,7 +7,7 @@
 #define JOULE_DEVICES_H
 
 #include <joule/joule.h>
-#include "boards.h"
+#include "device.h"
 
 struct row {
     joule_domain domain;
@@ -29,15 +29,14 @@ struct listing {
     size_t row_count;
     struct source_row *sources;
     size_t source_count;
-    struct boards boards;
+    struct device_row *devices;
+    size_t device_count;
     joule_quantity total_watts;
     const char *total_cover;
     bool is_partial, colour;
     size_t width; /* of the page */
 };
 
-/* The first domain of a board; NULL: it has none. */
-const joule_domain *listing_domain_of(const struct listing *listing, const struct nvml_description *board);
 /* The listing (`context`) as one line of JSON, docs/devices.schema.json. */
 void listing_json(const void *context, struct text *out);
 

@@ -1,13 +1,13 @@
 /* tools/joule/devices_json.c - `joule devices --json`: see devices.h.
  *
- * Owns the object that docs/devices.schema.json describes; what stands in it of a board is boards.c's.
+ * Owns the object that docs/devices.schema.json describes; what stands in it of a device is device.c's.
  * Newcomers: every key is there for every domain; null means that it is not known or not this domain's.
  */
 #include <math.h>
 #include "devices.h"
 #include "joule/report/json.h"
 
-#define SCHEMA "joule-devices-1"
+#define SCHEMA "joule-devices-2"
 
 static void add_power(struct json *json, joule_quantity watts)
 {
@@ -66,20 +66,6 @@ static void add_source(struct json *json, const struct source_row *source)
     json_close(json, '}');
 }
 
-static void add_boards(const struct listing *listing, struct json *json)
-{
-    if (!listing->boards.is_known) {
-        json_null(json, "boards");
-        return;
-    }
-    json_open(json, "boards", '[');
-    for (size_t i = 0; i < listing->boards.count; i++) {
-        const joule_domain *domain = listing_domain_of(listing, &listing->boards.list[i]);
-        board_add_json(&listing->boards.list[i], domain ? domain->device : NULL, json);
-    }
-    json_close(json, ']');
-}
-
 void listing_json(const void *context, struct text *out)
 {
     const struct listing *listing = context;
@@ -97,7 +83,10 @@ void listing_json(const void *context, struct text *out)
     for (size_t i = 0; i < listing->row_count; i++)
         add_domain(&json, &listing->rows[i]);
     json_close(&json, ']');
-    add_boards(listing, &json);
+    json_open(&json, "devices", '[');
+    for (size_t i = 0; i < listing->device_count; i++)
+        device_add_json(&listing->devices[i], &json);
+    json_close(&json, ']');
     json_open(&json, "sources", '[');
     for (size_t i = 0; i < listing->source_count; i++)
         add_source(&json, &listing->sources[i]);

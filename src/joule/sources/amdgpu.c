@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "joule/sources/drm_card.h"
+#include "joule/sources/amdgpu.h"
 #include "joule/sources/gpu_metrics.h"
 #include "joule/sources/hwmon.h"
 
@@ -18,7 +18,6 @@
 #define TICK_S      1e-3   /* for so long the driver keeps the firmware's answer */
 #define GAIN_SD     0.05   /* assumed, as for all boards */
 #define MOST_WATTS  5000.0 /* several times what any board may draw */
-#define FIRST_CAUSE 64     /* below are NVIDIA's boards */
 
 struct gauge {
     struct channel *channel;
@@ -26,7 +25,10 @@ struct gauge {
 };
 
 struct board {
-    char name[48], zone[48];
+    struct device *device;
+    char folder[48], hwmon[96]; /* where its facts lie */
+    char zone[48];
+    bool has_cpu;
     struct channel *energy; /* NULL: it counts none */
     int metrics;            /* handle; < 0: none */
     int power_state;        /* as hwmon_open_power_state */
@@ -49,21 +51,17 @@ static int open_file(struct source *source, const struct drm_card *card, const c
 }
 
 /* `what` goes behind the board's name. */
-static struct channel *add_channel(struct source *source, const struct drm_card *card,
-                                   const struct board *board, const char *what)
+static struct channel *add_channel(struct source *source, const struct board *board, const char *what)
 {
-    char path[96];
     struct channel *ch = source_add_channel(source);
     if (!ch)
         return NULL;
-    ch->info.scope = card->pci_device == HWMON_MI300A ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
-    ch->info.device_index = -1;
-    string_print(ch->info.name, sizeof ch->info.name, "%s%s", board->name, what);
-    string_copy(ch->info.device, sizeof ch->info.device, "gpu");
-    string_copy(ch->info.vendor, sizeof ch->info.vendor, "amd");
-    string_copy(ch->info.uuid, sizeof ch->info.uuid, card->pci);
-    string_print(path, sizeof path, "%s/product_name", card->folder); /* servers' boards have one */
-    sysfs_text(source, path, ch->info.model, sizeof ch->info.model);
+    const struct device *device = board->device;
+    ch->info.scope = board->has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+    gpu_name_channel(ch, device->index, what);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, device->uuid[0] ? device->uuid : device->pci_address);
+    string_copy(ch->info.model, sizeof ch->info.model, device->model);
     return ch;
 }
 
@@ -77,13 +75,13 @@ static joule_status read_counts(struct joule_host *host, int handle, uint64_t *o
     return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
 }
 
-static void add_energy(struct source *source, const struct drm_card *card, struct board *board)
+static void add_energy(struct source *source, struct board *board)
 {
     uint64_t counts = 0, modulus = 0;
     if (board->metrics < 0 || read_counts(source->host, board->metrics, &counts, &modulus) != JOULE_OK ||
         counts == 0)
         return;
-    struct channel *ch = board->energy = add_channel(source, card, board, "");
+    struct channel *ch = board->energy = add_channel(source, board, "");
     if (!ch)
         return;
     ch->mode = CHANNEL_COUNTER;
@@ -92,7 +90,7 @@ static void add_energy(struct source *source, const struct drm_card *card, struc
     ch->info.cls = JOULE_CLASS_MEASURED;
     string_copy(ch->info.label, sizeof ch->info.label, "energy accumulator");
     ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_GPU_GAIN, FIRST_CAUSE + (board - ((struct amdgpu *)source->data)->boards));
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, (uint32_t)board->device->index);
     string_copy(ch->zone, sizeof ch->zone, board->zone);
     ch->counter.modulus = modulus;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
@@ -101,17 +99,18 @@ static void add_energy(struct source *source, const struct drm_card *card, struc
 }
 
 static void add_gauge(struct source *source, const struct drm_card *card, struct board *board,
-                      const char *file, const char *what, const char *label)
+                      const char *file, const char *what, const char *label, enum gauge_role role)
 {
     int handle = open_file(source, card, file);
     if (handle < 0)
         return;
-    struct channel *ch = add_channel(source, card, board, what);
+    struct channel *ch = add_channel(source, board, what);
     if (!ch) {
         source->host->ops->close_handle(source->host, handle);
         return;
     }
     ch->mode = CHANNEL_GAUGE;
+    ch->role = role;
     ch->info.reading = JOULE_READING_UTILISATION;
     ch->info.cls = JOULE_CLASS_NONE;
     string_copy(ch->info.label, sizeof ch->info.label, label);
@@ -124,15 +123,22 @@ static void add_board(struct source *source, const struct drm_card *card)
     struct amdgpu *amdgpu = source->data;
     if (amdgpu->count == MOST_BOARDS)
         return;
+    struct device *device = source_add_gpu(source, card->pci[0] ? card->pci : card->id);
+    if (!device)
+        return;
     struct board *board = &amdgpu->boards[amdgpu->count++];
-    hwmon_name_board(card->pci[0] ? card->pci : card->id, card->pci_device == HWMON_MI300A, board->name,
-                     board->zone);
+    board->device = device;
+    board->has_cpu = card->pci_device == HWMON_MI300A;
+    gpu_zone(device->index, board->has_cpu, board->zone);
+    amdgpu_introduce(source, card, device);
+    string_copy(board->folder, sizeof board->folder, card->folder);
+    amdgpu_find_hwmon(source, card, board->hwmon, sizeof board->hwmon);
     board->power_state = open_file(source, card, "power/runtime_status");
     board->metrics = open_file(source, card, "gpu_metrics");
     if (!hwmon_is_asleep(source->host, board->power_state))
-        add_energy(source, card, board);
-    add_gauge(source, card, board, "gpu_busy_percent", "-busy", "graphics and compute busy");
-    add_gauge(source, card, board, "mem_busy_percent", "-memory-busy", "memory busy");
+        add_energy(source, board);
+    add_gauge(source, card, board, "gpu_busy_percent", "busy", "graphics and compute busy", ROLE_BUSY);
+    add_gauge(source, card, board, "mem_busy_percent", "memory-busy", "memory busy", ROLE_MEMORY_BUSY);
 }
 
 static joule_status amdgpu_open(struct source *source)
@@ -147,10 +153,9 @@ static joule_status amdgpu_open(struct source *source)
         if (drm_card_open(source, ids[i], &card) && strcmp(card.driver, "amdgpu") == 0)
             add_board(source, &card);
     }
-    if (source->channel_count)
+    if (source->device_count)
         return JOULE_OK;
-    return source_say(source, JOULE_ABSENT,
-                      "no board of this machine has the driver amdgpu and figures of it");
+    return source_say(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
@@ -199,6 +204,20 @@ static void amdgpu_read(struct source *source, struct sink *sink)
         read_board(source->host, &amdgpu->boards[i], sink);
 }
 
+static void amdgpu_look(struct source *source, struct sink *sink)
+{
+    const struct amdgpu *amdgpu = source->data;
+    for (size_t i = 0; i < amdgpu->count; i++) {
+        const struct board *board = &amdgpu->boards[i];
+        if (hwmon_is_asleep(source->host, board->power_state)) {
+            sink_device_fail(sink, board->device, JOULE_STALE);
+            continue;
+        }
+        struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
+        sink_facts(sink, board->device, &facts);
+    }
+}
+
 /* --- closing ------------------------------------------------------------------------------------------------ */
 
 static void amdgpu_close(struct source *source)
@@ -222,5 +241,6 @@ const struct source_ops source_amdgpu = {
     .period_s = PERIOD_S,
     .open = amdgpu_open,
     .read = amdgpu_read,
+    .look = amdgpu_look,
     .close = amdgpu_close,
 };

@@ -116,6 +116,19 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->integrator.max_watts = d->max_watts;
 }
 
+/* A board that is seen here may have no other source. */
+static void add_device(const struct hwmon_chip *chip, const struct hwmon_domain *d)
+{
+    if (!string_starts(d->device, "gpu:") || !d->zone[0] || d->scope == JOULE_SCOPE_RAIL)
+        return;
+    struct device *device = source_add_device(chip->source, "gpu", d->device_index);
+    if (!device)
+        return;
+    string_copy(device->vendor, sizeof device->vendor, d->vendor);
+    string_copy(device->pci_address, sizeof device->pci_address, chip->pci);
+    string_copy(device->driver, sizeof device->driver, chip->driver[0] ? chip->driver : chip->name);
+}
+
 static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *input, void *context)
 {
     struct hwmon *hwmon = context;
@@ -135,6 +148,7 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
     if (chip->source->period_s == 0 || pace_s < chip->source->period_s)
         chip->source->period_s = pace_s;
     describe(ch, chip, &domain);
+    add_device(chip, &domain);
     if (input->kind == HWMON_ENERGY)
         set_energy(ch, &domain);
     else

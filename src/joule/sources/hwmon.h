@@ -8,6 +8,7 @@
 #ifndef JOULE_HWMON_H
 #define JOULE_HWMON_H
 
+#include "joule/sources/device.h"
 #include "joule/sources/sysfs.h"
 
 /* The kernel's numbers of the CPU packages, as the other sources' zones have them. Read when first asked for. */
@@ -88,10 +89,8 @@ void hwmon_each_pair(const struct hwmon_chip *chip, hwmon_visit visit, void *con
  * anywhere. */
 unsigned hwmon_package_of_socket(const struct hwmon_chip *chip, unsigned number);
 
-/* The name and zone of a board, the same in every source that reads it. `where`: its PCI address, or another name. */
-#define HWMON_MI300A                                                                                         \
-    0x74a0 /* PCI device id of AMD's accelerator with CPU cores: what is read of it has them in */
-void hwmon_name_board(const char *where, bool has_cpu, char out_name[48], char out_zone[48]);
+/* PCI device id of AMD's accelerator with CPU cores: what is read of it has them in. */
+#define HWMON_MI300A 0x74a0
 
 /* Says what the input covers. False: it repeats or refines another one and is left out. */
 bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *input,

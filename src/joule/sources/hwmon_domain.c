@@ -267,12 +267,6 @@ static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
            device == id;
 }
 
-void hwmon_name_board(const char *where, bool has_cpu, char out_name[48], char out_zone[48])
-{
-    string_print(out_name, 48, "%s-%s", has_cpu ? "module" : "gpu", where);
-    string_print(out_zone, 48, "gpu-%s/%s", where, has_cpu ? "module" : "board");
-}
-
 /* Only processors with graphics inside report the voltage of their north bridge. */
 static bool is_amd_processor(const struct hwmon_chip *chip)
 {
@@ -297,24 +291,25 @@ static bool is_board(const struct hwmon_chip *chip, const struct hwmon_input *in
 
 static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *input, struct hwmon_domain *d)
 {
-    const char *where = chip->pci[0] ? chip->pci : chip->id;
-    d->tier = 3;
-    string_copy(d->device, sizeof d->device, "gpu");
-    string_copy(d->vendor, sizeof d->vendor, gpu_vendor(chip));
     bool board = is_board(chip, input);
+    d->tier = 3;
+    string_copy(d->vendor, sizeof d->vendor, gpu_vendor(chip));
     if (is_amd_processor(chip)) { /* its power is the whole package's: another view of the CPU */
         if (board)
             set_package(d, hwmon_package_of_socket(chip, 0), "amd");
         d->tier = 2;
         return true;
     }
+    bool has_cpu = device_id_is(chip, HWMON_MI300A);
+    d->device_index = gpu_index(chip->source, chip->pci[0] ? chip->pci : chip->id);
+    string_print(d->device, sizeof d->device, "gpu:%d", d->device_index);
     if (!board) {
-        string_print(d->parent_zone, sizeof d->parent_zone, "gpu-%s/board", where);
+        gpu_zone(d->device_index, has_cpu, d->parent_zone);
         return true;
     }
-    bool has_cpu = device_id_is(chip, HWMON_MI300A);
     d->scope = has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
-    hwmon_name_board(where, has_cpu, d->name, d->zone);
+    string_print(d->name, sizeof d->name, "gpu-%d", d->device_index);
+    gpu_zone(d->device_index, has_cpu, d->zone);
     return true;
 }
 

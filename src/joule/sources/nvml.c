@@ -93,7 +93,7 @@ static joule_status nvml_open(struct source *source)
 /* --- when the driver misbehaves ------------------------------------------------------------------------------- */
 
 /* Every channel of a board, in the order in which they were made. */
-static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[11])
+static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[NVML_MOST_CHANNELS])
 {
     struct channel *const all[] = {board->energy,
                                    board->power,
@@ -103,6 +103,7 @@ static size_t board_channels(const struct nvml_board *board, struct channel *out
                                    board->sm_clock,
                                    board->memory_clock,
                                    board->busy,
+                                   board->memory_busy,
                                    board->sm_activity,
                                    board->tensor_activity,
                                    board->dram_activity};
@@ -116,11 +117,12 @@ static size_t board_channels(const struct nvml_board *board, struct channel *out
 
 static void give_up(struct nvml_board *board, struct sink *sink)
 {
-    struct channel *channels[11];
+    struct channel *channels[NVML_MOST_CHANNELS];
     size_t count = board_channels(board, channels);
     board->is_lost = true;
     for (size_t i = 0; i < count; i++)
         sink_fail(sink, channels[i], JOULE_FAILED);
+    sink_device_fail(sink, board->device, JOULE_FAILED);
 }
 
 /* Somebody else in this process may have shut the library down; and a driver that was reloaded has new handles. */
@@ -128,10 +130,10 @@ static bool start_again(struct nvml_source *nvml, struct nvml_board *board)
 {
     char uuid[NVML_NAME_SIZE] = "";
     if (nvml->api.Init_v2() != NVML_SUCCESS ||
-        nvml->api.DeviceGetHandleByIndex_v2(board->index, &board->device) != NVML_SUCCESS)
+        nvml->api.DeviceGetHandleByIndex_v2(board->index, &board->handle) != NVML_SUCCESS)
         return false;
     if (nvml->api.DeviceGetUUID)
-        nvml->api.DeviceGetUUID(board->device, uuid, sizeof uuid);
+        nvml->api.DeviceGetUUID(board->handle, uuid, sizeof uuid);
     return strcmp(uuid, board->id.uuid) == 0;
 }
 
@@ -193,7 +195,7 @@ static nvml_return read_ring(struct nvml_source *nvml, struct nvml_board *board,
 {
     unsigned count = NVML_RING_SIZE;
     int type = NVML_VALUE_UINT;
-    nvml_return code = nvml->api.DeviceGetSamples(board->device, NVML_SAMPLES_TOTAL_POWER,
+    nvml_return code = nvml->api.DeviceGetSamples(board->handle, NVML_SAMPLES_TOTAL_POWER,
                                                   board->ring_last_us, &type, &count, nvml->ring);
     if (code == NVML_NOT_FOUND)
         return NVML_SUCCESS; /* nothing new */
@@ -221,9 +223,9 @@ static nvml_return read_power_once(struct nvml_source *nvml, struct nvml_board *
         return read_ring(nvml, board, sink, host);
     if (board->power_view == NVML_POWER_INSTANT) {
         code =
-            nvml_read_field(&nvml->api, board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts);
+            nvml_read_field(&nvml->api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts);
     } else {
-        code = nvml->api.DeviceGetPowerUsage(board->device, &usage);
+        code = nvml->api.DeviceGetPowerUsage(board->handle, &usage);
         milliwatts = usage;
     }
     if (code == NVML_SUCCESS)
@@ -248,7 +250,7 @@ static void read_memory_power(struct nvml_source *nvml, struct nvml_board *board
 {
     double milliwatts = 0;
     nvml_return code =
-        nvml_read_field(&nvml->api, board->device, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts);
+        nvml_read_field(&nvml->api, board->handle, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts);
     if (code == NVML_SUCCESS)
         sink_power(sink, board->memory, 0, milliwatts * 1e-3);
     else
@@ -272,7 +274,7 @@ static void read_activity(struct nvml_source *nvml, struct nvml_board *board, st
     struct channel *const channels[] = {board->sm_activity, board->tensor_activity, board->dram_activity};
     static const uint32_t ids[] = {NVML_GPM_SM, NVML_GPM_TENSOR, NVML_GPM_DRAM};
     struct nvml_gpm_metrics *gpm = &nvml->gpm;
-    nvml_return code = nvml->api.GpmSampleGet(board->device, board->gpm_samples[board->gpm_turn]);
+    nvml_return code = nvml->api.GpmSampleGet(board->handle, board->gpm_samples[board->gpm_turn]);
     *gpm = (struct nvml_gpm_metrics){.version = 1,
                                      .count = 3,
                                      .before = board->gpm_samples[board->gpm_turn ^ 1],
@@ -300,20 +302,21 @@ static void read_gauges(struct nvml_source *nvml, struct nvml_board *board, stru
         put_gauge(sink, board->temperature, code, value);
     }
     if (board->memory_temperature) {
-        code = nvml_read_field(api, board->device, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value);
+        code = nvml_read_field(api, board->handle, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value);
         put_gauge(sink, board->memory_temperature, code, value);
     }
     if (board->sm_clock) {
-        code = api->DeviceGetClockInfo(board->device, NVML_CLOCK_SM, &megahertz);
+        code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_SM, &megahertz);
         put_gauge(sink, board->sm_clock, code, megahertz);
     }
     if (board->memory_clock) {
-        code = api->DeviceGetClockInfo(board->device, NVML_CLOCK_MEMORY, &megahertz);
+        code = api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEMORY, &megahertz);
         put_gauge(sink, board->memory_clock, code, megahertz);
     }
     if (board->busy) {
-        code = api->DeviceGetUtilizationRates(board->device, &busy);
+        code = api->DeviceGetUtilizationRates(board->handle, &busy);
         put_gauge(sink, board->busy, code, busy.gpu_percent * 0.01);
+        put_gauge(sink, board->memory_busy, code, busy.memory_percent * 0.01);
     }
     if (board->sm_activity)
         read_activity(nvml, board, sink);
@@ -341,6 +344,18 @@ static void nvml_read(struct source *source, struct sink *sink)
         nvml->gauges_ns = now_ns;
 }
 
+static void nvml_look(struct source *source, struct sink *sink)
+{
+    struct nvml_source *nvml = source->data;
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        struct nvml_board *board = &nvml->boards[i];
+        if (board->is_lost)
+            continue;
+        struct device_facts facts = nvml_board_facts(&nvml->api, board);
+        sink_facts(sink, board->device, &facts);
+    }
+}
+
 const struct source_ops source_nvml = {
     .name = "nvml",
     .measurement = "nvml",
@@ -349,5 +364,6 @@ const struct source_ops source_nvml = {
     .period_s = NVML_PERIOD_S,
     .open = nvml_open,
     .read = nvml_read,
+    .look = nvml_look,
     .close = nvml_close,
 };

@@ -1,19 +1,20 @@
 /* joule/sources/nvml.h - NVIDIA boards through the driver's own library.
  *
- * Owns what the parts of the nvml source share: the library once loaded, a board with its channels, and a full
- * description of a board for `joule devices`. nvml_library.c loads, nvml_board.c finds out what a board can tell,
- * nvml.c reads, nvml_describe.c describes.
+ * Owns what the parts of the nvml source share: the library once loaded, and a board with its channels
+ * and its device. nvml_library.c loads, nvml_board.c finds out what a board can tell, nvml.c reads, nvml_describe.c
+ * describes.
  * Newcomers: a call may take milliseconds and in bad times minutes; nothing here is called on a prompt lane.
  */
 #ifndef JOULE_NVML_H
 #define JOULE_NVML_H
 
 #include "joule/sources/nvml_abi.h"
-#include "joule/sources/source.h"
+#include "joule/sources/device.h"
 
-#define NVML_MOST_BOARDS 64
-#define NVML_PERIOD_S    0.1 /* between two readings, whatever the meter's: sampled power bridges no long gaps */
-#define NVML_RING_SIZE   1024 /* samples taken from the driver at once; it keeps fewer */
+#define NVML_MOST_BOARDS   64
+#define NVML_PERIOD_S      0.1 /* between two readings, whatever the meter's: sampled power bridges no long gaps */
+#define NVML_MOST_CHANNELS 12
+#define NVML_RING_SIZE     1024 /* samples taken from the driver at once; it keeps fewer */
 
 /* Loads and initialises the library (JOULE_NVML_LIB names another one). OK, or why not, with a remedy for a person. */
 joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size);
@@ -40,7 +41,8 @@ enum nvml_power_view { NVML_POWER_NONE, NVML_POWER_RING, NVML_POWER_INSTANT, NVM
 
 struct nvml_board {
     unsigned index;
-    nvml_device device;
+    nvml_device handle;
+    struct device *device; /* what people are told of it */
     struct nvml_identity id;
     unsigned architecture; /* 0: unknown */
     double limit_watts;    /* NaN: unknown */
@@ -56,12 +58,13 @@ struct nvml_board {
     clockid_t ring_clock; /* on which the ring's samples are stamped */
     uint64_t ring_last_us;
 
-    struct channel *temperature, *memory_temperature, *sm_clock, *memory_clock, *busy;
+    struct channel *temperature, *memory_temperature, *sm_clock, *memory_clock, *busy, *memory_busy;
     struct channel *sm_activity, *tensor_activity, *dram_activity;
     nvml_gpm_sample gpm_samples[2]; /* NULL: no GPM */
     int gpm_turn;                   /* which of the two comes next */
 
-    int64_t trouble_ns; /* since when passing failures come; 0: all is well */
+    uint64_t process_us; /* stamp of the latest sample of what processes did */
+    int64_t trouble_ns;  /* since when passing failures come; 0: all is well */
 };
 
 struct nvml_source {
@@ -86,40 +89,11 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
 nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
                                double *out_celsius);
 
-/* --- boards as people see them -------------------------------------------------------------------------------- */
+/* --- boards as devices ---------------------------------------------------------------------------------------- */
 
-#define NVML_MOST_PROCESSES  64
-#define NVML_MOST_INSTANCES  16
-#define NVML_BYTES_UNKNOWN   UINT64_MAX
-#define NVML_REASONS_UNKNOWN UINT64_MAX
-
-/* Unknown numbers are NaN, unknown byte counts NVML_BYTES_UNKNOWN, unknown texts empty. */
-struct nvml_description {
-    unsigned index;
-    joule_status state; /* DENIED: nothing else is known */
-    struct nvml_identity id;
-    char driver[80];
-    uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
-    double limit_watts, default_limit_watts, least_limit_watts, most_limit_watts, enforced_limit_watts;
-    uint64_t clock_reasons; /* bits NVML_REASON_, or NVML_REASONS_UNKNOWN */
-    bool is_mig;            /* its energy is that of all instances together */
-    struct nvml_instance {
-        char uuid[NVML_NAME_SIZE];
-        unsigned gpu_instance, compute_instance;
-    } instances[NVML_MOST_INSTANCES];
-    size_t instance_count;
-    struct nvml_user {
-        uint32_t pid; /* as the driver's namespace numbers it */
-        uint64_t memory_bytes;
-    } processes[NVML_MOST_PROCESSES];
-    size_t process_count;
-};
-
-/* Describes at most `size` boards; *out_count: how many. Loads the library anew and lets go of it again. OK, or as
- * nvml_load. May block: for programs, not for lanes. */
-joule_status nvml_describe(struct joule_host *host, struct nvml_description *out_boards, size_t size,
-                           size_t *out_count, char *out_remedy, size_t remedy_size);
-/* What holds the clocks down where clock_reasons has this bit (0 is the lowest): "power limit". */
-const char *nvml_reason_words(unsigned bit);
+/* What a board says of itself once, put into its device. */
+void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board);
+/* What it says of itself now: memory, limits, reasons for low clocks, processes, MIG instances. */
+struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board);
 
 #endif

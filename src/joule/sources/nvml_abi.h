@@ -72,11 +72,15 @@ enum {
 enum { NVML_SAMPLES_TOTAL_POWER = 0, NVML_SAMPLES_MODULE_POWER = 7 };
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 enum {
+    NVML_ARCH_KEPLER = 2,
+    NVML_ARCH_MAXWELL = 3,
+    NVML_ARCH_PASCAL = 4,
     NVML_ARCH_VOLTA = 5,
     NVML_ARCH_TURING = 6,
     NVML_ARCH_AMPERE = 7,
     NVML_ARCH_ADA = 8,
-    NVML_ARCH_HOPPER = 9
+    NVML_ARCH_HOPPER = 9,
+    NVML_ARCH_BLACKWELL = 10,
 };
 /* Metrics of GPM, in percent of the time between two samples. */
 enum { NVML_GPM_GRAPHICS = 1, NVML_GPM_SM = 2, NVML_GPM_TENSOR = 5, NVML_GPM_DRAM = 10, NVML_GPM_FP32 = 12 };
@@ -157,6 +161,13 @@ struct nvml_process_32 {
     uint64_t protected_bytes;
 };
 
+/* What a process did since its sample before. */
+struct nvml_process_sample {
+    uint32_t pid;
+    uint64_t time_us;
+    uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
+};
+
 struct nvml_gpm_support {
     uint32_t version; /* 1 */
     uint32_t is_supported;
@@ -214,6 +225,8 @@ struct nvml_gpm_metrics {
     X(DeviceGetCurrentClocksEventReasons, (nvml_device device, unsigned long long *reasons))                 \
     X(DeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *reasons))              \
     X(DeviceGetComputeRunningProcesses_v3, (nvml_device device, unsigned *count, void *processes))           \
+    X(DeviceGetProcessUtilization, (nvml_device device, struct nvml_process_sample * samples,                \
+                                    unsigned *count, unsigned long long last_seen_us))                       \
     X(DeviceGetConfComputeMemSizeInfo, (nvml_device device, void *unused))                                   \
     X(DeviceGetRunningProcessDetailList, (nvml_device device, void *unused))                                 \
     X(DeviceGetMigMode, (nvml_device device, unsigned *current, unsigned *pending))                          \
@@ -262,6 +275,9 @@ NVML_SIZE(struct nvml_process, 24);
 NVML_LAYOUT(struct nvml_process, used_bytes, 8);
 NVML_LAYOUT(struct nvml_process, gpu_instance, 16);
 NVML_SIZE(struct nvml_process_32, 32);
+NVML_SIZE(struct nvml_process_sample, 32);
+NVML_LAYOUT(struct nvml_process_sample, time_us, 8);
+NVML_LAYOUT(struct nvml_process_sample, sm_percent, 16);
 NVML_SIZE(struct nvml_gpm_support, 8);
 NVML_SIZE(struct nvml_gpm_metric, 40);
 NVML_LAYOUT(struct nvml_gpm_metric, value, 8);

@@ -57,13 +57,11 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
         return NULL;
     }
     joule_domain *info = &channel->info;
-    string_print(info->name, sizeof info->name, "gpu-%u%s%s", board->index, *what ? "-" : "", what);
-    string_print(info->device, sizeof info->device, "gpu:%u", board->index);
+    gpu_name_channel(channel, (int32_t)board->index, what);
     string_copy(info->label, sizeof info->label, label);
     string_copy(info->vendor, sizeof info->vendor, "nvidia");
     string_copy(info->model, sizeof info->model, board->id.name);
     string_copy(info->uuid, sizeof info->uuid, board->id.uuid);
-    info->device_index = (int32_t)board->index;
     info->scope = JOULE_SCOPE_GPU;
     info->reading = reading;
     channel->mode = mode;
@@ -106,11 +104,13 @@ static struct channel *add_power(struct making *m, const char *what, const char 
 }
 
 static struct channel *add_gauge(struct making *m, const char *what, const char *label,
-                                 joule_reading_kind reading)
+                                 joule_reading_kind reading, enum gauge_role role)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_GAUGE, reading);
-    if (channel)
-        string_copy(channel->parent_zone, sizeof channel->parent_zone, m->board->zone);
+    if (!channel)
+        return NULL;
+    string_copy(channel->parent_zone, sizeof channel->parent_zone, m->board->zone);
+    channel->role = role;
     return channel;
 }
 
@@ -135,12 +135,12 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
     nvml_return code = NVML_NOT_SUPPORTED;
     switch (board->energy_view) {
     case NVML_ENERGY_SCOPED:
-        return energy_field(api, board->device, NVML_FIELD_ENERGY, out_millijoules);
+        return energy_field(api, board->handle, NVML_FIELD_ENERGY, out_millijoules);
     case NVML_ENERGY_FIELD:
-        return energy_field(api, board->device, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
+        return energy_field(api, board->handle, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
     case NVML_ENERGY_CALL:
         if (api->DeviceGetTotalEnergyConsumption)
-            code = api->DeviceGetTotalEnergyConsumption(board->device, &millijoules);
+            code = api->DeviceGetTotalEnergyConsumption(board->handle, &millijoules);
         break;
     case NVML_ENERGY_NONE:
         break;
@@ -186,7 +186,7 @@ static bool find_ring(struct making *m)
     unsigned count = NVML_RING_SIZE;
     int type = NVML_VALUE_UINT;
     if (!m->api->DeviceGetSamples ||
-        m->api->DeviceGetSamples(m->board->device, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples) !=
+        m->api->DeviceGetSamples(m->board->handle, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples) !=
             NVML_SUCCESS ||
         count < 2 || count > NVML_RING_SIZE)
         return false;
@@ -221,12 +221,12 @@ static void find_power(struct making *m)
     unsigned usage;
     if (find_ring(m))
         return;
-    if (nvml_read_field(m->api, board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts) ==
+    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts) ==
         NVML_SUCCESS) {
         board->power_view = NVML_POWER_INSTANT;
         board->power = add_instant(m, "instant power");
     } else if (m->api->DeviceGetPowerUsage &&
-               m->api->DeviceGetPowerUsage(board->device, &usage) == NVML_SUCCESS) {
+               m->api->DeviceGetPowerUsage(board->handle, &usage) == NVML_SUCCESS) {
         board->power_view = NVML_POWER_USAGE;
         board->power =
             averages_usage(board) ? add_average(m, "power", "power, mean of 1 s") : add_instant(m, "power");
@@ -238,7 +238,7 @@ static void find_memory_power(struct making *m)
 {
     double milliwatts = 0;
     struct nvml_board *board = m->board;
-    if (nvml_read_field(m->api, board->device, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts) !=
+    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts) !=
             NVML_SUCCESS ||
         milliwatts <= 0)
         return;
@@ -268,11 +268,11 @@ static bool covers_module(const struct making *m)
 {
     double gpu = 0, module = 0;
     if (!is_superchip(m->board->id.name) ||
-        nvml_read_field(m->api, m->board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
+        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
             NVML_SUCCESS)
         return false;
     nvml_return code =
-        nvml_read_field(m->api, m->board->device, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
+        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
     return code != NVML_SUCCESS || fabs(gpu - module) <= MODULE_TOLERANCE * module;
 }
 
@@ -285,14 +285,14 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
     unsigned celsius = 0;
     nvml_return code = NVML_FUNCTION_NOT_FOUND;
     if (api->DeviceGetTemperatureV)
-        code = api->DeviceGetTemperatureV(board->device, &temperature);
+        code = api->DeviceGetTemperatureV(board->handle, &temperature);
     if (code == NVML_SUCCESS) {
         *out_celsius = temperature.celsius;
         return code;
     }
     if (!api->DeviceGetTemperature)
         return code;
-    code = api->DeviceGetTemperature(board->device, 0, &celsius);
+    code = api->DeviceGetTemperature(board->handle, 0, &celsius);
     *out_celsius = celsius;
     return code;
 }
@@ -301,11 +301,12 @@ static void find_temperatures(struct making *m)
 {
     double value = 0;
     if (nvml_board_celsius(m->api, m->board, &value) == NVML_SUCCESS)
-        m->board->temperature = add_gauge(m, "temperature", "GPU temperature", JOULE_READING_TEMPERATURE);
-    if (nvml_read_field(m->api, m->board->device, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value) == NVML_SUCCESS &&
+        m->board->temperature =
+            add_gauge(m, "temperature", "GPU temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+    if (nvml_read_field(m->api, m->board->handle, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value) == NVML_SUCCESS &&
         value > 0)
-        m->board->memory_temperature =
-            add_gauge(m, "memory-temperature", "memory temperature", JOULE_READING_TEMPERATURE);
+        m->board->memory_temperature = add_gauge(m, "memory-temperature", "memory temperature",
+                                                 JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE);
 }
 
 static void find_clocks(struct making *m)
@@ -315,15 +316,19 @@ static void find_clocks(struct making *m)
     unsigned megahertz;
     struct nvml_utilization busy;
     if (api->DeviceGetClockInfo) {
-        if (api->DeviceGetClockInfo(board->device, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
-            board->sm_clock = add_gauge(m, "sm-clock", "SM clock", JOULE_READING_CLOCK);
-        if (api->DeviceGetClockInfo(board->device, NVML_CLOCK_MEMORY, &megahertz) == NVML_SUCCESS)
-            board->memory_clock = add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK);
+        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
+            board->sm_clock = add_gauge(m, "sm-clock", "SM clock", JOULE_READING_CLOCK, ROLE_CLOCK);
+        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEMORY, &megahertz) == NVML_SUCCESS)
+            board->memory_clock =
+                add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK);
     }
     /* The share of time in which any kernel ran, be it on one multiprocessor. */
-    if (api->DeviceGetUtilizationRates &&
-        api->DeviceGetUtilizationRates(board->device, &busy) == NVML_SUCCESS)
-        board->busy = add_gauge(m, "busy", "busy time", JOULE_READING_UTILISATION);
+    if (!api->DeviceGetUtilizationRates ||
+        api->DeviceGetUtilizationRates(board->handle, &busy) != NVML_SUCCESS)
+        return;
+    board->busy = add_gauge(m, "busy", "busy time", JOULE_READING_UTILISATION, ROLE_BUSY);
+    board->memory_busy = add_gauge(m, "memory-busy", "time in which memory was read or written",
+                                   JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY);
 }
 
 /* GPM counts what multiprocessors, tensor cores and memory did between two samples; Hopper and later. */
@@ -333,18 +338,21 @@ static void find_activity(struct making *m)
     struct nvml_board *board = m->board;
     struct nvml_gpm_support support = {.version = 1};
     if (!api->GpmQueryDeviceSupport || !api->GpmSampleAlloc || !api->GpmSampleFree || !api->GpmSampleGet ||
-        !api->GpmMetricsGet || api->GpmQueryDeviceSupport(board->device, &support) != NVML_SUCCESS ||
+        !api->GpmMetricsGet || api->GpmQueryDeviceSupport(board->handle, &support) != NVML_SUCCESS ||
         support.is_supported == 0 || api->GpmSampleAlloc(&board->gpm_samples[0]) != NVML_SUCCESS)
         return;
     if (api->GpmSampleAlloc(&board->gpm_samples[1]) != NVML_SUCCESS ||
-        api->GpmSampleGet(board->device, board->gpm_samples[0]) != NVML_SUCCESS) {
+        api->GpmSampleGet(board->handle, board->gpm_samples[0]) != NVML_SUCCESS) {
         nvml_board_release(api, board);
         return;
     }
     board->gpm_turn = 1;
-    board->sm_activity = add_gauge(m, "sm-activity", "SM activity", JOULE_READING_UTILISATION);
-    board->tensor_activity = add_gauge(m, "tensor-activity", "tensor activity", JOULE_READING_UTILISATION);
-    board->dram_activity = add_gauge(m, "dram-activity", "DRAM bandwidth in use", JOULE_READING_UTILISATION);
+    board->sm_activity =
+        add_gauge(m, "sm-activity", "SM activity", JOULE_READING_UTILISATION, ROLE_SM_ACTIVITY);
+    board->tensor_activity =
+        add_gauge(m, "tensor-activity", "tensor activity", JOULE_READING_UTILISATION, ROLE_TENSOR_ACTIVITY);
+    board->dram_activity =
+        add_gauge(m, "dram-activity", "DRAM bandwidth in use", JOULE_READING_UTILISATION, ROLE_DRAM_ACTIVITY);
 }
 
 void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
@@ -378,9 +386,9 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 {
     unsigned milliwatts;
     if (api->DeviceGetArchitecture)
-        api->DeviceGetArchitecture(board->device, &board->architecture);
+        api->DeviceGetArchitecture(board->handle, &board->architecture);
     if (api->DeviceGetEnforcedPowerLimit &&
-        api->DeviceGetEnforcedPowerLimit(board->device, &milliwatts) == NVML_SUCCESS && milliwatts > 0)
+        api->DeviceGetEnforcedPowerLimit(board->handle, &milliwatts) == NVML_SUCCESS && milliwatts > 0)
         board->limit_watts = milliwatts * 1e-3;
 }
 
@@ -388,8 +396,11 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 static void place(struct making *m)
 {
     struct nvml_board *board = m->board;
-    bool is_module = board->device && covers_module(m);
-    string_print(board->zone, sizeof board->zone, is_module ? "module%u" : "gpu%u/board", board->index);
+    bool is_module = board->handle && covers_module(m);
+    if (is_module)
+        string_print(board->zone, sizeof board->zone, "module%u", board->index);
+    else
+        gpu_zone((int32_t)board->index, false, board->zone);
     board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
 }
 
@@ -408,10 +419,15 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     struct nvml_source *nvml = source->data;
     struct making m = {source, &nvml->api, board, false};
     *board = (struct nvml_board){.index = index, .limit_watts = NAN};
-    nvml_return code = m.api->DeviceGetHandleByIndex_v2(index, &board->device);
+    board->device = source_add_device(source, "gpu", (int32_t)index);
+    if (!board->device)
+        return false;
+    string_copy(board->device->vendor, sizeof board->device->vendor, "nvidia");
+    nvml_return code = m.api->DeviceGetHandleByIndex_v2(index, &board->handle);
     if (code != NVML_SUCCESS) {
         board->is_lost = true;
-        board->device = NULL;
+        board->handle = NULL;
+        board->device->state = nvml_status(code);
         place(&m);
         add_silent(
             &m, nvml_status(code),
@@ -421,8 +437,9 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
                 : "the driver gives no access to this board: `nvidia-smi` and `dmesg` say more");
         return !m.out_of_memory;
     }
-    nvml_identify(m.api, board->device, &board->id);
+    nvml_identify(m.api, board->handle, &board->id);
     find_traits(m.api, board);
+    nvml_board_introduce(m.api, board);
     place(&m);
     find_counter(&m);
     find_power(&m);

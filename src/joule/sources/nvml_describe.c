@@ -1,7 +1,6 @@
-/* joule/sources/nvml_describe.c - everything that a board says of itself, for people. See nvml.h.
+/* joule/sources/nvml_describe.c - everything that a board says of itself beside its joules. See nvml.h.
  *
- * Owns the static facts beside what a board is: memory, limits, reasons for low clocks, processes, MIG instances. It
- * keeps nothing, and knows nothing of the running source.
+ * Owns identity, memory, limits, reasons for low clocks, processes and MIG instances, in the common form of devices.
  * Newcomers: one driver line writes process records of 32 bytes where all others write 24; which it is can only be told
  * from the symbols that it has.
  */
@@ -10,53 +9,106 @@
 #include "base/string.h"
 #include "joule/sources/nvml.h"
 
-static void describe_identity(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
+/* --- identity ------------------------------------------------------------------------------------------------- */
+
+static const char *architecture_name(unsigned architecture)
 {
-    nvml_identify(api, device, &d->id);
-    if (api->SystemGetDriverVersion)
-        api->SystemGetDriverVersion(d->driver, sizeof d->driver);
+    static const char *const names[] = {
+        [NVML_ARCH_KEPLER] = "Kepler",       [NVML_ARCH_MAXWELL] = "Maxwell",
+        [NVML_ARCH_PASCAL] = "Pascal",       [NVML_ARCH_VOLTA] = "Volta",
+        [NVML_ARCH_TURING] = "Turing",       [NVML_ARCH_AMPERE] = "Ampere",
+        [NVML_ARCH_ADA] = "Ada Lovelace",    [NVML_ARCH_HOPPER] = "Hopper",
+        [NVML_ARCH_BLACKWELL] = "Blackwell",
+    };
+    return architecture < sizeof names / sizeof names[0] && names[architecture] ? names[architecture] : "";
 }
 
+void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board)
+{
+    struct device *d = board->device;
+    char version[80];
+    string_copy(d->vendor, sizeof d->vendor, "nvidia");
+    string_copy(d->model, sizeof d->model, board->id.name);
+    string_copy(d->uuid, sizeof d->uuid, board->id.uuid);
+    string_copy(d->pci_address, sizeof d->pci_address, board->id.bus_id);
+    string_copy(d->architecture, sizeof d->architecture, architecture_name(board->architecture));
+    if (board->id.major > 0)
+        string_print(d->compute_capability, sizeof d->compute_capability, "%d.%d", board->id.major,
+                     board->id.minor);
+    if (api->SystemGetDriverVersion && api->SystemGetDriverVersion(version, sizeof version) == NVML_SUCCESS)
+        string_print(d->driver, sizeof d->driver, "nvidia %s", version);
+}
+
+/* --- facts ---------------------------------------------------------------------------------------------------- */
+
 /* The older call counts the driver's own memory as used; the newer one does not. */
-static void describe_memory(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
+static void add_memory(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older;
-    if (api->DeviceGetMemoryInfo_v2 && api->DeviceGetMemoryInfo_v2(device, &memory) == NVML_SUCCESS) {
-        d->memory_total_bytes = memory.total;
-        d->memory_used_bytes = memory.used;
-        d->memory_free_bytes = memory.free;
-    } else if (api->DeviceGetMemoryInfo && api->DeviceGetMemoryInfo(device, &older) == NVML_SUCCESS) {
-        d->memory_total_bytes = older.total;
-        d->memory_used_bytes = older.used;
-        d->memory_free_bytes = older.free;
+    if (api->DeviceGetMemoryInfo_v2 && api->DeviceGetMemoryInfo_v2(handle, &memory) == NVML_SUCCESS) {
+        facts->memory_total_bytes = memory.total;
+        facts->memory_used_bytes = memory.used;
+        facts->memory_free_bytes = memory.free;
+    } else if (api->DeviceGetMemoryInfo && api->DeviceGetMemoryInfo(handle, &older) == NVML_SUCCESS) {
+        facts->memory_total_bytes = older.total;
+        facts->memory_used_bytes = older.used;
+        facts->memory_free_bytes = older.free;
     }
 }
 
-static double watts_of(nvml_return (*call)(nvml_device device, unsigned *milliwatts), nvml_device device)
+static double watts_of(nvml_return (*call)(nvml_device device, unsigned *milliwatts), nvml_device handle)
 {
     unsigned milliwatts;
-    return call && call(device, &milliwatts) == NVML_SUCCESS ? milliwatts * 1e-3 : NAN;
+    return call && call(handle, &milliwatts) == NVML_SUCCESS ? milliwatts * 1e-3 : NAN;
 }
 
-static void describe_limits(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
+static void add_limits(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
 {
     unsigned least, most;
-    unsigned long long reasons;
-    d->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, device);
-    d->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, device);
-    d->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, device);
+    facts->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, handle);
+    facts->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, handle);
+    facts->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, handle);
     if (api->DeviceGetPowerManagementLimitConstraints &&
-        api->DeviceGetPowerManagementLimitConstraints(device, &least, &most) == NVML_SUCCESS) {
-        d->least_limit_watts = least * 1e-3;
-        d->most_limit_watts = most * 1e-3;
+        api->DeviceGetPowerManagementLimitConstraints(handle, &least, &most) == NVML_SUCCESS) {
+        facts->least_limit_watts = least * 1e-3;
+        facts->most_limit_watts = most * 1e-3;
     }
+}
+
+static void add_reasons(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+{
+    static const struct {
+        unsigned long long theirs;
+        uint32_t ours;
+    } table[] = {
+        {NVML_REASON_IDLE, JOULE_CLOCKS_IDLE},
+        {NVML_REASON_APPLICATION_CLOCKS, JOULE_CLOCKS_SET},
+        {NVML_REASON_SW_POWER_CAP, JOULE_CLOCKS_POWER},
+        {NVML_REASON_SW_THERMAL, JOULE_CLOCKS_TEMPERATURE},
+        {NVML_REASON_HW_THERMAL, JOULE_CLOCKS_HOT_HARDWARE},
+        {NVML_REASON_HW_SLOWDOWN, JOULE_CLOCKS_SLOWDOWN},
+        {NVML_REASON_HW_POWER_BRAKE, JOULE_CLOCKS_POWER_BRAKE},
+        {NVML_REASON_SYNC_BOOST, JOULE_CLOCKS_SYNC},
+        {NVML_REASON_DISPLAY_CLOCKS, JOULE_CLOCKS_DISPLAY},
+    };
+    unsigned long long reasons;
     nvml_return (*call)(nvml_device, unsigned long long *) = api->DeviceGetCurrentClocksEventReasons
                                                                  ? api->DeviceGetCurrentClocksEventReasons
                                                                  : api->DeviceGetCurrentClocksThrottleReasons;
-    if (call && call(device, &reasons) == NVML_SUCCESS)
-        d->clock_reasons = reasons;
+    if (!call || call(handle, &reasons) != NVML_SUCCESS)
+        return;
+    facts->clock_reasons = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (reasons & table[i].theirs)
+            facts->clock_reasons |= table[i].ours;
+        reasons &= ~table[i].theirs;
+    }
+    if (reasons)
+        facts->clock_reasons |= JOULE_CLOCKS_OTHER;
 }
+
+/* --- processes ------------------------------------------------------------------------------------------------ */
 
 /* Drivers 530 to early 535 have the first symbol and not yet the second. */
 static size_t process_record_size(const struct nvml_api *api)
@@ -65,106 +117,86 @@ static size_t process_record_size(const struct nvml_api *api)
     return is_long ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process);
 }
 
-static void describe_processes(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
+static joule_device_process *find_process(struct device_facts *facts, uint64_t pid)
 {
-    struct nvml_process_32 room[NVML_MOST_PROCESSES]; /* for records of either size */
-    unsigned count = NVML_MOST_PROCESSES;
+    for (size_t i = 0; i < facts->process_count; i++)
+        if (facts->processes[i].pid == pid)
+            return &facts->processes[i];
+    return NULL;
+}
+
+/* Samples of the last seconds, a few for each process; the latest of each is taken. A process that did nothing has none. */
+static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+{
+    struct nvml_process_sample samples[2 * DEVICE_MOST_PROCESSES];
+    unsigned count = sizeof samples / sizeof samples[0];
+    uint64_t latest_us[DEVICE_MOST_PROCESSES] = {0};
+    if (!api->DeviceGetProcessUtilization ||
+        api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count && i < sizeof samples / sizeof samples[0]; i++) {
+        joule_device_process *process = find_process(facts, samples[i].pid);
+        if (samples[i].time_us > board->process_us)
+            board->process_us = samples[i].time_us;
+        if (!process || samples[i].time_us < latest_us[process - facts->processes] ||
+            samples[i].sm_percent > 100)
+            continue;
+        latest_us[process - facts->processes] = samples[i].time_us;
+        process->busy = samples[i].sm_percent * 0.01;
+    }
+}
+
+static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+{
+    struct nvml_process_32 room[DEVICE_MOST_PROCESSES]; /* for records of either size */
+    unsigned count = DEVICE_MOST_PROCESSES;
     size_t record_size = process_record_size(api);
     if (!api->DeviceGetComputeRunningProcesses_v3 ||
-        api->DeviceGetComputeRunningProcesses_v3(device, &count, room) != NVML_SUCCESS)
+        api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, room) != NVML_SUCCESS)
         return;
-    for (unsigned i = 0; i < count && i < NVML_MOST_PROCESSES; i++) {
+    facts->knows_processes = true;
+    for (unsigned i = 0; i < count && i < DEVICE_MOST_PROCESSES; i++) {
         struct nvml_process process;
         memcpy(&process, (const char *)room + i * record_size, sizeof process);
-        d->processes[d->process_count++] = (struct nvml_user){process.pid, process.used_bytes};
+        facts->processes[facts->process_count++] =
+            (joule_device_process){.pid = process.pid, .memory_bytes = process.used_bytes, .busy = NAN};
     }
+    add_busy(api, board, facts);
 }
 
-static void describe_instance(const struct nvml_api *api, nvml_device device, struct nvml_instance *instance)
+/* --- instances ------------------------------------------------------------------------------------------------ */
+
+static void add_instance(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
 {
     if (api->DeviceGetUUID)
-        api->DeviceGetUUID(device, instance->uuid, sizeof instance->uuid);
+        api->DeviceGetUUID(handle, partition->uuid, sizeof partition->uuid);
     if (api->DeviceGetGpuInstanceId)
-        api->DeviceGetGpuInstanceId(device, &instance->gpu_instance);
+        api->DeviceGetGpuInstanceId(handle, &partition->instance);
     if (api->DeviceGetComputeInstanceId)
-        api->DeviceGetComputeInstanceId(device, &instance->compute_instance);
+        api->DeviceGetComputeInstanceId(handle, &partition->compute_instance);
 }
 
-static void describe_instances(const struct nvml_api *api, nvml_device device, struct nvml_description *d)
+static void add_instances(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
 {
     unsigned current = 0, pending = 0, most = 0;
-    if (!api->DeviceGetMigMode || api->DeviceGetMigMode(device, &current, &pending) != NVML_SUCCESS ||
-        current == 0)
+    if (!api->DeviceGetMigMode || api->DeviceGetMigMode(handle, &current, &pending) != NVML_SUCCESS ||
+        current == 0 || !api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
+        api->DeviceGetMaxMigDeviceCount(handle, &most) != NVML_SUCCESS)
         return;
-    d->is_mig = true;
-    if (!api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
-        api->DeviceGetMaxMigDeviceCount(device, &most) != NVML_SUCCESS)
-        return;
-    for (unsigned i = 0; i < most && d->instance_count < NVML_MOST_INSTANCES; i++) {
+    for (unsigned i = 0; i < most && facts->partition_count < DEVICE_MOST_PARTITIONS; i++) {
         nvml_device instance;
-        if (api->DeviceGetMigDeviceHandleByIndex(device, i, &instance) == NVML_SUCCESS)
-            describe_instance(api, instance, &d->instances[d->instance_count++]);
+        if (api->DeviceGetMigDeviceHandleByIndex(handle, i, &instance) == NVML_SUCCESS)
+            add_instance(api, instance, &facts->partitions[facts->partition_count++]);
     }
 }
 
-static void describe_board(const struct nvml_api *api, unsigned index, struct nvml_description *d)
+struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board)
 {
-    nvml_device device;
-    *d = (struct nvml_description){.index = index,
-                                   .memory_total_bytes = NVML_BYTES_UNKNOWN,
-                                   .memory_used_bytes = NVML_BYTES_UNKNOWN,
-                                   .memory_free_bytes = NVML_BYTES_UNKNOWN,
-                                   .limit_watts = NAN,
-                                   .default_limit_watts = NAN,
-                                   .least_limit_watts = NAN,
-                                   .most_limit_watts = NAN,
-                                   .enforced_limit_watts = NAN,
-                                   .clock_reasons = NVML_REASONS_UNKNOWN};
-    d->state = nvml_status(api->DeviceGetHandleByIndex_v2(index, &device));
-    if (d->state != JOULE_OK)
-        return;
-    describe_identity(api, device, d);
-    describe_memory(api, device, d);
-    describe_limits(api, device, d);
-    describe_processes(api, device, d);
-    describe_instances(api, device, d);
-}
-
-joule_status nvml_describe(struct joule_host *host, struct nvml_description *out_boards, size_t size,
-                           size_t *out_count, char *out_remedy, size_t remedy_size)
-{
-    struct nvml_api api;
-    unsigned count = 0;
-    *out_count = 0;
-    joule_status status = nvml_load(host, &api, out_remedy, remedy_size);
-    if (status != JOULE_OK)
-        return status;
-    status = nvml_status(api.DeviceGetCount_v2(&count));
-    for (; status == JOULE_OK && *out_count < count && *out_count < size; ++*out_count)
-        describe_board(&api, (unsigned)*out_count, &out_boards[*out_count]);
-    if (api.Shutdown)
-        api.Shutdown();
-    return status;
-}
-
-const char *nvml_reason_words(unsigned bit)
-{
-    static const struct {
-        uint64_t reason;
-        const char *words;
-    } table[] = {
-        {NVML_REASON_IDLE, "idle"},
-        {NVML_REASON_APPLICATION_CLOCKS, "clocks set by a user"},
-        {NVML_REASON_SW_POWER_CAP, "power limit"},
-        {NVML_REASON_HW_SLOWDOWN, "hardware slowdown"},
-        {NVML_REASON_SYNC_BOOST, "boost in step with other boards"},
-        {NVML_REASON_SW_THERMAL, "temperature"},
-        {NVML_REASON_HW_THERMAL, "temperature (hardware)"},
-        {NVML_REASON_HW_POWER_BRAKE, "power brake"},
-        {NVML_REASON_DISPLAY_CLOCKS, "display clocks"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (bit < 64 && table[i].reason == UINT64_C(1) << bit)
-            return table[i].words;
-    return "a reason without a name";
+    struct device_facts facts = device_facts_unknown();
+    add_memory(api, board->handle, &facts);
+    add_limits(api, board->handle, &facts);
+    add_reasons(api, board->handle, &facts);
+    add_processes(api, board, &facts);
+    add_instances(api, board->handle, &facts);
+    return facts;
 }

@@ -10,29 +10,15 @@
 
 #define MAX_WATTS 5000 /* of any single device, generous */
 
-/* The list of channels grows by doubling; the arena keeps the old ones until close. */
-static bool reserve_channel(struct source *source)
-{
-    size_t count = source->channel_count;
-    if (count && (count & (count - 1)) != 0)
-        return true;
-    struct channel **channels =
-        arena_alloc(&source->arena, sizeof(struct channel *) * (count ? 2 * count : 1));
-    if (!channels)
-        return false;
-    if (count)
-        memcpy(channels, source->channels, count * sizeof *channels);
-    source->channels = channels;
-    return true;
-}
-
 struct channel *source_add_channel(struct source *source)
 {
-    if (!reserve_channel(source))
-        return NULL;
     struct channel *channel = arena_alloc(&source->arena, sizeof *channel);
-    if (!channel)
+    struct channel **channels =
+        channel ? arena_push(&source->arena, source->channels, source->channel_count, channel) : NULL;
+    if (!channels)
         return NULL;
+    source->channels = channels;
+    source->channel_count++;
     joule_domain *info = &channel->info;
     info->struct_size = sizeof *info;
     info->id = info->parent = info->device_index = -1;
@@ -44,7 +30,6 @@ struct channel *source_add_channel(struct source *source)
     string_copy(info->measurement, sizeof info->measurement, source->ops->measurement);
     channel->gauge = NAN;
     channel->counter.max_watts = channel->integrator.max_watts = MAX_WATTS;
-    source->channels[source->channel_count++] = channel;
     return channel;
 }
 

@@ -24,10 +24,25 @@ enum channel_mode {
     CHANNEL_GAUGE,   /* degrees Celsius, megahertz or a share: sink_gauge */
 };
 
+/* What a gauge of a device says: how it is found again. */
+enum gauge_role {
+    ROLE_NONE,
+    ROLE_BUSY,        /* share of time in which anything ran */
+    ROLE_MEMORY_BUSY, /* share of time in which memory was read or written */
+    ROLE_TEMPERATURE, /* of the chip; of several the highest */
+    ROLE_MEMORY_TEMPERATURE,
+    ROLE_CLOCK, /* of what computes */
+    ROLE_MEMORY_CLOCK,
+    ROLE_SM_ACTIVITY,
+    ROLE_TENSOR_ACTIVITY,
+    ROLE_DRAM_ACTIVITY,
+};
+
 struct channel {
     /* Described by the source in open. */
     joule_domain info; /* name, label, device, scope, reading, class, vendor, model, uuid, update period */
     enum channel_mode mode;
+    enum gauge_role role;
     char zone[48]; /* what is covered, the same for twin views: "cpu0/package", "cpu0/dram", "gpu0/board" */
     char parent_zone[48]; /* the zone that contains this one; empty: none */
     double gain_sd;       /* relative error of the sensor's scale, one sd, common to `cause` */
@@ -56,13 +71,19 @@ enum {
     RANK_MODEL = 100
 };
 
+struct device;   /* device.h */
+struct gpu_list; /* device.h */
+
 struct source {
     const struct source_ops *ops;
     struct joule_host *host;
     const struct cpu_info *cpu; /* of this machine */
+    struct gpu_list *gpus;      /* for gpu_index */
     struct arena arena;         /* channels, names, and what the source keeps; freed after close */
     struct channel **channels;  /* filled by open through source_add_channel */
     size_t channel_count;
+    struct device **devices; /* filled by open through source_add_device */
+    size_t device_count;
     double period_s;    /* set by open of a slow source whose pace is not that of ops; else 0 */
     joule_status state; /* of open */
     char remedy[192];   /* what to do where state is not OK */
@@ -96,6 +117,8 @@ struct source_ops {
      * a remedy, so that people can see it. */
     joule_status (*open)(struct source *source);
     void (*read)(struct source *source, struct sink *sink);
+    /* The facts of its devices, about once a second where somebody asked for devices: sink_facts. May be NULL. */
+    void (*look)(struct source *source, struct sink *sink);
     void (*close)(struct source *source); /* handles only; may be NULL */
 };
 

@@ -34,7 +34,7 @@ struct thermal {
 /* Chips that are read. Where `label` is given, inputs that begin so are preferred to the others: asking for each
  * core's temperature would interrupt it. */
 static const struct chip_rule {
-    const char *name, *label, *device; /* device: "cpu" gets the chip's number */
+    const char *name, *label, *device; /* device: "cpu" and "gpu" get their number */
 } chip_rules[] = {
     {"coretemp", "P",
      "cpu"}, /* "Package id 0", on older kernels "Physical id 0"; the others are "Core 0" ... */
@@ -113,6 +113,25 @@ static unsigned next_input(const struct hwmon_chip *chip, const char *label, siz
     return 0;
 }
 
+static void set_package(joule_domain *info, const struct hwmon_chip *chip, const char *label)
+{
+    unsigned package = chip->ordinal;
+    if (!sysfs_numbered(label, "Package id ", &package))
+        sysfs_numbered(label, "Physical id ", &package);
+    string_print(info->device, sizeof info->device, "cpu:%u", package);
+    info->device_index = (int)package;
+}
+
+/* Boards of the same make are told apart by their number; "mem" and "vram" are their memory, all else is the chip. */
+static void set_gpu(struct channel *ch, const struct hwmon_chip *chip, const char *label)
+{
+    char word[32];
+    bool is_memory = strcmp(label, "mem") == 0 || strcmp(label, "vram") == 0;
+    sysfs_slug(word, sizeof word, label);
+    gpu_name_channel(ch, gpu_index(chip->source, chip->pci[0] ? chip->pci : chip->id), word);
+    ch->role = is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE;
+}
+
 static void add_input(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule,
                       unsigned number)
 {
@@ -128,13 +147,10 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
     gauge->power_state = hwmon_open_power_state(chip);
     string_copy(info->uuid, sizeof info->uuid, chip->pci);
     string_copy(info->device, sizeof info->device, rule->device);
-    if (strcmp(rule->device, "cpu") != 0)
-        return;
-    unsigned package = chip->ordinal;
-    if (!sysfs_numbered(label, "Package id ", &package))
-        sysfs_numbered(label, "Physical id ", &package);
-    string_print(info->device, sizeof info->device, "cpu:%u", package);
-    info->device_index = (int)package;
+    if (strcmp(rule->device, "cpu") == 0)
+        set_package(info, chip, label);
+    else if (strcmp(rule->device, "gpu") == 0)
+        set_gpu(gauge->channel, chip, label);
 }
 
 static void add_chip(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule)

@@ -96,6 +96,29 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unus
     (void)unused;
     return NVML_NOT_SUPPORTED;
 }
+
+/* The first process has as much of the board's time as all the others: halves, quarters ... The driver keeps older samples,
+ * too, and one of a process that has ended. */
+nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_sample *samples,
+                                            unsigned *count, unsigned long long last_seen_us)
+{
+    ENTER(device);
+    uint64_t now_us = (uint64_t)(fake_now_s() * 1e6);
+    unsigned found = 0, wanted = 2 * (unsigned)board->processes + 1;
+    if (board->mig > 0)
+        return NVML_NOT_SUPPORTED;
+    if (samples == NULL || *count < wanted) {
+        *count = wanted;
+        return NVML_INSUFFICIENT_SIZE;
+    }
+    for (unsigned age = 0; age < 2; age++)
+        for (unsigned i = 0; i < (unsigned)board->processes; i++)
+            samples[found++] = (struct nvml_process_sample){
+                1000 + i, now_us - 1000 * (age + 1), age ? 99 : (uint32_t)(board->duty * 100) >> i, 1, 0, 0};
+    samples[found++] = (struct nvml_process_sample){7, now_us, 50, 1, 0, 0};
+    *count = found;
+    return last_seen_us >= now_us ? NVML_NOT_FOUND : NVML_SUCCESS;
+}
 #endif
 
 nvml_return nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *processes)

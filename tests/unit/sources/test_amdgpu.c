@@ -150,7 +150,7 @@ static void test_the_counter_is_the_board(void **state)
     put_hwmon(bench, "150000000");
     put_text(bench, CARD "product_name", "AMD Instinct MI210\n");
     run(bench);
-    const struct channel *energy = want(bench, "gpu-" SLOT);
+    const struct channel *energy = want(bench, "gpu-0");
     assert_string_equal(energy->info.model, "AMD Instinct MI210");
     assert_string_equal(energy->info.source, "amdgpu");
     assert_string_equal(energy->info.uuid, SLOT);
@@ -177,7 +177,7 @@ static void test_a_counter_at_0_is_none(void **state)
     put_text(bench, CARD "gpu_busy_percent", "42\n");
     put_hwmon(bench, "150000000");
     run(bench);
-    assert_string_equal(want(bench, "gpu-" SLOT)->info.source, "hwmon");
+    assert_string_equal(want(bench, "gpu-0")->info.source, "hwmon");
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
 }
 
@@ -190,7 +190,9 @@ static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
     put_hwmon(bench, "150000000");
     run(bench);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 150);
-    assert_null(machine_channel(bench->meter, "gpu-0000:03:00.0"));
+    assert_string_equal(want(bench, "gpu-1")->info.uuid,
+                        SLOT); /* 0000:03:00.0 comes before it, and tells nothing */
+    assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
 static void test_how_busy(void **state)
@@ -200,9 +202,9 @@ static void test_how_busy(void **state)
     put_text(bench, CARD "gpu_busy_percent", "42\n");
     put_text(bench, CARD "mem_busy_percent", "101\n"); /* of no meaning */
     run(bench);
-    assert_int_equal(joule_gauge(bench->meter, want(bench, "gpu-" SLOT "-busy")->info.id, &value), JOULE_OK);
+    assert_int_equal(joule_gauge(bench->meter, want(bench, "gpu-0-busy")->info.id, &value), JOULE_OK);
     assert_near(value, 0.42);
-    assert_int_not_equal(joule_gauge(bench->meter, want(bench, "gpu-" SLOT "-memory-busy")->info.id, &value),
+    assert_int_not_equal(joule_gauge(bench->meter, want(bench, "gpu-0-memory-busy")->info.id, &value),
                          JOULE_OK);
 }
 
@@ -212,11 +214,11 @@ static void test_a_sleeping_board_is_left_alone(void **state)
     put_text(bench, CARD "power/runtime_status", "active\n");
     bench->meter = machine_open(bench->host, "amdgpu");
     machine_run(bench->meter, 2, 0.1);
-    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
+    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_OK);
     put_text(bench, CARD "power/runtime_status", "suspended\n");
     truth.table.size = 0; /* a reading now would fail otherwise */
     machine_run(bench->meter, 2, 0.1);
-    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_STALE);
+    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_STALE);
 }
 
 /* Reset: the driver answers EPERM for a while. */
@@ -227,11 +229,11 @@ static void test_a_board_in_reset_comes_back(void **state)
     machine_run(bench->meter, 2, 0.1);
     host_script_error(bench->host, CARD "gpu_metrics", EPERM);
     machine_run(bench->meter, 1, 0.1);
-    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_DENIED);
+    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_DENIED);
     host_script_file(bench->host, CARD "gpu_metrics", read_table, NULL);
     machine_run(bench->meter, 2, 0.1);
-    assert_int_equal(want(bench, "gpu-" SLOT)->info.state, JOULE_OK);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-" SLOT)->info.id), 200);
+    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_OK);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-0")->info.id), 200);
 }
 
 static void test_processors_with_graphics_are_modules(void **state)
@@ -239,7 +241,7 @@ static void test_processors_with_graphics_are_modules(void **state)
     struct machine_bench *bench = *state;
     put_text(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_ID=1002:74A0\nPCI_SLOT_NAME=" SLOT "\n");
     run(bench);
-    assert_int_equal(want(bench, "module-" SLOT)->info.scope, JOULE_SCOPE_MODULE);
+    assert_int_equal(want(bench, "gpu-0")->info.scope, JOULE_SCOPE_MODULE);
 }
 
 static void test_other_cards_are_none(void **state)
@@ -248,7 +250,7 @@ static void test_other_cards_are_none(void **state)
     put_text(bench, CARD "uevent", "DRIVER=ast\nPCI_ID=1A03:2000\nPCI_SLOT_NAME=" SLOT "\n");
     put_text(bench, "/sys/class/drm/card1-DP-1/status", "connected\n");
     run(bench);
-    assert_null(machine_channel(bench->meter, "gpu-" SLOT));
+    assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
 /* Without a uevent the links tell. */
@@ -268,7 +270,132 @@ static void test_a_recording_with_links_alone(void **state)
     assert_true(host_script_link(bench->host, "/sys/class/drm/card1",
                                  "../../devices/pci0000:00/0000:00:01.1/" SLOT "/drm/card1"));
     run(bench);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-" SLOT)->info.id), 200);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "gpu-0")->info.id), 200);
+}
+
+/* --- as a device ------------------------------------------------------------------------------------------------ */
+
+static joule_device device_at(struct machine_bench *bench, size_t position)
+{
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(joule_device_get(bench->meter, position, &device), JOULE_OK);
+    return device;
+}
+
+/* As a server with an MI210 has it. */
+static void put_facts(struct machine_bench *bench)
+{
+    put_hwmon(bench, "150000000");
+    put_text(bench, CARD "product_name", "AMD Instinct MI210\n");
+    put_text(bench, CARD "unique_id", "9f8e7d6c5b4a3921\n");
+    put_text(bench, CARD "gpu_busy_percent", "42\n");
+    put_text(bench, CARD "mem_info_vram_total", "68702699520\n");
+    put_text(bench, CARD "mem_info_vram_used", "10702699520\n");
+    put_text(bench, CARD "hwmon/hwmon4/power1_cap", "300000000\n");
+    put_text(bench, CARD "hwmon/hwmon4/power1_cap_max", "310000000\n");
+    put_text(bench, HWMON "temp1_input", "61000\n");
+    put_text(bench, HWMON "temp1_label", "edge\n");
+    put_text(bench, HWMON "temp2_input", "66000\n");
+    put_text(bench, HWMON "temp2_label", "junction\n");
+    put_text(bench, HWMON "temp3_input", "58000\n");
+    put_text(bench, HWMON "temp3_label", "mem\n");
+    put_text(bench, "/sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\ngfx_target_version 0\n");
+    put_text(bench, "/sys/class/kfd/kfd/topology/nodes/1/properties",
+             "simd_count 416\nlocation_id 49408\ndomain 0\ngfx_target_version 90010\n");
+}
+
+static void test_what_the_board_is(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_facts(bench);
+    bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon,thermal");
+    machine_run(bench->meter, 10, 0.1);
+    assert_int_equal(joule_device_count(bench->meter), 1);
+    joule_device d = device_at(bench, 0);
+    assert_int_equal(d.state, JOULE_OK);
+    assert_string_equal(d.name, "gpu:0");
+    assert_string_equal(d.vendor, "amd");
+    assert_string_equal(d.model, "AMD Instinct MI210");
+    assert_string_equal(d.architecture, "gfx90a");
+    assert_string_equal(d.uuid, "GPU-9f8e7d6c5b4a3921");
+    assert_string_equal(d.pci_address, SLOT);
+    assert_string_equal(d.driver, "amdgpu");
+    assert_true(d.memory_total_bytes == 68702699520 && d.memory_free_bytes == 58000000000);
+    assert_near(d.power_limit_watts, 300);
+    assert_near(d.power_limit_most_watts, 310);
+    assert_true(isnan(d.power_limit_default_watts)); /* not told */
+    assert_near(d.busy, 0.42);
+    assert_true(isnan(d.memory_busy));
+    assert_near(d.temperature_celsius, 66); /* where it is hottest */
+    assert_near(d.memory_temperature_celsius, 58);
+    assert_near(d.energy_joules.value, machine_joules(bench->meter, "gpu-0"));
+    assert_int_equal(d.knows_processes, 0);
+    assert_true(d.clock_reasons == JOULE_CLOCKS_UNKNOWN);
+}
+
+/* Used memory above the total, as after a driver's mistake, is no huge free memory. */
+static void test_memory_that_cannot_be(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_facts(bench);
+    put_text(bench, CARD "mem_info_vram_used", "68702699521\n");
+    bench->meter = machine_open_devices(bench->host, "amdgpu");
+    machine_run(bench->meter, 2, 0.1);
+    assert_true(device_at(bench, 0).memory_free_bytes == JOULE_BYTES_UNKNOWN);
+}
+
+/* Who only measures does not look. */
+static void test_nobody_looks_unasked(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_facts(bench);
+    bench->meter = machine_open(bench->host, "amdgpu");
+    machine_run(bench->meter, 2, 0.1);
+    joule_device d = device_at(bench, 0);
+    assert_true(d.memory_total_bytes == JOULE_BYTES_UNKNOWN);
+    assert_string_equal(d.model, "AMD Instinct MI210");
+    assert_near(d.busy, 0.42);
+}
+
+static void test_a_board_that_falls_silent_is_stale(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_facts(bench);
+    bench->meter = machine_open_devices(bench->host, "amdgpu");
+    machine_run(bench->meter, 5, 0.1);
+    int64_t now_ns = meter_now_ns(bench->meter);
+    host_script_set_time(bench->host, now_ns + INT64_C(10000000000)); /* the lane hangs: nobody reads */
+    joule_device d = device_at(bench, 0);
+    assert_int_equal(d.state, JOULE_STALE);
+    assert_near(d.age_s, 10);
+    assert_true(d.memory_used_bytes == 10702699520); /* what it said last */
+}
+
+/* NVIDIA's keep their driver's numbers, AMD's come behind, integrated ones last. */
+static void test_numbers_over_all_vendors(void **state)
+{
+    static const struct {
+        const char *driver, *address, *name;
+    } boards[] = {{"nvidia", "0000:65:00.0", NULL},  {"nvidia", "0001:01:00.0", NULL},
+                  {"i915", "0000:00:02.0", "gpu:5"}, {"xe", "0000:03:00.0", "gpu:4"},
+                  {"amdgpu", SLOT, "gpu:3"},         {"amdgpu", "0000:07:00.0", "gpu:2"},
+                  {"nvidia", "module", NULL} /* a link that is no device */};
+    struct machine_bench *bench = *state;
+    struct gpu_list gpus = {0};
+    struct source source = {.host = bench->host, .gpus = &gpus};
+    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/sys/bus/pci/drivers/%s/%s", boards[i].driver, boards[i].address);
+        assert_true(host_script_link(bench->host, path, "../../../../devices/x"));
+    }
+    for (size_t i = 0; i < sizeof boards / sizeof boards[0]; i++) {
+        struct device *device = boards[i].name ? source_add_gpu(&source, boards[i].address) : NULL;
+        if (boards[i].name)
+            assert_string_equal(device->name, boards[i].name);
+    }
+    assert_int_equal(gpu_index(&source, "hwmon7"), 6); /* on no bus */
+    assert_int_equal(gpu_index(&source, "hwmon7"), 6);
+    arena_free(&source.arena);
 }
 
 /* --- a recorded board ------------------------------------------------------------------------------------------- */
@@ -316,6 +443,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_processors_with_graphics_are_modules, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_other_cards_are_none, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_recording_with_links_alone, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_what_the_board_is, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_memory_that_cannot_be, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_nobody_looks_unasked, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_board_that_falls_silent_is_stale, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_numbers_over_all_vendors, machine_setup, machine_teardown),
         cmocka_unit_test(test_recorded_tables),
     };
     return cmocka_run_group_tests_name("amdgpu", tests, NULL, NULL);

@@ -399,58 +399,83 @@ static void mig_measures_the_parent(void **state)
 
 /* --- description -------------------------------------------------------------------------------------------- */
 
-static void describe(const char *line, const char *script, struct nvml_description *out_boards,
-                     size_t *out_count)
+static joule_device device_at(const char *line, const char *script, size_t position)
 {
-    char remedy[192];
-    assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, line, script));
-    host_script_library(fake.host, "libnvidia-ml.so.1", fake.symbols, fake.symbol_count);
-    assert_int_equal(nvml_describe(fake.host, out_boards, 4, out_count, remedy, sizeof remedy), JOULE_OK);
-    fake.host->ops->close(fake.host);
+    joule_device device = {.struct_size = sizeof device};
+    if (!fake.meter) {
+        assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, line, script));
+        fake_nvml_open_devices(&fake);
+        fake_nvml_run(&fake, 3);
+    }
+    assert_int_equal(joule_device_get(fake.meter, position, &device), JOULE_OK);
+    return device;
 }
 
 static void boards_describe_themselves(void **state)
 {
+    static const char script[] = "boards=2; 1.denied=1; mig=2; processes=3; duty=1";
+    joule_device_partition parts[1];
     (void)state;
-    static struct nvml_description boards[4];
-    size_t count;
-    describe("580", "boards=2; 1.denied=1; mig=2; processes=3; duty=1", boards, &count);
-    assert_int_equal(count, 2);
-    assert_int_equal(boards[1].state, JOULE_DENIED);
-    const struct nvml_description *board = &boards[0];
-    assert_string_equal(board->id.name, "NVIDIA Fake H200");
-    assert_string_equal(board->id.bus_id, "0000:65:00.0");
-    assert_int_equal(board->id.major, 9);
-    assert_int_equal(board->memory_total_bytes, 143771ull << 20);
-    assert_int_equal(board->memory_used_bytes, 1024ull << 20);
-    assert_near(board->limit_watts, 700, 0);
-    assert_near(board->least_limit_watts, 200, 0);
-    assert_int_equal(board->clock_reasons, NVML_REASON_SW_POWER_CAP);
-    assert_true(board->is_mig);
-    assert_int_equal(board->instance_count, 2);
-    assert_string_equal(board->instances[1].uuid, "MIG-5eed0000-0000-4000-8000-000000000002");
-    assert_int_equal(board->instances[1].gpu_instance, 8);
-    assert_int_equal(board->process_count, 3);
-    assert_int_equal(board->processes[2].pid, 1002);
-    assert_string_equal(nvml_reason_words(0), "idle");
-    assert_string_equal(nvml_reason_words(2), "power limit");
-    assert_true(isnan(boards[1].limit_watts)); /* nothing is known of what is denied, and nothing is 0 */
-    assert_true(boards[1].memory_total_bytes == NVML_BYTES_UNKNOWN);
-    assert_true(boards[1].clock_reasons == NVML_REASONS_UNKNOWN);
+    joule_device board = device_at("580", script, 0), denied = device_at("580", script, 1);
+    assert_int_equal(joule_device_count(fake.meter), 2);
+    assert_int_equal(board.state, JOULE_OK);
+    assert_string_equal(board.name, "gpu:0");
+    assert_string_equal(board.vendor, "nvidia");
+    assert_string_equal(board.model, "NVIDIA Fake H200");
+    assert_string_equal(board.architecture, "Hopper");
+    assert_string_equal(board.compute_capability, "9.0");
+    assert_string_equal(board.driver, "nvidia 580.00.00");
+    assert_string_equal(board.pci_address, "0000:65:00.0");
+    assert_true(board.memory_total_bytes == 143771ull << 20 && board.memory_used_bytes == 1024ull << 20);
+    assert_near(board.power_limit_watts, 700, 0);
+    assert_near(board.power_limit_least_watts, 200, 0);
+    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_POWER);
+    assert_true(isnan(board.busy)); /* MIG: nobody can tell */
+    assert_int_equal(board.partition_count, 2);
+    assert_int_equal(joule_device_partitions(fake.meter, "gpu:0", parts, 1), 2); /* there are more than fit */
+    assert_string_equal(parts[0].uuid, "MIG-5eed0000-0000-4000-8000-000000000001");
+    assert_int_equal(parts[0].instance, 7);
+    assert_string_equal(joule_clock_reason_name(JOULE_CLOCKS_POWER), "power limit");
+    /* Nothing is known of what is denied, and nothing is 0. */
+    assert_int_equal(denied.state, JOULE_DENIED);
+    assert_true(isnan(denied.power_limit_watts) && isnan(denied.age_s) && isnan(denied.power_watts.value));
+    assert_true(denied.memory_total_bytes == JOULE_BYTES_UNKNOWN && !denied.knows_processes);
+    assert_true(denied.clock_reasons == JOULE_CLOCKS_UNKNOWN);
+    fake_nvml_close(&fake);
+}
+
+static void a_device_has_its_joules_and_processes(void **state)
+{
+    joule_device_process processes[4];
+    (void)state;
+    joule_device board = device_at("580", LOAD "processes=3", 0);
+    assert_near(board.energy_joules.value, gpu_joules().value, 1e-9);
+    assert_near(board.busy, 0.5, 1e-9);
+    assert_near(board.memory_busy, 0.12, 1e-9);
+    assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 4), 3);
+    assert_int_equal(processes[2].pid, 1002);
+    assert_true(processes[2].memory_bytes == 1024ull << 20);
+    assert_near(processes[1].busy, 0.25,
+                1e-9); /* the first half of what the board did, and half of the rest */
+    assert_near(processes[0].busy, 0.5, 1e-9);
+    assert_int_equal(joule_device_processes(fake.meter, "gpu:7", processes, 4), 0);
+    assert_int_equal(joule_device_get(fake.meter, 1, &board), JOULE_INVALID);
+    fake_nvml_close(&fake);
 }
 
 static void process_records_of_32_bytes_are_known(void **state)
 {
+    joule_device_process processes[5];
     (void)state;
-    static struct nvml_description boards[4];
-    size_t count;
-    describe("535", "processes=5", boards, &count);
-    assert_int_equal(boards[0].process_count, 5);
+    joule_device board = device_at("535", "processes=5", 0);
+    assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 5), 5);
     for (unsigned i = 0; i < 5; i++) {
-        assert_int_equal(boards[0].processes[i].pid, 1000 + i);
-        assert_int_equal(boards[0].processes[i].memory_bytes, 1024ull << 20);
+        assert_int_equal(processes[i].pid, 1000 + i);
+        assert_true(processes[i].memory_bytes == 1024ull << 20);
+        assert_true(isnan(processes[i].busy)); /* this driver keeps no samples of processes */
     }
-    assert_int_equal(boards[0].clock_reasons, NVML_REASON_IDLE); /* by the older symbol */
+    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_IDLE); /* by the older symbol */
+    fake_nvml_close(&fake);
 }
 
 /* --- time --------------------------------------------------------------------------------------------------- */
@@ -525,6 +550,7 @@ int main(void)
         cmocka_unit_test(gauges_are_told_apart),
         cmocka_unit_test(mig_measures_the_parent),
         cmocka_unit_test(boards_describe_themselves),
+        cmocka_unit_test(a_device_has_its_joules_and_processes),
         cmocka_unit_test(process_records_of_32_bytes_are_known),
         cmocka_unit_test(blocked_call_delays_nobody), /* last: its thread outlives the meter */
     };

@@ -69,17 +69,17 @@ static void test_recorded_graphics(void **state)
         joule_scope scope;
         double watts; /* NaN: a counter, which stands still in a recording */
     } wanted[] = {
-        {"amd/rx580/card0", "gpu-hwmon4", JOULE_SCOPE_GPU, 41.045},
-        {"amd/rx5500xt/card1", "gpu-hwmon3", JOULE_SCOPE_GPU, 16},
-        {"amd/rx6900xt/card0", "gpu-hwmon5", JOULE_SCOPE_GPU, 36},
-        {"amd/rx7900xtx/card0", "gpu-hwmon8", JOULE_SCOPE_GPU, 68},
-        {"amd/rx9070/card1", "gpu-hwmon2", JOULE_SCOPE_GPU, 49},
-        {"amd/vega56/card0", "gpu-hwmon4", JOULE_SCOPE_GPU, 8},
+        {"amd/rx580/card0", "gpu-0", JOULE_SCOPE_GPU, 41.045},
+        {"amd/rx5500xt/card1", "gpu-0", JOULE_SCOPE_GPU, 16},
+        {"amd/rx6900xt/card0", "gpu-0", JOULE_SCOPE_GPU, 36},
+        {"amd/rx7900xtx/card0", "gpu-0", JOULE_SCOPE_GPU, 68},
+        {"amd/rx9070/card1", "gpu-0", JOULE_SCOPE_GPU, 49},
+        {"amd/vega56/card0", "gpu-0", JOULE_SCOPE_GPU, 8},
         {"amd/phoenix/card1", "package-0", JOULE_SCOPE_PACKAGE, 3.103},
         {"amd/vangogh/card0", "package-0", JOULE_SCOPE_PACKAGE, 3.218},
         {"amd/vangogh/card0", "amdgpu-fastppt", JOULE_SCOPE_RAIL, 3.04},
-        {"intel/a380-i915/card1", "gpu-hwmon1", JOULE_SCOPE_GPU, NAN},
-        {"intel/b580/card1", "gpu-hwmon2", JOULE_SCOPE_GPU, NAN},
+        {"intel/a380-i915/card1", "gpu-0", JOULE_SCOPE_GPU, NAN},
+        {"intel/b580/card1", "gpu-0", JOULE_SCOPE_GPU, NAN},
         {"intel/b580/card1", "xe-pkg", JOULE_SCOPE_RAIL, NAN},
     };
     const char *archive = test_data("fixtures/lact-gpu-sysfs.tar.gz");
