@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include "joule/estimate.h"
 #include "joule/host/host.h"
-#include "joule/spawn.h"
+#include "joule/host/spawn.h"
 
 /* Best first. */
 enum attribute_method {

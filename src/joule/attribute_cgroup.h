@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 #include "joule/host/host.h"
-#include "joule/spawn.h"
+#include "joule/host/spawn.h"
 
 struct cgroup {
     int parent; /* folder of our own cgroup; -1: none */

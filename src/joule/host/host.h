@@ -1,7 +1,7 @@
 /* joule/host/host.h - the only door to the outside.
  *
  * Owns every way in which libjoule touches the world: files, links, folders, registers, perf events, services,
- * libraries, CPUID, the environment and the clocks. Three hosts exist: the real one, a recorded machine below a folder, and a
+ * libraries, vendors' programs, CPUID, the environment and the clocks. Three hosts exist: the real one, a recorded machine below a folder, and a
  * scripted one in virtual time for tests.
  * Newcomers: functions return 0 or a count, or a negative errno; paths are the real machine's absolute paths.
  */
@@ -50,6 +50,17 @@ struct host_ops {
     /* Vendor libraries; never closed. NULL: absent, or this host has none. */
     void *(*open_library)(struct joule_host *host, const char *name);
     void *(*library_symbol)(struct joule_host *host, void *library, const char *name);
+    /* Runs a vendor's program to its end and takes what it writes to its standard output: the length, or -errno; at most
+     * size - 1 bytes, terminated. argv ends with NULL; its first word is looked for in the absolute folders of PATH
+     * unless it holds a slash. No shell; nothing on its standard input, what it says on standard error is dropped. When
+     * it ends, or timeout_ns have passed, it is killed with all that it left in its process group.
+     *   -ENOENT, -EACCES ...  there is no such program, or it cannot be executed
+     *   -ETIMEDOUT            it did not end in time; what it wrote until then is in the buffer all the same
+     *   -ENOBUFS              it wrote more than the buffer holds; the rest is not read
+     * *out_status is its exit status, 128 + N where signal N ended it; -1 where it did not end by itself.
+     * The caller's thread stands still meanwhile: on slow lanes only. */
+    ssize_t (*run)(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
+                   size_t size, int *out_status);
     bool (*cpuid)(struct joule_host *host, uint32_t leaf, uint32_t subleaf, uint32_t out_registers[4]);
     const char *(*env)(struct joule_host *host, const char *name);
     void (*close)(struct joule_host *host);
@@ -73,6 +84,8 @@ struct joule_host *host_real(void);
 /* A recorded machine: files are read below `root` (so /sys/class is root/sys/class). Beside sys and proc it may hold
  *   dev/cpu/N/msr       lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
+ *   run/commands        lines "FILE STATUS COMMAND": what a program wrote, in run/FILE, its exit status (decimal), and its
+ *                       words with single spaces between them; "- ERRNAME COMMAND": it fails so (ENOENT, ETIMEDOUT ...)
  *   cpuid               lines "leaf subleaf eax ebx ecx edx" (hex)
  *   env                 lines "NAME=value"
  *   errors              lines "path ERRNAME": that path answers so (EACCES, EPERM, EIO, ENODATA, ENXIO, EINVAL ...);
@@ -86,6 +99,9 @@ struct joule_host *host_tree_open(const char *root);
 /* Writes a file's content (or a register's or event's value) at virtual time_ns; returns length, 0, or -errno. */
 typedef ssize_t (*script_file_fn)(void *context, int64_t time_ns, char *buffer, size_t size);
 typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_value);
+/* A program that is run at virtual time_ns, by its words: as host_ops.run, in no time. *out_status is 0 if left alone. */
+typedef ssize_t (*script_run_fn)(void *context, int64_t time_ns, const char *const *argv, char *buffer,
+                                 size_t size, int *out_status);
 
 /* Virtual time begins at 1 s. Folders are there while a path lies below them; an error answers open where a kernel's
  * would (EACCES, ENXIO ...) and read otherwise (EIO, ENODATA, EINVAL). */
@@ -109,6 +125,8 @@ typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t l
                                     size_t size);
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,
                          void *context);
+/* The program that is run by this first word; a length of `size` and more is -ENOBUFS. */
+bool host_script_program(struct joule_host *host, const char *name, script_run_fn run, void *context);
 /* A library is a table of symbols; the array must outlive the host. */
 struct script_symbol {
     const char *name;

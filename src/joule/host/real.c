@@ -20,6 +20,7 @@
 #endif
 #include "base/string.h"
 #include "joule/host/path.h"
+#include "joule/host/run.h"
 #include "joule/host/stream.h"
 
 static int64_t real_clock_ns(struct joule_host *host, clockid_t clock)
@@ -191,6 +192,13 @@ static void *real_library_symbol(struct joule_host *host, void *library, const c
     return dlsym(library, name);
 }
 
+static ssize_t real_run(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
+                        size_t size, int *out_status)
+{
+    (void)host;
+    return run_program(argv, timeout_ns, buffer, size, out_status);
+}
+
 static bool real_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, uint32_t out_registers[4])
 {
     (void)host;
@@ -234,6 +242,7 @@ struct joule_host *host_real(void)
         .close_handle = real_close_handle,
         .open_library = real_open_library,
         .library_symbol = real_library_symbol,
+        .run = real_run,
         .cpuid = real_cpuid,
         .env = real_env,
         .close = real_close,

@@ -1,7 +1,7 @@
 /* joule/host/script.c - a machine that a test writes, in virtual time.
  *
- * Owns one table from names to what answers there: files, links, errors, registers, events, services, environment, CPUID
- * and libraries. A handle is an index into the table, for registers REGISTERS plus the CPU, for connections STREAMS plus
+ * Owns one table from names to what answers there: files, links, errors, registers, events, services, environment, CPUID,
+ * libraries and programs. A handle is an index into the table, for registers REGISTERS plus the CPU, for connections STREAMS plus
  * the place of what can be received.
  * Newcomers: folders are not registered: one exists while any path lies below it. Entries are never removed, only
  * emptied, so that handles stay good when a file changes or goes away. Not thread-safe.
@@ -33,7 +33,8 @@ enum entry_kind {
     ENTRY_VALUE,
     ENTRY_CPUID,
     ENTRY_LIBRARY,
-    ENTRY_SERVICE
+    ENTRY_SERVICE,
+    ENTRY_PROGRAM
 };
 
 struct entry {
@@ -45,6 +46,7 @@ struct entry {
         script_file_fn file;
         script_value_fn value;
         script_answer_fn answer;
+        script_run_fn run;
         const char *text; /* content or target */
         int errno_value;
         uint32_t registers[4];
@@ -374,7 +376,7 @@ static void script_close_handle(struct joule_host *host, int handle)
     *stream = (struct stream){0};
 }
 
-/* --- libraries, CPUID, environment: names that do not begin with a slash ------------------------------------ */
+/* --- libraries, programs, CPUID, environment: names that do not begin with a slash ------------------------------------ */
 
 static const struct entry *look_up(struct joule_host *host, const char *kind, const char *name)
 {
@@ -397,6 +399,25 @@ static void *script_library_symbol(struct joule_host *host, void *library, const
         if (strcmp(entry->symbols[i].name, name) == 0)
             return entry->symbols[i].address;
     return NULL;
+}
+
+static ssize_t script_run(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
+                          size_t size, int *out_status)
+{
+    (void)timeout_ns;
+    const struct entry *entry = look_up(host, "program", argv[0]);
+    int status = 0;
+    buffer[0] = '\0';
+    *out_status = -1;
+    if (!entry)
+        return -ENOENT;
+    ssize_t length = entry->run(entry->context, script_of(host)->time_ns, argv, buffer, size, &status);
+    buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
+    if (length >= (ssize_t)size)
+        return -ENOBUFS;
+    if (length >= 0)
+        *out_status = status;
+    return length;
 }
 
 static const char *script_env(struct joule_host *host, const char *name)
@@ -450,6 +471,7 @@ static const struct host_ops script_ops = {
     .close_handle = script_close_handle,
     .open_library = script_open_library,
     .library_symbol = script_library_symbol,
+    .run = script_run,
     .cpuid = script_cpuid,
     .env = script_env,
     .close = script_close,
@@ -543,6 +565,13 @@ bool host_script_service(struct joule_host *host, const char *address, script_an
     return put(
         host, address,
         (struct entry){.kind = answer ? ENTRY_SERVICE : ENTRY_GONE, .context = context, .answer = answer});
+}
+
+bool host_script_program(struct joule_host *host, const char *name, script_run_fn run, void *context)
+{
+    char key[HOST_PATH_MAX];
+    snprintf(key, sizeof key, "program/%s", name);
+    return put(host, key, (struct entry){.kind = ENTRY_PROGRAM, .context = context, .run = run});
 }
 
 bool host_script_library(struct joule_host *host, const char *name, const struct script_symbol *symbols,

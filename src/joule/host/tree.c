@@ -1,7 +1,7 @@
 /* joule/host/tree.c - a recorded machine below a folder.
  *
  * Owns the mapping of a machine's paths into the folder, and the text forms of what is no file there: registers,
- * perf events, CPUID, environment and errors. A handle is a descriptor of the recorded file, or ERROR_HANDLE plus
+ * perf events, CPUID, programs, environment and errors. A handle is a descriptor of the recorded file, or ERROR_HANDLE plus
  * the errno with which that file answers when read.
  * Newcomers: no path leaves the root, whatever links were recorded (path.h).
  */
@@ -20,13 +20,14 @@
 
 #define ERROR_HANDLE (1 << 24)
 #define TEXT_MAX     65536
+#define COMMAND_MAX  4096
 
 struct tree {
     struct joule_host host;
     struct arena arena;
     const char *root;
-    char *errors, *env, *cpuid; /* those files; empty where absent */
-    size_t env_size;            /* its lines are made strings */
+    char *errors, *env, *cpuid, *commands; /* those files; empty where absent */
+    size_t env_size;                       /* its lines are made strings */
 };
 
 static struct tree *tree_of(struct joule_host *host)
@@ -59,8 +60,9 @@ static int errno_of_name(const char *name)
     static const struct {
         const char *name;
         int value;
-    } known[] = {{"EACCES", EACCES}, {"EPERM", EPERM},   {"EIO", EIO},       {"ENODATA", ENODATA},
-                 {"ENXIO", ENXIO},   {"EINVAL", EINVAL}, {"ENOENT", ENOENT}, {"ENODEV", ENODEV}};
+    } known[] = {{"EACCES", EACCES},       {"EPERM", EPERM},    {"EIO", EIO},       {"ENODATA", ENODATA},
+                 {"ENXIO", ENXIO},         {"EINVAL", EINVAL},  {"ENOENT", ENOENT}, {"ENODEV", ENODEV},
+                 {"ETIMEDOUT", ETIMEDOUT}, {"ENOBUFS", ENOBUFS}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
             return known[i].value;
@@ -276,6 +278,57 @@ static void *tree_library_symbol(struct joule_host *host, void *library, const c
     return NULL;
 }
 
+/* --- programs ------------------------------------------------------------------------------------------------ */
+
+/* Whether the words, with single spaces between them, are this command. */
+static bool is_command(const char *const *argv, const char *command)
+{
+    for (; *argv; argv++) {
+        size_t length = strlen(*argv);
+        if (strncmp(command, *argv, length) != 0 || command[length] != (argv[1] ? ' ' : '\0'))
+            return false;
+        command += length + 1;
+    }
+    return true;
+}
+
+/* What run/FILE holds, with the exit status `word`; or the failure that it names. */
+static ssize_t replay(struct joule_host *host, const char *file, const char *word, char *buffer, size_t size,
+                      int *out_status)
+{
+    char path[HOST_PATH_MAX], local[HOST_PATH_MAX];
+    uint64_t status;
+    if (!string_to_u64(word, 10, &status) || status > 255)
+        return -errno_of_name(word);
+    string_print(path, sizeof path, "/run/%s", file);
+    ssize_t length = tree_read_file(host, path, buffer, size);
+    if (length < 0)
+        return length;
+    int error;
+    struct stat info;
+    if (locate(tree_of(host), path, true, local, &error) == 0 && stat(local, &info) == 0 &&
+        info.st_size > (off_t)length)
+        return -ENOBUFS;
+    *out_status = (int)status;
+    return length;
+}
+
+static ssize_t tree_run(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
+                        size_t size, int *out_status)
+{
+    (void)timeout_ns;
+    const char *rest = tree_of(host)->commands;
+    char line[COMMAND_MAX];
+    buffer[0] = '\0';
+    *out_status = -1;
+    while (next_line(&rest, line, sizeof line)) {
+        char *position, *file = strtok_r(line, " ", &position), *word = strtok_r(NULL, " ", &position);
+        if (word && is_command(argv, string_trim(position)))
+            return replay(host, file, word, buffer, size, out_status);
+    }
+    return -ENOENT;
+}
+
 /* --- life --------------------------------------------------------------------------------------------------- */
 
 /* A side file of the record; empty where there is none. */
@@ -312,6 +365,7 @@ static const struct host_ops tree_ops = {
     .close_handle = tree_close_handle,
     .open_library = tree_open_library,
     .library_symbol = tree_library_symbol,
+    .run = tree_run,
     .cpuid = tree_cpuid,
     .env = tree_env,
     .close = tree_close,
@@ -331,8 +385,9 @@ struct joule_host *host_tree_open(const char *root)
         tree->errors = side_file(tree, "/errors");
         tree->env = side_file(tree, "/env");
         tree->cpuid = side_file(tree, "/cpuid");
+        tree->commands = side_file(tree, "/run/commands");
     }
-    if (!tree->root || !tree->errors || !tree->env || !tree->cpuid) {
+    if (!tree->root || !tree->errors || !tree->env || !tree->cpuid || !tree->commands) {
         tree_close(&tree->host);
         return NULL;
     }

@@ -179,6 +179,46 @@ static void test_registers_and_events(void **state)
     assert_int_equal(host->ops->open_perf(host, &other), -EACCES);
 }
 
+/* Writes its last word and the time; more than the buffer holds for "long"; hangs for "hang". */
+static ssize_t run_tool(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
+                        int *out_status)
+{
+    if (strcmp(argv[1], "hang") == 0)
+        return -ETIMEDOUT;
+    if (strcmp(argv[1], "fail") == 0)
+        *out_status = 9;
+    if (strcmp(argv[1], "long") == 0)
+        return snprintf(buffer, size, "%0*d", (int)size, 0);
+    return snprintf(buffer, size, "%s %s %lld", (const char *)context, argv[1], (long long)(time_ns / S));
+}
+
+static void test_programs(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    int status;
+    assert_int_equal(
+        host->ops->run(host, (const char *[]){"tool", "a", NULL}, S, buffer, sizeof buffer, &status),
+        -ENOENT);
+    assert_true(host_script_program(host, "tool", run_tool, (void *)"told"));
+    host_script_set_time(host, 4 * S);
+    assert_int_equal(
+        host->ops->run(host, (const char *[]){"tool", "a", NULL}, S, buffer, sizeof buffer, &status), 8);
+    assert_string_equal(buffer, "told a 4");
+    assert_int_equal(status, 0);
+    assert_int_equal(
+        host->ops->run(host, (const char *[]){"tool", "fail", NULL}, S, buffer, sizeof buffer, &status), 11);
+    assert_int_equal(status, 9);
+    assert_int_equal(
+        host->ops->run(host, (const char *[]){"tool", "long", NULL}, S, buffer, sizeof buffer, &status),
+        -ENOBUFS);
+    assert_int_equal(strlen(buffer), sizeof buffer - 1);
+    assert_int_equal(status, -1);
+    assert_int_equal(
+        host->ops->run(host, (const char *[]){"tool", "hang", NULL}, S, buffer, sizeof buffer, &status),
+        -ETIMEDOUT);
+}
+
 static int answer(void)
 {
     return 42;
@@ -218,6 +258,7 @@ int main(void)
         TEST(test_folders_are_listed_sorted),
         TEST(test_links),
         TEST(test_registers_and_events),
+        TEST(test_programs),
         TEST(test_environment_cpuid_and_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

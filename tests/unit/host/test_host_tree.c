@@ -50,6 +50,11 @@ static int set_up(void **state)
     write_file("/perf/23/0x2/0", "4294967296\n");
     write_file("/cpuid", "0x1 0x0 0x806f8 0x2 0x3 0x80000000\n7 1 1 2 3 4\n");
     write_file("/env", "HOME=/home/x\n\nCUDA_VISIBLE_DEVICES=1,2\n");
+    write_file("/run/commands",
+               "list.txt 0 smi --list\nquery.txt 6 smi --query a,b\n- ETIMEDOUT smi -l\nmalformed\n"
+               "none.txt 0 smi none\n../env 0 smi up\n- 256 smi what\n");
+    write_file("/run/list.txt", "board 0\nboard 1\n");
+    write_file("/run/query.txt", "no field b\n");
     write_file("/errors", "/sys/devices/chip0/closed EACCES\n/sys/devices/chip0/power1_input EIO\n"
                           "/perf/23/0x2/1 EPERM\n/dev/cpu/0/msr ENXIO\n\nmalformed\n");
     *state = host_tree_open(root);
@@ -160,6 +165,36 @@ static void test_registers_events_cpuid_env(void **state)
     assert_null(host->ops->open_library(host, "libc.so.6"));
 }
 
+static ssize_t run_words(struct joule_host *host, const char *const *argv, char buffer[64], int *out_status)
+{
+    return host->ops->run(host, argv, 1, buffer, 64, out_status);
+}
+
+static void test_programs(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    int status;
+    assert_int_equal(run_words(host, (const char *[]){"smi", "--list", NULL}, buffer, &status), 16);
+    assert_string_equal(buffer, "board 0\nboard 1\n");
+    assert_int_equal(status, 0);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "--query", "a,b", NULL}, buffer, &status), 11);
+    assert_int_equal(status, 6);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "-l", NULL}, buffer, &status), -ETIMEDOUT);
+    assert_int_equal(status, -1);
+    assert_int_equal(run_words(host, (const char *[]){"smi", NULL}, buffer, &status), -ENOENT);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "--list", "-v", NULL}, buffer, &status),
+                     -ENOENT);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "--lis", NULL}, buffer, &status), -ENOENT);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "none", NULL}, buffer, &status), -ENOENT);
+    assert_int_equal(run_words(host, (const char *[]){"smi", "what", NULL}, buffer, &status), -EIO);
+    assert_int_equal(host->ops->run(host, (const char *[]){"smi", "--list", NULL}, 1, buffer, 17, &status),
+                     16);
+    assert_int_equal(host->ops->run(host, (const char *[]){"smi", "--list", NULL}, 1, buffer, 16, &status),
+                     -ENOBUFS);
+    assert_int_equal(status, -1);
+}
+
 static void test_no_folder(void **state)
 {
     (void)state;
@@ -201,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_listing),
         cmocka_unit_test(test_recorded_errors),
         cmocka_unit_test(test_registers_events_cpuid_env),
+        cmocka_unit_test(test_programs),
         cmocka_unit_test(test_no_folder),
         cmocka_unit_test(test_the_real_machine),
     };

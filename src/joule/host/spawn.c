@@ -1,10 +1,10 @@
-/* joule/spawn.c - see spawn.h.
+/* joule/host/spawn.c - see spawn.h.
  *
  * The C library has no way to be born in a cgroup on borrowed memory, so the system call is made here. The child goes on
  * below its parent's frame, in a call that does not return: the frame itself must stay as the parent left it.
  * Newcomers: other processors have vfork alone; their callers get into the cgroup in another way.
  */
-#include "joule/spawn.h"
+#include "joule/host/spawn.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -70,15 +70,32 @@ static long call_in_child(long number, const void *first, size_t second, spawn_f
 
 #endif
 
-pid_t spawn(int cgroup, spawn_fn be, void *context)
+#define BORROWED (CLONE_VM | CLONE_VFORK)
+
+static pid_t pid_or_error(long result)
 {
-    const unsigned long borrowed = CLONE_VM | CLONE_VFORK;
-    struct clone_args args = {
-        .flags = borrowed | CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup};
-    long result = cgroup >= 0 ? call_in_child(SYS_clone3, &args, sizeof args, be, context)
-                              : call_in_child(SYS_clone, (const void *)(borrowed | SIGCHLD), 0, be, context);
     if (result >= 0)
         return (pid_t)result;
     errno = (int)-result;
     return -1;
+}
+
+/* `exit_signal` is what the parent gets when the child ends; with 0 it is not among those that wait() is for. */
+static pid_t clone_on_borrowed(unsigned long exit_signal, spawn_fn be, void *context)
+{
+    return pid_or_error(call_in_child(SYS_clone, (const void *)(BORROWED | exit_signal), 0, be, context));
+}
+
+pid_t spawn(int cgroup, spawn_fn be, void *context)
+{
+    if (cgroup < 0)
+        return clone_on_borrowed(SIGCHLD, be, context);
+    struct clone_args args = {
+        .flags = BORROWED | CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup};
+    return pid_or_error(call_in_child(SYS_clone3, &args, sizeof args, be, context));
+}
+
+pid_t spawn_unseen(spawn_fn be, void *context)
+{
+    return clone_on_borrowed(0, be, context);
 }
