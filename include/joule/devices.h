@@ -17,17 +17,17 @@ extern "C" {
 #define JOULE_BYTES_UNKNOWN UINT64_MAX
 
 /* What holds a device's clocks down; bits of joule_device.clock_reasons. */
-#define JOULE_CLOCKS_IDLE             1u   /* nothing to do */
-#define JOULE_CLOCKS_SET              2u   /* a user set them */
-#define JOULE_CLOCKS_POWER            4u   /* the power limit */
-#define JOULE_CLOCKS_TEMPERATURE      8u   /* too warm, says the driver */
-#define JOULE_CLOCKS_HOT_HARDWARE     16u  /* too warm, says the board */
-#define JOULE_CLOCKS_SLOWDOWN         32u  /* the board slows itself down */
-#define JOULE_CLOCKS_POWER_BRAKE      64u  /* a signal from outside, such as of the power supply */
-#define JOULE_CLOCKS_SYNC             128u /* in step with other boards */
-#define JOULE_CLOCKS_DISPLAY          256u
-#define JOULE_CLOCKS_OTHER            512u /* a reason without a name here */
-#define JOULE_CLOCKS_UNKNOWN          UINT32_MAX
+#define JOULE_CLOCKS_IDLE         1u   /* nothing to do */
+#define JOULE_CLOCKS_SET          2u   /* a user set them */
+#define JOULE_CLOCKS_POWER        4u   /* the power limit */
+#define JOULE_CLOCKS_TEMPERATURE  8u   /* too warm, says the driver */
+#define JOULE_CLOCKS_HOT_HARDWARE 16u  /* too warm, says the board */
+#define JOULE_CLOCKS_SLOWDOWN     32u  /* the board slows itself down */
+#define JOULE_CLOCKS_POWER_BRAKE  64u  /* a signal from outside, such as of the power supply */
+#define JOULE_CLOCKS_SYNC         128u /* in step with other boards */
+#define JOULE_CLOCKS_DISPLAY      256u
+#define JOULE_CLOCKS_OTHER        512u /* a reason without a name here */
+#define JOULE_CLOCKS_UNKNOWN      UINT32_MAX
 
 /* One device, as last seen. Strings are terminated; an unknown one is empty. */
 typedef struct joule_device {
@@ -36,31 +36,32 @@ typedef struct joule_device {
     /* OK; PENDING: not looked at yet; STALE: it has not answered for a while, and what is said is old; DENIED: it is
      * there and may not be opened; FAILED: it stopped answering. */
     joule_status state;
-    uint32_t clock_reasons; /* JOULE_CLOCKS_..., or JOULE_CLOCKS_UNKNOWN */
-    char name[16];          /* "gpu:0", "hpu:0", "tpu:0"; the same as joule_domain.device */
-    char vendor[24];        /* "nvidia", "amd", "intel" */
-    char model[96];         /* "NVIDIA H200" */
-    char architecture[32];  /* "Hopper", "gfx942" */
+    uint32_t clock_reasons;      /* JOULE_CLOCKS_..., or JOULE_CLOCKS_UNKNOWN */
+    char name[16];               /* "gpu:0", "hpu:0", "tpu:0"; the same as joule_domain.device */
+    char vendor[24];             /* "nvidia", "amd", "intel" */
+    char model[96];              /* "NVIDIA H200" */
+    char architecture[32];       /* "Hopper", "gfx942" */
     char compute_capability[16]; /* "9.0"; of NVIDIA's alone */
     char uuid[64];               /* "GPU-..." */
     char pci_address[16];        /* "0000:65:00.0" */
     char driver[80];             /* name and version, as far as known: "nvidia 580.95.05", "amdgpu" */
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes; /* of the device's own memory */
-    double busy;               /* 0 to 1: share of time in which anything ran on it */
-    double memory_busy;        /* 0 to 1: share of time in which its memory was read or written */
-    double temperature_celsius, memory_temperature_celsius; /* of the chip: where it is hottest, as far as told */
+    double busy;        /* 0 to 1: share of time in which anything ran on it */
+    double memory_busy; /* 0 to 1: share of time in which its memory was read or written */
+    double temperature_celsius,
+        memory_temperature_celsius; /* of the chip: where it is hottest, as far as told */
     double clock_megahertz, memory_clock_megahertz;
-    double power_limit_watts;         /* that is set */
-    double power_limit_default_watts; /* that the board comes with */
-    double power_limit_enforced_watts;                         /* the least of all that apply */
-    double power_limit_least_watts, power_limit_most_watts;    /* between which it can be set */
-    joule_quantity power_watts;       /* now, of the domain in `domain` */
-    joule_quantity energy_joules;     /* since the meter was opened, of that domain */
-    int32_t domain;                   /* whose joules the device's are: the best of its domains; -1: none */
-    uint32_t process_count;           /* that joule_device_processes would give; 0 also where it is unknown */
-    uint32_t knows_processes;         /* 1: it is known which processes use it */
-    uint32_t partition_count;         /* MIG instances, compute partitions; its energy is that of all together */
-    double age_s;                     /* since it last answered; NaN: never */
+    double power_limit_watts;                               /* that is set */
+    double power_limit_default_watts;                       /* that the board comes with */
+    double power_limit_enforced_watts;                      /* the least of all that apply */
+    double power_limit_least_watts, power_limit_most_watts; /* between which it can be set */
+    joule_quantity power_watts;                             /* now, of the domain in `domain` */
+    joule_quantity energy_joules;                           /* since the meter was opened, of that domain */
+    int32_t domain;           /* whose joules the device's are: the best of its domains; -1: none */
+    uint32_t process_count;   /* that joule_device_processes would give; 0 also where it is unknown */
+    uint32_t knows_processes; /* 1: it is known which processes use it */
+    uint32_t partition_count; /* MIG instances, compute partitions; its energy is that of all together */
+    double age_s;             /* since it last answered; NaN: never */
 } joule_device;
 
 /* A process that uses a device. */
@@ -88,8 +89,8 @@ JOULE_API joule_status joule_device_get(joule_meter *meter, size_t position, jou
 
 /* Fills at most `size` entries with the processes that use the device named `name` ("gpu:0"); the number of entries that
  * there are, which may be more. 0 where none is known. Any thread. */
-JOULE_API size_t joule_device_processes(joule_meter *meter, const char *name, joule_device_process *out_processes,
-                                        size_t size);
+JOULE_API size_t joule_device_processes(joule_meter *meter, const char *name,
+                                        joule_device_process *out_processes, size_t size);
 
 /* The same for its partitions. */
 JOULE_API size_t joule_device_partitions(joule_meter *meter, const char *name,

@@ -34,8 +34,7 @@ static size_t gather(joule_meter *meter, struct sighting out_list[MOST_SIGHTINGS
         pthread_mutex_unlock(&lane->lock);
         for (size_t s = 0; s < lane->source_count && is_open; s++)
             for (size_t d = 0; d < lane->sources[s]->device_count && count < MOST_SIGHTINGS; d++)
-                out_list[count++] =
-                    (struct sighting){lane, lane->sources[s], lane->sources[s]->devices[d]};
+                out_list[count++] = (struct sighting){lane, lane->sources[s], lane->sources[s]->devices[d]};
     }
     return count;
 }
@@ -357,7 +356,6 @@ size_t joule_device_partitions(joule_meter *meter, const char *name, joule_devic
     if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, knows_partitions, &facts))
         return 0;
     if (least(size, facts.partition_count))
-        memcpy(out_partitions, facts.partitions,
-               least(size, facts.partition_count) * sizeof *out_partitions);
+        memcpy(out_partitions, facts.partitions, least(size, facts.partition_count) * sizeof *out_partitions);
     return facts.partition_count;
 }

@@ -127,8 +127,8 @@ static void add_reasons(const joule_device *d, struct line *line)
 {
     for (unsigned bit = 0; bit < 32; bit++)
         if (has_reason(d, bit) && 1u << bit != JOULE_CLOCKS_IDLE)
-            text_printf(next_fact(line), "%s%s", line->has_begun ? "" : "clocks held down: ",
-                        joule_clock_reason_name(1u << bit));
+            text_printf(next_fact(line), "%s%s",
+                        line->has_begun ? "" : "clocks held down: ", joule_clock_reason_name(1u << bit));
     end_line(line);
 }
 
@@ -167,7 +167,8 @@ static void json_bytes(struct json *json, const char *key, uint64_t bytes)
         json_null(json, key);
 }
 
-static void json_quantity(struct json *json, const char *key, const char *interval_key, joule_quantity quantity)
+static void json_quantity(struct json *json, const char *key, const char *interval_key,
+                          joule_quantity quantity)
 {
     json_double(json, key, quantity.value);
     if (isnan(quantity.value)) {

@@ -3,8 +3,8 @@
  * Owns the listing. devices.c fills it and prints the table, devices_json.c prints the object for programs.
  * Newcomers: names and remedies of sources are the meter's, which outlives the listing.
  */
-#ifndef JOULE_DEVICES_H
-#define JOULE_DEVICES_H
+#ifndef JOULE_TOOLS_DEVICES_H
+#define JOULE_TOOLS_DEVICES_H
 
 #include <joule/joule.h>
 #include "device.h"

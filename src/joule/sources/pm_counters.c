@@ -115,7 +115,8 @@ static void add_accelerators(struct source *source)
         char file[64], name[16];
         string_print(file, sizeof file, FOLDER "/accel%u_energy", i);
         string_print(name, sizeof name, "accel-%u", i);
-        struct channel *ch = add_counter(source, file, name, "an accelerator, as the node's controller sees it");
+        struct channel *ch =
+            add_counter(source, file, name, "an accelerator, as the node's controller sees it");
         if (ch)
             ch->info.tier = 3;
     }
@@ -139,8 +140,8 @@ static joule_status pm_open(struct source *source)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
     pm->freshness = open_freshness(source->host);
     add_node(source);
-    set_part(source, add_counter(source, FOLDER "/cpu_energy", "cpus", "all CPU sockets"), JOULE_SCOPE_PACKAGE,
-             "package");
+    set_part(source, add_counter(source, FOLDER "/cpu_energy", "cpus", "all CPU sockets"),
+             JOULE_SCOPE_PACKAGE, "package");
     set_part(source, add_counter(source, FOLDER "/memory_energy", "memory", "all memory"), JOULE_SCOPE_DRAM,
              "dram");
     add_accelerators(source);

@@ -110,9 +110,10 @@ static void test_nobody_there(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
-    static const char *const nonsense[] = {"",      "unix:",           "tcp:",          "tcp:1.2.3.4",        "tcp:[::1]",
-                                           "tcp:x", "tcp:1.2.3.4:0",   "tcp:::1:80",    "tcp:127.0.0.1:70000", "file:/x",
-                                           "/run",  "tcp:localhost:80"};
+    static const char *const nonsense[] = {
+        "",      "unix:",           "tcp:",       "tcp:1.2.3.4",         "tcp:[::1]",
+        "tcp:x", "tcp:1.2.3.4:0",   "tcp:::1:80", "tcp:127.0.0.1:70000", "file:/x",
+        "/run",  "tcp:localhost:80"};
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
         assert_int_equal(host->ops->open_stream(host, nonsense[i], 0), -EINVAL);
     assert_int_equal(host->ops->open_stream(host, "unix:/nonexistent/socket", 0), -ENOENT);

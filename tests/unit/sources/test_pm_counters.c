@@ -166,8 +166,8 @@ static void test_without_freshness(void **state)
 
 static void test_garbage(void **state)
 {
-    static const char *const texts[] = {"", "J", "12 W 5 us", "-3 J 5 us", "12", "99999999999999999999 J 1 us",
-                                        "12 Joule"};
+    static const char *const texts[] = {
+        "", "J", "12 W 5 us", "-3 J 5 us", "12", "99999999999999999999 J 1 us", "12 Joule"};
     struct machine_bench *bench = *state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         host_script_text(bench->host, PM "energy", texts[i]);
