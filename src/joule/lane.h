@@ -15,7 +15,7 @@
 
 struct joule_meter;
 
-#define LANE_MAX_SOURCES 16
+#define LANE_MAX_SOURCES 48
 /* Sensors that tick faster than they are read are read at a random time in the last part of each period, of this size: a
  * load that repeats in step with the readings would else look steady. */
 #define LANE_DITHER 0.5
