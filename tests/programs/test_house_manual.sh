@@ -21,6 +21,10 @@ done < <(grep -H '^\.Xr ' ./*.[137] | sed 's/ [,.;]$//')
 
 compare_options() { # PROGRAM NAME
     "$1" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
+        if ! "$1" "$subcommand" --help >/dev/null 2>&1; then
+            echo "skipped: $2-$subcommand(1): this build has no $2 $subcommand"
+            continue
+        fi
         helped=$("$1" "$subcommand" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
         written=$(grep '^\.It Fl' "$2-$subcommand.1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
         diff <(echo "$helped") <(echo "$written") && continue

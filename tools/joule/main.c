@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "common/front_door.h"
 #include "common/options.h"
+#include "companion.h"
 
 const char tool_name[] = "joule";
 
@@ -16,6 +17,7 @@ static const struct subcommand subcommands[] = {
     {"report", report_main, "print what a record holds"},
     {"devices", devices_main, "list what can be measured here, and how"},
     {"doctor", doctor_main, "say what would make the figures better here"},
+    {"serve", companion_main, "answer Prometheus, and show it all on a page"},
     {NULL, NULL, NULL},
 };
 

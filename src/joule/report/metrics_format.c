@@ -1,0 +1,170 @@
+/* joule/report/metrics_format.c - families and samples in both formats, and the choice between them: see metrics.h.
+ *
+ * Owns what differs: OpenMetrics names a family without the ending of its samples, knows units and info, and says where it
+ * ends; the older text names what it types exactly and has no info.
+ * Newcomers: facts are from "OpenMetrics 1.0.0" and Prometheus' "Exposition formats"; both are UTF-8 throughout.
+ */
+#include <string.h>
+#include <strings.h>
+#include "joule/report/metrics.h"
+
+#define OPENMETRICS_TYPE "application/openmetrics-text"
+
+/* --- families and samples ------------------------------------------------------------------------------------- */
+
+static const char *ending(const struct metric_family *family)
+{
+    static const char *const endings[] = {
+        [METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
+    /* Names of others keep their form, whatever they are: DCGM's energy is a counter without the ending. */
+    return string_starts(family->name, "DCGM_") ? "" : endings[family->type];
+}
+
+static const char *type_word(const struct metrics *metrics)
+{
+    const struct metric_family *family = metrics->family;
+    bool is_open = metrics->format == METRICS_OPENMETRICS;
+    switch (family->type) {
+    case METRIC_COUNTER:
+        return is_open && !*ending(family) ? "unknown" : "counter";
+    case METRIC_INFO:
+        return is_open ? "info" : "gauge";
+    case METRIC_GAUGE:
+        break;
+    }
+    return "gauge";
+}
+
+static void add_head(struct metrics *metrics, const char *keyword, const char *value)
+{
+    const struct metric_family *family = metrics->family;
+    text_add(metrics->out, keyword);
+    text_add(metrics->out, family->name);
+    if (metrics->format == METRICS_TEXT)
+        text_add(metrics->out, ending(family));
+    text_add(metrics->out, " ");
+    text_add(metrics->out, value);
+    text_add(metrics->out, "\n");
+}
+
+void metrics_begin(struct metrics *metrics, const struct metric_family *family)
+{
+    metrics->family = family;
+    metrics->has_samples = false;
+}
+
+void metrics_open(struct metrics *metrics)
+{
+    const struct metric_family *family = metrics->family;
+    if (!metrics->has_samples) {
+        add_head(metrics, "# HELP ", family->help);
+        add_head(metrics, "# TYPE ", type_word(metrics));
+        if (family->unit && metrics->format == METRICS_OPENMETRICS)
+            add_head(metrics, "# UNIT ", family->unit);
+    }
+    metrics->has_samples = true;
+    metrics->has_labels = false;
+    text_add(metrics->out, family->name);
+    text_add(metrics->out, ending(family));
+}
+
+/* Names come from devices: what is no UTF-8 would make the whole page unreadable. */
+static void add_escaped(struct text *out, const char *value)
+{
+    size_t left = strlen(value);
+    while (left) {
+        size_t length = string_utf8_length(value, left);
+        if (length == 0)
+            text_add(out, "?");
+        else if (*value == '\n')
+            text_add(out, "\\n");
+        else if (*value == '"' || *value == '\\')
+            text_add_bytes(out, (const char[]){'\\', *value}, 2);
+        else
+            text_add_bytes(out, value, length);
+        length = length ? length : 1;
+        value += length;
+        left -= length;
+    }
+}
+
+void metrics_label(struct metrics *metrics, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    text_add(metrics->out, metrics->has_labels ? "," : "{");
+    metrics->has_labels = true;
+    text_add(metrics->out, name);
+    text_add(metrics->out, "=\"");
+    add_escaped(metrics->out, value);
+    text_add(metrics->out, "\"");
+}
+
+void metrics_close(struct metrics *metrics, double value)
+{
+    if (metrics->has_labels)
+        text_add(metrics->out, "}");
+    text_printf(metrics->out, " %.15g\n",
+                value); /* all that is counted in bytes and ns is exact; no noise at the end */
+}
+
+/* --- which of them ---------------------------------------------------------------------------------------------- */
+
+const char *metrics_media_type(enum metrics_format format)
+{
+    return format == METRICS_OPENMETRICS ? OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8"
+                                         : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static const char *skip_blanks(const char *at)
+{
+    return at + strspn(at, " \t");
+}
+
+/* The value of the parameter `name` among "; a=b; c=d" up to `end`; false: there is none. */
+static bool find_parameter(const char *at, const char *end, const char *name, char *out_value, size_t size)
+{
+    size_t length = strlen(name);
+    while ((at = memchr(at, ';', (size_t)(end - at)))) {
+        at = skip_blanks(at + 1);
+        if ((size_t)(end - at) <= length || strncmp(at, name, length) != 0 || at[length] != '=')
+            continue;
+        struct text value;
+        text_init(&value, out_value, size);
+        at += length + 1;
+        text_add_bytes(&value, at, strcspn(at, ";, \t"));
+        return value.length < size;
+    }
+    return false;
+}
+
+/* The weight that one range of Accept gives, 0 to 1, if it is of this type and version; -1: it is not. */
+static double weight_of(const char *range, const char *end, const char *type, const char *version)
+{
+    char value[16];
+    double weight = 1;
+    size_t length = strlen(type);
+    if ((size_t)(end - range) < length || strncasecmp(range, type, length) != 0 ||
+        !strchr(";, \t", range[length]))
+        return -1;
+    if (find_parameter(range, end, "version", value, sizeof value) && strcmp(value, version) != 0)
+        return -1;
+    if (find_parameter(range, end, "q", value, sizeof value) && !string_to_double(value, &weight))
+        return -1;
+    return weight;
+}
+
+enum metrics_format metrics_choose(const char *accept)
+{
+    double open = -1, text = 0;
+    for (const char *range = accept; range && *range;) {
+        range = skip_blanks(range);
+        const char *end = range + strcspn(range, ",");
+        double weight = weight_of(range, end, OPENMETRICS_TYPE, "1.0.0");
+        open = weight > open ? weight : open;
+        weight = weight_of(range, end, "text/plain", "0.0.4");
+        text = weight > text ? weight : text;
+        range = end + (*end == ',');
+    }
+    return open > 0 && open >= text ? METRICS_OPENMETRICS : METRICS_TEXT;
+}

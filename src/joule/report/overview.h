@@ -1,0 +1,55 @@
+/* joule/report/overview.h - what a meter knows now, all at once, for those who print it again and again.
+ *
+ * Owns a copy of every domain, source and sum with what it says, and the moment. The printers read that copy alone:
+ * metrics.h for Prometheus, overview_json for a page.
+ * Newcomers: gathering takes locks, but never waits for hardware; everything comes from what the lanes have read. The
+ * arrays stay for the next time, so that a server that gathers for years needs no more memory than after the first.
+ */
+#ifndef JOULE_REPORT_OVERVIEW_H
+#define JOULE_REPORT_OVERVIEW_H
+
+#include <joule/joule.h>
+#include "base/string.h"
+
+struct overview_domain {
+    joule_domain domain;
+    joule_quantity joules, watts; /* of energy and power domains: since the meter was opened; now */
+    double gauge;                 /* of the others */
+    double age_s;                 /* since it last answered; NaN: never */
+};
+
+struct overview_source {
+    const char *name, *measurement; /* in static storage */
+    uint32_t tier;
+    joule_status state;
+};
+
+/* JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
+enum { OVERVIEW_TOTAL, OVERVIEW_CPU, OVERVIEW_GPU, OVERVIEW_SUMS };
+struct overview_sum {
+    const char *part; /* "all", "cpu", "gpu" */
+    joule_quantity joules, watts;
+    bool is_partial; /* a part of it cannot be read */
+    char cover[512]; /* "package-0 + gpu-0"; empty: nothing makes it up */
+};
+
+/* Zeroed before the first gathering. */
+struct overview {
+    char hostname[65];
+    double unix_time_s, age_s, period_s; /* the moment; since the meter was opened; between readings */
+    double overhead_cpu_s;               /* what measuring itself took */
+    struct overview_sum sums[OVERVIEW_SUMS];
+    struct overview_domain *domains;
+    size_t domain_count, domain_capacity;
+    struct overview_source *sources;
+    size_t source_count, source_capacity;
+};
+
+/* Fills in the overview; false where memory is used up. For a meter of this process, any thread. */
+bool overview_gather(struct overview *overview, joule_meter *meter);
+void overview_free(struct overview *overview);
+
+/* As one line of JSON, docs/serve.schema.json. */
+void overview_json(const struct overview *overview, struct text *out);
+
+#endif

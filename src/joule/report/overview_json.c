@@ -1,0 +1,84 @@
+/* joule/report/overview_json.c - an overview as JSON for programs and for the page of `joule serve`: docs/serve.schema.json.
+ *
+ * Newcomers: every key is always there; null means that it is not known, or not this domain's.
+ */
+#include <math.h>
+#include "joule/report/json.h"
+#include "joule/report/overview.h"
+
+#define SCHEMA "joule-serve-1"
+
+/* "power_watts":1.5,"power_low_watts":1.4, ... */
+static void add_quantity(struct json *json, const char *const keys[4], joule_quantity q)
+{
+    json_double(json, keys[0], q.value);
+    json_double(json, keys[1], q.low);
+    json_double(json, keys[2], q.high);
+    json_text(json, keys[3], isnan(q.value) ? "" : joule_class_name(q.cls));
+}
+
+static const char *const energy_keys[] = {"energy_joules", "energy_low_joules", "energy_high_joules",
+                                          "energy_class"};
+static const char *const power_keys[] = {"power_watts", "power_low_watts", "power_high_watts", "power_class"};
+
+static void add_domain(struct json *json, const struct overview_domain *row)
+{
+    const joule_domain *domain = &row->domain;
+    json_open(json, NULL, '{');
+    json_integer(json, "id", domain->id);
+    json_string(json, "name", domain->name);
+    json_text(json, "label", domain->label);
+    json_text(json, "device", domain->device);
+    json_string(json, "scope", joule_scope_name(domain->scope));
+    json_string(json, "reading", joule_reading_kind_name(domain->reading));
+    json_string(json, "source", domain->source);
+    json_string(json, "state", joule_status_name(domain->state));
+    json_bool(json, "in_total", domain->in_total);
+    json_text(json, "model", domain->model);
+    json_text(json, "remedy", domain->remedy);
+    json_double(json, "age_seconds", row->age_s);
+    add_quantity(json, energy_keys, row->joules);
+    add_quantity(json, power_keys, row->watts);
+    json_double(json, "gauge", row->gauge);
+    json_close(json, '}');
+}
+
+static void add_sum(struct json *json, const struct overview_sum *sum)
+{
+    json_open(json, sum->part, '{');
+    json_text(json, "cover", sum->cover);
+    json_bool(json, "partial", sum->is_partial);
+    add_quantity(json, energy_keys, sum->joules);
+    add_quantity(json, power_keys, sum->watts);
+    json_close(json, '}');
+}
+
+void overview_json(const struct overview *overview, struct text *out)
+{
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", SCHEMA);
+    json_string(&json, "joule_version", joule_version());
+    json_text(&json, "hostname", overview->hostname);
+    json_double(&json, "unix_time_seconds", overview->unix_time_s);
+    json_double(&json, "measuring_seconds", overview->age_s);
+    json_double(&json, "period_seconds", overview->period_s);
+    json_open(&json, "totals", '{');
+    for (size_t i = 0; i < OVERVIEW_SUMS; i++)
+        add_sum(&json, &overview->sums[i]);
+    json_close(&json, '}');
+    json_open(&json, "domains", '[');
+    for (size_t i = 0; i < overview->domain_count; i++)
+        add_domain(&json, &overview->domains[i]);
+    json_close(&json, ']');
+    json_open(&json, "sources", '[');
+    for (size_t i = 0; i < overview->source_count; i++) {
+        json_open(&json, NULL, '{');
+        json_string(&json, "name", overview->sources[i].name);
+        json_string(&json, "state", joule_status_name(overview->sources[i].state));
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""`joule serve` as a program: what it answers, to whom, what clients can do to it, and how it ends.
+
+Owns servers on free loopback ports over a machine of files that it makes itself, so that what the counters must say is
+known. Newcomers: the serving program is started as people start it, by `joule`, and ended by its process id.
+"""
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+JOULE = os.environ["JOULE"]
+SOURCE = os.environ["JOULE_SOURCE"]
+FULL = bool(os.environ.get("JOULE_TEST_FULL"))
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+ZONE = "sys/class/powercap/intel-rapl:"
+PACKAGE = '{domain="package-0",device="cpu:0",source="rapl_powercap",scope="package",class="measured"}'
+
+sys.path.append(os.path.join(SOURCE, "tests", "support"))
+import schema_check  # noqa: E402
+
+
+class Machine:
+    """Two packages: one whose counter says what it is told, and one that nobody may read."""
+
+    def __init__(self, folder):
+        self.root = folder
+        self.microjoules = 1_000_000
+        self.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\n")
+        self.write("proc/sys/kernel/hostname", "node-7\n")
+        for number in "01":
+            self.write(f"{ZONE}{number}/name", f"package-{number}\n")
+            self.write(f"{ZONE}{number}/max_energy_range_uj", "262143328850\n")
+            self.write(f"{ZONE}{number}/energy_uj", f"{self.microjoules}\n")
+        self.write("errors", f"/{ZONE}1/energy_uj EACCES\n")
+
+    def write(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def use(self, joules, seconds):
+        """Evenly, in steps that a processor could have taken, each written at once over the one before."""
+        steps = round(seconds / 0.02)
+        with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
+            for _ in range(steps):
+                self.microjoules += round(joules / steps * 1e6)
+                os.pwrite(file.fileno(), b"%d\n" % self.microjoules, 0)
+                time.sleep(0.02)
+
+
+class Server:
+    def __init__(self, *arguments, listen="127.0.0.1:0", **environment):
+        self.process = subprocess.Popen([JOULE, "serve", "--listen", listen, *arguments], stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if "listening on" in line:
+                break
+        found = re.search(r"listening on http://(\S+)/ ", self.said)
+        assert found, self.said
+        self.address = found[1]
+
+    def get(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection(self.address, timeout=20)
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, response.headers, body.decode()
+
+    def metrics(self, **headers):
+        status, _, body = self.get("/metrics", **headers)
+        assert status == 200, status
+        return body
+
+    def resident_kib(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+    def end(self, signal_number=signal.SIGTERM):
+        """The exit status, and all that was said."""
+        self.process.send_signal(signal_number)
+        self.said += self.process.stderr.read()
+        self.process.stderr.close()
+        return self.process.wait(20)
+
+
+@contextlib.contextmanager
+def serving(*arguments, **environment):
+    server = Server(*arguments, **environment)
+    try:
+        yield server
+    finally:
+        if server.process.returncode is None:
+            server.end()
+
+
+def value_of(page, series):
+    """None: there is no such sample."""
+    found = re.search("^" + re.escape(series) + r" (\S+)$", page, re.M)
+    return float(found[1]) if found else None
+
+
+def usage(*arguments, **environment):
+    return subprocess.run([JOULE, "serve", *arguments], capture_output=True, text=True, timeout=30,
+                          env={**os.environ, **environment})
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.machine = Machine(os.path.join(self.folder, "machine"))
+        self.options = ("--root", self.machine.root, "--sources", "rapl_powercap", "--period", "20ms")
+
+    def test_energy_is_what_the_counter_counted(self):
+        with serving(*self.options) as server:
+            self.machine.use(joules=40, seconds=0.6)
+            time.sleep(0.2)
+            before = value_of(server.metrics(), "joule_energy_joules_total" + PACKAGE)
+            self.machine.use(joules=50, seconds=1)
+            time.sleep(0.2)
+            page = server.metrics()
+        self.assertAlmostEqual(value_of(page, "joule_energy_joules_total" + PACKAGE) - before, 50, delta=0.01)
+        self.assertIn('joule_domain_state{domain="package-1",device="cpu:1",source="rapl_powercap",state="denied"} 1', page)
+        self.assertIsNone(re.search(r'^joule_(energy|power)\S*domain="package-1"', page, re.M))
+
+    def test_formats(self):
+        with serving(*self.options) as server:
+            self.machine.use(joules=20, seconds=0.5)
+            _, headers, text = server.get("/metrics")
+            self.assertEqual(headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+            _, headers, page = server.get("/metrics", Accept=OPENMETRICS)
+            self.assertEqual(headers["Content-Type"], "application/openmetrics-text; version=1.0.0; charset=utf-8")
+            self.assertTrue(page.endswith("\n# EOF\n"))
+            self.assertNotIn("# EOF", text)
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        else:
+            print("skipped: promtool check metrics: there is no promtool")
+        try:
+            from prometheus_client.openmetrics import parser
+        except ImportError:
+            print("skipped: OpenMetrics by prometheus_client: there is no python3-prometheus-client")
+        else:
+            families = {family.name: family for family in parser.text_string_to_metric_families(page)}
+            self.assertEqual((families["joule_energy_joules"].type, families["joule_energy_joules"].unit), ("counter", "joules"))
+
+    def test_paths_and_methods(self):
+        with serving(*self.options) as server:
+            for path in ("/", "/page.css", "/page.js", "/metrics", "/api/devices", "/api/history"):
+                status, headers, body = server.get(path)
+                self.assertEqual(status, 200, path)
+                self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+                self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+                status, headers, empty = server.get(path, "HEAD")
+                self.assertEqual((status, empty), (200, ""), path)
+            for path in ("/nope", "/metrics/", "/../etc/passwd", "/%2e%2e/etc/passwd", "//metrics", "/api"):
+                self.assertEqual(server.get(path)[0], 404, path)
+            self.assertEqual(server.get("/metrics?name=x")[0], 200, "Prometheus may send parameters")
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"):
+                status, headers, _ = server.get("/metrics", method)
+                self.assertEqual((status, headers["Allow"]), (405, "GET, HEAD"), method)
+            self.machine.use(joules=10, seconds=0.5)
+            self.assertEqual(server.get("/healthz")[::2], (200, "ok\n"))
+            _, headers, body = server.get("/api/devices")
+            schema_check.validator("serve").validate(json.loads(body))
+            self.assertEqual(json.loads(body)["hostname"], "node-7")
+
+    def test_no_sensor_is_not_healthy(self):
+        with serving("--root", self.machine.root, "--sources", "battery") as server:
+            status, _, body = server.get("/healthz")
+            self.assertEqual(status, 503, body)
+            self.assertNotIn("joule_total_energy", server.metrics())
+
+    def test_token(self):
+        secret = os.path.join(self.folder, "token")
+        with open(secret, "w", encoding="ascii") as file:
+            file.write("open-sesame\n")
+        os.chmod(secret, 0o600)
+        for arguments, environment in ((("--token-file", secret), {}), ((), {"JOULE_SERVE_TOKEN": "open-sesame"})):
+            with serving(*self.options, *arguments, **environment) as server:
+                for path in ("/metrics", "/api/devices", "/api/history", "/nope"):
+                    for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "open-sesame"},
+                                   {"Authorization": "Bearer open-sesam"}, {"Authorization": "Bearer open-sesamee"},
+                                   {"Authorization": "Bearer "}, {"Authorization": "Basic open-sesame"}):
+                        status, headers, body = server.get(path, **header)
+                        self.assertEqual((status, headers["WWW-Authenticate"]), (401, 'Bearer realm="joule"'), (path, header))
+                        self.assertNotIn("joule_", body)
+                self.assertEqual(server.get("/metrics", Authorization="Bearer open-sesame")[0], 200)
+                self.assertEqual(server.get("/")[0], 200, "the page asks for the token itself")
+                for name in ("cmdline", "environ"):
+                    with open(f"/proc/{server.process.pid}/{name}", "rb") as file:
+                        self.assertNotIn(b"sesame", file.read(), name)
+                self.assertEqual(server.end(), 0)
+                self.assertNotIn("sesame", server.said)
+
+    def test_wrong_usage(self):
+        for where in ("", "9400", ":9400", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:9400", "[::1]",
+                      "[::1:9400", "[]:9400", "256.1.1.1:1"):
+            done = usage("--listen", where)
+            self.assertEqual(done.returncode, 125, (where, done.stderr))
+            self.assertIn(where, done.stderr)
+        self.assertEqual(usage("surplus").returncode, 2)
+        self.assertEqual(usage("--token").returncode, 2)
+        self.assertIn("/nowhere", usage("--token-file", "/nowhere").stderr)
+        for text in ("", "two words", "x" * 257, "caf\u00e9"):
+            self.assertEqual(usage("--listen", "127.0.0.1:0", JOULE_SERVE_TOKEN=text).returncode if text else 125, 125, text)
+        with serving(*self.options) as server:
+            done = usage("--listen", server.address)
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("another port", done.stderr)
+            self.assertEqual(usage("--listen", "127.0.0.1:0", "--root", "/dev/null").returncode, 125)
+
+    def test_addresses(self):
+        with serving(*self.options, listen="[::1]:0") if socket.has_dualstack_ipv6() else contextlib.nullcontext() as server:
+            if server:
+                self.assertEqual(server.get("/metrics")[0], 200)
+                self.assertNotIn("warning", server.said)
+            else:
+                print("skipped: [::1]: there is no IPv6 here")
+        with serving(*self.options, listen="0.0.0.0:0") as server:
+            self.assertIn("warning", server.said)
+            self.assertIn("--token-file", server.said)
+
+    def test_signals_end_it_cleanly(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with serving(*self.options) as server:
+                host, port = server.address.rsplit(":", 1)
+                with socket.create_connection((host, int(port))) as waiting:
+                    waiting.sendall(b"GET /metrics HT")
+                    self.assertEqual(server.end(number), 0)
+                self.assertEqual(len(server.said.splitlines()), 1, server.said)
+
+    def test_bad_clients(self):
+        """A thousand of them, at once where places allow it; a good one is answered meanwhile and afterwards."""
+        with serving(*self.options) as server:
+            host, port = server.address.rsplit(":", 1)
+            bad = (b"", b"G", b"GET /metrics", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"\0" * 200, os.urandom(500),
+                   b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"/" * 40000, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000,
+                   b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\nx",
+                   b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+                   b"GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+                   b"GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n")
+            held = []
+            slowest = 0
+            for i in range(1000):
+                client = socket.create_connection((host, int(port)), timeout=20)
+                with contextlib.suppress(OSError):
+                    client.sendall(bad[i % len(bad)])
+                held.append(client)
+                if i % 3 == 0:  # a third goes away at once, with what it was sent unread
+                    held.pop().close()
+                if i % 100 == 99:
+                    begin = time.monotonic()
+                    self.assertEqual(server.get("/metrics")[0], 200)
+                    slowest = max(slowest, time.monotonic() - begin)
+            self.assertIsNone(server.process.poll())
+            self.assertLess(len(os.listdir(f"/proc/{server.process.pid}/fd")), 200)
+            print(f"1,000 bad clients: a good one waited at most {1000 * slowest:.1f} ms")
+            for client in held:
+                client.close()
+            self.assertEqual(server.get("/metrics")[0], 200)
+
+    def test_slow_client_is_sent_away(self):
+        """It sends a byte now and then, which keeps an idle timer content; it has 10 s in all."""
+        with serving(*self.options) as server:
+            host, port = server.address.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), timeout=1) as client:
+                client.sendall(b"GET /metrics HTTP/1.1\r\n")
+                begin = time.monotonic()
+                with contextlib.suppress(OSError):
+                    while time.monotonic() - begin < 30:
+                        client.sendall(b"A")
+                        time.sleep(0.5)
+                self.assertLess(time.monotonic() - begin, 30)
+
+    def test_memory_stays(self):
+        """24,000 scrapes need no more than the first 1,000 and 64 KiB."""
+        with serving(*self.options) as server:
+            with open(f"/proc/{server.process.pid}/exe", "rb") as program:
+                if b"__asan_init" in program.read():
+                    self.skipTest("a sanitizer keeps freed memory")
+            connection = http.client.HTTPConnection(server.address, timeout=20)
+            for i in range(24000 if FULL else 6000):
+                if i == 1000:
+                    first = server.resident_kib()
+                connection.request("GET", "/metrics", headers={"Accept": OPENMETRICS if i % 2 else "*/*"})
+                connection.getresponse().read()
+            connection.close()
+            last = server.resident_kib()
+            print(f"resident: {first} KiB after 1,000 scrapes, {last} KiB after {i + 1}")
+            self.assertLessEqual(last, first + 64)
+
+    def test_many_at_once(self):
+        with serving(*self.options) as server:
+            failures = []
+
+            def scrape():
+                try:
+                    for _ in range(50):
+                        if server.get("/metrics")[0] != 200:
+                            failures.append("status")
+                except OSError as error:
+                    failures.append(repr(error))
+
+            threads = [threading.Thread(target=scrape) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+
+
+if __name__ == "__main__":
+    if usage("--help").returncode == 125:
+        print("skipped: this build has no joule serve (libmicrohttpd)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,290 @@
+/* The exposition for Prometheus: what is written exactly, in both formats, and that nothing unknown is written at all.
+ *
+ * Newcomers: overviews are filled by hand where form is tested, and gathered from a scripted machine where figures are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/report/metrics.h"
+#include "support/rig.h"
+
+static char page[1 << 18];
+
+static const char *print(const struct overview *overview, enum metrics_format format)
+{
+    struct text text;
+    text_init(&text, page, sizeof page);
+    metrics_print(overview, format, &text);
+    assert_true(text.length < sizeof page);
+    return page;
+}
+
+static void expect_line(const char *line)
+{
+    char whole[512];
+    snprintf(whole, sizeof whole, "\n%s\n", line);
+    if (!strstr(page, whole))
+        fail_msg("no line '%s' in\n%s", line, page);
+}
+
+/* What stands behind the last blank of a line. */
+static double value_of(const char *line)
+{
+    const char *at = line + strcspn(line, "\n");
+    while (at[-1] != ' ')
+        at--;
+    return strtod(at, NULL);
+}
+
+/* The value of the sample that begins with `series`; NaN: there is none. */
+static double sample(const char *series)
+{
+    size_t length = strlen(series);
+    for (const char *line = page; line; line = strchr(line, '\n'), line += line ? 1 : 0)
+        if (strncmp(line, series, length) == 0 && line[length] == ' ')
+            return strtod(line + length, NULL);
+    return NAN;
+}
+
+/* --- form ------------------------------------------------------------------------------------------------------- */
+
+static joule_quantity known(double value, joule_class cls)
+{
+    return (joule_quantity){value, 0.9 * value, 1.1 * value, cls, 0};
+}
+
+/* Three domains: a package that answers, a board that does not, a sensor of temperature. */
+static struct overview three_domains(void)
+{
+    static struct overview_domain domains[3];
+    static struct overview_source sources[] = {{"rapl_perf", "rapl", 2, JOULE_OK},
+                                               {"nvml", "nvml", 3, JOULE_STALE}};
+    struct overview overview = {.hostname = "node-7",
+                                .age_s = 10,
+                                .period_s = 0.1,
+                                .overhead_cpu_s = 0.25,
+                                .domains = domains,
+                                .domain_count = 3,
+                                .sources = sources,
+                                .source_count = 2};
+    domains[0] = (struct overview_domain){.joules = known(1234.5, JOULE_CLASS_MEASURED),
+                                          .watts = known(123, JOULE_CLASS_MEASURED),
+                                          .gauge = NAN,
+                                          .age_s = 0.5};
+    domains[1] = (struct overview_domain){
+        .joules = quantity_unknown(), .watts = quantity_unknown(), .gauge = NAN, .age_s = NAN};
+    domains[2] = domains[1];
+    domains[2].gauge = 48.5;
+    domains[0].domain = (joule_domain){.id = 0,
+                                       .scope = JOULE_SCOPE_PACKAGE,
+                                       .reading = JOULE_READING_ENERGY,
+                                       .cls = JOULE_CLASS_MEASURED,
+                                       .in_total = 1,
+                                       .name = "package-0",
+                                       .device = "cpu:0",
+                                       .source = "rapl_perf"};
+    domains[1].domain = (joule_domain){.id = 1,
+                                       .scope = JOULE_SCOPE_GPU,
+                                       .reading = JOULE_READING_POWER,
+                                       .cls = JOULE_CLASS_DERIVED,
+                                       .state = JOULE_STALE,
+                                       .name = "gpu-0",
+                                       .device = "gpu:0",
+                                       .source = "nvml"};
+    domains[2].domain = (joule_domain){.id = 2,
+                                       .reading = JOULE_READING_TEMPERATURE,
+                                       .name = "thermal-0",
+                                       .device = "cpu:0",
+                                       .label = "x86_pkg_temp",
+                                       .source = "thermal"};
+    for (size_t i = 0; i < OVERVIEW_SUMS; i++)
+        overview.sums[i] = (struct overview_sum){"none", quantity_unknown(), quantity_unknown(), false, ""};
+    overview.sums[OVERVIEW_TOTAL] = (struct overview_sum){
+        "all", known(1234.5, JOULE_CLASS_MEASURED), known(123, JOULE_CLASS_MEASURED), true, "package-0"};
+    return overview;
+}
+
+static void test_text_names_what_it_types(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    print(&overview, METRICS_TEXT);
+    expect_line("# TYPE joule_energy_joules_total counter");
+    expect_line("joule_energy_joules_total{domain=\"package-0\",device=\"cpu:0\",source=\"rapl_perf\",scope="
+                "\"package\","
+                "class=\"measured\"} 1234.5");
+    expect_line("joule_energy_low_joules{domain=\"package-0\",device=\"cpu:0\",source=\"rapl_perf\",scope="
+                "\"package\","
+                "class=\"measured\"} 1111.05");
+    expect_line("# TYPE joule_total_cover_info gauge");
+    expect_line("joule_total_cover_info{part=\"all\",cover=\"package-0\",partial=\"true\"} 1");
+    expect_line("joule_temperature_celsius{domain=\"thermal-0\",device=\"cpu:0\",source=\"thermal\",of=\"x86_"
+                "pkg_temp\"} 48.5");
+    expect_line("joule_domain_up{domain=\"gpu-0\",device=\"gpu:0\",source=\"nvml\"} 0");
+    expect_line("joule_domain_state{domain=\"gpu-0\",device=\"gpu:0\",source=\"nvml\",state=\"stale\"} 1");
+    expect_line("joule_source_state{source=\"nvml\",measurement=\"nvml\",state=\"stale\"} 1");
+    expect_line("joule_measuring_seconds_total 10");
+    assert_null(strstr(page, "# UNIT"));
+    assert_null(strstr(page, "# EOF"));
+}
+
+static void test_openmetrics_names_families(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    print(&overview, METRICS_OPENMETRICS);
+    expect_line("# TYPE joule_energy_joules counter");
+    expect_line("# UNIT joule_energy_joules joules");
+    expect_line("# TYPE joule_domain info");
+    expect_line("joule_energy_joules_total{domain=\"package-0\",device=\"cpu:0\",source=\"rapl_perf\",scope="
+                "\"package\","
+                "class=\"measured\"} 1234.5");
+    size_t length = strlen(page);
+    assert_string_equal(page + length - strlen("\n# EOF\n"), "\n# EOF\n");
+}
+
+/* Samples of a family stand together below its one head. */
+static void test_each_family_is_told_once(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    print(&overview, METRICS_TEXT);
+    char family[128] = "";
+    for (const char *line = page; *line; line = strchr(line, '\n') + 1) {
+        char head[160];
+        size_t length = strcspn(line, " {");
+        if (strncmp(line, "# TYPE ", 7) == 0) {
+            length = strcspn(line + 7, " ");
+            snprintf(family, sizeof family, "%.*s", (int)length, line + 7);
+            snprintf(head, sizeof head, "# TYPE %s ", family);
+            assert_null(strstr(strstr(page, head) + 1, head));
+        } else if (*line != '#' && (strlen(family) != length || strncmp(line, family, length) != 0)) {
+            fail_msg("a sample of another family below %s: %.60s", family, line);
+        }
+    }
+}
+
+static void test_names_are_escaped(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    strcpy(overview.domains[0].domain.model, "a\"b\\c\nd\xff\xc3\xa9");
+    print(&overview, METRICS_TEXT);
+    assert_non_null(strstr(page, "model=\"a\\\"b\\\\c\\nd?\xc3\xa9\""));
+}
+
+static void test_accept_chooses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *accept;
+        enum metrics_format format;
+    } cases[] = {
+        {NULL, METRICS_TEXT},
+        {"", METRICS_TEXT},
+        {"*/*", METRICS_TEXT},
+        {"text/html,application/xhtml+xml,*/*;q=0.8", METRICS_TEXT},
+        {"application/openmetrics-text", METRICS_OPENMETRICS},
+        {"Application/OpenMetrics-Text; Version=1.0.0", METRICS_OPENMETRICS},
+        {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+         "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+         METRICS_OPENMETRICS}, /* Prometheus 2.42 */
+        {"application/openmetrics-text; version=1.0.0; q=0.3, text/plain; version=0.0.4; q=0.9",
+         METRICS_TEXT},
+        {"application/openmetrics-text;version=2.0.0", METRICS_TEXT},
+        {"application/openmetrics-text;q=0", METRICS_TEXT},
+        {"application/openmetrics-text;q=nonsense", METRICS_TEXT},
+        {"application/openmetrics-textual", METRICS_TEXT},
+        {";;;,,,q=;version=;", METRICS_TEXT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (metrics_choose(cases[i].accept) != cases[i].format)
+            fail_msg("'%s' should not give format %d", cases[i].accept, !cases[i].format);
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------------ */
+
+/* Whatever the machine does not know: not a sample of any of its figures. Only the states of domains may be 0. */
+static void test_unknown_is_absent(void **state)
+{
+    (void)state;
+    struct overview overview = three_domains();
+    struct overview_domain *row = &overview.domains[0];
+    row->joules = row->watts = quantity_unknown();
+    row->age_s = NAN;
+    overview.domains[2].gauge = NAN;
+    overview.domains[2].domain.state = JOULE_PENDING;
+    overview.sums[OVERVIEW_TOTAL].joules = overview.sums[OVERVIEW_TOTAL].watts = quantity_unknown();
+    print(&overview, METRICS_TEXT);
+    static const char *const absent[] = {"joule_energy",
+                                         "joule_power",
+                                         "joule_total_energy",
+                                         "joule_total_power",
+                                         "joule_temperature",
+                                         "joule_reading_age",
+                                         "joule_domain_up{domain=\"thermal-0\"",
+                                         "NaN",
+                                         "nan",
+                                         "Inf"};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (strstr(page, absent[i]))
+            fail_msg("%s was written:\n%s", absent[i], page);
+    for (const char *line = page; *line; line = strchr(line, '\n') + 1)
+        if (*line != '#' && strncmp(line, "joule_domain_up{", 16) != 0 && value_of(line) == 0)
+            fail_msg("0 was written for what is not known: %.100s", line);
+}
+
+/* Two packages of a scripted machine, one of which may not be read: true joules of the one, nothing of the other. */
+static void test_figures_of_a_machine(void **state)
+{
+    struct rig *rig = *state;
+    const struct load load = load_steady(100);
+    struct sensor first = sensor_intel(&load), second = sensor_intel(&load);
+    rig_put_two_packages(rig, &first, &second);
+    host_script_error(rig->host, "/sys/class/powercap/intel-rapl:1/energy_uj", EACCES);
+    host_script_text(rig->host, "/proc/sys/kernel/hostname", "node-7\n");
+    rig_open_powercap(rig);
+    machine_run(rig->meter, 20, 0.1);
+    struct overview overview = {0};
+    assert_true(overview_gather(&overview, rig->meter));
+    assert_string_equal(overview.hostname, "node-7");
+    print(&overview, METRICS_TEXT);
+#define ZONE(n) "{domain=\"package-" n "\",device=\"cpu:" n "\",source=\"rapl_powercap\""
+    const char *first_energy = "joule_energy_joules_total" ZONE("0") ",scope=\"package\",class=\"measured\"}";
+    expect_near(sample(first_energy), rig_truth(rig, &load), 0.3);
+    expect_near(sample("joule_power_watts" ZONE("0") ",scope=\"package\",class=\"measured\"}"), 100, 0.5);
+    expect_near(sample("joule_total_energy_joules_total{part=\"all\",class=\"measured\"}"),
+                rig_truth(rig, &load), 0.3);
+    expect_line("joule_total_cover_info{part=\"all\",cover=\"package-0 (partial)\",partial=\"true\"} 1");
+    expect_line("joule_domain_up" ZONE("1") "} 0");
+    expect_line("joule_domain_state" ZONE("1") ",state=\"denied\"} 1");
+    assert_null(strstr(page, "joule_energy_joules_total" ZONE("1")));
+    assert_null(strstr(page, "joule_power_watts" ZONE("1")));
+    double before = sample(first_energy);
+    machine_run(rig->meter, 5, 0.1);
+    assert_true(overview_gather(&overview, rig->meter));
+    print(&overview, METRICS_TEXT);
+    expect_near(sample(first_energy) - before, 500, 0.5);
+    overview_free(&overview);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_names_what_it_types),
+        cmocka_unit_test(test_openmetrics_names_families),
+        cmocka_unit_test(test_each_family_is_told_once),
+        cmocka_unit_test(test_names_are_escaped),
+        cmocka_unit_test(test_accept_chooses),
+        cmocka_unit_test(test_unknown_is_absent),
+        cmocka_unit_test_setup_teardown(test_figures_of_a_machine, rig_set_up, rig_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* tools/serve/answer.c - see answer.h. */
+#include "answer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include "base/array.h"
+#include "history.h"
+
+#define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
+#define FIRST_BYTES 65536
+#define SPARE_PARTS 8 /* an eighth more than was needed: figures get longer */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
+{
+    double period_ns = fmin(answers->overview.period_s * 1e9, MOST_AGE_NS);
+    return made_ns && (double)(now - made_ns) < period_ns;
+}
+
+static bool gather(struct answers *answers, int64_t now)
+{
+    if (holds(answers, answers->gathered_ns, now))
+        return true;
+    if (!overview_gather(&answers->overview, answers->meter))
+        return false;
+    answers->gathered_ns = now;
+    return true;
+}
+
+static void print(const struct answers *answers, enum answer_kind kind, struct text *out)
+{
+    switch (kind) {
+    case ANSWER_TEXT:
+    case ANSWER_OPENMETRICS:
+        metrics_print(&answers->overview, kind == ANSWER_TEXT ? METRICS_TEXT : METRICS_OPENMETRICS, out);
+        break;
+    case ANSWER_DEVICES:
+        overview_json(&answers->overview, out);
+        break;
+    case ANSWER_HISTORY:
+        history_json(&answers->overview, answers->meter, out);
+        break;
+    case ANSWER_KINDS:
+        break;
+    }
+}
+
+/* Printing may be repeated: what is told of history is asked of the meter each time, and figures may get longer. */
+static bool print_all(struct answers *answers, enum answer_kind kind)
+{
+    struct answer *answer = &answers->list[kind];
+    size_t wanted = FIRST_BYTES;
+    for (;;) {
+        struct text text;
+        if (!array_reserve((void **)&answer->bytes, &answer->capacity, wanted, 1))
+            return false;
+        text_init(&text, answer->bytes, answer->capacity);
+        print(answers, kind, &text);
+        answer->length = text.length;
+        if (text.length < answer->capacity)
+            return true;
+        wanted = text.length + text.length / SPARE_PARTS + 1;
+    }
+}
+
+const struct answer *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new)
+{
+    struct answer *answer = &answers->list[kind];
+    int64_t now = now_ns();
+    *out_is_new = false;
+    if (holds(answers, answer->made_ns, now))
+        return answer;
+    if (!gather(answers, now) || !print_all(answers, kind))
+        return NULL;
+    answer->made_ns = now;
+    *out_is_new = true;
+    return answer;
+}
+
+const char *answer_media_type(enum answer_kind kind)
+{
+    if (kind == ANSWER_TEXT || kind == ANSWER_OPENMETRICS)
+        return metrics_media_type(kind == ANSWER_TEXT ? METRICS_TEXT : METRICS_OPENMETRICS);
+    return "application/json";
+}
+
+bool answers_are_fresh(struct answers *answers)
+{
+    joule_quantity watts;
+    joule_status status = joule_power_watts(answers->meter, JOULE_TOTAL, &watts);
+    return status == JOULE_OK || status == JOULE_PENDING;
+}
+
+void answers_free(struct answers *answers)
+{
+    for (size_t i = 0; i < ANSWER_KINDS; i++)
+        free(answers->list[i].bytes);
+    overview_free(&answers->overview);
+}

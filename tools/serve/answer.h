@@ -1,0 +1,36 @@
+/* tools/serve/answer.h - what stands on each page.
+ *
+ * Owns the overview, the texts made of it and how long they hold: as long as a round of readings takes. Nothing of HTTP but
+ * the media type.
+ * Newcomers: a text is kept until the next one is made, in the same memory, so that a year of scrapes needs what the first
+ * ones did.
+ */
+#ifndef SERVE_ANSWER_H
+#define SERVE_ANSWER_H
+
+#include "joule/report/metrics.h"
+
+enum answer_kind { ANSWER_TEXT, ANSWER_OPENMETRICS, ANSWER_DEVICES, ANSWER_HISTORY, ANSWER_KINDS };
+
+struct answer {
+    char *bytes;
+    size_t length, capacity;
+    int64_t made_ns; /* CLOCK_MONOTONIC; 0: never */
+};
+
+/* Zeroed but for the meter. */
+struct answers {
+    joule_meter *meter;
+    struct overview overview;
+    int64_t gathered_ns;
+    struct answer list[ANSWER_KINDS];
+};
+
+/* The text as it is now; *out_is_new: another one than at the last call for this kind. NULL where memory is used up. */
+const struct answer *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
+const char *answer_media_type(enum answer_kind kind);
+/* Whether readings come in: false where what this machine uses in all is no longer known. */
+bool answers_are_fresh(struct answers *answers);
+void answers_free(struct answers *answers);
+
+#endif

@@ -1,0 +1,61 @@
+/* tools/serve/history.c - see history.h. */
+#include "history.h"
+
+#include <math.h>
+#include <time.h>
+#include "joule/report/json.h"
+
+#define STEPS       150
+#define STEP_NS     2000000000LL
+#define NS_PER_S    1e9
+#define LEAST_COVER 0.5 /* of a step, for its mean to say something */
+
+struct stretch {
+    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, whole steps */
+};
+
+/* As far back as the meter can have readings, at most STEPS; on a raster, so that a step's mean stays what it was. */
+static struct stretch find_stretch(const struct overview *overview)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    int64_t opened_ns = now_ns - (int64_t)(overview->age_s * NS_PER_S);
+    struct stretch stretch = {.end_ns = now_ns / STEP_NS * STEP_NS};
+    stretch.begin_ns = stretch.end_ns - STEPS * STEP_NS;
+    while (stretch.begin_ns < opened_ns && stretch.begin_ns < stretch.end_ns)
+        stretch.begin_ns += STEP_NS; /* the meter refuses windows from before it was opened */
+    return stretch;
+}
+
+static void add_watts(struct json *json, const char *key, joule_meter *meter, int32_t domain,
+                      struct stretch stretch)
+{
+    json_open(json, key, '[');
+    for (int64_t at = stretch.begin_ns; at < stretch.end_ns; at += STEP_NS) {
+        joule_quantity joules;
+        double coverage = 0;
+        joule_window_joules(meter, domain, at, at + STEP_NS, &joules, &coverage);
+        json_double(json, NULL, coverage >= LEAST_COVER ? joules.value / (STEP_NS / NS_PER_S) : NAN);
+    }
+    json_close(json, ']');
+}
+
+void history_json(const struct overview *overview, joule_meter *meter, struct text *out)
+{
+    struct json json = {.out = out};
+    struct stretch stretch = find_stretch(overview);
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", "joule-history-1");
+    json_double(&json, "step_seconds", STEP_NS / NS_PER_S);
+    add_watts(&json, "total", meter, JOULE_TOTAL, stretch);
+    json_open(&json, "domains", '{');
+    for (size_t i = 0; i < overview->domain_count; i++) {
+        const joule_domain *domain = &overview->domains[i].domain;
+        if (domain->in_total)
+            add_watts(&json, domain->name, meter, domain->id, stretch);
+    }
+    json_close(&json, '}');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}

@@ -1,0 +1,328 @@
+/* tools/serve/server.c - HTTP: paths, statuses, headers, and clients that are slow or many.
+ *
+ * Owns the loop. libmicrohttpd parses; each of its events is handled here, in one thread, without locks.
+ * Newcomers: what protects against slow clients is a place for each connection with the time of its last complete request.
+ * When places run short the one that has asked for nothing for longest goes, so that who comes last is always heard.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "answer.h"
+#include "common/options.h"
+#include "page_files.h"
+#include "serve.h"
+
+#define PLACES       128
+#define SPARE_PLACES 16
+#define FIRST_S      10 /* for the first request, from connecting to the end of the answer */
+#define KEPT_S       90 /* for each next one: Prometheus asks every 15 to 60 s on one connection */
+#define LOOK_MS      1000
+#define HEADER_BYTES 16384 /* libmicrohttpd's memory for a connection: request line and headers must fit */
+
+struct place {
+    int fd; /* -1: free, or told to go */
+    int64_t since_ns;
+    bool is_taken, has_asked;
+};
+
+struct server {
+    const char *token;
+    struct answers answers;
+    struct MHD_Response *ready[ANSWER_KINDS]; /* of the answers that hold */
+    struct MHD_Daemon *daemon;
+    struct place places[PLACES];
+    size_t taken;
+};
+
+/* --- places -------------------------------------------------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void take_place(struct server *server, struct MHD_Connection *connection, void **out_place)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (struct place *place = server->places; place < server->places + PLACES; place++) {
+        if (place->is_taken)
+            continue;
+        *place = (struct place){.fd = info ? info->connect_fd : -1, .since_ns = now_ns(), .is_taken = true};
+        server->taken++;
+        *out_place = place;
+        return;
+    }
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        take_place(server, connection, place);
+    } else if (*place) {
+        ((struct place *)*place)->is_taken = false;
+        server->taken--;
+        *place = NULL;
+    }
+}
+
+static void on_answered(void *context, struct MHD_Connection *connection, void **request,
+                        enum MHD_RequestTerminationCode code)
+{
+    (void)context, (void)request, (void)code;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct place *place = info ? info->socket_context : NULL;
+    if (place) {
+        place->since_ns = now_ns();
+        place->has_asked = true;
+    }
+}
+
+/* libmicrohttpd owns the socket and closes it when it finds that it ended. */
+static void send_away(struct place *place)
+{
+    shutdown(place->fd, SHUT_RDWR);
+    place->fd = -1;
+}
+
+static struct place *longest_idle(struct server *server)
+{
+    struct place *oldest = NULL;
+    for (struct place *place = server->places; place < server->places + PLACES; place++)
+        if (place->is_taken && place->fd >= 0 && (!oldest || place->since_ns < oldest->since_ns))
+            oldest = place;
+    return oldest;
+}
+
+static void clear_places(struct server *server)
+{
+    int64_t now = now_ns();
+    for (struct place *place = server->places; place < server->places + PLACES; place++)
+        if (place->is_taken && place->fd >= 0 &&
+            now - place->since_ns > (place->has_asked ? KEPT_S : FIRST_S) * 1000000000LL)
+            send_away(place);
+    size_t waiting = 0;
+    for (size_t i = 0; i < PLACES; i++)
+        waiting += server->places[i].is_taken && server->places[i].fd >= 0;
+    for (struct place *place; waiting > PLACES - SPARE_PLACES && (place = longest_idle(server)); waiting--)
+        send_away(place);
+}
+
+/* --- answers -------------------------------------------------------------------------------------------------- */
+
+#define CONTENT_POLICY                                                                                       \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "           \
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static struct MHD_Response *response_of(const void *bytes, size_t size, enum MHD_ResponseMemoryMode mode,
+                                        const char *media_type)
+{
+    static const char *const headers[][2] = {{MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
+                                             {"Content-Security-Policy", CONTENT_POLICY},
+                                             {"X-Content-Type-Options", "nosniff"},
+                                             {"Referrer-Policy", "no-referrer"},
+                                             {"Cross-Origin-Resource-Policy", "same-origin"}};
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, mode);
+    if (!response)
+        return NULL;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, media_type);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    return response;
+}
+
+/* Gives the response away. */
+static enum MHD_Result give(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
+{
+    if (!response)
+        return MHD_NO;
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static struct MHD_Response *words(const char *text)
+{
+    return response_of(text, strlen(text), MHD_RESPMEM_PERSISTENT, "text/plain; charset=utf-8");
+}
+
+static enum MHD_Result give_file(struct MHD_Connection *connection, const struct page_file *file,
+                                 const char *media_type)
+{
+    return give(connection, MHD_HTTP_OK,
+                response_of(file->bytes, file->size, MHD_RESPMEM_PERSISTENT, media_type));
+}
+
+/* Who asks while an answer holds gets the same bytes, which libmicrohttpd counts the users of. */
+static enum MHD_Result give_answer(struct server *server, struct MHD_Connection *connection,
+                                   enum answer_kind kind)
+{
+    bool is_new;
+    const struct answer *answer = answer_make(&server->answers, kind, &is_new);
+    if (!answer)
+        return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("out of memory\n"));
+    if (is_new || !server->ready[kind]) {
+        if (server->ready[kind])
+            MHD_destroy_response(server->ready[kind]);
+        server->ready[kind] =
+            response_of(answer->bytes, answer->length, MHD_RESPMEM_MUST_COPY, answer_media_type(kind));
+        if (server->ready[kind])
+            MHD_add_response_header(server->ready[kind], MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
+    }
+    return server->ready[kind] ? MHD_queue_response(connection, MHD_HTTP_OK, server->ready[kind]) : MHD_NO;
+}
+
+static enum MHD_Result give_health(struct server *server, struct MHD_Connection *connection)
+{
+    if (answers_are_fresh(&server->answers))
+        return give(connection, MHD_HTTP_OK, words("ok\n"));
+    return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("no sensor answers; see joule doctor\n"));
+}
+
+static enum MHD_Result refuse_method(struct MHD_Connection *connection)
+{
+    struct MHD_Response *response = words("only GET and HEAD\n");
+    if (response)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    return give(connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
+}
+
+static enum MHD_Result ask_for_token(struct MHD_Connection *connection)
+{
+    struct MHD_Response *response = words("this needs a bearer token\n");
+    if (response)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"joule\"");
+    return give(connection, MHD_HTTP_UNAUTHORIZED, response);
+}
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* --- paths ---------------------------------------------------------------------------------------------------- */
+
+/* The page itself knows nothing and needs no token; its script asks for one. */
+static enum MHD_Result give_public(struct server *server, struct MHD_Connection *connection, const char *path,
+                                   bool *out_is_there)
+{
+    *out_is_there = true;
+    if (strcmp(path, "/") == 0)
+        return give_file(connection, &page_index_html, "text/html; charset=utf-8");
+    if (strcmp(path, "/page.css") == 0)
+        return give_file(connection, &page_page_css, "text/css; charset=utf-8");
+    if (strcmp(path, "/page.js") == 0)
+        return give_file(connection, &page_page_js, "text/javascript; charset=utf-8");
+    if (strcmp(path, "/healthz") == 0)
+        return give_health(server, connection);
+    *out_is_there = false;
+    return MHD_NO;
+}
+
+static enum MHD_Result give_path(struct server *server, struct MHD_Connection *connection, const char *path)
+{
+    bool is_public;
+    enum MHD_Result result = give_public(server, connection, path, &is_public);
+    if (is_public)
+        return result;
+    if (server->token[0] && !token_is_given(server->token, header(connection, MHD_HTTP_HEADER_AUTHORIZATION)))
+        return ask_for_token(connection);
+    if (strcmp(path, "/metrics") == 0)
+        return give_answer(server, connection,
+                           metrics_choose(header(connection, MHD_HTTP_HEADER_ACCEPT)) == METRICS_TEXT
+                               ? ANSWER_TEXT
+                               : ANSWER_OPENMETRICS);
+    if (strcmp(path, "/api/devices") == 0)
+        return give_answer(server, connection, ANSWER_DEVICES);
+    if (strcmp(path, "/api/history") == 0)
+        return give_answer(server, connection, ANSWER_HISTORY);
+    return give(connection, MHD_HTTP_NOT_FOUND, words("there is no such page; see /\n"));
+}
+
+/* Called once when the headers are there, and again when the body, which nobody should send and nobody reads, is. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *body,
+                                  size_t *body_size, void **request)
+{
+    static char seen;
+    (void)version, (void)body;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return refuse_method(connection);
+    if (!*request || *body_size) {
+        *request = &seen;
+        *body_size = 0;
+        return MHD_YES;
+    }
+    return give_path(context, connection, path);
+}
+
+/* --- the loop ------------------------------------------------------------------------------------------------- */
+
+static bool start(struct server *server, const struct listener *listener)
+{
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listener->fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)PLACES, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)KEPT_S, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_answered, server, MHD_OPTION_END);
+    return server->daemon;
+}
+
+static int wait_ms(struct server *server)
+{
+    MHD_UNSIGNED_LONG_LONG limit_ms;
+    bool has_limit = MHD_get_timeout(server->daemon, &limit_ms) == MHD_YES;
+    if (has_limit && limit_ms < LOOK_MS)
+        return (int)limit_ms;
+    return server->taken || has_limit ? LOOK_MS : -1;
+}
+
+static int run(struct server *server, int signals)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd waited[] = {{.fd = info->epoll_fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    while (!waited[1].revents) {
+        if (poll(waited, 2, wait_ms(server)) < 0 && errno != EINTR) {
+            complain(SERVE, "cannot wait for clients: %s", strerror(errno));
+            return EXIT_OWN_FAILURE;
+        }
+        MHD_run(server->daemon);
+        clear_places(server);
+    }
+    return 0;
+}
+
+int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener)
+{
+    struct server server = {.token = settings->token, .answers.meter = meter};
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0 || !start(&server, listener)) {
+        complain(SERVE, "cannot start to answer: %s", strerror(errno));
+    } else {
+        code = run(&server, signals);
+        MHD_quiesce_daemon(server.daemon); /* the socket is the caller's to close */
+        MHD_stop_daemon(server.daemon);
+    }
+    for (size_t i = 0; i < ANSWER_KINDS; i++)
+        if (server.ready[i])
+            MHD_destroy_response(server.ready[i]);
+    answers_free(&server.answers);
+    if (signals >= 0)
+        close(signals);
+    return code;
+}
