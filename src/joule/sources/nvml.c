@@ -9,45 +9,13 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvml.h"
+#include "joule/sources/sysfs.h"
 
 #define GAUGE_PERIOD_NS 500000000LL  /* activity needs 100 ms and more between two samples */
 #define FROZEN_NS       2000000000LL /* counters that work move several times a second, also when idle */
 #define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
-
-static bool read_pci(struct source *source, const char *address, const char *file, char *out_word,
-                     size_t size)
-{
-    char path[128];
-    string_print(path, sizeof path, "/sys/bus/pci/devices/%s/%s", address, file);
-    return host_read_text(source->host, path, out_word, size);
-}
-
-static bool is_gpu(struct source *source, const char *address)
-{
-    char vendor[16], class[16];
-    return read_pci(source, address, "vendor", vendor, sizeof vendor) && strcmp(vendor, "0x10de") == 0 &&
-           read_pci(source, address, "class", class, sizeof class) && string_starts(class, "0x03");
-}
-
-/* True when there are NVIDIA GPUs and all of them are powered down: starting the library would wake them. */
-static bool all_asleep(struct source *source)
-{
-    struct arena arena = {0};
-    char **addresses, status[32];
-    ssize_t count = source->host->ops->list(source->host, "/sys/bus/pci/devices", &arena, &addresses);
-    size_t gpus = 0, asleep = 0;
-    for (ssize_t i = 0; i < count; i++) {
-        if (!is_gpu(source, addresses[i]))
-            continue;
-        gpus++;
-        asleep += read_pci(source, addresses[i], "power/runtime_status", status, sizeof status) &&
-                  strcmp(status, "suspended") == 0;
-    }
-    arena_free(&arena);
-    return gpus > 0 && asleep == gpus;
-}
 
 static void nvml_close(struct source *source)
 {
@@ -73,7 +41,7 @@ static joule_status open_boards(struct source *source, struct nvml_source *nvml)
 
 static joule_status nvml_open(struct source *source)
 {
-    if (all_asleep(source))
+    if (sysfs_gpus_sleep(source, "0x10de"))
         return source_say(source, JOULE_ABSENT,
                           "the NVIDIA GPU sleeps and is not woken to be measured: run something on it first");
     struct nvml_source *nvml = arena_alloc(&source->arena, sizeof *nvml);

@@ -114,3 +114,35 @@ void sysfs_find_pci(const char *link, char out_address[SYSFS_PCI_SIZE])
         part += length + (part[length] == '/');
     }
 }
+
+static bool read_pci(struct source *source, const char *address, const char *file, char *out_word,
+                     size_t size)
+{
+    char path[128];
+    string_print(path, sizeof path, "/sys/bus/pci/devices/%s/%s", address, file);
+    return host_read_text(source->host, path, out_word, size);
+}
+
+static bool is_gpu_of(struct source *source, const char *address, const char *vendor)
+{
+    char text[16], class[16];
+    return read_pci(source, address, "vendor", text, sizeof text) && strcmp(text, vendor) == 0 &&
+           read_pci(source, address, "class", class, sizeof class) && string_starts(class, "0x03");
+}
+
+bool sysfs_gpus_sleep(struct source *source, const char *vendor)
+{
+    struct arena arena = {0};
+    char **addresses, status[32];
+    ssize_t count = source->host->ops->list(source->host, "/sys/bus/pci/devices", &arena, &addresses);
+    size_t gpus = 0, asleep = 0;
+    for (ssize_t i = 0; i < count; i++) {
+        if (!is_gpu_of(source, addresses[i], vendor))
+            continue;
+        gpus++;
+        asleep += read_pci(source, addresses[i], "power/runtime_status", status, sizeof status) &&
+                  strcmp(status, "suspended") == 0;
+    }
+    arena_free(&arena);
+    return gpus > 0 && asleep == gpus;
+}

@@ -28,4 +28,8 @@ void sysfs_slug(char *out_name, size_t size, const char *text);
 #define SYSFS_PCI_SIZE 16
 void sysfs_find_pci(const char *link, char out_address[SYSFS_PCI_SIZE]);
 
+/* True when there are GPUs of this PCI vendor ("0x10de") and all of them are powered down: starting the vendor's library
+ * would wake them. */
+bool sysfs_gpus_sleep(struct source *source, const char *vendor);
+
 #endif

@@ -9,6 +9,7 @@ extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_amdgpu;
+extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_pm_counters;
@@ -23,6 +24,7 @@ const struct source_ops *const source_table[] = {
     &source_rapl_msr,
     &source_nvml,
     &source_amdgpu,
+    &source_level_zero,
     &source_hwmon,
     &source_jetson,
     &source_pm_counters,

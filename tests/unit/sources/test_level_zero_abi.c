@@ -1,0 +1,169 @@
+/* The private layouts of Level Zero against the vendor's own header, where it is installed (package libze-dev). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "joule/sources/level_zero_abi.h"
+
+#if __has_include(<level_zero/zes_api.h>)
+#include <level_zero/ze_api.h>
+#include <level_zero/zes_api.h>
+
+#define SAME_SIZE(own, theirs) assert_int_equal(sizeof(struct own), sizeof(theirs))
+#define SAME(own, member, theirs, other)                                                                     \
+    do {                                                                                                     \
+        assert_int_equal(offsetof(struct own, member), offsetof(theirs, other));                             \
+        assert_int_equal(sizeof((struct own){0}.member), sizeof((theirs){0}.other));                         \
+    } while (0)
+
+static void test_devices(void **state)
+{
+    (void)state;
+    SAME_SIZE(lz_core_properties, ze_device_properties_t);
+    SAME(lz_core_properties, head.type, ze_device_properties_t, stype);
+    SAME(lz_core_properties, head.next, ze_device_properties_t, pNext);
+    SAME(lz_core_properties, type, ze_device_properties_t, type);
+    SAME(lz_core_properties, vendor_id, ze_device_properties_t, vendorId);
+    SAME(lz_core_properties, device_id, ze_device_properties_t, deviceId);
+    SAME(lz_core_properties, flags, ze_device_properties_t, flags);
+    SAME(lz_core_properties, uuid, ze_device_properties_t, uuid);
+    SAME(lz_core_properties, name, ze_device_properties_t, name);
+    SAME_SIZE(lz_device_properties, zes_device_properties_t);
+    SAME(lz_device_properties, core, zes_device_properties_t, core);
+    SAME(lz_device_properties, subdevice_count, zes_device_properties_t, numSubdevices);
+    SAME(lz_device_properties, serial, zes_device_properties_t, serialNumber);
+    SAME(lz_device_properties, board, zes_device_properties_t, boardNumber);
+    SAME(lz_device_properties, brand, zes_device_properties_t, brandName);
+    SAME(lz_device_properties, model, zes_device_properties_t, modelName);
+    SAME(lz_device_properties, vendor, zes_device_properties_t, vendorName);
+    SAME(lz_device_properties, driver_version, zes_device_properties_t, driverVersion);
+    SAME_SIZE(lz_pci_properties, zes_pci_properties_t);
+    SAME(lz_pci_properties, domain, zes_pci_properties_t, address.domain);
+    SAME(lz_pci_properties, bus, zes_pci_properties_t, address.bus);
+    SAME(lz_pci_properties, device, zes_pci_properties_t, address.device);
+    SAME(lz_pci_properties, function, zes_pci_properties_t, address.function);
+    SAME(lz_pci_properties, speed, zes_pci_properties_t, maxSpeed);
+}
+
+static void test_power(void **state)
+{
+    (void)state;
+    SAME_SIZE(lz_power_properties, zes_power_properties_t);
+    SAME(lz_power_properties, on_subdevice, zes_power_properties_t, onSubdevice);
+    SAME(lz_power_properties, subdevice, zes_power_properties_t, subdeviceId);
+    SAME(lz_power_properties, can_control, zes_power_properties_t, canControl);
+    SAME(lz_power_properties, has_threshold, zes_power_properties_t, isEnergyThresholdSupported);
+    SAME(lz_power_properties, default_milliwatts, zes_power_properties_t, defaultLimit);
+    SAME(lz_power_properties, least_milliwatts, zes_power_properties_t, minLimit);
+    SAME(lz_power_properties, most_milliwatts, zes_power_properties_t, maxLimit);
+    SAME_SIZE(lz_power_ext_properties, zes_power_ext_properties_t);
+    SAME(lz_power_ext_properties, domain, zes_power_ext_properties_t, domain);
+    SAME(lz_power_ext_properties, default_limit, zes_power_ext_properties_t, defaultLimit);
+    SAME_SIZE(lz_power_limit, zes_power_limit_ext_desc_t);
+    SAME(lz_power_limit, level, zes_power_limit_ext_desc_t, level);
+    SAME(lz_power_limit, source, zes_power_limit_ext_desc_t, source);
+    SAME(lz_power_limit, unit, zes_power_limit_ext_desc_t, limitUnit);
+    SAME(lz_power_limit, state_is_locked, zes_power_limit_ext_desc_t, enabledStateLocked);
+    SAME(lz_power_limit, is_enabled, zes_power_limit_ext_desc_t, enabled);
+    SAME(lz_power_limit, interval_is_locked, zes_power_limit_ext_desc_t, intervalValueLocked);
+    SAME(lz_power_limit, interval_ms, zes_power_limit_ext_desc_t, interval);
+    SAME(lz_power_limit, limit_is_locked, zes_power_limit_ext_desc_t, limitValueLocked);
+    SAME(lz_power_limit, limit, zes_power_limit_ext_desc_t, limit);
+    SAME_SIZE(lz_sustained_limit, zes_power_sustained_limit_t);
+    SAME(lz_sustained_limit, is_enabled, zes_power_sustained_limit_t, enabled);
+    SAME(lz_sustained_limit, milliwatts, zes_power_sustained_limit_t, power);
+    SAME(lz_sustained_limit, interval_ms, zes_power_sustained_limit_t, interval);
+    SAME_SIZE(lz_energy_counter, zes_power_energy_counter_t);
+    SAME(lz_energy_counter, microjoules, zes_power_energy_counter_t, energy);
+    SAME(lz_energy_counter, time_us, zes_power_energy_counter_t, timestamp);
+}
+
+static void test_sensors(void **state)
+{
+    (void)state;
+    SAME_SIZE(lz_temperature_properties, zes_temp_properties_t);
+    SAME(lz_temperature_properties, type, zes_temp_properties_t, type);
+    SAME(lz_temperature_properties, on_subdevice, zes_temp_properties_t, onSubdevice);
+    SAME(lz_temperature_properties, subdevice, zes_temp_properties_t, subdeviceId);
+    SAME(lz_temperature_properties, most_celsius, zes_temp_properties_t, maxTemperature);
+    SAME_SIZE(lz_memory_properties, zes_mem_properties_t);
+    SAME(lz_memory_properties, type, zes_mem_properties_t, type);
+    SAME(lz_memory_properties, on_subdevice, zes_mem_properties_t, onSubdevice);
+    SAME(lz_memory_properties, subdevice, zes_mem_properties_t, subdeviceId);
+    SAME(lz_memory_properties, location, zes_mem_properties_t, location);
+    SAME(lz_memory_properties, physical_bytes, zes_mem_properties_t, physicalSize);
+    SAME_SIZE(lz_memory_state, zes_mem_state_t);
+    SAME(lz_memory_state, health, zes_mem_state_t, health);
+    SAME(lz_memory_state, free_bytes, zes_mem_state_t, free);
+    SAME(lz_memory_state, total_bytes, zes_mem_state_t, size);
+    SAME_SIZE(lz_engine_properties, zes_engine_properties_t);
+    SAME(lz_engine_properties, type, zes_engine_properties_t, type);
+    SAME(lz_engine_properties, on_subdevice, zes_engine_properties_t, onSubdevice);
+    SAME(lz_engine_properties, subdevice, zes_engine_properties_t, subdeviceId);
+    SAME_SIZE(lz_engine_stats, zes_engine_stats_t);
+    SAME(lz_engine_stats, active_us, zes_engine_stats_t, activeTime);
+    SAME(lz_engine_stats, time_us, zes_engine_stats_t, timestamp);
+}
+
+static void test_numbers(void **state)
+{
+    static const struct {
+        uint32_t own, theirs;
+    } numbers[] = {
+        {LZ_SUCCESS, ZE_RESULT_SUCCESS},
+        {LZ_NOT_READY, ZE_RESULT_NOT_READY},
+        {LZ_DEVICE_LOST, ZE_RESULT_ERROR_DEVICE_LOST},
+        {LZ_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY},
+        {LZ_OUT_OF_DEVICE_MEMORY, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY},
+        {LZ_INSUFFICIENT_PERMISSIONS, ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS},
+        {LZ_NOT_AVAILABLE, ZE_RESULT_ERROR_NOT_AVAILABLE},
+        {LZ_DEPENDENCY_UNAVAILABLE, ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE},
+        {LZ_UNINITIALIZED, ZE_RESULT_ERROR_UNINITIALIZED},
+        {LZ_UNSUPPORTED_VERSION, ZE_RESULT_ERROR_UNSUPPORTED_VERSION},
+        {LZ_UNSUPPORTED_FEATURE, ZE_RESULT_ERROR_UNSUPPORTED_FEATURE},
+        {LZ_INVALID_ARGUMENT, ZE_RESULT_ERROR_INVALID_ARGUMENT},
+        {LZ_UNKNOWN, ZE_RESULT_ERROR_UNKNOWN},
+        {LZ_TYPE_CORE_PROPERTIES, ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES},
+        {LZ_TYPE_DEVICE_PROPERTIES, ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES},
+        {LZ_TYPE_PCI_PROPERTIES, ZES_STRUCTURE_TYPE_PCI_PROPERTIES},
+        {LZ_TYPE_ENGINE_PROPERTIES, ZES_STRUCTURE_TYPE_ENGINE_PROPERTIES},
+        {LZ_TYPE_MEMORY_PROPERTIES, ZES_STRUCTURE_TYPE_MEM_PROPERTIES},
+        {LZ_TYPE_POWER_PROPERTIES, ZES_STRUCTURE_TYPE_POWER_PROPERTIES},
+        {LZ_TYPE_TEMPERATURE_PROPERTIES, ZES_STRUCTURE_TYPE_TEMP_PROPERTIES},
+        {LZ_TYPE_MEMORY_STATE, ZES_STRUCTURE_TYPE_MEM_STATE},
+        {LZ_TYPE_POWER_LIMIT, ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC},
+        {LZ_TYPE_POWER_EXT_PROPERTIES, ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES},
+        {LZ_DEVICE_GPU, ZE_DEVICE_TYPE_GPU},
+        {LZ_DEVICE_VPU, ZE_DEVICE_TYPE_VPU},
+        {LZ_DEVICE_INTEGRATED, ZE_DEVICE_PROPERTY_FLAG_INTEGRATED},
+        {LZ_POWER_UNKNOWN, ZES_POWER_DOMAIN_UNKNOWN},
+        {LZ_POWER_CARD, ZES_POWER_DOMAIN_CARD},
+        {LZ_POWER_PACKAGE, ZES_POWER_DOMAIN_PACKAGE},
+        {LZ_POWER_STACK, ZES_POWER_DOMAIN_STACK},
+        {LZ_TEMPERATURE_GLOBAL, ZES_TEMP_SENSORS_GLOBAL},
+        {LZ_TEMPERATURE_GPU, ZES_TEMP_SENSORS_GPU},
+        {LZ_TEMPERATURE_MEMORY, ZES_TEMP_SENSORS_MEMORY},
+        {LZ_ENGINE_ALL, ZES_ENGINE_GROUP_ALL},
+        {LZ_MEMORY_SYSTEM, ZES_MEM_LOC_SYSTEM},
+        {LZ_MEMORY_DEVICE, ZES_MEM_LOC_DEVICE},
+        {LZ_LEVEL_SUSTAINED, ZES_POWER_LEVEL_SUSTAINED},
+        {LZ_UNIT_MILLIWATTS, ZES_LIMIT_UNIT_POWER},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        assert_int_equal(numbers[i].own, numbers[i].theirs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices), cmocka_unit_test(test_power),
+                                       cmocka_unit_test(test_sensors), cmocka_unit_test(test_numbers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void)
+{
+    puts("skipped: <level_zero/zes_api.h> was not there when this was built (package libze-dev)");
+    return 77;
+}
+#endif
