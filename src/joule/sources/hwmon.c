@@ -97,6 +97,7 @@ static void set_energy(struct channel *ch, const struct hwmon_domain *d)
     ch->info.cls = JOULE_CLASS_MEASURED;
     ch->counter.modulus = 0; /* drivers accumulate into 64 bits and publish no range */
     ch->counter.unit_joules = UNIT_J;
+    ch->counter.fold_counts = (uint64_t)(d->fold_joules / UNIT_J);
     ch->counter.max_watts = d->max_watts;
     ch->counter.tick_s = d->period_s;
 }

@@ -59,6 +59,8 @@ struct hwmon_domain {
     double period_s; /* the sensor's update period, or a stated guess */
     bool period_is_known;
     double looks; /* part of a period of which a value that calls itself no average is the mean; 0: unknown */
+    double
+        fold_joules; /* an energy that is added up when it is read loses a step as large as this; 0: none does */
     double gain_sd;
     uint32_t cause;
     double max_watts;

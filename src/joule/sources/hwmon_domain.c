@@ -20,8 +20,12 @@ struct traits {
     double period_s;
     bool period_is_known;
     double gain_sd;
-    double looks; /* see struct hwmon_domain */
+    double looks;       /* see struct hwmon_domain */
+    double fold_joules; /* see struct hwmon_domain */
 };
+
+/* Registers of 32 bits in 2^-14 J that Intel's drivers add up when they are read, and by no timer of their own. */
+#define INTEL_FOLD_J 262144.0
 
 static const struct traits traits_of_chips[] = {
     {"power_meter", 1.0, false, 0.03},    /* assumed: meters of supplies are sold as 1 to 5 % */
@@ -37,8 +41,8 @@ static const struct traits traits_of_chips[] = {
     {"ina238", 0.05, false, 0.01, 1},
     {"ina260", 0.0352, false, 0.005, 1}, /* the shunt is inside */
     {"amdgpu", 0.1, false, 0.05},        /* assumed, as for all boards */
-    {"i915", 1e-3, false, 0.05},
-    {"xe", 1e-3, false, 0.05},
+    {"i915", 1e-3, false, 0.05, 0, INTEL_FOLD_J},
+    {"xe", 1e-3, false, 0.05, 0, INTEL_FOLD_J},
 };
 static const struct traits unknown_chip = {"", 0.1, false, 0.1, 0}; /* assumed */
 
@@ -85,6 +89,7 @@ static void set_sensor(const struct hwmon_chip *chip, const struct hwmon_input *
     d->gain_sd = traits->gain_sd;
     d->period_s = traits->period_s;
     d->looks = traits->looks;
+    d->fold_joules = traits->fold_joules;
     d->period_is_known = traits->period_is_known;
     bool found = input->kind == HWMON_POWER &&
                  hwmon_number(chip, "power", input->number, "average_interval", &interval_ms);
@@ -275,18 +280,26 @@ static bool is_amd_processor(const struct hwmon_chip *chip)
            strcmp(label, "vddnb") == 0;
 }
 
+/* Whether an energy of this chip has that label. */
+static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label)
+{
+    char other[16];
+    for (unsigned number = 1; number <= 8; number++)
+        if (hwmon_text(chip, "energy", number, "label", other, sizeof other) && strcmp(other, label) == 0)
+            return true;
+    return false;
+}
+
 /* The input that stands for the board: Intel's "card" where it is told apart from the chip ("pkg"), else the first. */
 static bool is_board(const struct hwmon_chip *chip, const struct hwmon_input *input)
 {
-    char other[16];
     if (string_starts(chip->name, "i915_gt")) /* a tile: part of the board that "i915" reports */
         return false;
-    if (strcmp(input->label, "pkg") != 0)
-        return input->number == 1;
-    for (unsigned number = 1; number <= 8; number++)
-        if (hwmon_text(chip, "energy", number, "label", other, sizeof other) && strcmp(other, "card") == 0)
-            return false;
-    return true;
+    if (has_energy_labelled(chip, "card"))
+        return strcmp(input->label, "card") == 0;
+    if (strcmp(input->label, "pkg") == 0)
+        return true;
+    return input->number == 1;
 }
 
 static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *input, struct hwmon_domain *d)

@@ -10,11 +10,11 @@
 #include "joule/sources/hwmon.h"
 #include "joule/sources/level_zero.h"
 
-#define PERIOD_S         0.1 /* the vendor's advice is not to look more often */
-#define GAUGE_PERIOD_NS  500000000LL
-#define EARLY_NS         (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
-#define LOWEST_CELSIUS   (-60.0)
-#define HIGHEST_CELSIUS  200.0
+#define PERIOD_S        0.1 /* the vendor's advice is not to look more often */
+#define GAUGE_PERIOD_NS 500000000LL
+#define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
+#define LOWEST_CELSIUS  (-60.0)
+#define HIGHEST_CELSIUS 200.0
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
 

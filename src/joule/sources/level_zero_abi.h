@@ -159,8 +159,9 @@ struct lz_engine_stats {
     uint64_t active_us, time_us;
 };
 
-#define LZ_SIZE(name, size)           _Static_assert(sizeof(struct name) == (size), #name)
-#define LZ_OFFSET(name, member, byte) _Static_assert(offsetof(struct name, member) == (byte), #name "." #member)
+#define LZ_SIZE(name, size) _Static_assert(sizeof(struct name) == (size), #name)
+#define LZ_OFFSET(name, member, byte)                                                                        \
+    _Static_assert(offsetof(struct name, member) == (byte), #name "." #member)
 LZ_SIZE(lz_core_properties, 368);
 LZ_OFFSET(lz_core_properties, uuid, 96);
 LZ_OFFSET(lz_core_properties, name, 112);

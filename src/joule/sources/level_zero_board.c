@@ -61,8 +61,7 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
 
 static void add_counter(struct making *m, const char *label)
 {
-    struct channel *ch = m->board->energy =
-        add_channel(m, "", label, CHANNEL_COUNTER, JOULE_READING_ENERGY);
+    struct channel *ch = m->board->energy = add_channel(m, "", label, CHANNEL_COUNTER, JOULE_READING_ENERGY);
     if (!ch)
         return;
     string_copy(ch->zone, sizeof ch->zone, m->board->zone);
@@ -205,9 +204,9 @@ static bool add_sensor(struct making *m, lz_handle handle, const struct lz_tempe
         string_print(what, sizeof what, "tile-%u-%s", properties->subdevice, word);
     else
         string_copy(what, sizeof what, word);
-    struct channel *ch = add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest",
-                                   JOULE_READING_TEMPERATURE,
-                                   is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
+    struct channel *ch =
+        add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest", JOULE_READING_TEMPERATURE,
+                  is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
     if (ch)
         board->sensors[board->sensor_count++] = (struct lz_sensor){handle, ch};
     return ch != NULL;
@@ -279,8 +278,9 @@ static void find_engines(struct making *m)
     if (!ch || status == JOULE_OK)
         return;
     ch->info.state = JOULE_DENIED;
-    string_copy(ch->info.remedy, sizeof ch->info.remedy,
-                "how busy the engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the program");
+    string_copy(
+        ch->info.remedy, sizeof ch->info.remedy,
+        "how busy the engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the program");
 }
 
 static void find_memories(struct making *m)

@@ -24,8 +24,8 @@ struct fake_card {
     double extension;     /* 1: the driver tells what a domain is */
     double energy;        /* 1: works; 0: not supported; -1: stands still; -2: not permitted */
     double watts, start_joules;
-    double stamp_s;    /* added to the driver's stamps: another clock */
-    double refresh_ms; /* of count and stamp; 0: at each reading */
+    double stamp_s;                      /* added to the driver's stamps: another clock */
+    double refresh_ms;                   /* of count and stamp; 0: at each reading */
     double limit_watts, limits_extended; /* limits_extended 0: an older runtime's function alone */
 
     double celsius, memory_celsius; /* below -273: no such sensor */

@@ -287,6 +287,92 @@ static void test_intel_chip_without_card(void **state)
     assert_string_equal(want(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
+/* Linux 6.5 to 6.7 has one energy without a label. */
+static void test_intel_card_without_labels(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_pci(bench, "0000:03:00.0");
+    put(bench, "hwmon0/name", "xe");
+    put(bench, "hwmon0/power1_max", "190000000"); /* a limit is no power */
+    host_script_file(bench->host, HWMON "hwmon0/energy1_input", energy_at_100_watts, NULL);
+    run(bench, 10);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_string_equal(want(bench->meter, "gpu-0")->zone, "gpu0/board");
+}
+
+/* The driver of i915 and xe: a register of 32 bits in 2^-14 J, added up when somebody reads it. */
+struct intel_count {
+    struct sensor sensor;
+    uint32_t previous;
+    uint64_t units;
+};
+
+static ssize_t intel_energy(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    struct intel_count *count = context;
+    uint64_t raw;
+    int error = sensor_count(&count->sensor, time_ns, &raw);
+    if (error)
+        return error;
+    count->units += (uint32_t)((uint32_t)raw - count->previous);
+    count->previous = (uint32_t)raw;
+    return snprintf(buffer, size, "%llu\n", (unsigned long long)(count->units * 1000000 >> 14));
+}
+
+#define KILOWATT 1000.0
+
+static struct load kilowatt_load;
+static struct intel_count kilowatt_count;
+
+/* A meter with the longest period there is, over a board at 1 kW. */
+static const struct lane *open_kilowatt(struct machine_bench *bench)
+{
+    joule_options options = {.struct_size = sizeof options, .sources = "hwmon", .period_s = 60};
+    kilowatt_load = load_steady(KILOWATT);
+    kilowatt_count = (struct intel_count){
+        .sensor = {.load = &kilowatt_load, .unit_joules = 0x1p-14, .modulus = UINT64_C(1) << 32}};
+    put_pci(bench, "0000:03:00.0");
+    put(bench, "hwmon0/name", "i915");
+    host_script_file(bench->host, HWMON "hwmon0/energy1_input", intel_energy, &kilowatt_count);
+    assert_int_equal(meter_open_on(bench->host, false, &options, &bench->meter, NULL), JOULE_OK);
+    for (size_t i = 0; i < bench->meter->lane_count; i++)
+        if (bench->meter->lanes[i]->source_count &&
+            strcmp(bench->meter->lanes[i]->sources[0]->ops->name, "hwmon") == 0)
+            return bench->meter->lanes[i];
+    fail_msg("hwmon has no lane");
+    return NULL;
+}
+
+/* 600 kJ, more than twice what the register holds: the lane's own pace keeps the driver's count alive. */
+static void test_intel_count_is_kept_alive(void **state)
+{
+    struct machine_bench *bench = *state;
+    const struct lane *lane = open_kilowatt(bench);
+    double pace_s = (double)lane->period_ns * 1e-9;
+    assert_true(pace_s <= 10);
+    machine_run(bench->meter, 600, pace_s);
+    const struct curve *curve = &want(bench->meter, "gpu-0")->curve;
+    const struct curve_point *last = &curve->points[curve->count - 1];
+    assert_true(fabs(last->covered_s - 600) < 0.2);
+    assert_true(fabs(last->joules - KILOWATT * last->covered_s) < 1e-4 * KILOWATT * 600);
+    assert_int_equal(want(bench->meter, "gpu-0")->counter.rejected, 0);
+}
+
+/* Nobody read for 5 minutes, and the driver's count is short of 262 kJ: that is a gap, and no 38 kJ. */
+static void test_intel_count_that_was_left_alone(void **state)
+{
+    struct machine_bench *bench = *state;
+    open_kilowatt(bench);
+    machine_run(bench->meter, 10, 0.1);
+    machine_run(bench->meter, 300, 300);
+    machine_run(bench->meter, 10, 0.1);
+    const struct channel *ch = want(bench->meter, "gpu-0");
+    const struct curve_point *last = &ch->curve.points[ch->curve.count - 1];
+    assert_int_equal(ch->counter.rejected, 1);
+    assert_true(fabs(last->joules - KILOWATT * last->covered_s) < 200);
+    assert_true(fabs(last->covered_s - 20) < 0.5);
+}
+
 static void test_amd_card_and_processor(void **state)
 {
     struct machine_bench *bench = *state;
@@ -510,6 +596,9 @@ int main(void)
         TEST(test_xgene_is_a_sum),
         TEST(test_intel_card),
         TEST(test_intel_chip_without_card),
+        TEST(test_intel_card_without_labels),
+        TEST(test_intel_count_is_kept_alive),
+        TEST(test_intel_count_that_was_left_alone),
         TEST(test_amd_card_and_processor),
         TEST(test_accelerator_with_cores),
         TEST(test_sleeping_card_is_left_alone),

@@ -14,6 +14,7 @@
 #define BEGIN_NS INT64_C(1000300000000)
 #define STEP_S   0.1
 #define CARD     "/sys/bus/pci/devices/0000:03:00.0/"
+#define HWMON    "/sys/class/hwmon/hwmon0/"
 
 static struct fake {
     void *library;
@@ -170,7 +171,6 @@ static void test_tiles_are_never_added(void **state)
     assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.75) < 1e-6);
 }
 
-
 /* --- which counts are trusted --------------------------------------------------------------------------------- */
 
 static void test_a_count_that_falls_is_a_gap(void **state)
@@ -208,6 +208,44 @@ static void test_stamps_may_be_of_another_clock(void **state)
     assert_watts(*state, "gpu-0", 100);
 }
 
+static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 10)); /* 100 W in uJ */
+}
+
+/* The kernel's counter of the same board is believed, whatever this one does; and the joules count once. */
+static void test_hwmon_is_preferred(void **state)
+{
+    static const char *const scripts[] = {"watts=90", "watts=90; fall_at_ms=5050", "energy=-2", "energy=0"};
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        struct machine_bench *bench = *state;
+        prepare(bench, scripts[i]);
+        host_script_text(bench->host, HWMON "name", "xe");
+        host_script_text(bench->host, HWMON "energy1_label", "card");
+        host_script_file(bench->host, HWMON "energy1_input", energy_at_100_watts, NULL);
+        host_script_link(bench->host, HWMON "device", "../../../0000:03:00.0");
+        open_meter(bench);
+        pass(bench, 10);
+        double watts = machine_mean_watts(bench->meter, JOULE_TOTAL);
+        assert_true(fabs(watts - 100) < 0.5);
+        joule_device device = {.struct_size = sizeof device};
+        assert_int_equal(joule_device_count(bench->meter), 1);
+        assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
+        joule_domain domain = {.struct_size = sizeof domain};
+        assert_int_equal(joule_domain_get(bench->meter, (size_t)device.domain, &domain), JOULE_OK);
+        assert_string_equal(domain.source, "hwmon");
+        assert_string_equal(device.model, "Intel(R) Arc(TM) Pro B70 Graphics");
+        assert_true(device.temperature_celsius == 61.5);
+        assert_true(fabs(device.busy - 0.75) < 1e-6);
+        struct cover cover;
+        meter_cover(bench->meter, JOULE_TOTAL, bench->meter->begin_ns, meter_now_ns(bench->meter), &cover);
+        assert_false(cover.is_partial);
+        machine_teardown(state);
+        machine_setup(state);
+    }
+}
+
 /* --- boards that tell little ---------------------------------------------------------------------------------- */
 
 static void test_denied(void **state)
@@ -226,7 +264,8 @@ static void test_all_denied(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "denied=1");
-    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_UNSUPPORTED); /* it lists domains and describes none */
+    assert_int_equal(want(bench, "gpu-0")->info.state,
+                     JOULE_UNSUPPORTED); /* it lists domains and describes none */
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
@@ -482,7 +521,8 @@ static void test_missing_symbols(void **state)
                         strcmp(name, "zesDeviceGet") == 0 || strcmp(name, "zesDeviceGetProperties") == 0 ||
                         strcmp(name, "zesDevicePciGetProperties") == 0;
         assert_int_equal(source_of(bench)->state, is_vital ? JOULE_UNSUPPORTED : JOULE_OK);
-        bool has_energy = !strstr(name, "zesPowerGetProperties") && !strstr(name, "zesPowerGetEnergyCounter") &&
+        bool has_energy = !strstr(name, "zesPowerGetProperties") &&
+                          !strstr(name, "zesPowerGetEnergyCounter") &&
                           !strstr(name, "zesDeviceEnumPowerDomains");
         if (!is_vital)
             assert_int_equal(want(bench, "gpu-0")->info.state, has_energy ? JOULE_OK : JOULE_UNSUPPORTED);
@@ -551,6 +591,7 @@ int main(void)
         TEST(test_a_count_that_stands_still_is_not_trusted),
         TEST(test_the_same_stamp_is_the_same_count),
         TEST(test_stamps_may_be_of_another_clock),
+        TEST(test_hwmon_is_preferred),
         TEST(test_denied),
         TEST(test_all_denied),
         TEST(test_unsupported),
