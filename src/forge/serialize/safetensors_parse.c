@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
-#include "forge/serialize/json.h"
+#include "base/json_reader.h"
 #include "forge/serialize/safetensors.h"
 
 static const char *const dtype_names[] = {
@@ -22,7 +22,7 @@ const char *safetensors_dtype_name(forge_dtype dtype)
 
 /* --- one tensor ---------------------------------------------------------------------------------------------- */
 
-static bool parse_dtype(struct json *json, struct entry *entry)
+static bool parse_dtype(struct json_reader *json, struct entry *entry)
 {
     size_t at = json_place(json);
     const char *name = json_take_string(json);
@@ -35,7 +35,7 @@ static bool parse_dtype(struct json *json, struct entry *entry)
                      name ? name : "");
 }
 
-static bool parse_shape(struct json *json, struct entry *entry)
+static bool parse_shape(struct json_reader *json, struct entry *entry)
 {
     size_t at = json_place(json), count = 0;
     uint64_t dim = 0;
@@ -51,7 +51,7 @@ static bool parse_shape(struct json *json, struct entry *entry)
     return !json->has_failed;
 }
 
-static bool parse_offsets(struct json *json, struct entry *entry)
+static bool parse_offsets(struct json_reader *json, struct entry *entry)
 {
     size_t at = json_place(json), count = 0;
     uint64_t *ends[] = {&entry->begin, &entry->end};
@@ -64,7 +64,7 @@ static bool parse_offsets(struct json *json, struct entry *entry)
 }
 
 /* The claims of one tensor against each other and against the file. */
-static bool check_entry(struct json *json, size_t at, const struct entry *entry, uint64_t data_size)
+static bool check_entry(struct json_reader *json, size_t at, const struct entry *entry, uint64_t data_size)
 {
     char shape[200];
     size_t elements = forge_shape_elements(&entry->shape);
@@ -82,11 +82,11 @@ static bool check_entry(struct json *json, size_t at, const struct entry *entry,
     return true;
 }
 
-static bool parse_entry(struct json *json, struct entry *entry, uint64_t data_size)
+static bool parse_entry(struct json_reader *json, struct entry *entry, uint64_t data_size)
 {
     static const struct {
         const char *name;
-        bool (*parse)(struct json *json, struct entry *entry);
+        bool (*parse)(struct json_reader *json, struct entry *entry);
     } members[] = {{"dtype", parse_dtype}, {"shape", parse_shape}, {"data_offsets", parse_offsets}};
     size_t at = json_place(json), count = 0;
     unsigned seen = 0, all = (1u << sizeof members / sizeof *members) - 1;
@@ -110,14 +110,14 @@ static bool parse_entry(struct json *json, struct entry *entry, uint64_t data_si
 
 /* --- the whole ----------------------------------------------------------------------------------------------- */
 
-static bool no_memory(struct json *json)
+static bool no_memory(struct json_reader *json)
 {
     json->has_failed = true;
     error_set(json->error, JOULE_NO_MEMORY, "%s: no memory for its header", json->path);
     return false;
 }
 
-static bool parse_metadata(struct json *json, forge_safetensors *file)
+static bool parse_metadata(struct json_reader *json, forge_safetensors *file)
 {
     size_t count = 0;
     file->has_metadata = true;
@@ -142,7 +142,7 @@ static bool is_printable(const char *name)
     return true;
 }
 
-static bool parse_member(struct json *json, forge_safetensors *file)
+static bool parse_member(struct json_reader *json, forge_safetensors *file)
 {
     struct entry entry = {.place = json_place(json)};
     entry.name = json_name(json);
@@ -183,7 +183,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* No hole, no overlap, nothing left over. */
-static bool check_data(struct json *json, forge_safetensors *file)
+static bool check_data(struct json_reader *json, forge_safetensors *file)
 {
     uint64_t end = 0;
     qsort(file->entries, file->entry_count, sizeof *file->entries, by_place_in_data);
@@ -202,7 +202,7 @@ static bool check_data(struct json *json, forge_safetensors *file)
                      file->data_size - end);
 }
 
-static bool check_names(struct json *json, forge_safetensors *file)
+static bool check_names(struct json_reader *json, forge_safetensors *file)
 {
     file->by_name = calloc(file->entry_count + 1, sizeof *file->by_name);
     if (!file->by_name)
@@ -228,11 +228,11 @@ static bool check_names(struct json *json, forge_safetensors *file)
 joule_status safetensors_parse(forge_safetensors *file, size_t header_size, joule_error *out_error)
 {
     joule_error error = {0};
-    struct json json = {.path = file->path,
-                        .offset = SAFETENSORS_LENGTH_SIZE,
-                        .text = file->header,
-                        .size = header_size,
-                        .error = &error};
+    struct json_reader json = {.path = file->path,
+                               .offset = SAFETENSORS_LENGTH_SIZE,
+                               .text = file->header,
+                               .size = header_size,
+                               .error = &error};
     size_t count = 0;
     json_enter(&json, '{');
     while (json_more(&json, '}', &count) && parse_member(&json, file))

@@ -1,5 +1,5 @@
-/* serialize/json.c - see json.h. */
-#include "forge/serialize/json.h"
+/* base/json_reader.c - see json_reader.h. */
+#include "base/json_reader.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/string.h"
 
-bool json_fail(struct json *json, size_t at, const char *format, ...)
+bool json_fail(struct json_reader *json, size_t at, const char *format, ...)
 {
     char message[300];
     va_list arguments;
@@ -22,14 +22,14 @@ bool json_fail(struct json *json, size_t at, const char *format, ...)
     return false;
 }
 
-size_t json_place(struct json *json)
+size_t json_place(struct json_reader *json)
 {
     while (json->at < json->size && strchr(" \t\r\n", json->text[json->at]) && json->text[json->at])
         json->at++;
     return json->at;
 }
 
-static bool fail_expected(struct json *json, const char *what)
+bool json_fail_expected(struct json_reader *json, const char *what)
 {
     size_t at = json_place(json);
     if (at == json->size)
@@ -41,7 +41,7 @@ static bool fail_expected(struct json *json, const char *what)
 }
 
 /* Goes beyond this character, if it is next. */
-static bool take(struct json *json, char c)
+static bool take(struct json_reader *json, char c)
 {
     if (json->has_failed || json_place(json) == json->size || json->text[json->at] != c)
         return false;
@@ -49,17 +49,17 @@ static bool take(struct json *json, char c)
     return true;
 }
 
-bool json_enter(struct json *json, char bracket)
+bool json_enter(struct json_reader *json, char bracket)
 {
-    return take(json, bracket) || fail_expected(json, bracket == '{' ? "'{'" : "'['");
+    return take(json, bracket) || json_fail_expected(json, bracket == '{' ? "'{'" : "'['");
 }
 
-bool json_more(struct json *json, char bracket, size_t *count)
+bool json_more(struct json_reader *json, char bracket, size_t *count)
 {
     if (json->has_failed || take(json, bracket))
         return false;
     if (*count > 0 && !take(json, ','))
-        return fail_expected(json, bracket == '}' ? "',' or '}'" : "',' or ']'");
+        return json_fail_expected(json, bracket == '}' ? "',' or '}'" : "',' or ']'");
     ++*count;
     return true;
 }
@@ -67,7 +67,7 @@ bool json_more(struct json *json, char bracket, size_t *count)
 /* --- strings ------------------------------------------------------------------------------------------------- */
 
 /* Four hexadecimal digits; above 0xffff: there are none. */
-static uint32_t hex4(const struct json *json, size_t at)
+static uint32_t hex4(const struct json_reader *json, size_t at)
 {
     uint32_t value = 0;
     if (json->size - at < 4)
@@ -96,7 +96,7 @@ static size_t put_utf8(char *out, uint32_t c)
 }
 
 /* A character given by number, from behind "\u" on: one unit of UTF-16, or a pair. 0: none, or NUL. */
-static uint32_t numbered(struct json *json)
+static uint32_t numbered(struct json_reader *json)
 {
     uint32_t high = hex4(json, json->at);
     json->at += high <= 0xffff ? 4 : 0;
@@ -112,7 +112,7 @@ static uint32_t numbered(struct json *json)
 }
 
 /* From behind the backslash on; the length of what was put, which is below that of what was read. 0: it is none. */
-static size_t escaped(struct json *json, char *out)
+static size_t escaped(struct json_reader *json, char *out)
 {
     static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
     if (json->at == json->size)
@@ -129,11 +129,11 @@ static size_t escaped(struct json *json, char *out)
     return 1;
 }
 
-char *json_take_string(struct json *json)
+char *json_take_string(struct json_reader *json)
 {
     size_t begin = json_place(json), end = begin, length;
     if (!take(json, '"')) {
-        fail_expected(json, "a string");
+        json_fail_expected(json, "a string");
         return NULL;
     }
     while (json->at < json->size && json->text[json->at] != '"') {
@@ -163,17 +163,69 @@ char *json_take_string(struct json *json)
     return json->text + begin;
 }
 
-char *json_name(struct json *json)
+char *json_name(struct json_reader *json)
 {
     char *name = json_take_string(json);
     if (name && !take(json, ':')) {
-        fail_expected(json, "':'");
+        json_fail_expected(json, "':'");
         return NULL;
     }
     return name;
 }
 
-bool json_u64(struct json *json, uint64_t *out_value)
+/* --- numbers and words --------------------------------------------------------------------------------------- */
+
+static bool skip_one_of(struct json_reader *json, const char *characters)
+{
+    bool is_there = json->at < json->size && json->text[json->at] && strchr(characters, json->text[json->at]);
+    json->at += is_there;
+    return is_there;
+}
+
+static bool skip_digits(struct json_reader *json)
+{
+    size_t begin = json->at;
+    while (skip_one_of(json, "0123456789"))
+        ;
+    return json->at > begin;
+}
+
+const char *json_number(struct json_reader *json, size_t *out_length)
+{
+    size_t begin = json_place(json);
+    if (json->has_failed)
+        return NULL;
+    skip_one_of(json, "-");
+    bool is_good = skip_one_of(json, "0") || skip_digits(json);
+    if (is_good && skip_one_of(json, "."))
+        is_good = skip_digits(json);
+    if (is_good && skip_one_of(json, "eE")) {
+        skip_one_of(json, "+-");
+        is_good = skip_digits(json);
+    }
+    *out_length = json->at - begin;
+    if (is_good)
+        return json->text + begin;
+    json_fail(json, begin, "this is no number of JSON");
+    return NULL;
+}
+
+bool json_word(struct json_reader *json, const char *word)
+{
+    size_t at = json_place(json), length = strlen(word);
+    if (json->has_failed || json->size - at < length || memcmp(json->text + at, word, length) != 0)
+        return false;
+    json->at += length;
+    return true;
+}
+
+char json_peek(struct json_reader *json)
+{
+    size_t at = json_place(json);
+    return json->has_failed || at == json->size ? '\0' : json->text[at];
+}
+
+bool json_u64(struct json_reader *json, uint64_t *out_value)
 {
     size_t begin = json_place(json);
     uint64_t value = 0;
@@ -182,16 +234,16 @@ bool json_u64(struct json *json, uint64_t *out_value)
             __builtin_add_overflow(value, (uint64_t)(json->text[json->at] - '0'), &value))
             return json_fail(json, begin, "this number is above 2^64");
     if (json->has_failed || json->at == begin)
-        return fail_expected(json, "a whole number");
+        return json_fail_expected(json, "a whole number");
     if (json->text[begin] == '0' && json->at > begin + 1)
         return json_fail(json, begin, "this number begins with 0");
     *out_value = value;
     return true;
 }
 
-bool json_end(struct json *json)
+bool json_end(struct json_reader *json)
 {
     if (!json->has_failed && json_place(json) < json->size)
-        return fail_expected(json, "the end");
+        return json_fail_expected(json, "the end");
     return !json->has_failed;
 }

@@ -1,0 +1,146 @@
+/* base/json.c - see json.h.
+ *
+ * Brackets that are open stand in an array, not on the call stack: a text decides how deep it is.
+ */
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "base/string.h"
+
+/* --- making the tree ----------------------------------------------------------------------------------------- */
+
+struct open_value {
+    struct json_value *value;
+    const struct json_value **end; /* where its next item goes */
+    size_t count;
+};
+
+struct making {
+    struct arena *arena;
+    struct json_reader reader;
+    struct open_value open[JSON_MOST_DEPTH];
+    size_t depth;
+};
+
+static bool open_brackets(struct making *m, struct json_value *value, char bracket)
+{
+    if (m->depth == JSON_MOST_DEPTH)
+        return json_fail(&m->reader, json_place(&m->reader), "brackets are nested deeper than %d", JSON_MOST_DEPTH);
+    json_enter(&m->reader, bracket);
+    value->kind = bracket == '{' ? JSON_OBJECT : JSON_ARRAY;
+    m->open[m->depth++] = (struct open_value){.value = value, .end = &value->first};
+    return true;
+}
+
+static bool read_number(struct making *m, struct json_value *value)
+{
+    size_t length;
+    const char *digits = json_number(&m->reader, &length);
+    value->kind = JSON_NUMBER;
+    return digits && (value->text = arena_copy(m->arena, digits, length)) != NULL;
+}
+
+static bool read_word(struct making *m, struct json_value *value)
+{
+    static const struct {
+        const char *word;
+        enum json_kind kind;
+    } words[] = {{"null", JSON_NULL}, {"false", JSON_FALSE}, {"true", JSON_TRUE}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (json_word(&m->reader, words[i].word)) {
+            value->kind = words[i].kind;
+            return true;
+        }
+    return json_fail_expected(&m->reader, "a value");
+}
+
+static bool read_value(struct making *m, struct json_value *value)
+{
+    char c = json_peek(&m->reader);
+    if (c == '{' || c == '[')
+        return open_brackets(m, value, c);
+    if (c == '-' || (c >= '0' && c <= '9'))
+        return read_number(m, value);
+    if (c != '"')
+        return read_word(m, value);
+    value->kind = JSON_STRING;
+    value->text = json_take_string(&m->reader);
+    return value->text != NULL;
+}
+
+/* One more item of the innermost brackets, or their end. */
+static bool step(struct making *m)
+{
+    struct open_value *open = &m->open[m->depth - 1];
+    bool is_object = open->value->kind == JSON_OBJECT;
+    if (!json_more(&m->reader, is_object ? '}' : ']', &open->count)) {
+        m->depth--;
+        return !m->reader.has_failed;
+    }
+    struct json_value *item = arena_alloc(m->arena, sizeof *item);
+    if (!item)
+        return false;
+    *open->end = item;
+    open->end = &item->next;
+    return (!is_object || (item->name = json_name(&m->reader)) != NULL) && read_value(m, item);
+}
+
+const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
+                                    joule_error *out_error)
+{
+    struct making m = {.arena = arena, .reader = {.path = what, .text = text, .size = size, .error = out_error}};
+    struct json_value *root = arena_alloc(arena, sizeof *root);
+    bool is_good = root && read_value(&m, root);
+    while (is_good && m.depth > 0)
+        is_good = step(&m);
+    if (is_good && json_end(&m.reader))
+        return root;
+    if (!m.reader.has_failed)
+        error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for what it says", what);
+    return NULL;
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------ */
+
+const struct json_value *json_member(const struct json_value *object, const char *name)
+{
+    const struct json_value *found = NULL;
+    if (!object || object->kind != JSON_OBJECT)
+        return NULL;
+    for (const struct json_value *member = object->first; member; member = member->next)
+        if (strcmp(member->name, name) == 0) {
+            if (found)
+                return NULL;
+            found = member;
+        }
+    return found;
+}
+
+const char *json_text_of(const struct json_value *value)
+{
+    return value && value->kind == JSON_STRING ? value->text : NULL;
+}
+
+/* The number itself, or the word in a string that may be one. */
+static const char *digits_of(const struct json_value *value)
+{
+    if (value && value->kind == JSON_OBJECT)
+        value = json_member(value, "value");
+    return value && (value->kind == JSON_NUMBER || value->kind == JSON_STRING) ? value->text : NULL;
+}
+
+double json_double_of(const struct json_value *value)
+{
+    double number;
+    const char *digits = digits_of(value);
+    return digits && string_to_double(digits, &number) ? number : NAN;
+}
+
+bool json_u64_of(const struct json_value *value, uint64_t *out_value)
+{
+    const char *digits = digits_of(value);
+    return digits && string_to_u64(digits, 10, out_value);
+}
