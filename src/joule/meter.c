@@ -103,6 +103,9 @@ static joule_status check_options(const joule_options *options, joule_error *err
 /* A slow source that will find nothing is as quick as any other. */
 static bool needs_lane(struct joule_host *host, const struct source_ops *ops)
 {
+    const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
+    if (ops->variable && !(value && *value))
+        return false;
     if (!ops->is_slow || !ops->folder)
         return ops->is_slow;
     struct arena arena = {0};

@@ -67,6 +67,12 @@ enum {
     RANK_MSR = 30,
     RANK_DRIVER = 40,
     RANK_BOARD = 50,
+    /* The whole machine from outside. At the plug, supplies, what the controller says of them, or of its own sensors. */
+    RANK_NODE_PDU = 51,
+    RANK_NODE_SUPPLIES = 52,
+    RANK_NODE_CHASSIS = 53,
+    RANK_NODE_CONTROL = 54,
+    RANK_NODE_IPMI = 55,
     RANK_INTEGRATED = 60,
     RANK_MODEL = 100
 };
@@ -111,6 +117,8 @@ struct source_ops {
     /* Where all that it reads would be found; empty or absent: it will find nothing, and no thread is made to learn
      * that. NULL: it must be opened to know. */
     const char *folder;
+    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. */
+    const char *variable;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the
      * reason in source->remedy. A zone that exists but may not be read is still added, with info.state DENIED and

@@ -13,6 +13,7 @@ extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_pm_counters;
+extern const struct source_ops source_ipmi;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 extern const struct source_ops source_estimated;
@@ -28,6 +29,7 @@ const struct source_ops *const source_table[] = {
     &source_hwmon,
     &source_jetson,
     &source_pm_counters,
+    &source_ipmi,
     &source_battery,
     &source_thermal,
     &source_estimated, /* last: what nothing measures */
