@@ -15,13 +15,6 @@
 #include "joule/attribute_tree.h"
 
 #define MAX_EARLIER 64 /* children from before that can be told apart */
-/* How much more or less than another's a command's CPU second may take: the published spread of a factor of 2 to 3
- * between programs, read as 90 % of a log-normal. */
-#define POWER_SPREAD_LOG_SD 0.3
-
-struct machine_time {
-    double busy_s, total_s;
-};
 
 struct attribute_group {
     struct joule_host *host;
@@ -46,7 +39,7 @@ const char *attribute_method_name(enum attribute_method method)
 
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guest time is in user already, and steal is
  * somebody else's machine. */
-static struct machine_time read_machine(struct joule_host *host)
+struct machine_time attribute_machine(struct joule_host *host)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, COUNT };
     struct machine_time unknown = {NAN, NAN};
@@ -188,7 +181,7 @@ void attribute_start(struct attribute_group *group)
 {
     if (group->method == ATTRIBUTE_CGROUP)
         group->start_cpu_s = cgroup_cpu_s(&group->cgroup);
-    group->start = read_machine(group->host);
+    group->start = attribute_machine(group->host);
 }
 
 void attribute_reaped(struct attribute_group *group, pid_t pid, double cpu_s)
@@ -242,13 +235,13 @@ static double share_sd(double share, double busy_s)
 {
     double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
     double by_ticks = fmin(share * tick_s / busy_s, 0.5);
-    double by_power = share * (1 - share) * POWER_SPREAD_LOG_SD;
+    double by_power = share * (1 - share) * ATTRIBUTE_SPREAD_LOG_SD;
     return hypot(by_ticks, by_power);
 }
 
 struct attribution attribute_finish(struct attribute_group *group)
 {
-    struct machine_time end = read_machine(group->host);
+    struct machine_time end = attribute_machine(group->host);
     struct attribution a = {.method = group->method,
                             .command_cpu_s = command_cpu_s(group),
                             .machine_busy_cpu_s = end.busy_s - group->start.busy_s,

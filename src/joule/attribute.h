@@ -15,6 +15,12 @@
 #include "joule/host/host.h"
 #include "joule/host/spawn.h"
 
+/* CPU seconds of all CPUs since boot; NaN: unknown. */
+struct machine_time {
+    double busy_s, total_s;
+};
+struct machine_time attribute_machine(struct joule_host *host);
+
 /* Best first. */
 enum attribute_method {
     ATTRIBUTE_NONE = 0,
@@ -54,6 +60,10 @@ struct attribution attribute_finish(struct attribute_group *group);
 size_t attribute_alive(struct attribute_group *group, pid_t *out_pids, size_t size);
 /* Moves what still lives out of the cgroup and removes it. Frees. NULL is allowed. */
 void attribute_free(struct attribute_group *group);
+
+/* How much more or less than another's a program's CPU second may take: the published spread of a factor of 2 to 3
+ * between programs, read as 90 % of a log-normal. */
+#define ATTRIBUTE_SPREAD_LOG_SD 0.3
 
 /* The command's joules: share of the active energy (total less idle, where idle is known; else of the total). Class
  * derived at best; the share carries its own error. `idle` may be NULL. */

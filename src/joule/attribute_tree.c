@@ -5,7 +5,9 @@
  */
 #include "joule/attribute_tree.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
@@ -14,21 +16,35 @@
  * read may make parents and children a circle. */
 #define IS_DONE (-1)
 
+/* "PID (NAME) STATE PARENT ...". */
+static void take_name(const char *stat, const char *after, char out_name[TREE_NAME])
+{
+    const char *begin = strchr(stat, '(');
+    size_t length = begin && begin < after ? (size_t)(after - begin) - 1 : 0;
+    string_print(out_name, TREE_NAME, "%.*s", (int)length, length ? begin + 1 : "");
+}
+
 bool tree_parse(const char *stat, struct tree_process *out_process)
 {
     const char *after = strrchr(stat, ')');
     char state;
     int pid, parent;
-    unsigned long long user, system, children_user, children_system;
+    unsigned long long user, system, children_user, children_system, start = 0;
     if (!after || sscanf(stat, "%d", &pid) != 1 ||
-        sscanf(after + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %llu %llu", &state, &parent,
-               &user, &system, &children_user, &children_system) != 6)
+        sscanf(after + 1,
+               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %llu %llu %*s %*s %*s %*s %llu", &state,
+               &parent, &user, &system, &children_user, &children_system, &start) < 6)
         return false;
-    double ticks = (double)user + (double)system + (double)children_user + (double)children_system;
+    double per_s = (double)sysconf(_SC_CLK_TCK);
+    double own_s = ((double)user + (double)system) / per_s;
+    double children_s = ((double)children_user + (double)children_system) / per_s;
     *out_process = (struct tree_process){.pid = pid,
                                          .parent = parent,
                                          .is_alive = state != 'Z' && state != 'X',
-                                         .cpu_s = ticks / (double)sysconf(_SC_CLK_TCK)};
+                                         .cpu_s = own_s + children_s,
+                                         .children_s = children_s,
+                                         .start_ticks = start};
+    take_name(stat, after, out_process->name);
     return true;
 }
 
@@ -49,20 +65,37 @@ static size_t read_all(struct joule_host *host, char **names, size_t count,
     return found;
 }
 
+/* Numbers in their order, as far as they are numbers. */
+static int by_number(const void *a, const void *b)
+{
+    const char *left = *(char *const *)a, *right = *(char *const *)b;
+    size_t m = strlen(left), n = strlen(right);
+    return m != n ? (m < n ? -1 : 1) : strcmp(left, right);
+}
+
+ssize_t tree_read(struct joule_host *host, struct arena *arena, struct tree_process **out_processes)
+{
+    char **names;
+    ssize_t count = host->ops->list(host, "/proc", arena, &names);
+    if (count < 0)
+        return count;
+    if (count)
+        qsort(names, (size_t)count, sizeof *names, by_number);
+    *out_processes = arena_alloc(arena, ((size_t)count + 1) * sizeof **out_processes);
+    return *out_processes ? (ssize_t)read_all(host, names, (size_t)count, *out_processes) : -ENOMEM;
+}
+
 bool tree_below(struct joule_host *host, pid_t root,
                 void (*each)(const struct tree_process *process, void *context), void *context)
 {
     struct arena arena = {0};
-    char **names;
-    ssize_t count = host->ops->list(host, "/proc", &arena, &names);
-    struct tree_process *all = count > 0 ? arena_alloc(&arena, (size_t)count * sizeof *all) : NULL;
-    pid_t *parents = count > 0 ? arena_alloc(&arena, (size_t)(count + 1) * sizeof *parents) : NULL;
-    bool works = all && parents;
-    size_t found = works ? read_all(host, names, (size_t)count, all) : 0;
-    if (works)
+    struct tree_process *all;
+    ssize_t found = tree_read(host, &arena, &all);
+    pid_t *parents = found >= 0 ? arena_alloc(&arena, ((size_t)found + 1) * sizeof *parents) : NULL;
+    if (parents)
         parents[0] = root;
-    for (size_t head = 0, tail = 1; works && head < tail; head++) {
-        for (size_t i = 0; i < found; i++) {
+    for (size_t head = 0, tail = 1; parents && head < tail; head++) {
+        for (ssize_t i = 0; i < found; i++) {
             if (all[i].parent != parents[head])
                 continue;
             parents[tail++] = all[i].pid;
@@ -71,5 +104,5 @@ bool tree_below(struct joule_host *host, pid_t root,
         }
     }
     arena_free(&arena);
-    return works;
+    return parents != NULL;
 }

@@ -1,0 +1,30 @@
+/* Fuzz target: what /proc says of a process. The input is the fdinfo of a graphics driver, a zero byte, a later fdinfo of
+ * the same, a zero byte, and a stat. Whatever they hold, no engine is active for longer than time passes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/live_drm.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = calloc(1, size + 3);
+    if (!text)
+        abort();
+    memcpy(text, data, size);
+    const char *later = text + strlen(text) + 1, *stat = later + strlen(later) + 1;
+    struct drm_client before, now;
+    bool is_client = drm_parse(text, &before);
+    require(!is_client || (before.pci_address[0] && before.engine_count <= DRM_MOST_ENGINES));
+    if (drm_parse(later, &now) && is_client) {
+        double active_s = drm_active_s(&before, &now, 0.5);
+        require(active_s >= 0 && active_s <= 0.5);
+    }
+    struct tree_process process;
+    if (tree_parse(stat <= text + size ? stat : "", &process))
+        require(process.cpu_s >= process.children_s && process.children_s >= 0 && isfinite(process.cpu_s));
+    free(text);
+    return 0;
+}

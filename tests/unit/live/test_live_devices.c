@@ -1,0 +1,260 @@
+/* Shares of GPUs: what graphics drivers tell of processes, and joules by active time, of AMD's board through fdinfo and of
+ * NVIDIA's through its driver. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <joule/devices.h>
+#include "joule/live.h"
+#include "joule/live_drm.h"
+#include "support/fake_nvml.h"
+#include "support/machine.h"
+
+#define SLOT "0000:03:00.0"
+#define CARD "/sys/class/drm/card1/device/"
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
+}
+
+/* --- fdinfo --------------------------------------------------------------------------------------------------- */
+
+static struct drm_client client_of(const char *text)
+{
+    struct drm_client client;
+    if (!drm_parse(text, &client))
+        fail_msg("not taken: %s", text);
+    return client;
+}
+
+#define HEAD "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t685\n"
+
+static void test_amdgpu(void **state)
+{
+    (void)state;
+    struct drm_client before = client_of(HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t" SLOT
+                                              "\npasid:\t32770\ndrm-memory-vram:\t2048 KiB\n"
+                                              "drm-engine-gfx:\t1000000000 ns\ndrm-engine-compute:\t5 ns\n");
+    assert_int_equal(before.id, 7);
+    assert_string_equal(before.pci_address, SLOT);
+    assert_int_equal(before.memory_bytes, 2 << 20);
+    assert_int_equal(before.engine_count, 2);
+    struct drm_client now = before;
+    now.engines[0].active_ns += 250000000; /* side by side: the busiest counts */
+    now.engines[1].active_ns += 750000000;
+    assert_near(drm_active_s(&before, &now, 1), 0.75, 1e-9);
+    assert_near(drm_active_s(&before, &now, 0.5), 0.5, 1e-9);
+    assert_near(drm_active_s(&now, &before, 1), 0, 0); /* a counter that fell says nothing */
+}
+
+static void test_i915_has_several_engines_of_a_kind(void **state)
+{
+    (void)state;
+    struct drm_client before =
+        client_of("drm-driver: i915\ndrm-pdev: 0000:00:02.0\ndrm-client-id: 11\n"
+                  "drm-total-local0: 4 MiB\ndrm-resident-local0: 3 MiB\ndrm-engine-render: 0 ns\n"
+                  "drm-engine-video: 0 ns\ndrm-engine-capacity-video: 2\n");
+    assert_int_equal(before.memory_bytes, 3 << 20);
+    assert_int_equal(before.engine_count, 2);
+    struct drm_client now = before;
+    now.engines[1].active_ns = 1000000000;
+    assert_near(drm_active_s(&before, &now, 1), 0.5, 1e-9);
+}
+
+static void test_xe_counts_cycles(void **state)
+{
+    (void)state;
+    static const char *const form =
+        "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\ndrm-resident-vram0:\t23992 KiB\n"
+        "drm-cycles-rcs:\t%d\ndrm-total-cycles-rcs:\t%d\ndrm-cycles-ccs:\t%d\ndrm-total-cycles-ccs:\t%d\n"
+        "drm-engine-capacity-ccs:\t4\n";
+    char text[512];
+    snprintf(text, sizeof text, form, 1000, 100000, 0, 100000);
+    struct drm_client before = client_of(text);
+    snprintf(text, sizeof text, form, 5000, 110000, 8000, 110000);
+    struct drm_client now = client_of(text);
+    assert_int_equal(now.memory_bytes, 23992 * 1024);
+    assert_near(drm_active_s(&before, &now, 2), 0.8, 1e-9); /* 0.4 of rcs, 0.8 of one of four ccs */
+}
+
+static void test_what_is_no_client(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      HEAD,
+                                      "drm-client-id: 7\n",
+                                      "drm-pdev: " SLOT "\n",
+                                      "drm-pdev: " SLOT "\ndrm-client-id: -1\n",
+                                      "drm-pdev: " SLOT "\ndrm-client-id: x\n",
+                                      ":\n::\ndrm-:\n"};
+    struct drm_client client;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (drm_parse(bad[i], &client))
+            fail_msg("taken: %s", bad[i]);
+    client_of("drm-pdev: " SLOT "\ndrm-client-id: 1\ndrm-resident-vram0: 99999999999999999999 KiB\n"
+              "drm-engine-a-name-that-is-too-long-for-us: 5 ns\ndrm-engine-x\ndrm-cycles-y: none\n");
+}
+
+/* --- a board of AMD ------------------------------------------------------------------------------------------- */
+
+struct bench {
+    struct machine_bench machine;
+    struct live *live;
+};
+
+static void put(struct machine_bench *bench, const char *path, const char *text)
+{
+    assert_true(host_script_text(bench->host, path, text));
+}
+
+static void put_process(struct machine_bench *bench, int pid, double own_s)
+{
+    char path[32], text[128];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    snprintf(text, sizeof text, "%d (w) R 1 1 1 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 5 0 0\n", pid,
+             (int)(own_s * 100));
+    put(bench, path, text);
+}
+
+/* File `number` of a process is client `id` of the board, which kept it active for so long. */
+static void put_client(struct machine_bench *bench, int pid, int number, int id, double active_s)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+    assert_true(host_script_link(bench->host, path, "/dev/dri/renderD128"));
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, number);
+    snprintf(text, sizeof text,
+             "drm-driver: amdgpu\ndrm-client-id: %d\ndrm-pdev: " SLOT
+             "\ndrm-memory-vram: 1024 KiB\ndrm-engine-gfx: %lld ns\n",
+             id, (long long)(active_s * 1e9));
+    put(bench, path, text);
+}
+
+static const struct live_process *process_of(const struct live *live, int pid)
+{
+    size_t count;
+    const struct live_process *list = live_processes(live, &count);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].pid == pid)
+            return &list[i];
+    fail_msg("there is no process %d", pid);
+    return NULL;
+}
+
+static const struct live_sum *sum_of(const struct live *live, const char *device)
+{
+    size_t count;
+    const struct live_sum *sums = live_sums(live, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sums[i].device, device) == 0) {
+            assert_near(sums[i].alive_joules + sums[i].ended_joules + sums[i].idle_joules +
+                            sums[i].rest_joules,
+                        sums[i].seen_joules, 1e-9 * (1 + sums[i].seen_joules));
+            return &sums[i];
+        }
+    fail_msg("%s has no sum", device);
+    return NULL;
+}
+
+static void put_board(struct machine_bench *bench)
+{
+    put(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
+    put(bench, CARD "gpu_busy_percent", "90\n");
+    put(bench, "/sys/class/hwmon/hwmon4/name", "amdgpu");
+    put(bench, "/sys/class/hwmon/hwmon4/power1_average", "200000000");
+    assert_true(host_script_link(bench->host, "/sys/class/hwmon/hwmon4/device", "../../../" SLOT));
+}
+
+static void test_a_board_is_shared_by_active_time(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench);
+    put_process(bench, 10, 0);
+    put_process(bench, 11, 0);
+    put_process(bench, 12, 0);
+    put_client(bench, 10, 5, 1, 100);
+    put_client(bench, 10, 6, 1, 100); /* the same, duplicated */
+    put_client(bench, 11, 5, 2, 0);
+    put_client(bench, 12, 9, 2, 0); /* inherited from 11 */
+    bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
+    machine_run(bench->meter, 2, 0.1);
+    struct live *live = live_open(bench->meter);
+    assert_int_equal(live_look(live), JOULE_OK);
+    for (int i = 1; i <= 10; i++) {
+        machine_run(bench->meter, 1, 0.1);
+        put_client(bench, 10, 5, 1, 100 + 0.5 * i);
+        put_client(bench, 10, 6, 1, 100 + 0.5 * i);
+        put_client(bench, 11, 5, 2, 0.25 * i);
+        put_client(bench, 12, 9, 2, 0.25 * i);
+        assert_int_equal(live_look(live), JOULE_OK);
+        sum_of(live, "gpu:0");
+    }
+    const struct live_sum *sum = sum_of(live, "gpu:0");
+    assert_near(sum->seen_joules, 2000, 10);
+    assert_near(process_of(live, 10)->gpu_joules, 1000, 10);
+    assert_near(process_of(live, 11)->gpu_joules, 500, 10);
+    assert_near(process_of(live, 12)->gpu_joules, 0, 0);
+    assert_near(sum->rest_joules, 300, 10); /* 90 % busy, and 75 % is known whose */
+    assert_near(sum->idle_joules, 200, 10);
+    assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
+    assert_near(process_of(live, 10)->gpu_watts, 100, 1);
+    assert_int_equal(process_of(live, 10)->gpu_memory_bytes, 1 << 20);
+    assert_true(live_uses(live, process_of(live, 11), "gpu:0"));
+    assert_false(live_uses(live, process_of(live, 12), "gpu:0"));
+    put(bench, "/proc/10/stat", NULL);
+    machine_run(bench->meter, 1, 0.1);
+    assert_int_equal(live_look(live), JOULE_OK);
+    assert_near(sum_of(live, "gpu:0")->ended_joules, 1000, 10);
+    live_close(live);
+}
+
+/* --- a board of NVIDIA ---------------------------------------------------------------------------------------- */
+
+static void test_nvidias_driver_names_processes(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "watts=100 peak_watts=400 duty=0.5 processes=2"))
+        fail_msg("no fake library");
+    host_script_text(fake.host, "/proc/1000/stat",
+                     "1000 (train) R 1 1 1 0 -1 0 0 0 0 0 5 0 0 0 20 0 1 0 5 0 0\n");
+    fake_nvml_open_devices(&fake);
+    fake_nvml_run(&fake, 3);
+    struct live *live = live_open(fake.meter);
+    assert_int_equal(live_look(live), JOULE_OK);
+    for (int i = 0; i < 20; i++) {
+        fake_nvml_run(&fake, 1);
+        assert_int_equal(live_look(live), JOULE_OK);
+        sum_of(live, "gpu:0");
+    }
+    const struct live_sum *sum = sum_of(live, "gpu:0");
+    assert_near(sum->seen_joules, 20 * 250, 150);
+    assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->seen_joules, 100);
+    const struct live_process *other = process_of(live, 1001); /* in another container */
+    assert_true(other->is_outside);
+    assert_near(other->gpu_joules, 0.25 * sum->seen_joules, 100);
+    assert_true(isnan(other->cpu_joules));
+    assert_string_equal(process_of(live, 1000)->name, "train");
+    live_close(live);
+    fake_nvml_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_amdgpu),
+        cmocka_unit_test(test_i915_has_several_engines_of_a_kind),
+        cmocka_unit_test(test_xe_counts_cycles),
+        cmocka_unit_test(test_what_is_no_client),
+        cmocka_unit_test_setup_teardown(test_a_board_is_shared_by_active_time, machine_setup,
+                                        machine_teardown),
+        cmocka_unit_test(test_nvidias_driver_names_processes),
+    };
+    return cmocka_run_group_tests_name("live_devices", tests, NULL, NULL);
+}
