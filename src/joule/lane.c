@@ -92,7 +92,7 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
     return lane;
 }
 
-bool lane_add(struct lane *lane, const struct source_ops *ops)
+bool lane_add(struct lane *lane, const struct source_ops *ops, bool is_named)
 {
     if (lane->source_count == LANE_MAX_SOURCES)
         return false;
@@ -103,6 +103,7 @@ bool lane_add(struct lane *lane, const struct source_ops *ops)
     source->host = lane->host;
     source->cpu = &lane->cpu;
     source->gpus = &lane->gpus;
+    source->is_named = is_named;
     source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
     lane->sources[lane->source_count++] = source;
     return true;

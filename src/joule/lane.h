@@ -55,7 +55,7 @@ struct sink {
 
 /* An empty lane with one reference, or NULL. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
-bool lane_add(struct lane *lane, const struct source_ops *ops);
+bool lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);
 /* One round of readings; waits while the sources are being opened. */

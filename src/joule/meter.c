@@ -34,8 +34,9 @@ int64_t meter_now_ns(joule_meter *meter)
 /* --- opening ------------------------------------------------------------------------------------------------ */
 
 /* "a,b" uses a and b alone; "-a" leaves a out. */
-static bool is_selected(const char *list, const char *name)
+static bool is_selected(const char *list, const char *name, bool *out_is_named)
 {
+    *out_is_named = false;
     if (!list || !*list)
         return true;
     bool only = false, selected = false;
@@ -50,6 +51,7 @@ static bool is_selected(const char *list, const char *name)
         selected = selected || (!minus && same);
         item += n + (item[n] == ',');
     }
+    *out_is_named = selected;
     return !only || selected;
 }
 
@@ -101,12 +103,13 @@ static joule_status check_options(const joule_options *options, joule_error *err
 }
 
 /* A slow source that will find nothing is as quick as any other. */
-static bool needs_lane(struct joule_host *host, const struct source_ops *ops)
+static bool needs_lane(struct joule_host *host, const struct source_ops *ops, bool is_named)
 {
     const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
-    if (ops->variable && !(value && *value))
+    bool is_set = value && *value;
+    if (ops->variable && !ops->folder && !is_set)
         return false;
-    if (!ops->is_slow || !ops->folder)
+    if (!ops->is_slow || !ops->folder || (is_named && is_set))
         return ops->is_slow;
     struct arena arena = {0};
     char **names;
@@ -124,14 +127,15 @@ static joule_status make_lanes(joule_meter *meter, const char *list, bool looks,
         return error_set(error, JOULE_NO_MEMORY, "no memory for a meter");
     meter->lane_count = 1;
     for (const struct source_ops *const *ops = source_table; *ops; ops++) {
-        if (!is_selected(list, (*ops)->name) || meter->lane_count == METER_MAX_LANES)
+        bool is_named;
+        if (!is_selected(list, (*ops)->name, &is_named) || meter->lane_count == METER_MAX_LANES)
             continue;
         struct lane *lane = meter->lanes[0];
-        if (needs_lane(meter->host, *ops)) {
+        if (needs_lane(meter->host, *ops, is_named)) {
             int64_t own_ns = (*ops)->period_s > 0 ? (int64_t)((*ops)->period_s * 1e9) : period_ns;
             lane = meter->lanes[meter->lane_count++] = lane_create(meter, own_ns);
         }
-        if (!lane || !lane_add(lane, *ops))
+        if (!lane || !lane_add(lane, *ops, is_named))
             return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
     }
     for (size_t i = 0; i < meter->lane_count; i++)

@@ -47,7 +47,7 @@ joule_meter *still_meter_create(void)
     pthread_mutex_init(&meter->lock, NULL);
     meter->lanes[0] = lane_create(meter, 0);
     meter->lane_count = meter->lanes[0] ? 1 : 0;
-    if (!meter->lane_count || !lane_add(meter->lanes[0], &record_ops)) {
+    if (!meter->lane_count || !lane_add(meter->lanes[0], &record_ops, false)) {
         joule_close(meter);
         return NULL;
     }

@@ -91,6 +91,7 @@ struct source {
     struct device **devices; /* filled by open through source_add_device */
     size_t device_count;
     double period_s;    /* set by open of a slow source whose pace is not that of ops; else 0 */
+    bool is_named;      /* somebody asked for it by name, and not for all there are */
     joule_status state; /* of open */
     char remedy[192];   /* what to do where state is not OK */
     void *data;         /* the source's own, from the arena */
@@ -117,7 +118,8 @@ struct source_ops {
     /* Where all that it reads would be found; empty or absent: it will find nothing, and no thread is made to learn
      * that. NULL: it must be opened to know. */
     const char *folder;
-    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. */
+    /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. Beside a folder
+     * it stands for what is asked instead, a library or program, where the source is asked for by name. */
     const char *variable;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the

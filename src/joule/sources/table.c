@@ -9,6 +9,8 @@ extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_amdgpu;
+extern const struct source_ops source_amd_smi;
+extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
@@ -25,6 +27,8 @@ const struct source_ops *const source_table[] = {
     &source_rapl_msr,
     &source_nvml,
     &source_amdgpu,
+    &source_amd_smi,
+    &source_rocm_smi,
     &source_level_zero,
     &source_hwmon,
     &source_jetson,

@@ -1,0 +1,145 @@
+#!/bin/sh
+# The binary interfaces of AMD's libraries as Joule writes them, held against AMD's own headers where they are installed
+# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm): each call compiles with the types that Joule uses, numbers and layouts agree.
+# CPATH may name a folder with headers of another release.
+set -eu
+cc=${CC:-cc}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+checked=
+
+compiles() { # FILE: a pointer to an enumeration may differ from one to an int in sign only
+    "$cc" -std=gnu17 -D_GNU_SOURCE -fsyntax-only -Wall -Werror -Wno-pointer-sign -Wno-unused -I"$JOULE_SOURCE/src" "$1"
+}
+
+present() {
+    echo "#include <$1>" >"$folder/present.c"
+    "$cc" -std=gnu17 -fsyntax-only "$folder/present.c" 2>/dev/null
+}
+
+if present rocm_smi/rocm_smi.h; then
+    cat >"$folder/rocm.c" <<'END'
+#include <rocm_smi/rocm_smi.h>
+#include "joule/sources/rocm_smi_abi.h"
+#define SAME(a, b) _Static_assert((uint64_t)(a) == (uint64_t)(b), #a)
+SAME(RSMI_STATUS_SUCCESS, ROCM_SUCCESS);
+SAME(RSMI_STATUS_INVALID_ARGS, ROCM_INVALID_ARGUMENTS);
+SAME(RSMI_STATUS_NOT_SUPPORTED, ROCM_NOT_SUPPORTED);
+SAME(RSMI_STATUS_FILE_ERROR, ROCM_FILE_ERROR);
+SAME(RSMI_STATUS_PERMISSION, ROCM_PERMISSION);
+SAME(RSMI_STATUS_OUT_OF_RESOURCES, ROCM_OUT_OF_RESOURCES);
+SAME(RSMI_STATUS_INIT_ERROR, ROCM_INIT_ERROR);
+SAME(RSMI_STATUS_NOT_YET_IMPLEMENTED, ROCM_NOT_YET_IMPLEMENTED);
+SAME(RSMI_STATUS_NOT_FOUND, ROCM_NOT_FOUND);
+SAME(RSMI_STATUS_INTERRUPT, ROCM_INTERRUPT);
+SAME(RSMI_STATUS_NO_DATA, ROCM_NO_DATA);
+SAME(RSMI_STATUS_BUSY, ROCM_BUSY);
+SAME(RSMI_MEM_TYPE_VRAM, ROCM_MEMORY_VRAM);
+SAME(RSMI_TEMP_CURRENT, ROCM_TEMPERATURE_CURRENT);
+SAME(RSMI_TEMP_TYPE_EDGE, 0);
+SAME(RSMI_TEMP_TYPE_JUNCTION, 1);
+SAME(RSMI_TEMP_TYPE_MEMORY, 2);
+_Static_assert(sizeof(rsmi_status_t) == sizeof(rocm_code), "code");
+void calls(uint32_t d, uint64_t *u64, uint32_t *u32, int64_t *i64, float *f, char *text)
+{
+    rsmi_init(ROCM_INIT_THREAD_ONLY_MUTEX);
+    rsmi_shut_down();
+    rsmi_num_monitor_devices(u32);
+    rsmi_dev_pci_id_get(d, u64);
+    rsmi_dev_energy_count_get(d, u64, f, u64);
+    rsmi_dev_power_ave_get(d, d, u64);
+#ifdef NEW
+    rsmi_dev_power_get(d, u64, (RSMI_POWER_TYPE *)u32);
+    SAME(RSMI_AVERAGE_POWER, ROCM_POWER_AVERAGE);
+    SAME(RSMI_CURRENT_POWER, ROCM_POWER_CURRENT);
+    SAME(sizeof(RSMI_POWER_TYPE), sizeof(uint32_t));
+#endif
+    rsmi_dev_power_cap_get(d, d, u64);
+    rsmi_dev_power_cap_default_get(d, u64);
+    rsmi_dev_power_cap_range_get(d, d, u64, u64);
+    rsmi_dev_temp_metric_get(d, d, ROCM_TEMPERATURE_CURRENT, i64);
+    rsmi_dev_memory_total_get(d, ROCM_MEMORY_VRAM, u64);
+    rsmi_dev_memory_usage_get(d, ROCM_MEMORY_VRAM, u64);
+    rsmi_dev_busy_percent_get(d, u32);
+    rsmi_dev_name_get(d, text, (size_t)1);
+    rsmi_dev_unique_id_get(d, u64);
+}
+END
+    echo '#include <rocm_smi/rocm_smi.h>' >"$folder/new.c"
+    if "$cc" -std=gnu17 -E "$folder/new.c" | grep -q rsmi_dev_power_get; then
+        sed -i '1i #define NEW' "$folder/rocm.c"
+    fi
+    compiles "$folder/rocm.c"
+    checked="$checked rocm_smi.h"
+fi
+
+if present amd_smi/amdsmi.h; then
+    cat >"$folder/amd.c" <<'END'
+#include <amd_smi/amdsmi.h>
+#include <stddef.h>
+#include "joule/sources/amd_smi_abi.h"
+#define SAME(a, b) _Static_assert((uint64_t)(a) == (uint64_t)(b), #a)
+SAME(AMDSMI_STATUS_SUCCESS, AMD_SUCCESS);
+SAME(AMDSMI_STATUS_INVAL, AMD_INVALID);
+SAME(AMDSMI_STATUS_NOT_SUPPORTED, AMD_NOT_SUPPORTED);
+SAME(AMDSMI_STATUS_NOT_YET_IMPLEMENTED, AMD_NOT_YET_IMPLEMENTED);
+SAME(AMDSMI_STATUS_TIMEOUT, AMD_TIMEOUT);
+SAME(AMDSMI_STATUS_RETRY, AMD_RETRY);
+SAME(AMDSMI_STATUS_NO_PERM, AMD_NO_PERMISSION);
+SAME(AMDSMI_STATUS_INTERRUPT, AMD_INTERRUPT);
+SAME(AMDSMI_STATUS_INIT_ERROR, AMD_INIT_ERROR);
+SAME(AMDSMI_STATUS_BUSY, AMD_BUSY);
+SAME(AMDSMI_STATUS_NOT_FOUND, AMD_NOT_FOUND);
+SAME(AMDSMI_STATUS_NOT_INIT, AMD_NOT_INIT);
+#if !defined AMDSMI_LIB_VERSION_YEAR || AMDSMI_LIB_VERSION_YEAR > 23 || AMDSMI_LIB_VERSION_MAJOR >= 4 /* ROCm 6 */
+SAME(AMDSMI_STATUS_DRIVER_NOT_LOADED, AMD_DRIVER_NOT_LOADED);
+#endif
+SAME(AMDSMI_STATUS_NO_DATA, AMD_NO_DATA);
+SAME(AMDSMI_INIT_AMD_GPUS, AMD_INIT_GPUS);
+_Static_assert(sizeof(amdsmi_status_t) == sizeof(amd_code), "code");
+SAME(offsetof(amdsmi_asic_info_t, market_name), 0);
+SAME(offsetof(amdsmi_engine_usage_t, gfx_activity), offsetof(struct amd_activity, graphics));
+SAME(offsetof(amdsmi_power_cap_info_t, power_cap), offsetof(struct amd_power_cap, cap));
+SAME(offsetof(amdsmi_power_cap_info_t, default_power_cap), offsetof(struct amd_power_cap, default_cap));
+SAME(offsetof(amdsmi_power_cap_info_t, min_power_cap), offsetof(struct amd_power_cap, least));
+SAME(offsetof(amdsmi_power_cap_info_t, max_power_cap), offsetof(struct amd_power_cap, most));
+SAME(sizeof(amdsmi_bdf_t), sizeof(uint64_t));
+_Static_assert(sizeof(amdsmi_asic_info_t) <= AMD_ANSWER_BYTES && sizeof(amdsmi_engine_usage_t) <= AMD_ANSWER_BYTES &&
+                   sizeof(amdsmi_power_info_t) <= AMD_ANSWER_BYTES &&
+                   sizeof(amdsmi_power_cap_info_t) <= AMD_ANSWER_BYTES,
+               "room for answers");
+#if AMDSMI_LIB_VERSION_MAJOR >= 25
+SAME(offsetof(amdsmi_power_info_t, socket_power), offsetof(struct amd_power_25, socket_watts));
+SAME(offsetof(amdsmi_power_info_t, current_socket_power), offsetof(struct amd_power_25, current_watts));
+SAME(offsetof(amdsmi_power_info_t, average_socket_power), offsetof(struct amd_power_25, average_watts));
+#elif AMDSMI_LIB_VERSION_YEAR == 24
+SAME(offsetof(amdsmi_power_info_t, current_socket_power), offsetof(struct amd_power_24, current_watts));
+SAME(offsetof(amdsmi_power_info_t, average_socket_power), offsetof(struct amd_power_24, average_watts));
+#endif
+void calls(amd_handle h, uint32_t n, uint32_t *u32, uint64_t *u64, int64_t *i64, float *f, char *text)
+{
+    amdsmi_init(AMD_INIT_GPUS);
+    amdsmi_get_socket_handles(u32, (amd_handle *)0);
+    amdsmi_get_processor_handles(h, u32, (amd_handle *)0);
+    amdsmi_get_processor_type(h, (void *)0);
+    amdsmi_get_gpu_device_bdf(h, (amdsmi_bdf_t *)0);
+    amdsmi_get_energy_count(h, u64, f, u64);
+    amdsmi_get_power_info(h, (void *)0);
+    amdsmi_get_temp_metric(h, 0, AMD_TEMPERATURE_CURRENT, i64);
+    amdsmi_get_gpu_activity(h, (void *)0);
+    amdsmi_get_gpu_memory_total(h, AMD_MEMORY_VRAM, u64);
+    amdsmi_get_gpu_memory_usage(h, AMD_MEMORY_VRAM, u64);
+    amdsmi_get_power_cap_info(h, n, (void *)0);
+    amdsmi_get_gpu_asic_info(h, (void *)0);
+    amdsmi_get_gpu_device_uuid(h, u32, text);
+}
+END
+    compiles "$folder/amd.c"
+    checked="$checked amdsmi.h"
+fi
+
+if [ -z "$checked" ]; then
+    echo "skipped: neither rocm_smi/rocm_smi.h nor amd_smi/amdsmi.h is installed"
+    exit 77
+fi
+echo "checked:$checked"

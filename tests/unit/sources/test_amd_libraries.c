@@ -1,0 +1,388 @@
+/* tests/unit/sources/test_amd_libraries.c - AMD's boards by librocm_smi64 and libamd_smi: fake libraries with the real
+ * interface, of several releases. Boards draw 200 W unless the script says otherwise.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <joule/devices.h>
+#include "base/clock.h"
+#include "support/fake_amd.h"
+
+#define WATTS 200.0
+#define BOARD "gpu-0"
+
+static struct fake_amd fake;
+
+static void prepare(int way, const char *script)
+{
+    if (!fake_amd_prepare(&fake, TEST_BINARY_DIR, way, script))
+        fail_msg("no fake library %s: %s", fake_ways[way].library, dlerror());
+}
+
+static void open_with(int way, const char *script)
+{
+    prepare(way, script);
+    fake_amd_open(&fake, NULL);
+}
+
+static const struct channel *want(const char *name)
+{
+    const struct channel *ch = fake_amd_channel(&fake, name);
+    if (!ch)
+        fail_msg("%s %s has no channel %s", fake.way->source, fake.way->library, name);
+    return ch;
+}
+
+static joule_status state(void)
+{
+    return fake_amd_source(&fake, fake.way->source)->state;
+}
+
+static joule_quantity total(void)
+{
+    joule_quantity joules;
+    assert_int_equal(joule_energy_joules(fake.meter, JOULE_TOTAL, &joules), JOULE_OK);
+    return joules;
+}
+
+static void assert_near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%s %s: %g is not within %g of %g", fake.way->source, fake.way->library, value, tolerance,
+                 expected);
+}
+
+/* --- what each release tells ------------------------------------------------------------------------------------ */
+
+static void counts(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        double value;
+        open_with(way, "");
+        assert_int_equal(state(), JOULE_OK);
+        fake_amd_run(&fake, 10);
+        const struct channel *energy = want(BOARD);
+        assert_string_equal(energy->info.source, fake.way->source);
+        assert_string_equal(energy->info.device, "gpu:0");
+        assert_string_equal(energy->info.model, "AMD Fake Instinct");
+        assert_int_equal(energy->info.scope, JOULE_SCOPE_GPU);
+        assert_int_equal(total().cls, JOULE_CLASS_MEASURED);
+        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS);
+        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-temperature")->info.id, &value), JOULE_OK);
+        assert_near(value, 61, 0);
+        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-memory-temperature")->info.id, &value),
+                         JOULE_OK);
+        assert_near(value, 66, 0);
+        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-busy")->info.id, &value), JOULE_OK);
+        assert_near(value, 0.42, 1e-12);
+        fake_amd_close(&fake);
+    }
+}
+
+static void facts_of_a_device(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        joule_device device = {.struct_size = sizeof device};
+        open_with(way, "");
+        fake_amd_run(&fake, 3);
+        assert_int_equal(joule_device_count(fake.meter), 1);
+        assert_int_equal(joule_device_get(fake.meter, 0, &device), JOULE_OK);
+        assert_int_equal(device.state, JOULE_OK);
+        assert_string_equal(device.name, "gpu:0");
+        assert_string_equal(device.vendor, "amd");
+        assert_string_equal(device.model, "AMD Fake Instinct");
+        assert_string_equal(device.pci_address, "0000:c1:00.0");
+        assert_true(device.uuid[0] != '\0');
+        assert_true(device.memory_total_bytes == UINT64_C(64) << 30);
+        assert_true(device.memory_used_bytes == UINT64_C(3) << 30);
+        assert_true(device.memory_free_bytes == UINT64_C(61) << 30);
+        assert_near(device.power_limit_watts, 300, 1e-9);
+        assert_near(device.power_limit_default_watts, 300, 1e-9);
+        assert_near(device.power_limit_most_watts, 300, 1e-9);
+        assert_near(device.power_limit_least_watts, 0, 1e-9);
+        assert_near(device.temperature_celsius, 61, 1e-9);
+        assert_near(device.busy, 0.42, 1e-9);
+        assert_near(device.energy_joules.value, 3 * WATTS, 1e-3 * WATTS);
+        fake_amd_close(&fake);
+    }
+}
+
+/* Average or current power; ROCm 5 knows the first alone, and the power of libamd_smi before 24 is not asked for. */
+static void power_stands_in(void **test)
+{
+    static const struct {
+        int way;
+        const char *script;
+    } cases[] = {{FAKE_ROCM_6, "energy=0"},          {FAKE_ROCM_6, "energy=0; power=2"},
+                 {FAKE_ROCM_5, "energy=0"},          {FAKE_ROCM_6, "energy=-1"},
+                 {FAKE_AMD_24, "energy=0"},          {FAKE_AMD_24, "energy=-1; power=2"},
+                 {FAKE_AMD_25, "energy=0; power=2"}, {FAKE_AMD_25, "energy=-2"}};
+    (void)test;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        open_with(cases[i].way, cases[i].script);
+        fake_amd_run(&fake, 10);
+        assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
+        assert_near(total().value, 10 * WATTS, 0.3 * WATTS); /* from one reading to another */
+        fake_amd_close(&fake);
+    }
+}
+
+static void what_is_unknown_is_not_told(void **test)
+{
+    static const struct {
+        int way;
+        const char *script;
+        joule_status state;
+    } cases[] = {{FAKE_ROCM_6, "energy=0 power=0 celsius=0 busy=101", JOULE_UNSUPPORTED},
+                 {FAKE_ROCM_5, "energy=0 power=2 celsius=0 busy=101", JOULE_UNSUPPORTED},
+                 {FAKE_AMD_1, "energy=0 celsius=0 busy=101", JOULE_UNSUPPORTED},
+                 {FAKE_AMD_24, "energy=-2 power=-2 celsius=0 busy=101", JOULE_UNSUPPORTED},
+                 {FAKE_ROCM_6, "denied=1", JOULE_DENIED},
+                 {FAKE_AMD_25, "denied=1", JOULE_DENIED},
+                 {FAKE_ROCM_6, "boards=0", JOULE_ABSENT},
+                 {FAKE_AMD_24, "boards=0", JOULE_ABSENT},
+                 {FAKE_ROCM_6, "init_code=8", JOULE_FAILED},
+                 {FAKE_ROCM_6, "init_code=16", JOULE_FAILED},
+                 {FAKE_ROCM_6, "init_code=4", JOULE_DENIED},
+                 {FAKE_AMD_24, "init_code=34", JOULE_ABSENT},
+                 {FAKE_AMD_24, "init_code=10", JOULE_DENIED},
+                 {FAKE_AMD_24, "init_code=18", JOULE_FAILED}};
+    (void)test;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        open_with(cases[i].way, cases[i].script);
+        fake_amd_run(&fake, 1);
+        if (state() != cases[i].state)
+            fail_msg("%s \"%s\": status %d (%s)", fake.way->library, cases[i].script, state(),
+                     fake_amd_source(&fake, fake.way->source)->remedy);
+        assert_true(fake_amd_source(&fake, fake.way->source)->remedy[0] != '\0');
+        fake_amd_close(&fake);
+    }
+}
+
+static void missing_symbols_cost_one_figure(void **test)
+{
+    (void)test;
+    prepare(FAKE_ROCM_6, "");
+    fake_amd_remove(&fake, "rsmi_dev_energy_count_get");
+    fake_amd_remove(&fake, "rsmi_dev_temp_metric_get");
+    fake_amd_remove(&fake, "rsmi_dev_busy_percent_get");
+    fake_amd_open(&fake, NULL);
+    fake_amd_run(&fake, 10);
+    assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
+    fake_amd_close(&fake);
+    prepare(FAKE_AMD_24, "");
+    fake_amd_remove(&fake, "amdsmi_get_power_info");
+    fake_amd_remove(&fake, "amdsmi_get_processor_type");
+    fake_amd_remove(&fake, "amdsmi_get_gpu_activity");
+    fake_amd_remove(&fake, "amdsmi_get_temp_metric");
+    fake_amd_open(&fake, NULL);
+    fake_amd_run(&fake, 10);
+    assert_near(total().value, 10 * WATTS, 1e-3 * WATTS);
+    fake_amd_close(&fake);
+    static const char *const first[] = {"rsmi_num_monitor_devices", "amdsmi_get_gpu_device_bdf"};
+    for (int i = 0; i < 2; i++) {
+        prepare(i == 0 ? FAKE_ROCM_6 : FAKE_AMD_25, "");
+        fake_amd_remove(&fake, first[i]);
+        fake_amd_open(&fake, NULL);
+        assert_int_equal(state(), JOULE_UNSUPPORTED);
+        assert_int_equal(fake_amd_start_count(&fake), 0);
+        fake_amd_close(&fake);
+    }
+}
+
+/* --- trouble ---------------------------------------------------------------------------------------------------- */
+
+static void a_busy_library_is_asked_again(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        open_with(way, "busy_at_ms=3000 busy_for_ms=500");
+        fake_amd_run(&fake, 3.3);
+        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        fake_amd_run(&fake, 6.7);
+        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS); /* the counter went on */
+        fake_amd_close(&fake);
+        open_with(way, "busy_at_ms=3000 busy_for_ms=4000");
+        fake_amd_run(&fake, 6);
+        assert_int_equal(want(BOARD)->info.state, JOULE_FAILED);
+        fake_amd_run(&fake, 4);
+        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        fake_amd_close(&fake);
+    }
+}
+
+static void a_failing_board_is_failed(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        open_with(way, "boards=2; 1.fail_at_ms=3000");
+        fake_amd_run(&fake, 5);
+        assert_int_equal(want("gpu-1")->info.state, JOULE_FAILED);
+        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        fake_amd_close(&fake);
+    }
+}
+
+static void a_counter_that_stops_is_not_0_joules(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        open_with(way, "stand_at_ms=3000");
+        fake_amd_run(&fake, 10);
+        assert_int_equal(want(BOARD)->info.state, JOULE_UNSUPPORTED);
+        fake_amd_close(&fake);
+    }
+}
+
+/* Whose calls they are is not known to a library that counts nobody: the program that is measured may end it. */
+static void handles_are_asked_for_anew(void **test)
+{
+    (void)test;
+    for (int way = FAKE_AMD_1; way <= FAKE_AMD_25; way++) {
+        open_with(way, "gone_at_ms=3000; boards=2");
+        fake_amd_run(&fake, 10);
+        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        assert_int_equal(want("gpu-1")->info.state, JOULE_OK);
+        assert_near(total().value, 10 * 2 * WATTS, 1e-2 * WATTS);
+        fake_amd_close(&fake);
+        assert_int_equal(fake_amd_start_count(&fake), 1); /* and it is left to that program */
+    }
+}
+
+static void rocm_smi_is_let_go(void **test)
+{
+    (void)test;
+    for (int i = 0; i < 2; i++) {
+        open_with(FAKE_ROCM_6, i == 0 ? "" : "boards=0");
+        fake_amd_close(&fake);
+        assert_int_equal(fake_amd_start_count(&fake), 0);
+    }
+}
+
+/* --- whether to ask --------------------------------------------------------------------------------------------- */
+
+#define CARD "/sys/class/drm/card1/device/"
+#define ALL  "-estimated" /* a list that names none */
+
+static void expect_asked(const char *sources, bool is_asked)
+{
+    fake_amd_open(&fake, sources);
+    assert_int_equal(fake_amd_start_count(&fake) != 0, is_asked);
+    assert_int_equal(state() == JOULE_OK, is_asked);
+    assert_int_equal(state() == JOULE_ABSENT, !is_asked);
+    fake_amd_close(&fake);
+}
+
+static void asked_where_the_kernel_says_nothing(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        prepare(way, "");
+        expect_asked(ALL, true);
+        prepare(way, "");
+        assert_true(host_script_error(fake.host, CARD "gpu_metrics", EACCES));
+        expect_asked(ALL, true);
+    }
+}
+
+static void not_asked_where_the_kernel_tells(void **test)
+{
+    static const char metrics[] = CARD "gpu_metrics", sleep[] = CARD "power/runtime_status";
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        prepare(way, "");
+        host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
+        expect_asked(ALL, false);
+        prepare(way, "");
+        host_script_text(fake.host, sleep, "suspended\n"); /* and is not woken */
+        host_script_error(fake.host, metrics, EIO);
+        expect_asked(ALL, false);
+        prepare(way, "");
+        host_script_text(fake.host, CARD "uevent", "DRIVER=ast\n");
+        expect_asked(ALL, false);
+    }
+}
+
+static void asked_by_name(void **test)
+{
+    (void)test;
+    for (int way = 0; way < FAKE_FILES; way++) {
+        prepare(way, "");
+        host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
+        expect_asked(NULL, true);
+        prepare(way, "");
+        host_script_text(fake.host, CARD "uevent", NULL); /* no card at all: libraries would only complain */
+        expect_asked(NULL, false);
+        prepare(way, "");
+        host_script_text(fake.host, CARD "uevent", NULL);
+        host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", fake.way->library);
+        host_script_env(fake.host, "JOULE_AMD_SMI_LIB", fake.way->library);
+        expect_asked(NULL, true);
+    }
+}
+
+static void another_file_may_be_named(void **test)
+{
+    (void)test;
+    prepare(FAKE_ROCM_6, "");
+    host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", "/no/such/librocm_smi64.so.6");
+    fake_amd_open(&fake, ALL);
+    assert_int_equal(state(), JOULE_ABSENT); /* that one alone */
+    fake_amd_close(&fake);
+}
+
+/* --- real time -------------------------------------------------------------------------------------------------- */
+
+static void a_library_that_hangs_is_left_behind(void **test)
+{
+    (void)test;
+    static const struct {
+        int way;
+        const char *variable;
+    } cases[] = {{FAKE_ROCM_6, "JOULE_ROCM_SMI_LIB"}, {FAKE_AMD_24, "JOULE_AMD_SMI_LIB"}};
+    for (int i = 0; i < 2; i++) {
+        char path[4096];
+        prepare(cases[i].way, "block_at_ms=0; block_s=30");
+        fake_amd_free_clock(&fake);
+        fake.host->ops->close(fake.host);
+        snprintf(path, sizeof path, TEST_BINARY_DIR "/fakes/%s/%s", fake.way->folder, fake.way->library);
+        setenv(cases[i].variable, path, 1);
+        joule_options options = {.struct_size = sizeof options, .wait_s = 0.05, .sources = fake.way->source};
+        assert_int_equal(joule_open(&options, &fake.meter, NULL), JOULE_OK);
+        int64_t begin_ns = clock_now_ns();
+        joule_close(fake.meter);
+        assert_true(clock_now_ns() - begin_ns < 1000000000);
+        unsetenv(cases[i].variable);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts),
+        cmocka_unit_test(facts_of_a_device),
+        cmocka_unit_test(power_stands_in),
+        cmocka_unit_test(what_is_unknown_is_not_told),
+        cmocka_unit_test(missing_symbols_cost_one_figure),
+        cmocka_unit_test(a_busy_library_is_asked_again),
+        cmocka_unit_test(a_failing_board_is_failed),
+        cmocka_unit_test(a_counter_that_stops_is_not_0_joules),
+        cmocka_unit_test(handles_are_asked_for_anew),
+        cmocka_unit_test(rocm_smi_is_let_go),
+        cmocka_unit_test(asked_where_the_kernel_says_nothing),
+        cmocka_unit_test(not_asked_where_the_kernel_tells),
+        cmocka_unit_test(asked_by_name),
+        cmocka_unit_test(another_file_may_be_named),
+        cmocka_unit_test(a_library_that_hangs_is_left_behind), /* last: its threads outlive the meters */
+    };
+    return cmocka_run_group_tests_name("amd_libraries", tests, NULL, NULL);
+}
