@@ -28,7 +28,8 @@ struct making {
 static bool open_brackets(struct making *m, struct json_value *value, char bracket)
 {
     if (m->depth == JSON_MOST_DEPTH)
-        return json_fail(&m->reader, json_place(&m->reader), "brackets are nested deeper than %d", JSON_MOST_DEPTH);
+        return json_fail(&m->reader, json_place(&m->reader), "brackets are nested deeper than %d",
+                         JSON_MOST_DEPTH);
     json_enter(&m->reader, bracket);
     value->kind = bracket == '{' ? JSON_OBJECT : JSON_ARRAY;
     m->open[m->depth++] = (struct open_value){.value = value, .end = &value->first};
@@ -91,7 +92,8 @@ static bool step(struct making *m)
 const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
                                     joule_error *out_error)
 {
-    struct making m = {.arena = arena, .reader = {.path = what, .text = text, .size = size, .error = out_error}};
+    struct making m = {.arena = arena,
+                       .reader = {.path = what, .text = text, .size = size, .error = out_error}};
     struct json_value *root = arena_alloc(arena, sizeof *root);
     bool is_good = root && read_value(&m, root);
     while (is_good && m.depth > 0)

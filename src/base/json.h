@@ -21,7 +21,8 @@ struct json_value {
     enum json_kind kind;
     const char *name; /* of an object's member; else NULL */
     const char *text; /* of a string, decoded; of a number, as it was written; else NULL */
-    const struct json_value *first, *next; /* of an array or object the first item; of an item the one behind it */
+    const struct json_value *first,
+        *next; /* of an array or object the first item; of an item the one behind it */
 };
 
 /* The value that is all of text[0..size), which is changed and must outlive the tree. NULL, with a message that begins with

@@ -262,7 +262,7 @@ static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gau
 
 static bool is_whole_device(const struct channel *ch)
 {
-    return ch->mode != CHANNEL_GAUGE && ch->parent_zone[0] == '\0' &&
+    return ch->mode != CHANNEL_GAUGE && !string_starts(ch->parent_zone, "gpu") &&
            (ch->info.scope == JOULE_SCOPE_GPU || ch->info.scope == JOULE_SCOPE_MODULE);
 }
 

@@ -99,7 +99,8 @@ struct joule_host *host_tree_open(const char *root);
 /* Writes a file's content (or a register's or event's value) at virtual time_ns; returns length, 0, or -errno. */
 typedef ssize_t (*script_file_fn)(void *context, int64_t time_ns, char *buffer, size_t size);
 typedef int (*script_value_fn)(void *context, int64_t time_ns, uint64_t *out_value);
-/* A program that is run at virtual time_ns, by its words: as host_ops.run, in no time. *out_status is 0 if left alone. */
+/* A program that is run at virtual time_ns, by its words: as host_ops.run, in no time. *out_status is 0 if left alone.
+ * Where it gives -ETIMEDOUT, a terminated text in the buffer is what the program wrote until then. */
 typedef ssize_t (*script_run_fn)(void *context, int64_t time_ns, const char *const *argv, char *buffer,
                                  size_t size, int *out_status);
 

@@ -412,6 +412,8 @@ static ssize_t script_run(struct joule_host *host, const char *const *argv, int6
     if (!entry)
         return -ENOENT;
     ssize_t length = entry->run(entry->context, script_of(host)->time_ns, argv, buffer, size, &status);
+    if (length == -ETIMEDOUT) /* what it wrote until then stays: a terminated text */
+        return length;
     buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
     if (length >= (ssize_t)size)
         return -ENOBUFS;

@@ -73,9 +73,9 @@ static bool has_folder(const struct jetson *jetson, const char *id)
 }
 
 /* `id` is the folder's own name, by which chips that are found twice are known. */
-static void add_chip(struct source *source, const char *parent, const char *id, bool is_iio)
+static void add_chip(struct source *source, struct jetson *jetson, const char *parent, const char *id,
+                     bool is_iio)
 {
-    struct jetson *jetson = source->data;
     struct chip *chip = &jetson->chips[jetson->chip_count];
     char end[40];
     string_print(end, sizeof end, "/%s", id);
@@ -88,22 +88,23 @@ static void add_chip(struct source *source, const char *parent, const char *id, 
 }
 
 /* Below the folder of a device on the bus. */
-static void find_below(struct source *source, const char *device)
+static void find_below(struct source *source, struct jetson *jetson, const char *device)
 {
     char path[96], **ids;
     ssize_t count = source->host->ops->list(source->host, device, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++)
         if (string_starts(ids[i], "iio:device"))
-            add_chip(source, device, ids[i], true);
+            add_chip(source, jetson, device, ids[i], true);
     string_print(path, sizeof path, "%s/hwmon", device);
     count = source->host->ops->list(source->host, path, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++)
         if (string_starts(ids[i], "hwmon"))
-            add_chip(source, path, ids[i], false);
+            add_chip(source, jetson, path, ids[i], false);
 }
 
 /* All entries of `folder`, or those whose file `name` holds the chip's. */
-static void find_in(struct source *source, const char *folder, bool by_name, bool is_class)
+static void find_in(struct source *source, struct jetson *jetson, const char *folder, bool by_name,
+                    bool is_class)
 {
     char path[96], name[32], **ids;
     ssize_t count = source->host->ops->list(source->host, folder, &source->arena, &ids);
@@ -113,18 +114,18 @@ static void find_in(struct source *source, const char *folder, bool by_name, boo
             continue;
         string_print(path, sizeof path, "%s/%s", folder, ids[i]);
         if (is_class)
-            add_chip(source, folder, ids[i], false);
+            add_chip(source, jetson, folder, ids[i], false);
         else
-            find_below(source, path);
+            find_below(source, jetson, path);
     }
 }
 
-static void find_chips(struct source *source)
+static void find_chips(struct source *source, struct jetson *jetson)
 {
-    find_in(source, "/sys/bus/i2c/drivers/ina3221x", false, false);
-    find_in(source, "/sys/bus/i2c/drivers/ina3221", false, false);
-    find_in(source, "/sys/bus/i2c/devices", true, false);
-    find_in(source, "/sys/class/hwmon", true, true);
+    find_in(source, jetson, "/sys/bus/i2c/drivers/ina3221x", false, false);
+    find_in(source, jetson, "/sys/bus/i2c/drivers/ina3221", false, false);
+    find_in(source, jetson, "/sys/bus/i2c/devices", true, false);
+    find_in(source, jetson, "/sys/class/hwmon", true, true);
 }
 
 /* --- rails -------------------------------------------------------------------------------------------------- */
@@ -177,9 +178,8 @@ static void name_rail(struct source *source, const struct chip *chip, unsigned k
         string_print(out_name, 32, "%s-%u", strrchr(chip->folder, '/') + 1, k);
 }
 
-static void add_rail(struct source *source, const struct chip *chip, unsigned k)
+static void add_rail(struct source *source, struct jetson *jetson, const struct chip *chip, unsigned k)
 {
-    struct jetson *jetson = source->data;
     char name[32];
     struct input input = open_input(source, chip, k);
     int error = input.first < 0                               ? input.first
@@ -195,6 +195,33 @@ static void add_rail(struct source *source, const struct chip *chip, unsigned k)
     }
     rail->status = error ? status_of_errno(-error) : JOULE_OK;
     jetson->inputs[rail - jetson->board.rails] = input;
+}
+
+static void find_rails(struct source *source, struct jetson *jetson)
+{
+    find_chips(source, jetson);
+    for (size_t i = 0; i < jetson->chip_count; i++)
+        for (unsigned k = 0; k < 3; k++)
+            add_rail(source, jetson, &jetson->chips[i], k + !jetson->chips[i].is_iio);
+}
+
+static void close_rails(struct source *source, const struct jetson *jetson)
+{
+    for (size_t i = 0; i < jetson->board.count; i++)
+        close_input(source, &jetson->inputs[i]);
+}
+
+bool jetson_has_rails(struct source *source)
+{
+    struct jetson *jetson = arena_alloc(&source->arena, sizeof *jetson);
+    bool has_any = false;
+    if (!jetson)
+        return false;
+    find_rails(source, jetson);
+    for (size_t i = 0; i < jetson->board.count; i++)
+        has_any = has_any || jetson->board.rails[i].status == JOULE_OK;
+    close_rails(source, jetson);
+    return has_any;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
@@ -227,10 +254,7 @@ static joule_status jetson_open(struct source *source)
     struct jetson *jetson = source->data = arena_alloc(&source->arena, sizeof *jetson);
     if (!jetson)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
-    find_chips(source);
-    for (size_t i = 0; i < jetson->chip_count; i++)
-        for (unsigned k = 0; k < 3; k++)
-            add_rail(source, &jetson->chips[i], k + !jetson->chips[i].is_iio);
+    find_rails(source, jetson);
     struct jetson_sensor sensor = sensor_of(source, jetson);
     jetson_describe(source, &jetson->board, &sensor);
     tell_denied(jetson);
@@ -269,10 +293,10 @@ static void jetson_read(struct source *source, struct sink *sink)
 static void jetson_close(struct source *source)
 {
     struct jetson *jetson = source->data;
-    for (size_t i = 0; jetson && i < jetson->board.count; i++)
-        close_input(source, &jetson->inputs[i]);
-    if (jetson)
-        jetson_gpu_close(source, &jetson->gpu);
+    if (!jetson)
+        return;
+    close_rails(source, jetson);
+    jetson_gpu_close(source, &jetson->gpu);
 }
 
 const struct source_ops source_jetson = {

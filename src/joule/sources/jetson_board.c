@@ -14,7 +14,6 @@
 #define FIRST_CAUSE 256  /* above hwmon's chips; each rail has a shunt of its own */
 #define MOST_WATTS  1000.0
 #define MODULE      "module0"
-#define GPU_ZONE    "gpu0/board"
 
 enum rail_kind {
     RAIL_PART,   /* of the whole */
@@ -98,6 +97,18 @@ struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name
     return rail;
 }
 
+/* It is on no PCI bus, and there is one of it. */
+struct device *jetson_gpu_device(struct source *source)
+{
+    struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "tegra");
+    if (!gpu)
+        return NULL;
+    gpu->pci_address[0] = '\0';
+    string_copy(gpu->vendor, sizeof gpu->vendor, "nvidia");
+    host_read_text(source->host, "/proc/device-tree/model", gpu->model, sizeof gpu->model);
+    return gpu;
+}
+
 /* --- which rails are the whole ------------------------------------------------------------------------------ */
 
 static bool has_whole(const struct jetson_board *board)
@@ -163,14 +174,15 @@ static void set_whole(struct channel *ch, const char *label)
     ch->parent_zone[0] = '\0';
 }
 
-static void set_gpu(struct channel *ch)
+static void set_gpu(struct source *source, struct channel *ch)
 {
+    const struct device *gpu = jetson_gpu_device(source);
+    if (!gpu)
+        return;
     ch->info.scope = JOULE_SCOPE_GPU;
     ch->info.tier = 3;
-    ch->info.device_index = 0;
-    string_copy(ch->info.name, sizeof ch->info.name, "gpu-0");
-    string_copy(ch->info.device, sizeof ch->info.device, "gpu:0");
-    string_copy(ch->zone, sizeof ch->zone, GPU_ZONE);
+    gpu_name_channel(ch, gpu->index, "");
+    gpu_zone(gpu->index, false, ch->zone);
 }
 
 static void name_zone(char out_zone[48], const char *rail)
@@ -180,7 +192,7 @@ static void name_zone(char out_zone[48], const char *rail)
     string_print(out_zone, 48, MODULE "/%s", slug);
 }
 
-static void describe_rail(struct channel *ch, const struct jetson_rail *rail)
+static void describe_rail(struct source *source, struct channel *ch, const struct jetson_rail *rail)
 {
     const struct known_rail *known = find_known(rail->name);
     char slug[32];
@@ -198,7 +210,7 @@ static void describe_rail(struct channel *ch, const struct jetson_rail *rail)
     if (known->kind == RAIL_WHOLE)
         set_whole(ch, ch->info.label);
     else if (known->kind == RAIL_GPU)
-        set_gpu(ch);
+        set_gpu(source, ch);
     else if (known->kind == RAIL_CORES)
         ch->info.scope = JOULE_SCOPE_CORE;
 }
@@ -227,7 +239,7 @@ void jetson_describe(struct source *source, struct jetson_board *board, const st
         rail->channel = add_channel(source, sensor, i);
         if (!rail->channel)
             continue;
-        describe_rail(rail->channel, rail);
+        describe_rail(source, rail->channel, rail);
         rail->channel->info.state = rail->status;
     }
     add_sum(source, board, sensor);

@@ -8,7 +8,7 @@
 #ifndef JOULE_JETSON_BOARD_H
 #define JOULE_JETSON_BOARD_H
 
-#include "joule/sources/source.h"
+#include "joule/sources/device.h"
 
 #define JETSON_MOST_RAILS 24
 
@@ -34,6 +34,8 @@ struct jetson_sensor {
     double pace_s; /* between two readings */
 };
 
+/* The GPU as a device, made when first asked for; its model is the board's. NULL when memory is used up. */
+struct device *jetson_gpu_device(struct source *source);
 /* Whether a Jetson has a rail of this name. */
 bool jetson_knows_rail(const char *name);
 /* The next rail; NULL for "NC", which is not connected, and where there are too many. */

@@ -7,76 +7,60 @@
 
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/jetson_board.h"
 #include "joule/sources/sysfs.h"
 
 #define DEVFREQ        "/sys/class/devfreq"
 #define MOST_MEGAHERTZ 10000
 
-static bool is_gpu_name(const char *name)
+/* The architecture of the GPU whose node has this name, "" where the name tells none; NULL: it is no GPU's. */
+static const char *architecture_of(const char *node)
 {
-    static const char *const names[] = {"gp10b", "gv11b", "ga10b", "gb10b", "gpu"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    static const struct {
+        const char *node, *architecture;
+    } known[] = {{"gpu", ""},        {"gm20b", "Maxwell"}, {"gp10b", "Pascal"},
+                 {"gv11b", "Volta"}, {"ga10b", "Ampere"},  {"gb10b", "Blackwell"}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].node, node) == 0)
+            return known[i].architecture;
+    return NULL;
 }
 
-/* `id`: "17000000.ga10b" */
-static bool is_gpu(struct source *source, const char *id)
+/* `id`: "17000000.ga10b"; as architecture_of. */
+static const char *find_architecture(struct source *source, const char *id)
 {
     char path[128], name[32];
     string_print(path, sizeof path, DEVFREQ "/%s/device/of_node/name", id);
     if (sysfs_text(source, path, name, sizeof name))
-        return is_gpu_name(name);
+        return architecture_of(name);
     const char *dot = strrchr(id, '.');
-    return dot && is_gpu_name(dot + 1);
+    return dot ? architecture_of(dot + 1) : NULL;
 }
 
-static struct jetson_gauge *add_gauge(struct source *source, struct jetson_gpu *gpu, const char *path)
+static void add_gauge(struct source *source, struct jetson_gpu *gpu, const char *path, enum gauge_role role)
 {
+    bool is_clock = role == ROLE_CLOCK;
     int handle = source->host->ops->open_file(source->host, path);
-    if (handle < 0)
-        return NULL;
-    struct channel *ch = source_add_channel(source);
+    const struct device *device = handle < 0 ? NULL : jetson_gpu_device(source);
+    struct channel *ch = device ? source_add_channel(source) : NULL;
     if (!ch) {
-        source->host->ops->close_handle(source->host, handle);
-        return NULL;
+        host_close_handle(source->host, handle);
+        return;
     }
-    struct jetson_gauge *gauge = &gpu->gauges[gpu->count++];
-    *gauge = (struct jetson_gauge){.channel = ch, .handle = handle};
+    gpu->gauges[gpu->count++] = (struct jetson_gauge){.channel = ch,
+                                                      .handle = handle,
+                                                      .unit = is_clock ? 1e-6 : 1e-3,
+                                                      .most = is_clock ? MOST_MEGAHERTZ : 1};
     ch->mode = CHANNEL_GAUGE;
+    ch->role = role;
     ch->info.tier = 3;
     ch->info.scope = JOULE_SCOPE_GPU;
     ch->info.cls = JOULE_CLASS_NONE;
-    ch->info.device_index = 0;
-    string_copy(ch->info.device, sizeof ch->info.device, "gpu:0");
+    ch->info.reading = is_clock ? JOULE_READING_CLOCK : JOULE_READING_UTILISATION;
+    gpu_name_channel(ch, device->index, is_clock ? "clock" : "busy");
+    gpu_zone(device->index, false, ch->parent_zone);
+    string_copy(ch->info.label, sizeof ch->info.label, is_clock ? "GPU clock" : "GPU busy");
     string_copy(ch->info.vendor, sizeof ch->info.vendor, "nvidia");
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, "gpu0/board");
-    return gauge;
-}
-
-static void add_load(struct source *source, struct jetson_gpu *gpu, const char *path)
-{
-    struct jetson_gauge *gauge = add_gauge(source, gpu, path);
-    if (!gauge)
-        return;
-    gauge->unit = 1e-3;
-    gauge->most = 1;
-    gauge->channel->info.reading = JOULE_READING_UTILISATION;
-    string_copy(gauge->channel->info.name, sizeof gauge->channel->info.name, "gpu-0-busy");
-    string_copy(gauge->channel->info.label, sizeof gauge->channel->info.label, "GPU busy");
-}
-
-static void add_clock(struct source *source, struct jetson_gpu *gpu, const char *path)
-{
-    struct jetson_gauge *gauge = add_gauge(source, gpu, path);
-    if (!gauge)
-        return;
-    gauge->unit = 1e-6;
-    gauge->most = MOST_MEGAHERTZ;
-    gauge->channel->info.reading = JOULE_READING_CLOCK;
-    string_copy(gauge->channel->info.name, sizeof gauge->channel->info.name, "gpu-0-clock");
-    string_copy(gauge->channel->info.label, sizeof gauge->channel->info.label, "GPU clock");
 }
 
 void jetson_gpu_open(struct source *source, struct jetson_gpu *gpu)
@@ -84,15 +68,19 @@ void jetson_gpu_open(struct source *source, struct jetson_gpu *gpu)
     char path[128], **ids;
     ssize_t count = source->host->ops->list(source->host, DEVFREQ, &source->arena, &ids);
     for (ssize_t i = 0; i < count && gpu->count == 0; i++) {
-        if (!is_gpu(source, ids[i]))
+        const char *architecture = find_architecture(source, ids[i]);
+        if (!architecture)
             continue;
         string_print(path, sizeof path, DEVFREQ "/%s/device/load", ids[i]);
-        add_load(source, gpu, path);
+        add_gauge(source, gpu, path, ROLE_BUSY);
         string_print(path, sizeof path, DEVFREQ "/%s/cur_freq", ids[i]);
-        add_clock(source, gpu, path);
+        add_gauge(source, gpu, path, ROLE_CLOCK);
+        if (gpu->count)
+            string_copy(source->devices[0]->architecture, sizeof source->devices[0]->architecture,
+                        architecture);
     }
     if (gpu->count == 0)
-        add_load(source, gpu, "/sys/devices/gpu.0/load");
+        add_gauge(source, gpu, "/sys/devices/gpu.0/load", ROLE_BUSY);
 }
 
 void jetson_gpu_read(struct source *source, const struct jetson_gpu *gpu, struct sink *sink)

@@ -14,6 +14,7 @@ extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
+extern const struct source_ops source_tegrastats;
 extern const struct source_ops source_pm_counters;
 extern const struct source_ops source_ipmi;
 extern const struct source_ops source_battery;
@@ -32,6 +33,7 @@ const struct source_ops *const source_table[] = {
     &source_level_zero,
     &source_hwmon,
     &source_jetson,
+    &source_tegrastats,
     &source_pm_counters,
     &source_ipmi,
     &source_battery,

@@ -57,9 +57,10 @@ static void test_a_tree(void **state)
 {
     struct parsed p;
     (void)state;
-    const struct json_value *root =
-        parse(&p, " {\"card0\" : {\"power\":[1, -2.5e1,\"3\"],\"on\":true,\"off\":false,\"none\":null},\n\"empty\":{},"
-                  "\"list\":[]}\t");
+    const struct json_value *root = parse(
+        &p,
+        " {\"card0\" : {\"power\":[1, -2.5e1,\"3\"],\"on\":true,\"off\":false,\"none\":null},\n\"empty\":{},"
+        "\"list\":[]}\t");
     assert_int_equal(root->kind, JSON_OBJECT);
     const struct json_value *card = json_member(root, "card0"), *power = json_member(card, "power");
     assert_int_equal(power->kind, JSON_ARRAY);
@@ -94,14 +95,16 @@ static void test_strings(void **state)
 {
     struct parsed p;
     (void)state;
-    assert_string_equal(json_text_of(parse(&p, "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83D\\uDE00\"")),
-                        "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    assert_string_equal(
+        json_text_of(parse(&p, "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83D\\uDE00\"")),
+        "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     arena_free(&p.arena);
-    assert_string_equal(json_text_of(parse(&p, "\"\xc2\xb0\x43 \xe2\x82\xac\"")), "\xc2\xb0\x43 \xe2\x82\xac");
+    assert_string_equal(json_text_of(parse(&p, "\"\xc2\xb0\x43 \xe2\x82\xac\"")),
+                        "\xc2\xb0\x43 \xe2\x82\xac");
     arena_free(&p.arena);
-    static const char *const broken[] = {"\"\\ud800\"",  "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\\u12g4\"", "\"\\x\"",
-                                         "\"\\u0000\"",  "\"a\nb\"",           "\"\xff\"",    "\"\xc0\x80\"", "\"\xed\xa0\x80\"",
-                                         "\"\\u123\"", "\"\x01\""};
+    static const char *const broken[] = {"\"\\ud800\"",  "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\\u12g4\"",
+                                         "\"\\x\"",      "\"\\u0000\"",        "\"a\nb\"",    "\"\xff\"",
+                                         "\"\xc0\x80\"", "\"\xed\xa0\x80\"",   "\"\\u123\"",  "\"\x01\""};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         expect_broken(broken[i], "no character in a string");
     expect_broken("\"no end", "no end");
@@ -148,8 +151,17 @@ static void test_numbers_in_other_clothes(void **state)
     expect_number("\" 12 \"", 12);
     expect_number("{\"value\":10,\"unit\":\"W\"}", 10);
     expect_number("{\"value\":\"10.5\",\"unit\":\"W\"}", 10.5);
-    static const char *const none[] = {"\"N/A\"", "\"\"",  "\"1 W\"", "\"nan\"",        "\"inf\"",           "\"0x10\"",
-                                       "null",    "true", "[1]",     "{\"unit\":\"W\"}", "{\"value\":\"N/A\"}",
+    static const char *const none[] = {"\"N/A\"",
+                                       "\"\"",
+                                       "\"1 W\"",
+                                       "\"nan\"",
+                                       "\"inf\"",
+                                       "\"0x10\"",
+                                       "null",
+                                       "true",
+                                       "[1]",
+                                       "{\"unit\":\"W\"}",
+                                       "{\"value\":\"N/A\"}",
                                        "{\"value\":{\"value\":1}}"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         expect_number(none[i], NAN);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <joule/devices.h>
 #include "support/machine.h"
 
 #define OLD     "/sys/bus/i2c/drivers/ina3221x/"
@@ -301,6 +302,7 @@ static void test_gpu_load_and_clock(void **state)
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/of_node/name", "ga10b");
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/load", "123\n");
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/cur_freq", "918000000\n");
+    host_script_text(bench->host, "/proc/device-tree/model", "NVIDIA Jetson Orin Nano Developer Kit");
     run(bench, "jetson");
     assert_near(want(bench->meter, "gpu-0-busy")->gauge, 0.123);
     assert_near(want(bench->meter, "gpu-0-clock")->gauge, 918);
@@ -308,6 +310,29 @@ static void test_gpu_load_and_clock(void **state)
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/load", "1001\n");
     machine_run(bench->meter, 0.2, 0.05);
     assert_int_equal(want(bench->meter, "gpu-0-busy")->info.state, JOULE_FAILED);
+}
+
+static void test_gpu_is_a_device(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_old(bench, OLD "6-0040/iio:device0", 0, "VDD_SYS_GPU", 400);
+    host_script_text(bench->host, DEVFREQ "17000000.gp10b/device/load", "250\n");
+    host_script_text(bench->host, DEVFREQ "17000000.gp10b/cur_freq", "918000000\n");
+    host_script_text(bench->host, "/proc/device-tree/model", "quill");
+    bench->meter = machine_open_devices(bench->host, "jetson");
+    machine_run(bench->meter, 4, 0.05);
+    joule_device gpu = {.struct_size = sizeof gpu};
+    assert_int_equal(joule_device_count(bench->meter), 1);
+    assert_int_equal(joule_device_get(bench->meter, 0, &gpu), JOULE_OK);
+    assert_int_equal(gpu.state, JOULE_OK);
+    assert_string_equal(gpu.name, "gpu:0");
+    assert_string_equal(gpu.model, "quill");
+    assert_string_equal(gpu.architecture, "Pascal");
+    assert_string_equal(gpu.pci_address, "");
+    assert_near(gpu.busy, 0.25);
+    assert_near(gpu.clock_megahertz, 918);
+    assert_near(gpu.power_watts.value, 0.4);
+    assert_true(gpu.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
 static void test_gpu_load_of_the_first_kernels(void **state)
@@ -338,6 +363,7 @@ int main(void)
         TEST(test_garbage),
         TEST(test_absent),
         TEST(test_gpu_load_and_clock),
+        TEST(test_gpu_is_a_device),
         TEST(test_gpu_load_of_the_first_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

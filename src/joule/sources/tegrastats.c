@@ -1,0 +1,140 @@
+/* joule/sources/tegrastats.c - a Jetson's rails as NVIDIA's program tells them, where sysfs does not.
+ *
+ * Owns running tegrastats and matching its rails by name from line to line. What a line says is tegrastats_text.c's, what a
+ * rail stands for jetson_board.c's.
+ * Newcomers: it prints for ever, so it is always ended by its deadline, and what it has printed until then is the answer.
+ * A last resort: each look holds this source's thread for most of a second.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/jetson.h"
+#include "joule/sources/jetson_board.h"
+#include "joule/sources/tegrastats_text.h"
+
+#define PERIOD_S   2.0
+#define TIMEOUT_NS INT64_C(700000000) /* three lines, where it starts quickly */
+
+static const char *const command[] = {"tegrastats", "--interval", "200", NULL};
+
+struct tegrastats_source {
+    struct jetson_board board;
+    struct channel *busy, *clock, *temperature; /* NULL: not told */
+};
+
+static joule_status ask(struct source *source, struct tegrastats *out_stats)
+{
+    char text[4096];
+    int exit_status;
+    ssize_t length = source->host->ops->run(source->host, command, TIMEOUT_NS, text, sizeof text, &exit_status);
+    if (length < 0 && length != -ETIMEDOUT)
+        return status_of_errno((int)-length);
+    return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static struct channel *add_gauge(struct source *source, enum gauge_role role, joule_reading_kind reading,
+                                 const char *what, double value)
+{
+    const struct device *gpu = isnan(value) ? NULL : jetson_gpu_device(source);
+    struct channel *ch = gpu ? source_add_channel(source) : NULL;
+    if (!ch)
+        return NULL;
+    ch->mode = CHANNEL_GAUGE;
+    ch->role = role;
+    ch->info.tier = 3;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.cls = JOULE_CLASS_NONE;
+    ch->info.reading = reading;
+    gpu_name_channel(ch, gpu->index, what);
+    gpu_zone(gpu->index, false, ch->parent_zone);
+    string_print(ch->info.label, sizeof ch->info.label, "GPU %s", what);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, "nvidia");
+    return ch;
+}
+
+static joule_status describe(struct source *source, const struct tegrastats *stats)
+{
+    static const struct jetson_sensor sensor = {.period_s = PERIOD_S, .pace_s = PERIOD_S};
+    struct tegrastats_source *own = source->data;
+    for (size_t i = 0; i < stats->rail_count; i++)
+        jetson_add_rail(&own->board, stats->rails[i].name);
+    jetson_describe(source, &own->board, &sensor);
+    own->busy = add_gauge(source, ROLE_BUSY, JOULE_READING_UTILISATION, "busy", stats->gpu_busy);
+    own->clock = add_gauge(source, ROLE_CLOCK, JOULE_READING_CLOCK, "clock", stats->gpu_megahertz);
+    own->temperature =
+        add_gauge(source, ROLE_TEMPERATURE, JOULE_READING_TEMPERATURE, "temperature", stats->gpu_celsius);
+    if (source->channel_count)
+        return JOULE_OK;
+    return source_say(source, JOULE_UNSUPPORTED, "tegrastats tells no power on this board; run it as root to see");
+}
+
+static joule_status tegrastats_open(struct source *source)
+{
+    struct tegrastats stats;
+    source->data = arena_alloc(&source->arena, sizeof(struct tegrastats_source));
+    if (!source->data)
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    if (jetson_has_rails(source))
+        return source_say(source, JOULE_ABSENT, "not needed: the source jetson reads the rails themselves");
+    switch (ask(source, &stats)) {
+    case JOULE_OK:
+        return describe(source, &stats);
+    case JOULE_ABSENT:
+        return source_say(source, JOULE_ABSENT, "no tegrastats, which Jetson boards have");
+    case JOULE_DENIED:
+        return source_say(source, JOULE_DENIED, "tegrastats may not be run; run as root");
+    default:
+        return source_say(source, JOULE_FAILED, "tegrastats printed no line of figures; try: tegrastats");
+    }
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void take_rail(struct jetson_rail *rail, const struct tegrastats *stats)
+{
+    rail->status = JOULE_STALE; /* a rail that is told no more */
+    for (size_t i = 0; i < stats->rail_count; i++)
+        if (strcmp(stats->rails[i].name, rail->name) == 0) {
+            rail->watts = stats->rails[i].watts;
+            rail->status = JOULE_OK;
+        }
+}
+
+static void report_gauge(struct channel *ch, joule_status status, double value, struct sink *sink)
+{
+    if (ch && status == JOULE_OK && !isnan(value))
+        sink_gauge(sink, ch, value);
+    else if (ch)
+        sink_fail(sink, ch, status == JOULE_OK ? JOULE_STALE : status);
+}
+
+static void tegrastats_read(struct source *source, struct sink *sink)
+{
+    struct tegrastats_source *own = source->data;
+    struct tegrastats stats;
+    joule_status status = ask(source, &stats);
+    for (size_t i = 0; i < own->board.count; i++) {
+        own->board.rails[i].status = status;
+        if (status == JOULE_OK)
+            take_rail(&own->board.rails[i], &stats);
+    }
+    jetson_report(&own->board, sink);
+    report_gauge(own->busy, status, stats.gpu_busy, sink);
+    report_gauge(own->clock, status, stats.gpu_megahertz, sink);
+    report_gauge(own->temperature, status, stats.gpu_celsius, sink);
+}
+
+const struct source_ops source_tegrastats = {
+    .name = "tegrastats",
+    .measurement = "tegrastats",
+    .tier = 2,
+    .is_slow = true,
+    .folder = "/sys/class/devfreq", /* the GPU's clock, for one */
+    .period_s = PERIOD_S,
+    .open = tegrastats_open,
+    .read = tegrastats_read,
+};
