@@ -112,8 +112,10 @@ static bool needs_lane(struct joule_host *host, const struct source_ops *ops, bo
     if (!ops->is_slow || !ops->folder || (is_named && is_set))
         return ops->is_slow;
     struct arena arena = {0};
-    char **names;
-    bool has_any = host->ops->list(host, ops->folder, &arena, &names) > 0;
+    char folders[256], *rest = folders, **names;
+    bool has_any = !string_copy(folders, sizeof folders, ops->folder);
+    for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
+        has_any = host->ops->list(host, folder, &arena, &names) > 0;
     arena_free(&arena);
     return has_any;
 }

@@ -8,25 +8,6 @@
 #include <string.h>
 #include "base/string.h"
 
-/* The value of "KEY=value" in a text of such lines. False, and empty, without one. */
-static bool value_of(const char *lines, const char *key, char *out_value, size_t size)
-{
-    size_t key_length = strlen(key);
-    *out_value = '\0';
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (!string_starts(line, key) || line[key_length] != '=')
-            continue;
-        const char *value = line + key_length + 1;
-        size_t length = strcspn(value, "\n");
-        if (length >= size)
-            return false;
-        memcpy(out_value, value, length);
-        out_value[length] = '\0';
-        return length > 0;
-    }
-    return false;
-}
-
 static bool read_link(struct source *source, const char *path, char *out_link, size_t size)
 {
     return source->host->ops->read_link(source->host, path, out_link, size) > 0;
@@ -36,7 +17,7 @@ static void find_driver(struct source *source, const char *uevent, struct drm_ca
 {
     char path[64], link[256];
     string_print(path, sizeof path, "%s/driver", card->folder);
-    if (value_of(uevent, "DRIVER", card->driver, sizeof card->driver) ||
+    if (sysfs_value_of(uevent, "DRIVER", card->driver, sizeof card->driver) ||
         !read_link(source, path, link, sizeof link))
         return;
     const char *slash = strrchr(link, '/');
@@ -53,7 +34,7 @@ static void find_pci(struct source *source, const char *uevent, struct drm_card 
         if (read_link(source, path, link, sizeof link))
             sysfs_find_pci(link, card->pci);
     }
-    if (!card->pci[0] && value_of(uevent, "PCI_SLOT_NAME", link, sizeof link))
+    if (!card->pci[0] && sysfs_value_of(uevent, "PCI_SLOT_NAME", link, sizeof link))
         sysfs_find_pci(link, card->pci);
 }
 
@@ -62,7 +43,7 @@ static void find_pci_device(struct source *source, const char *uevent, struct dr
 {
     char path[64], text[16];
     const char *colon;
-    if (value_of(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
+    if (sysfs_value_of(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
         string_to_u64(colon + 1, 16, &card->pci_device))
         return;
     string_print(path, sizeof path, "%s/device", card->folder);

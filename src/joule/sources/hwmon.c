@@ -31,7 +31,8 @@ struct meter {
     size_t term_count;
     int power_state; /* handle of the device's runtime_status; < 0: cannot sleep */
     bool is_readable;
-    double max_watts;
+    double max_watts, unit_watts;
+    bool zero_is_unknown;
     int64_t pace_ns, next_ns;
 };
 
@@ -120,9 +121,11 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
 /* A board that is seen here may have no other source. */
 static void add_device(const struct hwmon_chip *chip, const struct hwmon_domain *d)
 {
-    if (!string_starts(d->device, "gpu:") || !d->zone[0] || d->scope == JOULE_SCOPE_RAIL)
-        return;
-    struct device *device = source_add_device(chip->source, "gpu", d->device_index);
+    char kind[sizeof d->device];
+    string_copy(kind, sizeof kind, d->device);
+    kind[strcspn(kind, ":")] = '\0';
+    bool is_board = d->tier == 3 && (d->scope == JOULE_SCOPE_GPU || d->scope == JOULE_SCOPE_MODULE);
+    struct device *device = is_board ? source_add_device(chip->source, kind, d->device_index) : NULL;
     if (!device)
         return;
     string_copy(device->vendor, sizeof device->vendor, d->vendor);
@@ -156,6 +159,8 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
         set_power(ch, input, &domain, pace_s);
     meter->channel = ch;
     meter->max_watts = domain.max_watts;
+    meter->unit_watts = domain.unit_watts;
+    meter->zero_is_unknown = domain.zero_is_unknown;
     meter->pace_ns = (int64_t)((pace_s - LANE_S / 2) * 1e9); /* half a round early rather than one late */
     meter->power_state = hwmon_open_power_state(chip);
     int error = open_terms(chip, input, meter);
@@ -245,19 +250,21 @@ static joule_status read_term(struct joule_host *host, const struct term *term, 
 
 static joule_status read_watts(struct joule_host *host, const struct meter *meter, double *out_watts)
 {
-    double sum_uw = 0;
+    double sum = 0;
     for (size_t i = 0; i < meter->term_count; i++) {
-        double microwatts;
-        joule_status status = read_term(host, &meter->terms[i], &microwatts);
+        double value;
+        joule_status status = read_term(host, &meter->terms[i], &value);
         if (status != JOULE_OK)
             return status;
-        if (microwatts >= NO_DATA_UW)
+        if (value >= NO_DATA_UW)
             return JOULE_UNSUPPORTED;
-        if (microwatts < 0)
+        if (value < 0)
             return JOULE_FAILED;
-        sum_uw += microwatts;
+        sum += value;
     }
-    *out_watts = sum_uw * 1e-6;
+    if (sum <= 0 && meter->zero_is_unknown)
+        return JOULE_STALE;
+    *out_watts = sum * meter->unit_watts;
     return *out_watts <= meter->max_watts ? JOULE_OK : JOULE_FAILED;
 }
 

@@ -64,6 +64,8 @@ struct hwmon_domain {
     double gain_sd;
     uint32_t cause;
     double max_watts;
+    double unit_watts;    /* of POWER: watts for one of what its file counts, 1e-6 */
+    bool zero_is_unknown; /* a driver that has no value says 0 */
 };
 
 /* Finds the attributes of chip `id`; false where there are none. */
@@ -97,5 +99,9 @@ unsigned hwmon_package_of_socket(const struct hwmon_chip *chip, unsigned number)
 /* Says what the input covers. False: it repeats or refines another one and is left out. */
 bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *input,
                      struct hwmon_domain *out_domain);
+
+/* The same for monitors of accelerators that are no GPUs; false, and the domain as it was, for any other chip. */
+bool hwmon_accelerator_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
+                              struct hwmon_domain *domain);
 
 #endif

@@ -70,6 +70,7 @@ static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *in
     /* An energy counter is a better view of the same zone than a power. */
     d->rank = RANK_DRIVER + (input->kind != HWMON_ENERGY);
     d->max_watts = MAX_DEVICE_WATTS;
+    d->unit_watts = 1e-6;
     d->cause = CAUSE(CAUSE_HWMON_GAIN, chip->index);
     if (input->label[0])
         string_print(words, sizeof words, "%s %s", chip_name, input->label);
@@ -250,7 +251,7 @@ static bool is_one_of(const char *word, const char *const *words)
 
 static bool is_gpu(const struct hwmon_chip *chip)
 {
-    static const char *const drivers[] = {"amdgpu", "radeon", "i915", "xe", "nouveau", "habanalabs", NULL};
+    static const char *const drivers[] = {"amdgpu", "radeon", "i915", "xe", "nouveau", NULL};
     return is_one_of(chip->name, drivers) || is_one_of(chip->driver, drivers) ||
            string_starts(chip->name, "i915_gt");
 }
@@ -339,6 +340,8 @@ bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *in
     *out_domain = (struct hwmon_domain){0};
     set_rail(chip, input, out_domain);
     set_sensor(chip, input, out_domain);
+    if (hwmon_accelerator_domain(chip, input, out_domain))
+        return true;
     if (is_gpu(chip))
         return gpu_domain(chip, input, out_domain);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -59,6 +59,24 @@ bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number)
     return true;
 }
 
+bool sysfs_value_of(const char *lines, const char *key, char *out_value, size_t size)
+{
+    size_t key_length = strlen(key);
+    *out_value = '\0';
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (!string_starts(line, key) || line[key_length] != '=')
+            continue;
+        const char *value = line + key_length + 1;
+        size_t length = strcspn(value, "\n");
+        if (length >= size)
+            return false;
+        memcpy(out_value, value, length);
+        out_value[length] = '\0';
+        return length > 0;
+    }
+    return false;
+}
+
 static bool is_name_character(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == ':';

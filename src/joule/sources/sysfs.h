@@ -24,6 +24,9 @@ bool sysfs_numbered(const char *text, const char *prefix, unsigned *out_number);
 /* Lower-case letters, digits, dots and colons of `text`; every other run becomes one '-', none at the ends. */
 void sysfs_slug(char *out_name, size_t size, const char *text);
 
+/* The value of "KEY=value" in a text of such lines, as `uevent` is one. False, and empty, without one. */
+bool sysfs_value_of(const char *lines, const char *key, char *out_value, size_t size);
+
 /* The innermost PCI address in a link's path, "0000:03:00.0"; outer ones are bridges. Without one out_address stays. */
 #define SYSFS_PCI_SIZE 16
 void sysfs_find_pci(const char *link, char out_address[SYSFS_PCI_SIZE]);

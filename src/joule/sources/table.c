@@ -12,6 +12,8 @@ extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_amd_smi;
 extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_level_zero;
+extern const struct source_ops source_hlml;
+extern const struct source_ops source_accelerators;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_tegrastats;
@@ -31,6 +33,8 @@ const struct source_ops *const source_table[] = {
     &source_amd_smi,
     &source_rocm_smi,
     &source_level_zero,
+    &source_hlml,
+    &source_accelerators,
     &source_hwmon,
     &source_jetson,
     &source_tegrastats,

@@ -1,0 +1,207 @@
+/* tests/unit/sources/test_accelerators.c - accelerators that are found on the bus: which there are, what measures them, and
+ * what is said of those that nothing measures. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <joule/devices.h>
+#include "support/machine.h"
+
+static const struct channel *want(const struct machine_bench *bench, const char *name)
+{
+    const struct channel *ch = machine_channel(bench->meter, name);
+    if (!ch)
+        fail_msg("no channel is called %s", name);
+    return ch;
+}
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
+        fail_msg("%.12g instead of %.12g", value, wanted);
+}
+
+static void open_machine(struct machine_bench *bench, const char *machine)
+{
+    assert_true(machine_add(bench->host, machine_fixture(machine), ""));
+    bench->meter = machine_open_devices(bench->host, "accelerators,hwmon");
+}
+
+static joule_device device(const struct machine_bench *bench, const char *name)
+{
+    joule_device found = {.struct_size = sizeof found};
+    for (size_t i = 0; i < joule_device_count(bench->meter); i++) {
+        assert_int_equal(joule_device_get(bench->meter, i, &found), JOULE_OK);
+        if (strcmp(found.name, name) == 0)
+            return found;
+    }
+    fail_msg("no device is called %s", name);
+    return found;
+}
+
+/* --- which there are ------------------------------------------------------------------------------------------ */
+
+static void test_what_is_on_the_bus(void **state)
+{
+    static const struct {
+        const char *name, *vendor, *model, *address;
+    } wanted[] = {
+        {"npu:0", "intel", "NPU", "0000:00:0b.0"},     {"npu:1", "groq", "GroqChip", "0000:21:00.0"},
+        {"npu:2", "graphcore", "IPU", "0000:22:00.0"}, {"npu:3", "furiosa", "Warboy", "0000:23:00.0"},
+        {"npu:4", "amd", "NPU", "0000:c5:00.1"},       {"accel:0", "", "", "0000:24:00.0"}};
+    struct machine_bench *bench = *state;
+    open_machine(bench, "accelerators");
+    machine_run(bench->meter, 2, 0.5);
+    assert_int_equal(joule_device_count(bench->meter), sizeof wanted / sizeof wanted[0]);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        joule_device found = device(bench, wanted[i].name);
+        assert_string_equal(found.vendor, wanted[i].vendor);
+        assert_string_equal(found.model, wanted[i].model);
+        assert_string_equal(found.pci_address, wanted[i].address);
+        assert_int_equal(found.state, JOULE_OK);
+    }
+}
+
+static void test_what_nobody_measures_is_said(void **state)
+{
+    static const char *const silent[] = {"npu-1", "npu-2", "npu-3", "accel-0"};
+    struct machine_bench *bench = *state;
+    open_machine(bench, "accelerators");
+    machine_run(bench->meter, 2, 0.5);
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        assert_int_equal(want(bench, silent[i])->info.state, JOULE_UNSUPPORTED);
+        assert_non_null(strstr(want(bench, silent[i])->info.remedy, "BMC"));
+    }
+    assert_null(machine_channel(bench->meter, "npu-0")); /* a part of the package */
+    assert_null(machine_channel(bench->meter, "npu-4"));
+}
+
+static ssize_t busy_half(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 2000));
+}
+
+static void test_how_busy_an_npu_is(void **state)
+{
+    struct machine_bench *bench = *state;
+    double value;
+    assert_true(machine_add(bench->host, machine_fixture("accelerators"), ""));
+    host_script_file(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us", busy_half, NULL);
+    bench->meter = machine_open_devices(bench->host, "accelerators");
+    machine_run(bench->meter, 2, 0.5);
+    assert_int_equal(joule_gauge(bench->meter, want(bench, "npu-0-busy")->info.id, &value), JOULE_OK);
+    assert_near(value, 0.5);
+    assert_near(device(bench, "npu:0").busy, 0.5);
+    host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us",
+                     "0\n"); /* loaded anew */
+    machine_run(bench->meter, 1, 0.5);
+    assert_int_equal(joule_gauge(bench->meter, want(bench, "npu-0-busy")->info.id, &value), JOULE_OK);
+    assert_near(value, 0);
+    host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us", "busy\n");
+    machine_run(bench->meter, 1, 0.5);
+    assert_int_equal(want(bench, "npu-0-busy")->info.state, JOULE_FAILED);
+}
+
+static void test_machines_without_any(void **state)
+{
+    struct machine_bench *bench = *state;
+    bench->meter = machine_open(bench->host, "accelerators");
+    assert_int_equal(bench->meter->lane_count, 1);
+    assert_int_equal(bench->meter->lanes[0]->sources[0]->state, JOULE_ABSENT);
+}
+
+/* --- monitors of their drivers -------------------------------------------------------------------------------- */
+
+/* The first board's firmware counts microwatts, the second's milliwatts. */
+static void test_gaudi(void **state)
+{
+    struct machine_bench *bench = *state;
+    open_machine(bench, "gaudi2");
+    machine_run(bench->meter, 3, 0.05);
+    assert_string_equal(want(bench, "hpu-0")->info.device, "hpu:0");
+    assert_string_equal(want(bench, "hpu-0")->zone, "hpu0/board");
+    assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-0")->info.id), 226);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-1")->info.id), 310);
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 536);
+    assert_string_equal(device(bench, "hpu:1").pci_address, "0000:32:00.0");
+    assert_null(machine_channel(bench->meter, "gpu-0"));
+}
+
+static void test_four_devices_of_one_card_count_once(void **state)
+{
+    struct machine_bench *bench = *state;
+    open_machine(bench, "ai100");
+    machine_run(bench->meter, 3, 0.05);
+    assert_int_equal(joule_device_count(bench->meter), 5); /* and the modem is none */
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "npu-%d", i);
+        assert_near(machine_mean_watts(bench->meter, want(bench, name)->info.id), 48.12);
+        assert_string_equal(want(bench, name)->zone, "npu0/board");
+    }
+    assert_string_equal(want(bench, "npu-4")->zone, "npu4/board");
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 48.12 + 35);
+}
+
+/* Cards behind a switch of the machine's differ. */
+static void test_cards_behind_one_switch(void **state)
+{
+    struct machine_bench *bench = *state;
+    assert_true(machine_add(bench->host, machine_fixture("ai100"), ""));
+    for (int i = 0; i < 4; i++) {
+        char path[128], text[16];
+        snprintf(path, sizeof path, "/sys/class/hwmon/hwmon%d/power1_input", 2 + i);
+        snprintf(text, sizeof text, "%d\n", 40000000 + 10000 * i);
+        assert_true(host_script_text(bench->host, path, text));
+    }
+    bench->meter = machine_open(bench->host, "accelerators,hwmon");
+    machine_run(bench->meter, 3, 0.05);
+    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 4 * 40 + 0.06 + 35);
+}
+
+static void test_0_watts_of_qualcomm_are_no_answer(void **state)
+{
+    struct machine_bench *bench = *state;
+    assert_true(machine_add(bench->host, machine_fixture("ai100"), ""));
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon6/power1_input", "0\n");
+    bench->meter = machine_open(bench->host, "hwmon");
+    machine_run(bench->meter, 3, 0.05);
+    assert_int_equal(want(bench, "npu-4")->info.state, JOULE_STALE);
+}
+
+/* The figure is the core's: it is shown, and counts nowhere; the board's is said to be unknown. */
+static void test_tenstorrent(void **state)
+{
+    struct machine_bench *bench = *state;
+    open_machine(bench, "tenstorrent");
+    machine_run(bench->meter, 3, 0.05);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "npu-0-core")->info.id), 34);
+    assert_near(machine_mean_watts(bench->meter, want(bench, "npu-1-core")->info.id), 57);
+    assert_int_equal(want(bench, "npu-1-core")->info.scope, JOULE_SCOPE_RAIL);
+    assert_int_equal(want(bench, "npu-1-core")->info.in_total, 0);
+    assert_int_equal(want(bench, "npu-1")->info.state, JOULE_UNSUPPORTED);
+    assert_non_null(strstr(want(bench, "npu-1")->info.remedy, "npu-1-core"));
+    assert_string_equal(device(bench, "npu:0").model, "Wormhole");
+}
+
+#define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_A_MACHINE(test_what_is_on_the_bus),
+        ON_A_MACHINE(test_what_nobody_measures_is_said),
+        ON_A_MACHINE(test_how_busy_an_npu_is),
+        ON_A_MACHINE(test_machines_without_any),
+        ON_A_MACHINE(test_gaudi),
+        ON_A_MACHINE(test_four_devices_of_one_card_count_once),
+        ON_A_MACHINE(test_cards_behind_one_switch),
+        ON_A_MACHINE(test_0_watts_of_qualcomm_are_no_answer),
+        ON_A_MACHINE(test_tenstorrent),
+    };
+    return cmocka_run_group_tests_name("accelerators", tests, NULL, NULL);
+}
