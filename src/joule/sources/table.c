@@ -13,6 +13,7 @@ extern const struct source_ops source_amd_smi;
 extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hlml;
+extern const struct source_ops source_neuron;
 extern const struct source_ops source_accelerators;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
@@ -34,6 +35,7 @@ const struct source_ops *const source_table[] = {
     &source_rocm_smi,
     &source_level_zero,
     &source_hlml,
+    &source_neuron,
     &source_accelerators,
     &source_hwmon,
     &source_jetson,
