@@ -14,6 +14,7 @@ extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hlml;
 extern const struct source_ops source_neuron;
+extern const struct source_ops source_tpu;
 extern const struct source_ops source_accelerators;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
@@ -36,6 +37,7 @@ const struct source_ops *const source_table[] = {
     &source_level_zero,
     &source_hlml,
     &source_neuron,
+    &source_tpu,
     &source_accelerators,
     &source_hwmon,
     &source_jetson,

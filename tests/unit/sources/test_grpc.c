@@ -1,0 +1,177 @@
+/* tests/unit/sources/test_grpc.c - a call over HTTP/2 by hand: what is said to the byte, and what is made of answers that
+ * are whole, in pieces, padded, refused, damaged, or without end. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joule/sources/grpc.h"
+#include "joule/sources/tpu_metrics.h"
+#include "support/machine.h"
+#include "support/tpu_service.h"
+
+#define ADDRESS "tcp:127.0.0.1:8431"
+#define PATH    "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
+
+static struct grpc_answer answer;
+
+/* --- what is said --------------------------------------------------------------------------------------------- */
+
+static void test_the_opening(void **state)
+{
+    static const uint8_t fields[] = {0x83, 0x86, 4,   2,   '/',  'm',  1,   9,   'l', 'o', 'c', 'a', 'l',
+                                     'h',  'o',  's', 't', 0x0f, 0x10, 16,  'a', 'p', 'p', 'l', 'i', 'c',
+                                     'a',  't',  'i', 'o', 'n',  '/',  'g', 'r', 'p', 'c', 0,   2,   't',
+                                     'e',  8,    't', 'r', 'a',  'i',  'l', 'e', 'r', 's'};
+    uint8_t wanted[GRPC_QUESTION_BYTES], got[GRPC_QUESTION_BYTES];
+    size_t size = 24;
+    (void)state;
+    memcpy(wanted, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    size += tpu_service_frame(4, 0, 0, "\0\2\0\0\0\0", 6, wanted + size);
+    size += tpu_service_frame(1, 4, 1, fields, sizeof fields, wanted + size);
+    size += tpu_service_frame(0, 1, 1, "\0\0\0\0\2hi", 7, wanted + size);
+    assert_int_equal(grpc_opening("/m", (const uint8_t *)"hi", 2, got), size);
+    assert_memory_equal(got, wanted, size);
+}
+
+static void test_what_is_too_long_is_not_said(void **state)
+{
+    uint8_t bytes[GRPC_QUESTION_BYTES], message[GRPC_QUESTION_BYTES] = {0};
+    char path[200] = "/";
+    (void)state;
+    assert_int_equal(grpc_opening("/m", message, sizeof message, bytes), 0);
+    memset(path + 1, 'a', 130);
+    assert_int_equal(grpc_opening(path, message, 1, bytes), 0);
+}
+
+/* --- what is heard -------------------------------------------------------------------------------------------- */
+
+/* All at once, then byte by byte; both end alike. */
+static int hear(const uint8_t *bytes, size_t size)
+{
+    struct grpc_reply reply;
+    answer = (struct grpc_answer){0};
+    int at_once = grpc_hear(&answer, bytes, size, &reply);
+    size_t message_size = answer.message_size;
+    answer = (struct grpc_answer){0};
+    int result = -EAGAIN;
+    for (size_t i = 0; i < size && result == -EAGAIN; i++)
+        result = grpc_hear(&answer, bytes + i, 1, &reply);
+    assert_int_equal(result, at_once);
+    assert_int_equal(answer.message_size, message_size);
+    return result;
+}
+
+static void test_answers(void **state)
+{
+    static const struct {
+        unsigned type, flags;
+        const char *payload;
+        size_t length;
+        int result;
+        bool has_message;
+    } wanted[] = {
+        {0, 1, "\0\0\0\0\2hi", 7, 0, true},
+        {0, 0, "\0\0\0\0\2hi", 7, -EAGAIN, true},
+        {0, 1, "\0\0\0\0\3hi", 7, 0, false},            /* cut */
+        {0, 1, "\1\0\0\0\2hi", 7, 0, false},            /* compressed, which nobody agreed to */
+        {0, 9, "\1\0\0\0\0\2hi\0", 9, 0, true},         /* padded */
+        {0, 9, "\11\0\0\0\0\2hi\0", 9, -EPROTO, false}, /* by more than there is */
+        {0, 9, "", 0, -EPROTO, false},
+        {1, 5, "\210", 1, 0, false},           /* trailers alone: the call failed */
+        {3, 0, "\0\0\0\7", 4, -ENOSYS, false}, /* refused */
+        {6, 0, "1234567", 7, -EPROTO, false},
+        {7, 0, "\0\0\0\1\0\0\0\0", 8, -EAGAIN,
+         false}, /* the server will take no more calls; this one goes on */
+    };
+    uint8_t frame[64];
+    const uint8_t *message;
+    size_t size;
+    (void)state;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        size_t length =
+            tpu_service_frame(wanted[i].type, wanted[i].flags, 1, wanted[i].payload, wanted[i].length, frame);
+        assert_int_equal(hear(frame, length), wanted[i].result);
+        assert_int_equal(grpc_message(&answer, &message, &size), wanted[i].has_message);
+        if (wanted[i].has_message)
+            assert_true(size == 2 && memcmp(message, "hi", 2) == 0);
+    }
+}
+
+static void test_other_streams_are_nothing_of_ours(void **state)
+{
+    uint8_t frame[64];
+    (void)state;
+    assert_int_equal(hear(frame, tpu_service_frame(0, 1, 3, "\0\0\0\0\2hi", 7, frame)), -EAGAIN);
+    assert_int_equal(answer.message_size, 0);
+}
+
+/* A frame longer than agreed, a message longer than there is room for, and pings without end. */
+static void test_bounds(void **state)
+{
+    static uint8_t frames[64 * 1024];
+    uint8_t header[9] = {0, 0x40, 1, 0, 0, 0, 0, 0, 1}, payload[16384] = {0};
+    struct grpc_reply reply;
+    size_t size = 0;
+    (void)state;
+    assert_int_equal(hear(header, sizeof header), -EAGAIN);
+    answer = (struct grpc_answer){0};
+    assert_int_equal(grpc_hear(&answer, header, sizeof header, &reply), -EAGAIN);
+    assert_int_equal(grpc_hear(&answer, payload, 1, &reply), -EPROTO);
+    for (int i = 0; i < 3; i++)
+        size += tpu_service_frame(0, 0, 1, payload, sizeof payload, frames + size);
+    answer = (struct grpc_answer){0};
+    assert_int_equal(grpc_hear(&answer, frames, size, &reply), -EMSGSIZE);
+    size = 0;
+    for (int i = 0; i < 100; i++)
+        size += tpu_service_frame(6, 0, 0, payload, 8, frames + size);
+    answer = (struct grpc_answer){0};
+    assert_int_equal(grpc_hear(&answer, frames, size, &reply), -EPROTO);
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------- */
+
+static int call(struct joule_host *host, size_t *out_size)
+{
+    uint8_t question[TPU_MESSAGE_BYTES];
+    const uint8_t *message;
+    size_t length = tpu_question(TPU_METRIC_DUTY, question);
+    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + 500000000;
+    return grpc_call(host, ADDRESS, PATH, question, length, deadline_ns, &answer, &message, out_size);
+}
+
+static void test_calls(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct tpu_service service = {.chips = 1, .ids = {8}, .duty = {100}};
+    size_t size = 0;
+    assert_int_equal(call(bench->host, &size), -ECONNREFUSED);
+    assert_true(host_script_service(bench->host, ADDRESS, tpu_service_answer, &service));
+    assert_int_equal(call(bench->host, &size), 0);
+    assert_int_equal(size, 74);
+    service.waits = true;
+    assert_int_equal(call(bench->host, &size), 0);
+    assert_int_equal(service.acknowledged, 2); /* settings and a ping; not an acknowledgement */
+    service.waits = false;
+    service.refuses = true;
+    assert_int_equal(call(bench->host, &size), -ENOSYS);
+    service = (struct tpu_service){.is_silent = true};
+    assert_int_equal(call(bench->host, &size), -ETIMEDOUT);
+    service = (struct tpu_service){.chips = 1, .cuts = true};
+    assert_int_equal(call(bench->host, &size), -ETIMEDOUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_opening),
+        cmocka_unit_test(test_what_is_too_long_is_not_said),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_other_streams_are_nothing_of_ours),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test_setup_teardown(test_calls, machine_setup, machine_teardown),
+    };
+    return cmocka_run_group_tests_name("grpc", tests, NULL, NULL);
+}
