@@ -91,6 +91,13 @@ void *amd_open_library(struct joule_host *host, const char *own, const char *con
     return NULL;
 }
 
+bool amd_has_library(struct joule_host *host)
+{
+    const char *name;
+    return amd_open_library(host, host->ops->env(host, "JOULE_AMD_SMI_LIB"), amd_smi_libraries, &name) ||
+           amd_open_library(host, host->ops->env(host, "JOULE_ROCM_SMI_LIB"), rocm_smi_libraries, &name);
+}
+
 /* --- a board's channels ----------------------------------------------------------------------------------------- */
 
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,
@@ -155,7 +162,8 @@ static void add_energy(struct amd_boards *boards, struct amd_board *board)
     ch->mode = CHANNEL_COUNTER;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
     ch->counter.max_watts = MOST_WATTS;
-    ch->counter.tick_s = ch->info.update_period_s = TICK_S;
+    ch->counter.tick_s = TICK_S;
+    ch->info.update_period_s = interface->period_s > 0 ? interface->period_s : TICK_S;
 }
 
 static void add_power(struct amd_boards *boards, struct amd_board *board)
@@ -174,7 +182,7 @@ static void add_power(struct amd_boards *boards, struct amd_board *board)
     set_sensor(board, ch, interface->rank + RANK_INTEGRATED - RANK_DRIVER);
     ch->mode = CHANNEL_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
-    ch->integrator.period_s = PERIOD_S;
+    ch->integrator.period_s = interface->period_s > 0 ? interface->period_s : PERIOD_S;
     ch->integrator.age_s = TICK_S;
     ch->integrator.max_watts = MOST_WATTS;
 }
@@ -313,6 +321,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     int64_t before_ns = sink_now(sink);
     joule_status status = boards->interface->energy(boards->context, board->name, &counts);
     int64_t after_ns = sink_now(sink);
+    bool is_asked_now = boards->interface->period_s == 0; /* else some time in this round */
     if (status != JOULE_OK) {
         fail(board, sink, board->energy, status);
         return;
@@ -321,7 +330,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     if (is_frozen(board, after_ns, counts))
         sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
     else
-        sink_counter(sink, board->energy, before_ns, after_ns, counts);
+        sink_counter(sink, board->energy, is_asked_now ? before_ns : 0, is_asked_now ? after_ns : 0, counts);
 }
 
 static void read_power(struct amd_boards *boards, struct amd_board *board, struct sink *sink)

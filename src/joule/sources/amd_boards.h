@@ -22,6 +22,8 @@ enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY }; /* as both libraries numb
 struct amd_interface {
     const char *tells; /* "librocm_smi64" */
     uint32_t rank;     /* of its counters; its power comes RANK_INTEGRATED - RANK_DRIVER later */
+    double
+        period_s; /* between two rounds; 0: a library's, each of whose answers is asked for when it is read */
     joule_status (*energy)(void *context, amd_device device, uint64_t *out_counts); /* of 2^-16 J */
     joule_status (*power)(void *context, amd_device device, double *out_watts);
     joule_status (*celsius)(void *context, amd_device device, enum amd_place place, double *out_celsius);
@@ -61,6 +63,10 @@ bool amd_boards_are_wanted(struct source *source, const char *own);
  * *out_name: which; NULL, and *out_name too, without one. */
 void *amd_open_library(struct joule_host *host, const char *own, const char *const *names,
                        const char **out_name);
+
+/* The names under which releases have them, ended by NULL, and whether any of them opens. */
+extern const char *const amd_smi_libraries[], *const rocm_smi_libraries[];
+bool amd_has_library(struct joule_host *host);
 
 /* In the source's arena; NULL when memory is used up. */
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,

@@ -86,18 +86,19 @@ static unsigned major_of(const char *name)
     return string_to_u64(digits, 10, &major) ? (unsigned)major : 0;
 }
 
+const char *const amd_smi_libraries[] = {"libamd_smi.so.27",
+                                         "libamd_smi.so.26",
+                                         "libamd_smi.so.25",
+                                         "libamd_smi.so.24",
+                                         "libamd_smi.so.23",
+                                         "libamd_smi.so",
+                                         "/opt/rocm/lib/libamd_smi.so",
+                                         NULL};
+
 static joule_status load(struct source *source, const char *own, struct amd_api *out_api)
 {
-    static const char *const names[] = {"libamd_smi.so.27",
-                                        "libamd_smi.so.26",
-                                        "libamd_smi.so.25",
-                                        "libamd_smi.so.24",
-                                        "libamd_smi.so.23",
-                                        "libamd_smi.so",
-                                        "/opt/rocm/lib/libamd_smi.so",
-                                        NULL};
     const char *name;
-    void *library = amd_open_library(source->host, own, names, &name);
+    void *library = amd_open_library(source->host, own, amd_smi_libraries, &name);
     if (!library)
         return source_say(source, JOULE_ABSENT, "no libamd_smi: it comes with ROCm (amd-smi-lib)");
     resolve(source->host, library, out_api);

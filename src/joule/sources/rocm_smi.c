@@ -51,17 +51,18 @@ static void resolve(struct joule_host *host, void *library, struct rocm_api *api
 #undef ROCM_RESOLVE
 }
 
+const char *const rocm_smi_libraries[] = {"librocm_smi64.so.7",
+                                          "librocm_smi64.so.6",
+                                          "librocm_smi64.so.5",
+                                          "librocm_smi64.so.1",
+                                          "librocm_smi64.so",
+                                          "/opt/rocm/lib/librocm_smi64.so",
+                                          NULL};
+
 static joule_status load(struct source *source, const char *own, struct rocm_api *out_api)
 {
-    static const char *const names[] = {"librocm_smi64.so.7",
-                                        "librocm_smi64.so.6",
-                                        "librocm_smi64.so.5",
-                                        "librocm_smi64.so.1",
-                                        "librocm_smi64.so",
-                                        "/opt/rocm/lib/librocm_smi64.so",
-                                        NULL};
     const char *name;
-    void *library = amd_open_library(source->host, own, names, &name);
+    void *library = amd_open_library(source->host, own, rocm_smi_libraries, &name);
     if (!library)
         return source_say(source, JOULE_ABSENT, "no librocm_smi64: it comes with ROCm (rocm-smi-lib)");
     resolve(source->host, library, out_api);

@@ -11,6 +11,8 @@ extern const struct source_ops source_nvml;
 extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_amd_smi;
 extern const struct source_ops source_rocm_smi;
+extern const struct source_ops source_amd_smi_program;
+extern const struct source_ops source_rocm_smi_program;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_hlml;
 extern const struct source_ops source_neuron;
@@ -34,6 +36,8 @@ const struct source_ops *const source_table[] = {
     &source_amdgpu,
     &source_amd_smi,
     &source_rocm_smi,
+    &source_amd_smi_program,
+    &source_rocm_smi_program,
     &source_level_zero,
     &source_hlml,
     &source_neuron,
