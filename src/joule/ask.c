@@ -64,6 +64,22 @@ static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
     }
 }
 
+void meter_describe_domain(joule_meter *meter, size_t index, const struct cover *total,
+                           joule_domain *out_domain)
+{
+    const struct meter_channel *mc = &meter->channels[index];
+    pthread_mutex_lock(&mc->lane->lock);
+    *out_domain = mc->channel->info;
+    int64_t read_ns = mc->channel->read_ns;
+    bool is_frozen = stands_still(mc->channel);
+    pthread_mutex_unlock(&mc->lane->lock);
+    out_domain->parent = parent_of(meter, mc->channel);
+    settle_state(out_domain, meter_is_stale(meter, mc->lane, read_ns), is_frozen);
+    out_domain->in_total = 0;
+    for (size_t i = 0; i < total->count; i++)
+        out_domain->in_total |= total->ids[i] == (int32_t)index;
+}
+
 joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
 {
     if (!abi_has_room(out_domain, DOMAIN_SIZE_1))
@@ -73,19 +89,10 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
         return status;
     if (index >= meter_channel_count(meter))
         return JOULE_INVALID;
-    const struct meter_channel *mc = &meter->channels[index];
-    pthread_mutex_lock(&mc->lane->lock);
-    joule_domain domain = mc->channel->info;
-    int64_t read_ns = mc->channel->read_ns;
-    bool is_frozen = stands_still(mc->channel);
-    pthread_mutex_unlock(&mc->lane->lock);
-    domain.parent = parent_of(meter, mc->channel);
-    settle_state(&domain, meter_is_stale(meter, mc->lane, read_ns), is_frozen);
-    struct cover cover;
-    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
-    domain.in_total = 0;
-    for (size_t i = 0; i < cover.count; i++)
-        domain.in_total |= cover.ids[i] == (int32_t)index;
+    struct cover total;
+    joule_domain domain;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &total);
+    meter_describe_domain(meter, index, &total, &domain);
     abi_give(out_domain, &domain, sizeof domain);
     return JOULE_OK;
 }

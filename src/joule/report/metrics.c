@@ -4,60 +4,24 @@
  * question "how many joules in this hour" is increase() of a counter, and never a sum of watts.
  * Newcomers: domains overlap (a package holds its cores), so their energies must not be added; joule_total_... is the sum.
  */
-#include <stddef.h>
-#include <string.h>
 #include "joule/report/metrics.h"
 
-/* A family of which every row has at most one sample: the double at `offset` in the row. */
-struct row_family {
-    struct metric_family family;
-    size_t offset;
-    joule_reading_kind reading; /* gauges of this kind; 0: whatever has the value */
-    double scale;               /* 0: 1 */
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* --- sums ----------------------------------------------------------------------------------------------------- */
+
+static const struct metric_column sum_columns[] = {
+    METRIC_QUANTITY("joule_total_energy", METRIC_COUNTER, "joules", struct overview_sum, joules,
+                    "Energy of the outermost domains that do not overlap, since measuring began"),
+    METRIC_QUANTITY("joule_total_power", METRIC_GAUGE, "watts", struct overview_sum, watts,
+                    "Power of the outermost domains that do not overlap"),
 };
 
-static bool has_class(const struct row_family *of)
+static void label_sum(struct metrics *metrics, const void *row)
 {
-    return of->family.unit &&
-           (strcmp(of->family.unit, "joules") == 0 || strcmp(of->family.unit, "watts") == 0);
-}
-
-static double value_at(const struct row_family *of, const void *row)
-{
-    const double *value = (const double *)((const char *)row + of->offset);
-    return of->scale ? of->scale * *value : *value;
-}
-
-/* The value, its 5 % and its 95 % point: three families, as a counter can only be one number. */
-#define QUANTITY_FAMILIES(prefix, first_type, unit, row, member, what)                                       \
-    {{prefix "_" unit, first_type, unit, what}, offsetof(row, member.value)},                                \
-        {{prefix "_low_" unit, METRIC_GAUGE, unit, what " (5 % point)"}, offsetof(row, member.low)},         \
-    {                                                                                                        \
-        {prefix "_high_" unit, METRIC_GAUGE, unit, what " (95 % point)"}, offsetof(row, member.high)         \
-    }
-
-/* --- sums ------------------------------------------------------------------------------------------------------- */
-
-static const struct row_family sum_families[] = {
-    QUANTITY_FAMILIES("joule_total_energy", METRIC_COUNTER, "joules", struct overview_sum, joules,
-                      "Energy of the outermost domains that do not overlap, since measuring began"),
-    QUANTITY_FAMILIES("joule_total_power", METRIC_GAUGE, "watts", struct overview_sum, watts,
-                      "Power of the outermost domains that do not overlap"),
-};
-
-static void add_sum_family(struct metrics *metrics, const struct row_family *of)
-{
-    metrics_begin(metrics, &of->family);
-    for (size_t i = 0; i < OVERVIEW_SUMS; i++) {
-        const struct overview_sum *sum = &metrics->overview->sums[i];
-        double value = value_at(of, sum);
-        if (!metrics_knows(value))
-            continue;
-        metrics_open(metrics);
-        metrics_label(metrics, "part", sum->part);
-        metrics_label(metrics, "class", joule_class_name(sum->joules.cls));
-        metrics_close(metrics, value);
-    }
+    const struct overview_sum *sum = row;
+    metrics_label(metrics, "part", sum->part);
+    metrics_label(metrics, "class", joule_class_name(sum->joules.cls));
 }
 
 static void add_sums(struct metrics *metrics)
@@ -65,8 +29,9 @@ static void add_sums(struct metrics *metrics)
     static const struct metric_family cover = {"joule_total_cover", METRIC_INFO, NULL,
                                                "What the totals are sums of, and whether a part is "
                                                "missing because it cannot be read"};
-    for (size_t i = 0; i < sizeof sum_families / sizeof *sum_families; i++)
-        add_sum_family(metrics, &sum_families[i]);
+    const struct metric_table table = {metrics->overview->sums, OVERVIEW_SUMS, sizeof(struct overview_sum),
+                                       label_sum};
+    metrics_add_columns(metrics, &table, sum_columns, COUNT_OF(sum_columns));
     metrics_begin(metrics, &cover);
     for (size_t i = 0; i < OVERVIEW_SUMS; i++) {
         const struct overview_sum *sum = &metrics->overview->sums[i];
@@ -80,28 +45,31 @@ static void add_sums(struct metrics *metrics)
     }
 }
 
-/* --- domains ------------------------------------------------------------------------------------------------------ */
+/* --- domains -------------------------------------------------------------------------------------------------- */
 
-static const struct row_family domain_families[] = {
-    QUANTITY_FAMILIES("joule_energy", METRIC_COUNTER, "joules", struct overview_domain, joules,
-                      "Energy of a domain since measuring began; domains overlap, do not add them"),
-    QUANTITY_FAMILIES("joule_power", METRIC_GAUGE, "watts", struct overview_domain, watts,
-                      "Mean power of a domain over its last readings"),
+static const struct metric_column domain_columns[] = {
+    METRIC_QUANTITY("joule_energy", METRIC_COUNTER, "joules", struct overview_domain, joules,
+                    "Energy of a domain since measuring began; domains overlap, do not add them"),
+    METRIC_QUANTITY("joule_power", METRIC_GAUGE, "watts", struct overview_domain, watts,
+                    "Mean power of a domain over its last readings"),
     {{"joule_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of a sensor"},
-     offsetof(struct overview_domain, gauge),
-     JOULE_READING_TEMPERATURE},
+     offsetof(struct overview_domain, temperature_celsius)},
     {{"joule_clock_hertz", METRIC_GAUGE, "hertz", "Clock frequency"},
-     offsetof(struct overview_domain, gauge),
-     JOULE_READING_CLOCK,
+     offsetof(struct overview_domain, clock_megahertz),
      1e6},
-    {{"joule_utilisation_ratio", METRIC_GAUGE, "ratio",
-      "Share of time or capacity in use, of what the label `of` says"},
-     offsetof(struct overview_domain, gauge),
-     JOULE_READING_UTILISATION},
-    {{"joule_reading_age_seconds", METRIC_GAUGE, "seconds", "Time since the sensor last answered"},
+    {{"joule_utilisation_ratio", METRIC_GAUGE, "ratio", "Share in use of what the label `of` says"},
+     offsetof(struct overview_domain, utilisation)},
+    {{"joule_reading_age_seconds", METRIC_GAUGE, "seconds",
+      "Time since a sensor of energy or power last answered"},
      offsetof(struct overview_domain, age_s)},
 };
 
+static bool is_gauge(const joule_domain *domain)
+{
+    return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
+}
+
+/* Which domain it is; the same in all of its series, so that they can be joined. */
 static void add_domain_labels(struct metrics *metrics, const joule_domain *domain)
 {
     metrics_label(metrics, "domain", domain->name);
@@ -109,37 +77,32 @@ static void add_domain_labels(struct metrics *metrics, const joule_domain *domai
     metrics_label(metrics, "source", domain->source);
 }
 
-static void add_domain_family(struct metrics *metrics, const struct row_family *of)
+static void label_domain(struct metrics *metrics, const void *row)
 {
-    metrics_begin(metrics, &of->family);
-    for (size_t i = 0; i < metrics->overview->domain_count; i++) {
-        const struct overview_domain *row = &metrics->overview->domains[i];
-        double value = value_at(of, row);
-        if (!metrics_knows(value) || (of->reading && row->domain.reading != of->reading))
-            continue;
-        metrics_open(metrics);
-        add_domain_labels(metrics, &row->domain);
-        if (of->reading)
-            metrics_label(metrics, "of", row->domain.label);
-        if (has_class(of)) {
-            metrics_label(metrics, "scope", joule_scope_name(row->domain.scope));
-            metrics_label(metrics, "class", joule_class_name(row->domain.cls));
-        }
-        metrics_close(metrics, value);
+    const joule_domain *domain = &((const struct overview_domain *)row)->domain;
+    add_domain_labels(metrics, domain);
+    if (metrics_has_class(metrics)) {
+        metrics_label(metrics, "scope", joule_scope_name(domain->scope));
+        metrics_label(metrics, "class", joule_class_name(domain->cls));
+    } else if (is_gauge(domain)) {
+        metrics_label(metrics, "of", domain->label);
     }
 }
 
 static void add_domain_info(struct metrics *metrics)
 {
-    static const struct metric_family info = {"joule_domain", METRIC_INFO, NULL,
-                                              "What a domain is, and whether it is a term of the total"};
+    static const struct metric_family info = {
+        "joule_domain", METRIC_INFO, NULL,
+        "What a domain of energy is, and whether it is a term of the total"};
     metrics_begin(metrics, &info);
     for (size_t i = 0; i < metrics->overview->domain_count; i++) {
         const joule_domain *domain = &metrics->overview->domains[i].domain;
+        if (is_gauge(domain))
+            continue;
         metrics_open(metrics);
         add_domain_labels(metrics, domain);
-        metrics_label(metrics, "reading", joule_reading_kind_name(domain->reading));
         metrics_label(metrics, "scope", joule_scope_name(domain->scope));
+        metrics_label(metrics, "reading", joule_reading_kind_name(domain->reading));
         metrics_label(metrics, "measurement", domain->measurement);
         metrics_label(metrics, "label", domain->label);
         metrics_label(metrics, "vendor", domain->vendor);
@@ -156,7 +119,7 @@ static void add_domain_states(struct metrics *metrics)
     static const struct metric_family up = {"joule_domain_up", METRIC_GAUGE, NULL,
                                             "1: the domain answers; 0: it does not, see joule_domain_state"};
     static const struct metric_family state = {"joule_domain_state", METRIC_GAUGE, NULL,
-                                               "1 for the state that the domain is in"};
+                                               "1 for the state of a domain that is not up"};
     const struct overview *overview = metrics->overview;
     metrics_begin(metrics, &up);
     for (size_t i = 0; i < overview->domain_count; i++) {
@@ -169,9 +132,12 @@ static void add_domain_states(struct metrics *metrics)
     }
     metrics_begin(metrics, &state);
     for (size_t i = 0; i < overview->domain_count; i++) {
+        const joule_domain *domain = &overview->domains[i].domain;
+        if (domain->state == JOULE_OK)
+            continue;
         metrics_open(metrics);
-        add_domain_labels(metrics, &overview->domains[i].domain);
-        metrics_label(metrics, "state", joule_status_name(overview->domains[i].domain.state));
+        add_domain_labels(metrics, domain);
+        metrics_label(metrics, "state", joule_status_name(domain->state));
         metrics_close(metrics, 1);
     }
 }
@@ -223,11 +189,14 @@ static void add_joule(struct metrics *metrics)
 void metrics_print(const struct overview *overview, enum metrics_format format, struct text *out)
 {
     struct metrics metrics = {.overview = overview, .format = format, .out = out};
+    const struct metric_table domains = {overview->domains, overview->domain_count, sizeof *overview->domains,
+                                         label_domain};
     add_sums(&metrics);
-    for (size_t i = 0; i < sizeof domain_families / sizeof *domain_families; i++)
-        add_domain_family(&metrics, &domain_families[i]);
+    metrics_add_columns(&metrics, &domains, domain_columns, COUNT_OF(domain_columns));
     add_domain_info(&metrics);
     add_domain_states(&metrics);
+    metrics_add_devices(&metrics);
+    metrics_add_dcgm(&metrics);
     add_sources(&metrics);
     add_joule(&metrics);
     if (format == METRICS_OPENMETRICS)

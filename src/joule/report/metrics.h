@@ -1,12 +1,13 @@
 /* joule/report/metrics.h - an overview as metrics: OpenMetrics 1.0, or the text format 0.0.4 of Prometheus.
  *
  * Owns the writing of families and samples: order, types, units, escapes. Which families there are stands in
- * metrics.c (Joule's own) and metrics_dcgm.c (names that dcgm-exporter's dashboards ask for); docs/exporter.md lists them.
+ * metrics.c and metrics_device.c (Joule's own) and metrics_dcgm.c (names that dcgm-exporter's dashboards ask for); docs/exporter.md lists them.
  * Newcomers: what is unknown has no sample, and a family without samples is not mentioned. Nothing unknown is ever 0.
  */
 #ifndef JOULE_REPORT_METRICS_H
 #define JOULE_REPORT_METRICS_H
 
+#include <stddef.h>
 #include "joule/report/overview.h"
 
 enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };
@@ -49,7 +50,33 @@ void metrics_open(struct metrics *metrics);
 void metrics_label(struct metrics *metrics, const char *name, const char *value);
 void metrics_close(struct metrics *metrics, double value);
 
-/* metrics_dcgm.c */
+/* A family of which every row of a table has at most one sample: the double at `offset` in the row, times `scale`. */
+struct metric_column {
+    struct metric_family family;
+    size_t offset;
+    double scale; /* 0: 1 */
+};
+/* A quantity's value, its 5 % and its 95 % point: three families, as a sample is one number. */
+#define METRIC_QUANTITY(prefix, first_type, unit, row, member, what)                                         \
+    {{prefix "_" unit, first_type, unit, what}, offsetof(row, member.value)},                                \
+        {{prefix "_low_" unit, METRIC_GAUGE, unit, what " (5 % point)"}, offsetof(row, member.low)},         \
+    {                                                                                                        \
+        {prefix "_high_" unit, METRIC_GAUGE, unit, what " (95 % point)"}, offsetof(row, member.high)         \
+    }
+
+struct metric_table {
+    const void *rows;
+    size_t row_count, row_size;
+    /* Adds the labels of the sample that is open: the same in all columns that have, or do not have, a class. */
+    void (*label)(struct metrics *metrics, const void *row);
+};
+void metrics_add_columns(struct metrics *metrics, const struct metric_table *table,
+                         const struct metric_column *columns, size_t column_count);
+/* Whether the family is of energy or power, and so has the class of its evidence as a label. */
+bool metrics_has_class(const struct metrics *metrics);
+
+/* Families in other files than metrics.c. */
+void metrics_add_devices(struct metrics *metrics);
 void metrics_add_dcgm(struct metrics *metrics);
 
 #endif

@@ -4,6 +4,7 @@
  * ends; the older text names what it types exactly and has no info.
  * Newcomers: facts are from "OpenMetrics 1.0.0" and Prometheus' "Exposition formats"; both are UTF-8 throughout.
  */
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include "joule/report/metrics.h"
@@ -68,23 +69,32 @@ void metrics_open(struct metrics *metrics)
     text_add(metrics->out, ending(family));
 }
 
+/* How many of the first bytes stand for themselves. */
+static size_t plain_length(const char *value)
+{
+    size_t length = 0;
+    while (value[length] >= ' ' && value[length] < 0x7f && value[length] != '"' && value[length] != '\\')
+        length++;
+    return length;
+}
+
 /* Names come from devices: what is no UTF-8 would make the whole page unreadable. */
 static void add_escaped(struct text *out, const char *value)
 {
-    size_t left = strlen(value);
-    while (left) {
-        size_t length = string_utf8_length(value, left);
-        if (length == 0)
-            text_add(out, "?");
-        else if (*value == '\n')
+    for (size_t length; *value; value += length) {
+        length = plain_length(value);
+        if (length) {
+            text_add_bytes(out, value, length);
+            continue;
+        }
+        length = string_utf8_length(value, strlen(value));
+        if (*value == '\n')
             text_add(out, "\\n");
         else if (*value == '"' || *value == '\\')
             text_add_bytes(out, (const char[]){'\\', *value}, 2);
         else
-            text_add_bytes(out, value, length);
+            text_add_bytes(out, length ? value : "?", length ? length : 1);
         length = length ? length : 1;
-        value += length;
-        left -= length;
     }
 }
 
@@ -106,6 +116,67 @@ void metrics_close(struct metrics *metrics, double value)
         text_add(metrics->out, "}");
     text_printf(metrics->out, " %.15g\n",
                 value); /* all that is counted in bytes and ns is exact; no noise at the end */
+}
+
+/* --- tables --------------------------------------------------------------------------------------------------- */
+
+static double value_at(const struct metric_column *column, const void *row)
+{
+    double value;
+    memcpy(&value, (const char *)row + column->offset, sizeof value);
+    return column->scale ? column->scale * value : value;
+}
+
+/* Where the labels of each row stand already: they are the same in most columns, and most of what is written. */
+#define KEPT_ROWS 256
+struct kept_labels {
+    struct {
+        size_t at, length; /* length 0: nowhere yet */
+    } rows[KEPT_ROWS];
+};
+
+/* Labels of the sample that is open: copied where they can be, else made. */
+static void add_labels(struct metrics *metrics, const struct metric_table *table, size_t i,
+                       struct kept_labels *kept)
+{
+    struct text *out = metrics->out;
+    size_t at = out->length;
+    if (i < KEPT_ROWS && kept->rows[i].length && out->length + kept->rows[i].length < out->size) {
+        text_add_bytes(out, out->buffer + kept->rows[i].at, kept->rows[i].length);
+        metrics->has_labels = true;
+        return;
+    }
+    table->label(metrics, (const char *)table->rows + i * table->row_size);
+    if (i < KEPT_ROWS && out->length < out->size) { /* what was cut cannot be copied */
+        kept->rows[i].at = at;
+        kept->rows[i].length = out->length - at;
+    }
+}
+
+void metrics_add_columns(struct metrics *metrics, const struct metric_table *table,
+                         const struct metric_column *columns, size_t column_count)
+{
+    struct kept_labels kept;
+    for (const struct metric_column *column = columns; column < columns + column_count; column++) {
+        bool had_class = column > columns && metrics_has_class(metrics);
+        metrics_begin(metrics, &column->family);
+        if (column == columns || had_class != metrics_has_class(metrics))
+            kept = (struct kept_labels){0};
+        for (size_t i = 0; i < table->row_count; i++) {
+            double value = value_at(column, (const char *)table->rows + i * table->row_size);
+            if (!metrics_knows(value))
+                continue;
+            metrics_open(metrics);
+            add_labels(metrics, table, i, &kept);
+            metrics_close(metrics, value);
+        }
+    }
+}
+
+bool metrics_has_class(const struct metrics *metrics)
+{
+    const char *unit = metrics->family->unit;
+    return unit && (strcmp(unit, "joules") == 0 || strcmp(unit, "watts") == 0);
 }
 
 /* --- which of them ---------------------------------------------------------------------------------------------- */

@@ -8,10 +8,7 @@
 #include "base/array.h"
 #include "joule/engine.h"
 
-static bool is_gauge(const joule_domain *domain)
-{
-    return domain->reading != JOULE_READING_ENERGY && domain->reading != JOULE_READING_POWER;
-}
+/* --- domains -------------------------------------------------------------------------------------------------- */
 
 static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
 {
@@ -22,7 +19,29 @@ static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
     return read_ns ? fmax(0, (double)(now_ns - read_ns) * 1e-9) : NAN;
 }
 
-static bool gather_domains(struct overview *overview, joule_meter *meter)
+static void take_readings(struct overview_domain *row, joule_meter *meter, int64_t now_ns)
+{
+    int32_t id = row->domain.id;
+    switch (row->domain.reading) {
+    case JOULE_READING_ENERGY:
+    case JOULE_READING_POWER:
+        joule_energy_joules(meter, id, &row->joules);
+        joule_power_watts(meter, id, &row->watts);
+        row->age_s = age_s(meter, (size_t)id, now_ns);
+        break;
+    case JOULE_READING_TEMPERATURE:
+        joule_gauge(meter, id, &row->temperature_celsius);
+        break;
+    case JOULE_READING_CLOCK:
+        joule_gauge(meter, id, &row->clock_megahertz);
+        break;
+    case JOULE_READING_UTILISATION:
+        joule_gauge(meter, id, &row->utilisation);
+        break;
+    }
+}
+
+static bool gather_domains(struct overview *overview, joule_meter *meter, const struct cover *total)
 {
     size_t count = joule_domain_count(meter);
     int64_t now_ns = meter_now_ns(meter);
@@ -31,23 +50,73 @@ static bool gather_domains(struct overview *overview, joule_meter *meter)
                        sizeof *overview->domains))
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct overview_domain row = {.domain.struct_size = sizeof row.domain,
-                                      .joules = quantity_unknown(),
-                                      .watts = quantity_unknown(),
-                                      .gauge = NAN};
-        if (joule_domain_get(meter, i, &row.domain) != JOULE_OK)
-            continue;
-        if (is_gauge(&row.domain)) {
-            joule_gauge(meter, row.domain.id, &row.gauge);
-        } else {
-            joule_energy_joules(meter, row.domain.id, &row.joules);
-            joule_power_watts(meter, row.domain.id, &row.watts);
-        }
-        row.age_s = age_s(meter, i, now_ns);
-        overview->domains[overview->domain_count++] = row;
+        struct overview_domain *row = &overview->domains[overview->domain_count++];
+        *row = (struct overview_domain){.joules = quantity_unknown(),
+                                        .watts = quantity_unknown(),
+                                        .temperature_celsius = NAN,
+                                        .clock_megahertz = NAN,
+                                        .utilisation = NAN,
+                                        .age_s = NAN};
+        meter_describe_domain(meter, i, total, &row->domain);
+        take_readings(row, meter, now_ns);
     }
     return true;
 }
+
+/* --- devices -------------------------------------------------------------------------------------------------- */
+
+static double bytes_or_nan(uint64_t bytes)
+{
+    return bytes == JOULE_BYTES_UNKNOWN ? NAN : (double)bytes;
+}
+
+static void take_memory(struct overview_device *row)
+{
+    row->memory_total_bytes = bytes_or_nan(row->device.memory_total_bytes);
+    row->memory_used_bytes = bytes_or_nan(row->device.memory_used_bytes);
+    row->memory_free_bytes = bytes_or_nan(row->device.memory_free_bytes);
+    double rest = row->memory_total_bytes - row->memory_used_bytes - row->memory_free_bytes;
+    row->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, how much is not told */
+}
+
+static void take_activities(struct overview_device *row, joule_meter *meter)
+{
+    double *const places[] = {[ROLE_SM_ACTIVITY] = &row->sm_activity,
+                              [ROLE_TENSOR_ACTIVITY] = &row->tensor_activity,
+                              [ROLE_DRAM_ACTIVITY] = &row->dram_activity};
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct channel *ch = meter->channels[i].channel;
+        if (ch->role < sizeof places / sizeof *places && places[ch->role] &&
+            strcmp(ch->info.device, row->device.name) == 0)
+            joule_gauge(meter, (int32_t)i, places[ch->role]);
+    }
+}
+
+static bool gather_devices(struct overview *overview, joule_meter *meter)
+{
+    size_t count = joule_device_count(meter);
+    overview->device_count = 0;
+    if (!array_reserve((void **)&overview->devices, &overview->device_capacity, count,
+                       sizeof *overview->devices))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct overview_device *row = &overview->devices[overview->device_count];
+        *row = (struct overview_device){.device.struct_size = sizeof row->device,
+                                        .sm_activity = NAN,
+                                        .tensor_activity = NAN,
+                                        .dram_activity = NAN};
+        if (joule_device_get(meter, i, &row->device) != JOULE_OK)
+            continue;
+        take_memory(row);
+        take_activities(row, meter);
+        row->process_count = row->device.knows_processes ? row->device.process_count : NAN;
+        row->partition_count = row->device.partition_count ? row->device.partition_count : NAN;
+        overview->device_count++;
+    }
+    return true;
+}
+
+/* --- sources and sums ----------------------------------------------------------------------------------------- */
 
 static struct overview_source describe(struct lane *lane, const struct source *source)
 {
@@ -70,7 +139,8 @@ static bool gather_sources(struct overview *overview, joule_meter *meter)
     return true;
 }
 
-static void gather_sums(struct overview *overview, joule_meter *meter)
+/* *out_total: the cover of the first. */
+static void gather_sums(struct overview *overview, joule_meter *meter, struct cover *out_total)
 {
     static const struct {
         int32_t id;
@@ -87,6 +157,8 @@ static void gather_sums(struct overview *overview, joule_meter *meter)
         sum->is_partial = cover.is_partial;
         joule_energy_joules(meter, sums[i].id, &sum->joules);
         joule_power_watts(meter, sums[i].id, &sum->watts);
+        if (i == OVERVIEW_TOTAL)
+            *out_total = cover;
     }
 }
 
@@ -98,13 +170,16 @@ bool overview_gather(struct overview *overview, joule_meter *meter)
     overview->age_s = (double)(meter_now_ns(meter) - meter->begin_ns) * 1e-9;
     overview->period_s = meter->period_s;
     overview->overhead_cpu_s = meter_overhead_cpu_s(meter);
-    gather_sums(overview, meter);
-    return gather_domains(overview, meter) && gather_sources(overview, meter);
+    struct cover total;
+    gather_sums(overview, meter, &total);
+    return gather_domains(overview, meter, &total) && gather_devices(overview, meter) &&
+           gather_sources(overview, meter);
 }
 
 void overview_free(struct overview *overview)
 {
     free(overview->domains);
+    free(overview->devices);
     free(overview->sources);
     *overview = (struct overview){0};
 }

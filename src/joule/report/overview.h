@@ -1,6 +1,6 @@
 /* joule/report/overview.h - what a meter knows now, all at once, for those who print it again and again.
  *
- * Owns a copy of every domain, source and sum with what it says, and the moment. The printers read that copy alone:
+ * Owns a copy of every domain, device, source and sum with what it says, and the moment. The printers read that copy alone:
  * metrics.h for Prometheus, overview_json for a page.
  * Newcomers: gathering takes locks, but never waits for hardware; everything comes from what the lanes have read. The
  * arrays stay for the next time, so that a server that gathers for years needs no more memory than after the first.
@@ -14,8 +14,16 @@
 struct overview_domain {
     joule_domain domain;
     joule_quantity joules, watts; /* of energy and power domains: since the meter was opened; now */
-    double gauge;                 /* of the others */
-    double age_s;                 /* since it last answered; NaN: never */
+    double temperature_celsius, clock_megahertz, utilisation; /* of gauges, each of its own kind */
+    double age_s; /* of energy and power domains, since they last answered; NaN: never */
+};
+
+struct overview_device {
+    joule_device device;
+    /* As numbers that may be unknown; reserved: what is neither used nor free. */
+    double memory_total_bytes, memory_used_bytes, memory_free_bytes, memory_reserved_bytes;
+    double sm_activity, tensor_activity, dram_activity; /* 0 to 1 */
+    double process_count, partition_count;
 };
 
 struct overview_source {
@@ -41,6 +49,8 @@ struct overview {
     struct overview_sum sums[OVERVIEW_SUMS];
     struct overview_domain *domains;
     size_t domain_count, domain_capacity;
+    struct overview_device *devices;
+    size_t device_count, device_capacity;
     struct overview_source *sources;
     size_t source_count, source_capacity;
 };

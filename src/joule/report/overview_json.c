@@ -39,7 +39,49 @@ static void add_domain(struct json *json, const struct overview_domain *row)
     json_double(json, "age_seconds", row->age_s);
     add_quantity(json, energy_keys, row->joules);
     add_quantity(json, power_keys, row->watts);
-    json_double(json, "gauge", row->gauge);
+    json_double(json, "temperature_celsius", row->temperature_celsius);
+    json_double(json, "clock_megahertz", row->clock_megahertz);
+    json_double(json, "utilisation", row->utilisation);
+    json_close(json, '}');
+}
+
+static void add_limits(struct json *json, const joule_device *device)
+{
+    json_double(json, "power_limit_watts", device->power_limit_watts);
+    json_double(json, "power_limit_default_watts", device->power_limit_default_watts);
+    json_double(json, "power_limit_enforced_watts", device->power_limit_enforced_watts);
+    json_double(json, "power_limit_least_watts", device->power_limit_least_watts);
+    json_double(json, "power_limit_most_watts", device->power_limit_most_watts);
+}
+
+static void add_device(struct json *json, const struct overview_device *row)
+{
+    const joule_device *device = &row->device;
+    json_open(json, NULL, '{');
+    json_string(json, "name", device->name);
+    json_string(json, "state", joule_status_name(device->state));
+    json_double(json, "age_seconds", device->age_s);
+    json_text(json, "vendor", device->vendor);
+    json_text(json, "model", device->model);
+    json_text(json, "architecture", device->architecture);
+    json_text(json, "compute_capability", device->compute_capability);
+    json_text(json, "uuid", device->uuid);
+    json_text(json, "pci_address", device->pci_address);
+    json_text(json, "driver", device->driver);
+    json_double(json, "memory_total_bytes", row->memory_total_bytes);
+    json_double(json, "memory_used_bytes", row->memory_used_bytes);
+    json_double(json, "memory_free_bytes", row->memory_free_bytes);
+    json_double(json, "busy", device->busy);
+    json_double(json, "memory_busy", device->memory_busy);
+    json_double(json, "temperature_celsius", device->temperature_celsius);
+    json_double(json, "memory_temperature_celsius", device->memory_temperature_celsius);
+    json_double(json, "clock_megahertz", device->clock_megahertz);
+    json_double(json, "memory_clock_megahertz", device->memory_clock_megahertz);
+    add_limits(json, device);
+    json_double(json, "process_count", row->process_count);
+    json_double(json, "partition_count", row->partition_count);
+    add_quantity(json, energy_keys, device->energy_joules);
+    add_quantity(json, power_keys, device->power_watts);
     json_close(json, '}');
 }
 
@@ -70,6 +112,10 @@ void overview_json(const struct overview *overview, struct text *out)
     json_open(&json, "domains", '[');
     for (size_t i = 0; i < overview->domain_count; i++)
         add_domain(&json, &overview->domains[i]);
+    json_close(&json, ']');
+    json_open(&json, "devices", '[');
+    for (size_t i = 0; i < overview->device_count; i++)
+        add_device(&json, &overview->devices[i]);
     json_close(&json, ']');
     json_open(&json, "sources", '[');
     for (size_t i = 0; i < overview->source_count; i++) {

@@ -70,9 +70,12 @@ static void set_defaults(struct fake_script *script)
 static bool set_key(struct fake_script *script, const char *name, double value)
 {
     unsigned first = 0, last = FAKE_MOST_BOARDS - 1;
-    if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_BOARDS && name[1] == '.') {
-        first = last = (unsigned)(name[0] - '0');
-        name += 2;
+    size_t digits = strspn(name, "0123456789");
+    if (digits && name[digits] == '.') {
+        first = last = (unsigned)strtoul(name, NULL, 10);
+        if (first >= FAKE_MOST_BOARDS)
+            return false;
+        name += digits + 1;
     }
     if (strcmp(name, "boards") == 0)
         script->board_count = value < FAKE_MOST_BOARDS ? (unsigned)value : FAKE_MOST_BOARDS;

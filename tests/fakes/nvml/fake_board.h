@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FAKE_MOST_BOARDS 8
+#define FAKE_MOST_BOARDS 16
 #define FAKE_MOST_PARTS  7 /* MIG instances of a board */
 #define FAKE_RING        120
 

@@ -76,12 +76,15 @@ static struct overview three_domains(void)
                                 .source_count = 2};
     domains[0] = (struct overview_domain){.joules = known(1234.5, JOULE_CLASS_MEASURED),
                                           .watts = known(123, JOULE_CLASS_MEASURED),
-                                          .gauge = NAN,
+                                          .temperature_celsius = NAN,
+                                          .clock_megahertz = NAN,
+                                          .utilisation = NAN,
                                           .age_s = 0.5};
-    domains[1] = (struct overview_domain){
-        .joules = quantity_unknown(), .watts = quantity_unknown(), .gauge = NAN, .age_s = NAN};
+    domains[1] = domains[0];
+    domains[1].joules = domains[1].watts = quantity_unknown();
+    domains[1].age_s = NAN;
     domains[2] = domains[1];
-    domains[2].gauge = 48.5;
+    domains[2].temperature_celsius = 48.5;
     domains[0].domain = (joule_domain){.id = 0,
                                        .scope = JOULE_SCOPE_PACKAGE,
                                        .reading = JOULE_READING_ENERGY,
@@ -209,6 +212,143 @@ static void test_accept_chooses(void **state)
             fail_msg("'%s' should not give format %d", cases[i].accept, !cases[i].format);
 }
 
+/* --- devices ---------------------------------------------------------------------------------------------------- */
+
+static struct overview_device unknown_device(const char *name, const char *vendor)
+{
+    struct overview_device row = {.device = {.struct_size = sizeof row.device,
+                                             .clock_reasons = JOULE_CLOCKS_UNKNOWN,
+                                             .power_watts = quantity_unknown(),
+                                             .energy_joules = quantity_unknown(),
+                                             .domain = -1}};
+    double *const unknown[] = {&row.memory_total_bytes,
+                               &row.memory_used_bytes,
+                               &row.memory_free_bytes,
+                               &row.memory_reserved_bytes,
+                               &row.sm_activity,
+                               &row.tensor_activity,
+                               &row.dram_activity,
+                               &row.process_count,
+                               &row.partition_count,
+                               &row.device.busy,
+                               &row.device.memory_busy,
+                               &row.device.temperature_celsius,
+                               &row.device.clock_megahertz,
+                               &row.device.memory_temperature_celsius,
+                               &row.device.power_limit_watts,
+                               &row.device.memory_clock_megahertz,
+                               &row.device.age_s,
+                               &row.device.power_limit_default_watts,
+                               &row.device.power_limit_enforced_watts,
+                               &row.device.power_limit_least_watts,
+                               &row.device.power_limit_most_watts};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        *unknown[i] = NAN;
+    strcpy(row.device.name, name);
+    strcpy(row.device.vendor, vendor);
+    row.device.index = (int32_t)strtol(strchr(name, ':') + 1, NULL, 10);
+    return row;
+}
+
+static struct overview one_board(void)
+{
+    static struct overview_device devices[3];
+    struct overview overview = three_domains();
+    devices[0] = unknown_device("gpu:0", "nvidia");
+    devices[1] = unknown_device("gpu:1", "amd");
+    devices[2] = unknown_device("hpu:0", "habana");
+    joule_device *board = &devices[0].device;
+    strcpy(board->model, "NVIDIA H200");
+    strcpy(board->uuid, "GPU-1234");
+    strcpy(board->pci_address, "0000:c5:00.0");
+    strcpy(board->driver, "nvidia 580.95.05");
+    board->energy_joules = known(1234.5, JOULE_CLASS_MEASURED);
+    board->power_watts = known(612.25, JOULE_CLASS_MEASURED);
+    board->busy = 0.97;
+    board->clock_megahertz = 1980;
+    board->temperature_celsius = 71;
+    board->power_limit_enforced_watts = 700;
+    board->clock_reasons = JOULE_CLOCKS_POWER | JOULE_CLOCKS_HOT_HARDWARE;
+    devices[0].memory_used_bytes = 1024.0 * 1024 * 1024;
+    devices[0].process_count = 0;
+    devices[1].device.busy = 0.5;
+    devices[2].device.busy = 0.25;
+    overview.devices = devices;
+    overview.device_count = 3;
+    return overview;
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    struct overview overview = one_board();
+    print(&overview, METRICS_TEXT);
+    expect_line(
+        "joule_device_info{device=\"gpu:0\",vendor=\"nvidia\",model=\"NVIDIA H200\",uuid=\"GPU-1234\","
+        "pci_address=\"0000:c5:00.0\",driver=\"nvidia 580.95.05\"} 1");
+    expect_line("joule_device_energy_joules_total{device=\"gpu:0\",class=\"measured\"} 1234.5");
+    expect_line("joule_device_busy_ratio{device=\"gpu:0\"} 0.97");
+    expect_line("joule_device_busy_ratio{device=\"hpu:0\"} 0.25");
+    expect_line("joule_device_clock_hertz{device=\"gpu:0\"} 1980000000");
+    expect_line("joule_device_memory_used_bytes{device=\"gpu:0\"} 1073741824");
+    expect_line("joule_device_processes{device=\"gpu:0\"} 0"); /* known to be none */
+    expect_line("joule_device_power_limit_watts{device=\"gpu:0\",limit=\"enforced\"} 700");
+    expect_line("joule_device_clocks_held{device=\"gpu:0\",reason=\"power limit\"} 1");
+    expect_line("joule_device_up{device=\"gpu:1\"} 1");
+    assert_null(strstr(page, "limit=\"set\""));
+}
+
+/* The names, labels and units of dcgm-exporter; what is not known is not there, not even for another vendor's board. */
+static void test_dcgm_names(void **state)
+{
+    (void)state;
+    struct overview overview = one_board();
+    print(&overview, METRICS_TEXT);
+#define H200                                                                                                 \
+    "{gpu=\"0\",UUID=\"GPU-1234\",pci_bus_id=\"00000000:C5:00.0\",device=\"nvidia0\",modelName=\"NVIDIA "    \
+    "H200\","                                                                                                \
+    "Hostname=\"node-7\",DCGM_FI_DRIVER_VERSION=\"580.95.05\"}"
+    expect_line("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter");
+    expect_line("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" H200 " 1234500");
+    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25");
+    expect_line("DCGM_FI_DEV_GPU_UTIL" H200 " 97");
+    expect_line("DCGM_FI_DEV_SM_CLOCK" H200 " 1980");
+    expect_line("DCGM_FI_DEV_GPU_TEMP" H200 " 71");
+    expect_line("DCGM_FI_DEV_FB_USED" H200 " 1024");
+    expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
+    static const char *const absent[] = {"DCGM_FI_DEV_FB_FREE",
+                                         "DCGM_FI_DEV_MEMORY_TEMP",
+                                         "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+                                         "DCGM_FI_DEV_POWER_USAGE{gpu=\"1\"",
+                                         "DCGM_FI_DEV_XID_ERRORS",
+                                         "hpu:0\",Hostname"};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (strstr(page, absent[i]))
+            fail_msg("%s was written", absent[i]);
+    print(&overview, METRICS_OPENMETRICS);
+    expect_line(
+        "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */
+}
+
+/* Labels are copied from column to column: of many rows, and when only part of the page fits. */
+static void test_cut_page_has_the_same_length(void **state)
+{
+    (void)state;
+    struct overview overview = one_board();
+    size_t whole = strlen(print(&overview, METRICS_TEXT));
+    char *copy = strdup(page);
+    for (size_t size = 1; size < whole; size += 97) {
+        char *part = malloc(size); /* so that a sanitizer sees what is beyond */
+        struct text text;
+        text_init(&text, part, size);
+        metrics_print(&overview, METRICS_TEXT, &text);
+        assert_int_equal(text.length, whole);
+        assert_memory_equal(part, copy, size - 1);
+        free(part);
+    }
+    free(copy);
+}
+
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
 /* Whatever the machine does not know: not a sample of any of its figures. Only the states of domains may be 0. */
@@ -219,9 +359,13 @@ static void test_unknown_is_absent(void **state)
     struct overview_domain *row = &overview.domains[0];
     row->joules = row->watts = quantity_unknown();
     row->age_s = NAN;
-    overview.domains[2].gauge = NAN;
+    overview.domains[2].temperature_celsius = NAN;
     overview.domains[2].domain.state = JOULE_PENDING;
     overview.sums[OVERVIEW_TOTAL].joules = overview.sums[OVERVIEW_TOTAL].watts = quantity_unknown();
+    struct overview_device board = unknown_device("gpu:0", "nvidia");
+    board.device.state = JOULE_PENDING;
+    overview.devices = &board;
+    overview.device_count = 1;
     print(&overview, METRICS_TEXT);
     static const char *const absent[] = {"joule_energy",
                                          "joule_power",
@@ -230,6 +374,13 @@ static void test_unknown_is_absent(void **state)
                                          "joule_temperature",
                                          "joule_reading_age",
                                          "joule_domain_up{domain=\"thermal-0\"",
+                                         "joule_device_up",
+                                         "joule_device_energy",
+                                         "joule_device_busy",
+                                         "joule_device_memory",
+                                         "joule_device_power",
+                                         "joule_device_processes",
+                                         "DCGM_FI_DEV",
                                          "NaN",
                                          "nan",
                                          "Inf"};
@@ -283,6 +434,9 @@ int main(void)
         cmocka_unit_test(test_each_family_is_told_once),
         cmocka_unit_test(test_names_are_escaped),
         cmocka_unit_test(test_accept_chooses),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_dcgm_names),
+        cmocka_unit_test(test_cut_page_has_the_same_length),
         cmocka_unit_test(test_unknown_is_absent),
         cmocka_unit_test_setup_teardown(test_figures_of_a_machine, rig_set_up, rig_tear_down),
     };

@@ -1,0 +1,94 @@
+/* joule/report/metrics_dcgm.c - GPUs under the names that dcgm-exporter gives, so that its dashboards answer.
+ *
+ * Owns the names, labels and units of DCGM's fields (energy in mJ, memory in MiB, shares in percent but for the profiling
+ * fields, which are 0 to 1); the meanings are those of NVIDIA's DCGM field identifiers and dcgm-exporter's
+ * default-counters.csv.
+ * Newcomers: they stand here for GPUs of all vendors. What Joule does not know has no series; docs/exporter.md lists it.
+ */
+#include <string.h>
+#include "joule/report/metrics.h"
+
+#define ROW     struct overview_device
+#define MIB     (1.0 / (1024 * 1024))
+#define PERCENT 100
+
+#define FIELD(name, type, help, member, scale)                                                               \
+    {                                                                                                        \
+        {name, type, NULL, help}, offsetof(ROW, member), scale                                               \
+    }
+
+static const struct metric_column columns[] = {
+    FIELD("DCGM_FI_DEV_SM_CLOCK", METRIC_GAUGE, "SM clock frequency (in MHz).", device.clock_megahertz, 1),
+    FIELD("DCGM_FI_DEV_MEM_CLOCK", METRIC_GAUGE, "Memory clock frequency (in MHz).",
+          device.memory_clock_megahertz, 1),
+    FIELD("DCGM_FI_DEV_GPU_TEMP", METRIC_GAUGE, "GPU temperature (in C).", device.temperature_celsius, 1),
+    FIELD("DCGM_FI_DEV_MEMORY_TEMP", METRIC_GAUGE, "Memory temperature (in C).",
+          device.memory_temperature_celsius, 1),
+    FIELD("DCGM_FI_DEV_POWER_USAGE", METRIC_GAUGE, "Power draw (in W).", device.power_watts.value, 1),
+    FIELD("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", METRIC_COUNTER, "Energy since measuring began (in mJ).",
+          device.energy_joules.value, 1000),
+    FIELD("DCGM_FI_DEV_GPU_UTIL", METRIC_GAUGE, "GPU utilization (in %).", device.busy, PERCENT),
+    FIELD("DCGM_FI_DEV_MEM_COPY_UTIL", METRIC_GAUGE, "Memory utilization (in %).", device.memory_busy,
+          PERCENT),
+    FIELD("DCGM_FI_DEV_FB_TOTAL", METRIC_GAUGE, "Framebuffer memory (in MiB).", memory_total_bytes, MIB),
+    FIELD("DCGM_FI_DEV_FB_FREE", METRIC_GAUGE, "Framebuffer memory free (in MiB).", memory_free_bytes, MIB),
+    FIELD("DCGM_FI_DEV_FB_USED", METRIC_GAUGE, "Framebuffer memory used (in MiB).", memory_used_bytes, MIB),
+    FIELD("DCGM_FI_DEV_FB_RESERVED", METRIC_GAUGE, "Framebuffer memory reserved (in MiB).",
+          memory_reserved_bytes, MIB),
+    FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT", METRIC_GAUGE, "Power limit that is set (in W).",
+          device.power_limit_watts, 1),
+    FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF", METRIC_GAUGE, "Power limit that the board comes with (in W).",
+          device.power_limit_default_watts, 1),
+    FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT_MIN", METRIC_GAUGE, "Least power limit that can be set (in W).",
+          device.power_limit_least_watts, 1),
+    FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT_MAX", METRIC_GAUGE, "Highest power limit that can be set (in W).",
+          device.power_limit_most_watts, 1),
+    FIELD("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", METRIC_GAUGE, "The least of all power limits (in W).",
+          device.power_limit_enforced_watts, 1),
+    FIELD("DCGM_FI_PROF_SM_ACTIVE", METRIC_GAUGE, "The ratio of cycles an SM has at least 1 warp assigned.",
+          sm_activity, 1),
+    FIELD("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", METRIC_GAUGE, "Ratio of cycles the tensor pipe is active.",
+          tensor_activity, 1),
+    FIELD("DCGM_FI_PROF_DRAM_ACTIVE", METRIC_GAUGE, "Ratio of cycles the device memory interface is active.",
+          dram_activity, 1),
+};
+
+/* "0000:65:00.0" as NVIDIA writes it: "00000000:65:00.0", with letters large. */
+static void label_pci(struct metrics *metrics, const char *address)
+{
+    char theirs[sizeof((joule_device *)NULL)->pci_address + 4] = "0000";
+    size_t length = strlen(address);
+    for (size_t i = 0; i < length; i++)
+        theirs[4 + i] = (char)(address[i] >= 'a' && address[i] <= 'f' ? address[i] - 'a' + 'A' : address[i]);
+    if (strcspn(address, ":") == 4) /* else it is on no PCI bus */
+        metrics_label(metrics, "pci_bus_id", theirs);
+}
+
+/* As dcgm-exporter has them. NVIDIA's boards keep the numbers of their driver, which are those of its device files. */
+static void label_gpu(struct metrics *metrics, const void *row)
+{
+    const joule_device *device = &((const struct overview_device *)row)->device;
+    bool is_nvidia = strcmp(device->vendor, "nvidia") == 0;
+    const char *version = strchr(device->driver, ' ');
+    char number[16], file[24];
+    string_print(number, sizeof number, "%d", device->index);
+    string_print(file, sizeof file, "nvidia%d", device->index);
+    metrics_label(metrics, "gpu", number);
+    metrics_label(metrics, "UUID", device->uuid);
+    label_pci(metrics, device->pci_address);
+    metrics_label(metrics, "device", is_nvidia ? file : device->name);
+    metrics_label(metrics, "modelName", device->model);
+    metrics_label(metrics, "Hostname", metrics->overview->hostname);
+    metrics_label(metrics, "DCGM_FI_DRIVER_VERSION", version ? version + 1 : "");
+}
+
+/* GPUs come first among devices; other accelerators have numbers of their own. */
+void metrics_add_dcgm(struct metrics *metrics)
+{
+    const struct overview *overview = metrics->overview;
+    struct metric_table table = {overview->devices, 0, sizeof *overview->devices, label_gpu};
+    while (table.row_count < overview->device_count &&
+           string_starts(overview->devices[table.row_count].device.name, "gpu:"))
+        table.row_count++;
+    metrics_add_columns(metrics, &table, columns, sizeof columns / sizeof *columns);
+}

@@ -1,0 +1,156 @@
+/* joule/report/metrics_device.c - Joule's own families about GPUs and accelerators. See metrics.h and docs/exporter.md.
+ *
+ * Owns what there is to say of a device beside its domains: what it is, memory, limits, how busy and how warm it is.
+ * Newcomers: joule_device_energy_joules is that of the device's best domain, which joule_energy_joules has, too. The one is for
+ * questions about boards, whoever reads them; the other for questions about sensors.
+ */
+#include "joule/report/metrics.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define ROW             struct overview_device
+
+static const struct metric_column columns[] = {
+    {{"joule_device_energy_joules", METRIC_COUNTER, "joules", "Energy of a device since measuring began"},
+     offsetof(ROW, device.energy_joules.value)},
+    {{"joule_device_power_watts", METRIC_GAUGE, "watts", "Mean power of a device over its last readings"},
+     offsetof(ROW, device.power_watts.value)},
+    {{"joule_device_busy_ratio", METRIC_GAUGE, "ratio", "Share of time in which anything ran on a device"},
+     offsetof(ROW, device.busy)},
+    {{"joule_device_memory_busy_ratio", METRIC_GAUGE, "ratio",
+      "Share of time in which a device's memory was read or written"},
+     offsetof(ROW, device.memory_busy)},
+    {{"joule_device_memory_total_bytes", METRIC_GAUGE, "bytes", "A device's own memory"},
+     offsetof(ROW, memory_total_bytes)},
+    {{"joule_device_memory_used_bytes", METRIC_GAUGE, "bytes", "A device's own memory that is in use"},
+     offsetof(ROW, memory_used_bytes)},
+    {{"joule_device_memory_free_bytes", METRIC_GAUGE, "bytes", "A device's own memory that is free"},
+     offsetof(ROW, memory_free_bytes)},
+    {{"joule_device_temperature_celsius", METRIC_GAUGE, "celsius",
+      "Temperature of a device's chip, where it is hottest"},
+     offsetof(ROW, device.temperature_celsius)},
+    {{"joule_device_memory_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of a device's memory"},
+     offsetof(ROW, device.memory_temperature_celsius)},
+    {{"joule_device_clock_hertz", METRIC_GAUGE, "hertz", "Clock of what computes"},
+     offsetof(ROW, device.clock_megahertz),
+     1e6},
+    {{"joule_device_memory_clock_hertz", METRIC_GAUGE, "hertz", "Clock of a device's memory"},
+     offsetof(ROW, device.memory_clock_megahertz),
+     1e6},
+    {{"joule_device_processes", METRIC_GAUGE, NULL, "Processes that use a device"},
+     offsetof(ROW, process_count)},
+    {{"joule_device_partitions", METRIC_GAUGE, NULL, "MIG instances or compute partitions of a device"},
+     offsetof(ROW, partition_count)},
+    {{"joule_device_age_seconds", METRIC_GAUGE, "seconds", "Time since a device last answered"},
+     offsetof(ROW, device.age_s)},
+};
+
+static const struct {
+    const char *word;
+    size_t offset;
+} limits[] = {
+    {"set", offsetof(joule_device, power_limit_watts)},
+    {"default", offsetof(joule_device, power_limit_default_watts)},
+    {"enforced", offsetof(joule_device, power_limit_enforced_watts)},
+    {"least", offsetof(joule_device, power_limit_least_watts)},
+    {"most", offsetof(joule_device, power_limit_most_watts)},
+};
+
+static void label_device(struct metrics *metrics, const void *row)
+{
+    const joule_device *device = &((const struct overview_device *)row)->device;
+    metrics_label(metrics, "device", device->name);
+    if (metrics_has_class(metrics))
+        metrics_label(metrics, "class", joule_class_name(device->energy_joules.cls));
+}
+
+static void add_info(struct metrics *metrics, const joule_device *device)
+{
+    metrics_open(metrics);
+    metrics_label(metrics, "device", device->name);
+    metrics_label(metrics, "vendor", device->vendor);
+    metrics_label(metrics, "model", device->model);
+    metrics_label(metrics, "architecture", device->architecture);
+    metrics_label(metrics, "compute_capability", device->compute_capability);
+    metrics_label(metrics, "uuid", device->uuid);
+    metrics_label(metrics, "pci_address", device->pci_address);
+    metrics_label(metrics, "driver", device->driver);
+    metrics_close(metrics, 1);
+}
+
+static void add_up(struct metrics *metrics, const joule_device *device)
+{
+    if (device->state == JOULE_PENDING)
+        return;
+    metrics_open(metrics);
+    metrics_label(metrics, "device", device->name);
+    metrics_close(metrics, device->state == JOULE_OK);
+}
+
+static void add_state(struct metrics *metrics, const joule_device *device)
+{
+    if (device->state == JOULE_OK)
+        return;
+    metrics_open(metrics);
+    metrics_label(metrics, "device", device->name);
+    metrics_label(metrics, "state", joule_status_name(device->state));
+    metrics_close(metrics, 1);
+}
+
+static void add_limits(struct metrics *metrics, const joule_device *device)
+{
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        const double *watts = (const double *)((const char *)device + limits[i].offset);
+        if (!metrics_knows(*watts))
+            continue;
+        metrics_open(metrics);
+        metrics_label(metrics, "device", device->name);
+        metrics_label(metrics, "limit", limits[i].word);
+        metrics_close(metrics, *watts);
+    }
+}
+
+static void add_reasons(struct metrics *metrics, const joule_device *device)
+{
+    if (device->clock_reasons == JOULE_CLOCKS_UNKNOWN)
+        return;
+    for (uint32_t bit = 1; bit; bit <<= 1) {
+        if (!(device->clock_reasons & bit))
+            continue;
+        metrics_open(metrics);
+        metrics_label(metrics, "device", device->name);
+        metrics_label(metrics, "reason", joule_clock_reason_name(bit));
+        metrics_close(metrics, 1);
+    }
+}
+
+/* Families of which a device may have any number of samples. */
+static const struct {
+    struct metric_family family;
+    void (*add)(struct metrics *metrics, const joule_device *device);
+} others[] = {
+    {{"joule_device", METRIC_INFO, NULL, "What a device is"}, add_info},
+    {{"joule_device_up", METRIC_GAUGE, NULL, "1: the device answers; 0: it does not, see joule_device_state"},
+     add_up},
+    {{"joule_device_state", METRIC_GAUGE, NULL, "1 for the state of a device that is not up"}, add_state},
+    {{"joule_device_power_limit_watts", METRIC_GAUGE, "watts",
+      "Power limits: that is set, that the board comes with, the least of all that apply, and between which "
+      "it can be "
+      "set"},
+     add_limits},
+    {{"joule_device_clocks_held", METRIC_GAUGE, NULL,
+      "1 for each reason that holds a device's clocks down now"},
+     add_reasons},
+};
+
+void metrics_add_devices(struct metrics *metrics)
+{
+    const struct overview *overview = metrics->overview;
+    const struct metric_table table = {overview->devices, overview->device_count, sizeof *overview->devices,
+                                       label_device};
+    metrics_add_columns(metrics, &table, columns, COUNT_OF(columns));
+    for (size_t k = 0; k < COUNT_OF(others); k++) {
+        metrics_begin(metrics, &others[k].family);
+        for (size_t i = 0; i < overview->device_count; i++)
+            others[k].add(metrics, &overview->devices[i].device);
+    }
+}
