@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """`joule serve` as a program: what it answers, to whom, what clients can do to it, and how it ends.
 
-Owns servers on free loopback ports over a machine of files that it makes itself, so that what the counters must say is
-known. Newcomers: the serving program is started as people start it, by `joule`, and ended by its process id.
+Newcomers: the machines and servers are support/serving.py's; what Prometheus makes of it is test_serve_prometheus.py's.
 """
 import contextlib
 import http.client
@@ -19,99 +18,13 @@ import threading
 import time
 import unittest
 
-JOULE = os.environ["JOULE"]
-SOURCE = os.environ["JOULE_SOURCE"]
 FULL = bool(os.environ.get("JOULE_TEST_FULL"))
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
-ZONE = "sys/class/powercap/intel-rapl:"
 PACKAGE = '{domain="package-0",device="cpu:0",source="rapl_powercap",scope="package",class="measured"}'
 
-sys.path.append(os.path.join(SOURCE, "tests", "support"))
+sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
 import schema_check  # noqa: E402
-
-
-class Machine:
-    """Two packages: one whose counter says what it is told, and one that nobody may read."""
-
-    def __init__(self, folder):
-        self.root = folder
-        self.microjoules = 1_000_000
-        self.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\n")
-        self.write("proc/sys/kernel/hostname", "node-7\n")
-        for number in "01":
-            self.write(f"{ZONE}{number}/name", f"package-{number}\n")
-            self.write(f"{ZONE}{number}/max_energy_range_uj", "262143328850\n")
-            self.write(f"{ZONE}{number}/energy_uj", f"{self.microjoules}\n")
-        self.write("errors", f"/{ZONE}1/energy_uj EACCES\n")
-
-    def write(self, path, text):
-        path = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def use(self, joules, seconds):
-        """Evenly, in steps that a processor could have taken, each written at once over the one before."""
-        steps = round(seconds / 0.02)
-        with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
-            for _ in range(steps):
-                self.microjoules += round(joules / steps * 1e6)
-                os.pwrite(file.fileno(), b"%d\n" % self.microjoules, 0)
-                time.sleep(0.02)
-
-
-class Server:
-    def __init__(self, *arguments, listen="127.0.0.1:0", **environment):
-        self.process = subprocess.Popen([JOULE, "serve", "--listen", listen, *arguments], stderr=subprocess.PIPE, text=True,
-                                        env={**os.environ, **environment})
-        self.said = ""
-        for line in self.process.stderr:
-            self.said += line
-            if "listening on" in line:
-                break
-        found = re.search(r"listening on http://(\S+)/ ", self.said)
-        assert found, self.said
-        self.address = found[1]
-
-    def get(self, path, method="GET", **headers):
-        connection = http.client.HTTPConnection(self.address, timeout=20)
-        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        return response.status, response.headers, body.decode()
-
-    def metrics(self, **headers):
-        status, _, body = self.get("/metrics", **headers)
-        assert status == 200, status
-        return body
-
-    def resident_kib(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
-            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
-
-    def end(self, signal_number=signal.SIGTERM):
-        """The exit status, and all that was said."""
-        self.process.send_signal(signal_number)
-        self.said += self.process.stderr.read()
-        self.process.stderr.close()
-        return self.process.wait(20)
-
-
-@contextlib.contextmanager
-def serving(*arguments, **environment):
-    server = Server(*arguments, **environment)
-    try:
-        yield server
-    finally:
-        if server.process.returncode is None:
-            server.end()
-
-
-def value_of(page, series):
-    """None: there is no such sample."""
-    found = re.search("^" + re.escape(series) + r" (\S+)$", page, re.M)
-    return float(found[1]) if found else None
+from serving import JOULE, Machine, serving, value_of  # noqa: E402
 
 
 def usage(*arguments, **environment):

@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 {
     static char name[] = SERVE;
     struct serve_settings settings = {.listen = DEFAULT_ADDRESS};
-    joule_options options = {.struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES, .wait_s = WAIT_S};
+    joule_options options = {
+        .struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES, .wait_s = WAIT_S};
     const struct option table[] = {{.name = "listen",
                                     .kind = OPTION_TEXT,
                                     .value = &settings.listen,

@@ -1,0 +1,99 @@
+"""Servers for program tests: `joule serve` over a machine of files whose counters say what they are told.
+
+Owns starting, asking and ending them by their process id, on ports that the system chooses. Newcomers: a machine is
+read while it changes, so a counter is written in place and at once.
+"""
+import contextlib
+import http.client
+import os
+import re
+import signal
+import subprocess
+import time
+
+JOULE = os.environ["JOULE"]
+ZONE = "sys/class/powercap/intel-rapl:"
+
+
+class Machine:
+    """Two packages: one whose counter says what it is told, and one that nobody may read."""
+
+    def __init__(self, folder):
+        self.root = folder
+        self.microjoules = 1_000_000
+        self.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n\n")
+        self.write("proc/sys/kernel/hostname", "node-7\n")
+        for number in "01":
+            self.write(f"{ZONE}{number}/name", f"package-{number}\n")
+            self.write(f"{ZONE}{number}/max_energy_range_uj", "262143328850\n")
+            self.write(f"{ZONE}{number}/energy_uj", f"{self.microjoules}\n")
+        self.write("errors", f"/{ZONE}1/energy_uj EACCES\n")
+
+    def write(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def use(self, joules, seconds):
+        """Evenly, in steps that a processor could have taken, each written at once over the one before."""
+        steps = round(seconds / 0.02)
+        with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
+            for _ in range(steps):
+                self.microjoules += round(joules / steps * 1e6)
+                os.pwrite(file.fileno(), b"%d\n" % self.microjoules, 0)
+                time.sleep(0.02)
+
+
+class Server:
+    def __init__(self, *arguments, listen="127.0.0.1:0", **environment):
+        self.process = subprocess.Popen([JOULE, "serve", "--listen", listen, *arguments], stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if "listening on" in line:
+                break
+        found = re.search(r"listening on http://(\S+)/ ", self.said)
+        assert found, self.said
+        self.address = found[1]
+
+    def get(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection(self.address, timeout=20)
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, response.headers, body.decode()
+
+    def metrics(self, **headers):
+        status, _, body = self.get("/metrics", **headers)
+        assert status == 200, status
+        return body
+
+    def resident_kib(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+    def end(self, signal_number=signal.SIGTERM):
+        """The exit status, and all that was said."""
+        self.process.send_signal(signal_number)
+        self.said += self.process.stderr.read()
+        self.process.stderr.close()
+        return self.process.wait(20)
+
+
+@contextlib.contextmanager
+def serving(*arguments, **environment):
+    server = Server(*arguments, **environment)
+    try:
+        yield server
+    finally:
+        if server.process.returncode is None:
+            server.end()
+
+
+def value_of(page, series):
+    """None: there is no such sample."""
+    found = re.search("^" + re.escape(series) + r" (\S+)$", page, re.M)
+    return float(found[1]) if found else None
