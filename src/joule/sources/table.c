@@ -22,6 +22,7 @@ extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_tegrastats;
 extern const struct source_ops source_pm_counters;
+extern const struct source_ops source_redfish;
 extern const struct source_ops source_ipmi;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
@@ -47,6 +48,7 @@ const struct source_ops *const source_table[] = {
     &source_jetson,
     &source_tegrastats,
     &source_pm_counters,
+    &source_redfish,
     &source_ipmi,
     &source_battery,
     &source_thermal,

@@ -28,7 +28,8 @@ static joule_status ask(struct source *source, struct tegrastats *out_stats)
 {
     char text[4096];
     int exit_status;
-    ssize_t length = source->host->ops->run(source->host, command, TIMEOUT_NS, text, sizeof text, &exit_status);
+    ssize_t length =
+        source->host->ops->run(source->host, command, TIMEOUT_NS, text, sizeof text, &exit_status);
     if (length < 0 && length != -ETIMEDOUT)
         return status_of_errno((int)-length);
     return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;
@@ -69,7 +70,8 @@ static joule_status describe(struct source *source, const struct tegrastats *sta
         add_gauge(source, ROLE_TEMPERATURE, JOULE_READING_TEMPERATURE, "temperature", stats->gpu_celsius);
     if (source->channel_count)
         return JOULE_OK;
-    return source_say(source, JOULE_UNSUPPORTED, "tegrastats tells no power on this board; run it as root to see");
+    return source_say(source, JOULE_UNSUPPORTED,
+                      "tegrastats tells no power on this board; run it as root to see");
 }
 
 static joule_status tegrastats_open(struct source *source)

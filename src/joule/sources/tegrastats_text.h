@@ -18,7 +18,7 @@ struct tegrastats {
         char name[32];
         double watts;
     } rails[TEGRASTATS_MOST_RAILS];
-    double gpu_busy;                         /* 0 to 1; NaN: not told */
+    double gpu_busy;                   /* 0 to 1; NaN: not told */
     double gpu_megahertz, gpu_celsius; /* NaN: not told, or the sensor is off */
 };
 

@@ -16,12 +16,14 @@ static void assert_near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-static const char xavier[] =
-    "RAM 1903/15692MB (lfb 3251x4MB) CPU [1%@1190,0%@1190] EMC_FREQ 0% GR3D_FREQ 0% AO@32.5C GPU@32C Tboard@32C "
-    "Tdiode@34.75C AUX@31.5C CPU@33.5C thermal@32.9C PMIC@100C GPU 0/0 CPU 216/216 SOC 864/864 CV 0/0 VDDRQ 144/144 "
-    "SYS5V 1889/1889\n";
+static const char xavier[] = "RAM 1903/15692MB (lfb 3251x4MB) CPU [1%@1190,0%@1190] EMC_FREQ 0% GR3D_FREQ 0% "
+                             "AO@32.5C GPU@32C Tboard@32C "
+                             "Tdiode@34.75C AUX@31.5C CPU@33.5C thermal@32.9C PMIC@100C GPU 0/0 CPU 216/216 "
+                             "SOC 864/864 CV 0/0 VDDRQ 144/144 "
+                             "SYS5V 1889/1889\n";
 static const char orin_nano[] =
-    "09-17-2026 02:10:03 RAM 1488/7620MB (lfb 105x4MB) SWAP 253/12002MB (cached 2MB) CPU [0%@1036,0%@1036] GR3D_FREQ "
+    "09-17-2026 02:10:03 RAM 1488/7620MB (lfb 105x4MB) SWAP 253/12002MB (cached 2MB) CPU [0%@1036,0%@1036] "
+    "GR3D_FREQ "
     "0% cpu@47.875C VDD_IN 4654mW/4654mW VDD_CPU_GPU_CV 560mW/560mW VDD_SOC 1484mW/1484mW\n";
 
 static const struct sample {
@@ -29,27 +31,37 @@ static const struct sample {
     const char *rails; /* "NAME mW" ... */
     double busy, megahertz, celsius;
 } samples[] = {
-    {"RAM 613/3964MB (lfb 634x4MB) SWAP 0/1982MB (cached 0MB) CPU [2%@102,1%@102,0%@102,0%@102] EMC_FREQ 0% GR3D_FREQ 0% "
-     "PLL@39C CPU@40.5C PMIC@100C GPU@41C AO@46C thermal@41C POM_5V_IN 900/943 POM_5V_GPU 0/0 POM_5V_CPU 123/123\n",
+    {"RAM 613/3964MB (lfb 634x4MB) SWAP 0/1982MB (cached 0MB) CPU [2%@102,1%@102,0%@102,0%@102] EMC_FREQ 0% "
+     "GR3D_FREQ 0% "
+     "PLL@39C CPU@40.5C PMIC@100C GPU@41C AO@46C thermal@41C POM_5V_IN 900/943 POM_5V_GPU 0/0 POM_5V_CPU "
+     "123/123\n",
      "POM_5V_IN 900 POM_5V_GPU 0 POM_5V_CPU 123 ", 0, NAN, 41},
-    {"RAM 1179/3983MB (lfb 120x4MB) IRAM 0/252kB(lfb 252kB) CPU [1%@102,4%@102,0%@102,0%@102] EMC_FREQ 7%@408 GR3D_FREQ "
-     "0%@76 APE 25 AO@42.5C CPU@37.5C GPU@39C PLL@37C Tdiode@42.75C PMIC@100C Tboard@42C thermal@38.5C VDD_IN 2532/2698 "
+    {"RAM 1179/3983MB (lfb 120x4MB) IRAM 0/252kB(lfb 252kB) CPU [1%@102,4%@102,0%@102,0%@102] EMC_FREQ "
+     "7%@408 GR3D_FREQ "
+     "0%@76 APE 25 AO@42.5C CPU@37.5C GPU@39C PLL@37C Tdiode@42.75C PMIC@100C Tboard@42C thermal@38.5C "
+     "VDD_IN 2532/2698 "
      "VDD_CPU 76/178 VDD_GPU 19/19\n",
      "VDD_IN 2532 VDD_CPU 76 VDD_GPU 19 ", 0, 76, 39},
-    {"RAM 1345/7829MB (lfb 1290x4MB) SWAP 0/512MB (cached 0MB) CPU [2%@345,off,off,off,off,off] EMC_FREQ 13%@40 GR3D_FREQ "
-     "0%@114 APE 150 BCPU@35C MCPU@35C GPU@41C PLL@35C AO@35.5C Tboard@35C Tdiode@36C PMIC@100C thermal@35.5C VDD_IN "
+    {"RAM 1345/7829MB (lfb 1290x4MB) SWAP 0/512MB (cached 0MB) CPU [2%@345,off,off,off,off,off] EMC_FREQ "
+     "13%@40 GR3D_FREQ "
+     "0%@114 APE 150 BCPU@35C MCPU@35C GPU@41C PLL@35C AO@35.5C Tboard@35C Tdiode@36C PMIC@100C "
+     "thermal@35.5C VDD_IN "
      "2003/2658 VDD_CPU 320/518 VDD_GPU 400/735 VDD_SOC 400/415 VDD_WIFI 0/0 VDD_DDR 240/348\n",
      "VDD_IN 2003 VDD_CPU 320 VDD_GPU 400 VDD_SOC 400 VDD_WIFI 0 VDD_DDR 240 ", 0, 114, 41},
     {xavier, "GPU 0 CPU 216 SOC 864 CV 0 VDDRQ 144 SYS5V 1889 ", 0, NAN, 32},
     {orin_nano, "VDD_IN 4654 VDD_CPU_GPU_CV 560 VDD_SOC 1484 ", 0, NAN, NAN},
-    {"VDD_GPU_SOC 2390mW/2390mW VDD_CPU_CV 796mW/796mW VIN_SYS_5V0 3522mW/3522mW NC 0mW/0mW VDDQ_VDD2_1V8AO 301mW/301mW NC "
+    {"VDD_GPU_SOC 2390mW/2390mW VDD_CPU_CV 796mW/796mW VIN_SYS_5V0 3522mW/3522mW NC 0mW/0mW VDDQ_VDD2_1V8AO "
+     "301mW/301mW NC "
      "0mW/0mW\n",
      "VDD_GPU_SOC 2390 VDD_CPU_CV 796 VIN_SYS_5V0 3522 NC 0 VDDQ_VDD2_1V8AO 301 NC 0 ", NAN, NAN, NAN},
-    {"07-25-2026 09:08:28 RAM 20642/62817MB (lfb 1x2MB) CPU [23%@2201,10%@2201] EMC_FREQ 3%@3199 GR3D_FREQ 12%@[1300,1300] "
-     "NVENC0 off VIC off APE 174 cpu@52.968C/52.968C gpu@47.625C/47.625C VDD_GPU_SOC 5139mW/5139mW/5139mW VDD_CPU_CV "
+    {"07-25-2026 09:08:28 RAM 20642/62817MB (lfb 1x2MB) CPU [23%@2201,10%@2201] EMC_FREQ 3%@3199 GR3D_FREQ "
+     "12%@[1300,1300] "
+     "NVENC0 off VIC off APE 174 cpu@52.968C/52.968C gpu@47.625C/47.625C VDD_GPU_SOC 5139mW/5139mW/5139mW "
+     "VDD_CPU_CV "
      "3268mW/3268mW/3268mW VIN_SYS_5V0 5500mW/5500mW/5500mW\n",
      "VDD_GPU_SOC 5139 VDD_CPU_CV 3268 VIN_SYS_5V0 5500 ", 0.12, 1300, 47.625},
-    {"RAM 4722/7844MB (lfb 1x512kB) EMC_FREQ 2%@1866 GR3D_FREQ @[1000,1000,1000] APE 150\n", "", NAN, 1000, NAN},
+    {"RAM 4722/7844MB (lfb 1x512kB) EMC_FREQ 2%@1866 GR3D_FREQ @[1000,1000,1000] APE 150\n", "", NAN, 1000,
+     NAN},
     {"RAM 4722/7844MB GR3D_FREQ 10%@1300 gpu@-256C\n", "", 0.1, 1300, NAN},
     {"RAM 4722/7844MB GR3D_FREQ 0%@[305]\n", "", 0, 305, NAN},
 };
@@ -76,15 +88,22 @@ static void test_the_last_whole_line(void **state)
 {
     struct tegrastats stats;
     (void)state;
-    assert_true(tegrastats_parse("RAM 1/2MB VDD_IN 1/1\nRAM 1/2MB VDD_IN 2000/1\nRAM 1/2MB VDD_IN 3000/1", &stats));
+    assert_true(
+        tegrastats_parse("RAM 1/2MB VDD_IN 1/1\nRAM 1/2MB VDD_IN 2000/1\nRAM 1/2MB VDD_IN 3000/1", &stats));
     assert_int_equal(stats.rail_count, 1);
     assert_near(stats.rails[0].watts, 2);
 }
 
 static void test_no_line(void **state)
 {
-    static const char *const texts[] = {"", "\n", "RAM 1/2MB VDD_IN 1/1", "tegrastats: command not found\n",
-                                        "VDD_IN 1mW/\n", "VDD_IN 1/2W\n", "VDD_IN 9999999999/1\n", "vdd 1/1\n"};
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "RAM 1/2MB VDD_IN 1/1",
+                                        "tegrastats: command not found\n",
+                                        "VDD_IN 1mW/\n",
+                                        "VDD_IN 1/2W\n",
+                                        "VDD_IN 9999999999/1\n",
+                                        "vdd 1/1\n"};
     struct tegrastats stats;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -99,8 +118,8 @@ static struct truth {
     ssize_t error; /* -errno, or 0 */
 } truth;
 
-static ssize_t run_tegrastats(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
-                              int *out_status)
+static ssize_t run_tegrastats(void *context, int64_t time_ns, const char *const *argv, char *buffer,
+                              size_t size, int *out_status)
 {
     (void)context, (void)time_ns, (void)out_status;
     assert_string_equal(argv[1], "--interval");

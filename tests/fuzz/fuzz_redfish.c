@@ -1,0 +1,27 @@
+/* Fuzz target: the lines of joule-redfish. Nothing beyond them is read, and no power comes out that cannot be one. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include "joule/sources/redfish_text.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct redfish_text parsed;
+    char *text = malloc(size + 1);
+    require(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    redfish_parse(text, &parsed);
+    require(parsed.count <= REDFISH_MOST_READINGS);
+    for (size_t i = 0; i < parsed.count; i++)
+        require(strstr(parsed.readings[i].target, ":/") && !strchr(parsed.readings[i].target, ' '));
+    for (int view = 0; view < REDFISH_VIEWS; view++) {
+        double watts = redfish_watts(&parsed, (enum redfish_view)view);
+        require(isnan(watts) || (watts >= 0 && watts <= 1e5 * REDFISH_MOST_READINGS));
+    }
+    free(text);
+    return 0;
+}

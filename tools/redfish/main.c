@@ -1,0 +1,77 @@
+/* tools/redfish/main.c - joule-redfish: what a management controller says of its machine's power, as lines of words.
+ *
+ * Owns the program that libjoule's source `redfish` runs, so that no program that is measured needs libcurl. Lines:
+ *     model WORDS
+ *     reading KIND WATTS PATH     KIND as in views.h; WATTS "-" where it is not known
+ *     failed STATUS WORDS
+ * Newcomers: without views it finds them; with those that an earlier run has found (KIND:PATH) it reads these alone, since
+ * finding takes many requests of a slow processor.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+#include "common/options.h"
+#include "views.h"
+
+const char tool_name[] = "joule-redfish";
+
+static void print_failure(joule_status status, const joule_error *error)
+{
+    printf("failed %d %s\n", (int)status, error->message);
+}
+
+/* The first error that is more than a missing resource ends it. */
+static joule_status print_readings(struct client *client, const struct views *views)
+{
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *view = &views->list[i];
+        double watts = NAN;
+        joule_status status = view_read(client, view, &watts);
+        if (status != JOULE_OK && status != JOULE_ABSENT)
+            return status;
+        if (isnan(watts))
+            printf("reading %s - %s\n", view->kind, view->path);
+        else
+            printf("reading %s %.9g %s\n", view->kind, watts, view->path);
+    }
+    return JOULE_OK;
+}
+
+static joule_status work(struct config *config, struct views *views, joule_error *error)
+{
+    struct client client;
+    joule_status status = client_open(config, error, &client);
+    if (status != JOULE_OK)
+        return status;
+    if (views->count == 0)
+        status = views_find(&client, views);
+    if (status == JOULE_OK && views->model[0])
+        printf("model %s\n", views->model);
+    if (status == JOULE_OK)
+        status = print_readings(&client, views);
+    client_close(&client);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    struct views views = {.count = 0};
+    joule_error error = {0};
+    if (argc < 2 || argc > 2 + MOST_VIEWS || argv[1][0] == '-') {
+        complain("", "usage: joule-redfish CONFIG [KIND:PATH...]");
+        return EXIT_USAGE;
+    }
+    for (int i = 2; i < argc; i++)
+        if (!view_parse(argv[i], &views.list[views.count++])) {
+            complain("", "%s: not KIND:PATH", argv[i]);
+            return EXIT_USAGE;
+        }
+    joule_status status = config_read(argv[1], &config, &error);
+    if (status == JOULE_OK)
+        status = work(&config, &views, &error);
+    if (status != JOULE_OK)
+        print_failure(status, &error);
+    return status == JOULE_OK ? 0 : EXIT_OWN_FAILURE;
+}
