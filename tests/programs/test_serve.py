@@ -219,6 +219,43 @@ class Serve(unittest.TestCase):
             print(f"resident: {first} KiB after 1,000 scrapes, {last} KiB after {i + 1}")
             self.assertLessEqual(last, first + 64)
 
+    def see_page(self, server):
+        """What a browser makes of the page in 6 s of its own time."""
+        browser = shutil.which("chromium") or shutil.which("chromium-browser")
+        if not browser:
+            self.skipTest("there is no chromium")
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + self.folder + "/browser",
+                               "--virtual-time-budget=6000", "--dump-dom", f"http://{server.address}/"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Content Security Policy", done.stderr)
+        return done.stdout
+
+    def test_page_in_a_browser(self):
+        with serving(*self.options) as server:
+            self.machine.use(joules=200, seconds=5)
+            page = self.see_page(server)
+        self.assertIn(">node-7<", page)
+        self.assertIn('class="live"', page)
+        self.assertRegex(page, r'class="evidence measured">measured<')
+        self.assertRegex(page, r'<path class="total" d="M[0-9.]+ [0-9.]+')
+        self.assertRegex(page, r'<td class="in-total">package-0</td>')
+        self.assertRegex(page, r"<td>package-1</td>.*?denied")
+        self.assertIn("(partial)", page)
+
+    def test_page_asks_for_the_token(self):
+        with serving(*self.options, JOULE_SERVE_TOKEN="open-sesame") as server:
+            page = self.see_page(server)
+        self.assertRegex(page, r'<form id="ask">')
+        self.assertRegex(page, r'<main id="readings" hidden')
+        self.assertNotIn("package-0", page)
+
+    def test_page_needs_no_other_server(self):
+        with serving(*self.options) as server:
+            text = "".join(server.get(path)[2] for path in ("/", "/page.css", "/page.js"))
+        self.assertEqual(set(re.findall(r"https?://[^\s\"'`<>]+", text)), {"http://www.w3.org/2000/svg"})
+        self.assertNotIn("innerHTML", text)
+
     def test_many_at_once(self):
         with serving(*self.options) as server:
             failures = []

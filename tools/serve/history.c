@@ -12,16 +12,23 @@
 
 struct stretch {
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, whole steps */
+    double end_unix_s;
 };
+
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /* As far back as the meter can have readings, at most STEPS; on a raster, so that a step's mean stays what it was. */
 static struct stretch find_stretch(const struct overview *overview)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    int64_t opened_ns = now_ns - (int64_t)(overview->age_s * NS_PER_S);
-    struct stretch stretch = {.end_ns = now_ns / STEP_NS * STEP_NS};
+    int64_t now = now_ns(CLOCK_MONOTONIC);
+    int64_t opened_ns = now - (int64_t)(overview->age_s * NS_PER_S);
+    struct stretch stretch = {.end_ns = now / STEP_NS * STEP_NS};
+    stretch.end_unix_s = (double)(now_ns(CLOCK_REALTIME) - (now - stretch.end_ns)) / NS_PER_S;
     stretch.begin_ns = stretch.end_ns - STEPS * STEP_NS;
     while (stretch.begin_ns < opened_ns && stretch.begin_ns < stretch.end_ns)
         stretch.begin_ns += STEP_NS; /* the meter refuses windows from before it was opened */
@@ -47,6 +54,7 @@ void history_json(const struct overview *overview, joule_meter *meter, struct te
     struct stretch stretch = find_stretch(overview);
     json_open(&json, NULL, '{');
     json_string(&json, "schema", "joule-history-1");
+    json_double(&json, "end_unix_seconds", stretch.end_unix_s);
     json_double(&json, "step_seconds", STEP_NS / NS_PER_S);
     add_watts(&json, "total", meter, JOULE_TOTAL, stretch);
     json_open(&json, "domains", '{');
