@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int round = 0; round < ROUNDS; round++)
         read_round(host, meter);
     require_sound_energy(meter);
+    require_sound_devices(meter);
     close_machine(host, meter);
     return 0;
 }

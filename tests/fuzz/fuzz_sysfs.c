@@ -11,8 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SUPPLY  "/sys/class/power_supply/"
 #define ZONE    "/sys/class/powercap/intel-rapl:0/"
 #define CARD    "/sys/class/drm/card0/device/"
+#define PMU     "/sys/bus/event_source/devices/xe_0000_03_00.0/"
 #define IIO     "/sys/bus/i2c/drivers/ina3221x/1-0040/iio:device0/"
-#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson,pm_counters"
+#define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson,pm_counters,intel_gpu"
 #define ROUNDS  8
 
 static const char *const paths[] = {
@@ -60,6 +61,21 @@ static const char *const paths[] = {
     "/sys/devices/gpu.0/load",
     "/sys/cray/pm_counters/energy",
     "/sys/cray/pm_counters/freshness",
+    CARD "tile0/gt0/freq0/act_freq",
+    CARD "tile0/gt0/freq0/throttle/status",
+    CARD "tile0/gt0/freq0/throttle/reason_pl1",
+    CARD "tile0/physical_vram_size_bytes",
+    CARD "hwmon/hwmon0/name",
+    CARD "hwmon/hwmon0/power1_max",
+    CARD "hwmon/hwmon0/power1_cap",
+    PMU "type",
+    PMU "cpumask",
+    PMU "events/engine-active-ticks",
+    PMU "events/engine-total-ticks",
+    PMU "events/rcs0-busy",
+    PMU "format/gt",
+    PMU "format/engine_class",
+    PMU "format/engine_instance",
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 
@@ -99,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_round(writing.host, meter);
     }
     require_sound_energy(meter);
+    require_sound_devices(meter);
     require_sound_values(meter);
     close_machine(writing.host, meter);
     return 0;

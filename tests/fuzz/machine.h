@@ -36,7 +36,7 @@ static inline void each_piece(const uint8_t *data, size_t size, size_t most,
 
 static inline joule_meter *open_machine(struct joule_host *host, const char *sources)
 {
-    joule_options options = {.struct_size = sizeof options, .sources = sources};
+    joule_options options = {.struct_size = sizeof options, .sources = sources, .flags = JOULE_OPEN_DEVICES};
     joule_meter *meter;
     require(meter_open_on(host, false, &options, &meter, NULL) == JOULE_OK);
     return meter;
@@ -61,6 +61,19 @@ static inline void require_sound_energy(joule_meter *meter)
     }
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
     require(isnan(w.joules.value) || w.joules.value >= 0);
+}
+
+/* What is told of a device is unknown or possible. */
+static inline void require_sound_devices(joule_meter *meter)
+{
+    size_t count = joule_device_count(meter);
+    for (size_t i = 0; i < count; i++) {
+        joule_device device = {.struct_size = sizeof device};
+        require(joule_device_get(meter, i, &device) == JOULE_OK);
+        require(isnan(device.busy) || (device.busy >= 0 && device.busy <= 1));
+        require(isnan(device.clock_megahertz) || device.clock_megahertz >= 0);
+        require(isnan(device.power_limit_watts) || device.power_limit_watts >= 0);
+    }
 }
 
 static inline void close_machine(struct joule_host *host, joule_meter *meter)

@@ -187,9 +187,14 @@ static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board 
     return LZ_SUCCESS;
 }
 
-static void look_at_board(const struct lz_source *lz, const struct lz_board *board, struct sink *sink)
+static void look_at_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
+    if (board->busy && !board->has_sought_engines) {
+        joule_status status = lz_board_seek_engines(&lz->api, board);
+        if (status != JOULE_OK)
+            sink_fail(sink, board->busy, status);
+    }
     if (look_at_memory(lz, board, &facts) == LZ_DEVICE_LOST) {
         sink_device_fail(sink, board->device, JOULE_FAILED);
         return;
@@ -205,7 +210,7 @@ static void look_at_board(const struct lz_source *lz, const struct lz_board *boa
 
 static void level_zero_look(struct source *source, struct sink *sink)
 {
-    const struct lz_source *lz = source->data;
+    struct lz_source *lz = source->data;
     for (size_t i = 0; i < lz->board_count; i++)
         if (hwmon_is_asleep(source->host, lz->boards[i].power_state))
             sink_device_fail(sink, lz->boards[i].device, JOULE_STALE);

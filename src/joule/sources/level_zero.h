@@ -38,8 +38,9 @@ struct lz_board {
 
     struct lz_sensor sensors[LZ_MOST_SENSORS];
     size_t sensor_count;
-    struct channel *busy;                    /* of the busiest engine */
-    struct lz_engine engines[LZ_MOST_PARTS]; /* none: busy is not known, or may not be read */
+    struct channel *busy;    /* of the busiest engine; NULL: cannot be known */
+    bool has_sought_engines; /* which is done at the first look at devices */
+    struct lz_engine engines[LZ_MOST_PARTS];
     size_t engine_count;
     lz_handle memories[LZ_MOST_PARTS]; /* the board's own: it has their sum */
     size_t memory_count;
@@ -68,6 +69,9 @@ bool lz_is_transient(lz_code code);
 /* Adds the device and the channels of a GPU that was not seen before; what is none is passed over. False when memory is
  * used up. */
 bool lz_board_open(struct source *source, lz_handle handle);
+/* Finds the engines whose activity can be read: OK with one at least, DENIED or UNSUPPORTED. The runtime may open the
+ * driver's performance events for that, and these keep the GPU awake. */
+joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board);
 /* The limit that is set, in watts; NaN: unknown. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board);
 

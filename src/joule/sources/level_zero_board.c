@@ -239,19 +239,18 @@ static void find_temperatures(struct making *m)
 
 /* --- engines and memory --------------------------------------------------------------------------------------- */
 
-/* Keeps the engine groups that answer: those that mean all engines of a board or tile, or all others. DENIED where one may
- * not be read. */
-static joule_status keep_engines(struct making *m, const lz_handle *handles, size_t count, bool wants_all)
+/* Keeps the engine groups that answer: those that mean all engines of a board or tile, or all others. */
+static joule_status keep_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
+                                 size_t count, bool wants_all)
 {
-    struct lz_board *board = m->board;
     joule_status status = JOULE_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
         struct lz_engine_properties properties = {.head.type = LZ_TYPE_ENGINE_PROPERTIES};
         struct lz_engine engine = {.handle = handles[i]};
-        if (m->api->zesEngineGetProperties(handles[i], &properties) != LZ_SUCCESS ||
+        if (api->zesEngineGetProperties(handles[i], &properties) != LZ_SUCCESS ||
             (properties.type == LZ_ENGINE_ALL) != wants_all)
             continue;
-        lz_code code = m->api->zesEngineGetActivity(handles[i], &engine.last);
+        lz_code code = api->zesEngineGetActivity(handles[i], &engine.last);
         if (code == LZ_SUCCESS)
             board->engines[board->engine_count++] = engine;
         else if (lz_status(code) == JOULE_DENIED)
@@ -260,27 +259,33 @@ static joule_status keep_engines(struct making *m, const lz_handle *handles, siz
     return board->engine_count ? JOULE_OK : status;
 }
 
-static void find_engines(struct making *m)
+joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board)
 {
     lz_handle handles[LZ_MOST_PARTS];
     size_t count;
-    if (!m->api->zesEngineGetProperties || !m->api->zesEngineGetActivity)
-        return;
-    lz_code code =
-        lz_list(m->api->zesDeviceEnumEngineGroups, m->board->handle, handles, LZ_MOST_PARTS, &count);
-    joule_status status = keep_engines(m, handles, count, true);
-    if (status != JOULE_OK)
-        status = keep_engines(m, handles, count, false) == JOULE_OK ? JOULE_OK : status;
-    if (status != JOULE_OK && lz_status(code) != JOULE_DENIED && status != JOULE_DENIED)
+    board->has_sought_engines = true;
+    lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MOST_PARTS, &count);
+    if (code != LZ_SUCCESS)
+        return lz_status(code);
+    joule_status all = keep_engines(api, board, handles, count, true);
+    if (all == JOULE_OK)
+        return JOULE_OK;
+    joule_status single = keep_engines(api, board, handles, count, false);
+    return single == JOULE_UNSUPPORTED ? all : single;
+}
+
+static void add_busy(struct making *m)
+{
+    if (!m->api->zesDeviceEnumEngineGroups || !m->api->zesEngineGetProperties ||
+        !m->api->zesEngineGetActivity)
         return;
     struct channel *ch = m->board->busy =
         add_gauge(m, "busy", "busiest engine", JOULE_READING_UTILISATION, ROLE_BUSY);
-    if (!ch || status == JOULE_OK)
-        return;
-    ch->info.state = JOULE_DENIED;
-    string_copy(
-        ch->info.remedy, sizeof ch->info.remedy,
-        "how busy the engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the program");
+    if (ch)
+        string_copy(
+            ch->info.remedy, sizeof ch->info.remedy,
+            "how busy its engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the "
+            "program");
 }
 
 static void find_memories(struct making *m)
@@ -380,7 +385,7 @@ bool lz_board_open(struct source *source, lz_handle handle)
     board->power_state = source->host->ops->open_file(source->host, path);
     find_energy(&m);
     find_temperatures(&m);
-    find_engines(&m);
+    add_busy(&m);
     find_memories(&m);
     return !m.out_of_memory;
 }

@@ -14,6 +14,7 @@ extern const struct source_ops source_rocm_smi;
 extern const struct source_ops source_amd_smi_program;
 extern const struct source_ops source_rocm_smi_program;
 extern const struct source_ops source_level_zero;
+extern const struct source_ops source_intel_gpu;
 extern const struct source_ops source_hlml;
 extern const struct source_ops source_neuron;
 extern const struct source_ops source_tpu;
@@ -40,6 +41,7 @@ const struct source_ops *const source_table[] = {
     &source_amd_smi_program,
     &source_rocm_smi_program,
     &source_level_zero,
+    &source_intel_gpu,
     &source_hlml,
     &source_neuron,
     &source_tpu,

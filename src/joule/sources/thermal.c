@@ -122,14 +122,23 @@ static void set_package(joule_domain *info, const struct hwmon_chip *chip, const
     info->device_index = (int)package;
 }
 
-/* Boards of the same make are told apart by their number; "mem" and "vram" are their memory, all else is the chip. */
+/* What stands for a board's memory as a whole, and what is neither memory nor chip; all else is the chip. */
+static enum gauge_role gpu_role(const char *label)
+{
+    if (strcmp(label, "mem") == 0 || strcmp(label, "vram") == 0)
+        return ROLE_MEMORY_TEMPERATURE;
+    bool is_aside =
+        string_starts(label, "vram_ch_") || strcmp(label, "mctrl") == 0 || strcmp(label, "pcie") == 0;
+    return is_aside ? ROLE_NONE : ROLE_TEMPERATURE;
+}
+
+/* Boards of the same make are told apart by their number. */
 static void set_gpu(struct channel *ch, const struct hwmon_chip *chip, const char *label)
 {
     char word[32];
-    bool is_memory = strcmp(label, "mem") == 0 || strcmp(label, "vram") == 0;
     sysfs_slug(word, sizeof word, label);
     gpu_name_channel(ch, gpu_index(chip->source, chip->pci[0] ? chip->pci : chip->id), word);
-    ch->role = is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE;
+    ch->role = gpu_role(label);
 }
 
 static void add_input(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule,

@@ -276,7 +276,7 @@ static void test_unsupported(void **state)
     const struct channel *ch = want(bench, "gpu-0");
     assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
     assert_non_null(strstr(ch->info.remedy, "hwmon"));
-    assert_null(machine_channel(bench->meter, "gpu-0-busy"));
+    assert_int_equal(want(bench, "gpu-0-busy")->info.state, JOULE_UNSUPPORTED);
     assert_null(machine_channel(bench->meter, "gpu-0-temperature"));
     const struct device_facts *facts = &device_of(bench, 0)->facts;
     assert_true(facts->memory_total_bytes == JOULE_BYTES_UNKNOWN);
@@ -361,6 +361,20 @@ static void test_the_busiest_of_single_engines(void **state)
 {
     run(*state, "busy=0.4; engine_all=0; copy_busy=0.9");
     assert_true(fabs(want(*state, "gpu-0-busy")->gauge - 0.9) < 1e-6);
+}
+
+/* The runtime keeps the board awake for it. */
+static void test_engines_are_left_alone_where_joules_are_measured(void **state)
+{
+    struct machine_bench *bench = *state;
+    prepare(bench, "");
+    host_script_library(bench->host, "libze_loader.so.1", fake.symbols, fake.count);
+    bench->meter = machine_open(bench->host, "level_zero");
+    pass(bench, 5);
+    assert_watts(bench, "gpu-0", 100);
+    assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
+    const struct lz_source *lz = source_of(bench)->data;
+    assert_false(lz->boards[0].has_sought_engines);
 }
 
 static void test_garbage_is_no_temperature(void **state)
@@ -603,6 +617,7 @@ int main(void)
         TEST(test_the_older_function_for_limits),
         TEST(test_gauges),
         TEST(test_the_busiest_of_single_engines),
+        TEST(test_engines_are_left_alone_where_joules_are_measured),
         TEST(test_garbage_is_no_temperature),
         TEST(test_a_lost_board),
         TEST(test_a_passing_failure),
