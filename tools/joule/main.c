@@ -17,6 +17,7 @@ static const struct subcommand subcommands[] = {
     {"report", report_main, "print what a record holds"},
     {"devices", devices_main, "list what can be measured here, and how"},
     {"doctor", doctor_main, "say what would make the figures better here"},
+    {"top", companion_main, "show what devices and processes take, as it happens"},
     {"serve", companion_main, "answer Prometheus, and show it all on a page"},
     {NULL, NULL, NULL},
 };

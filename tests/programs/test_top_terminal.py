@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""`joule top` in a real terminal (tmux): it shows this machine, obeys keys, follows the terminal's size, and gives the terminal
+back as it was, however it ends."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from run_support import JOULE, Machine, main, wait_until
+
+HAS_TOP = subprocess.run([JOULE, "top", "--help"], capture_output=True, check=False).returncode == 0
+
+
+@unittest.skipUnless(HAS_TOP, "this build has no joule top")
+@unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
+class Terminal(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.socket = os.path.join(self.folder.name, "tmux")
+        environment = dict(os.environ, PS1="$ ", TERM="screen", LC_ALL="C.UTF-8")
+        for name in ("TMUX", "NO_COLOR"):
+            environment.pop(name, None)
+        subprocess.run([*self.tmux(), "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
+                        "bash --noprofile --norc -i"], check=True, env=environment, cwd=self.folder.name)
+        self.addCleanup(subprocess.run, [*self.tmux(), "kill-server"], check=False)
+        self.type(f"J='{JOULE}'; PS1='$ '; stty -a >before; clear", "Enter")
+        self.expect("$")
+
+    def tmux(self):
+        return ["tmux", "-S", self.socket]
+
+    def type(self, *keys):
+        subprocess.run([*self.tmux(), "send-keys", *keys], check=True)
+
+    def screen(self, *options):
+        return subprocess.run([*self.tmux(), "capture-pane", "-p", *options], check=True, capture_output=True,
+                              text=True).stdout.rstrip() + "\n"
+
+    def resize(self, width, height):
+        subprocess.run([*self.tmux(), "resize-window", "-x", str(width), "-y", str(height)], check=True)
+
+    def expect(self, *pieces):
+        try:
+            wait_until(lambda: all(piece in self.screen() for piece in pieces), pieces)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen shows:\n{self.screen()}") from None
+
+    def start(self, options=""):
+        self.type(f"echo here it was; $J top --period 0.2s {options}", "Enter")
+        self.expect("joule top", "TOTAL", "PID")
+
+    def pid(self):
+        server = subprocess.run([*self.tmux(), "list-panes", "-F", "#{pane_pid}"], check=True, capture_output=True,
+                                text=True).stdout.strip()
+        children = wait_until(lambda: self.children(server), "a child of the shell")
+        return children[-1]
+
+    @staticmethod
+    def children(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            return [int(word) for word in file.read().split()]
+
+    def expect_restored(self, code):
+        """The shell's screen is back, with the exit code, a cursor, and the terminal's settings of before."""
+        wait_until(lambda: "TOTAL" not in self.screen(), "the shell's screen to come back")
+        self.expect("here it was", "$")
+        self.type("echo code=$?; stty -a | diff - before && echo is$((0))same", "Enter")
+        self.expect(f"code={code}\n", "is0same")
+        flags = subprocess.run([*self.tmux(), "list-panes", "-F", "#{cursor_flag}#{alternate_on}#{keypad_cursor_flag}"],
+                               check=True, capture_output=True, text=True).stdout.strip()
+        self.assertEqual(flags, "100")
+
+    def test_quit(self):
+        self.start()
+        self.expect("COMMAND", "DEVICE")
+        self.type("q")
+        self.expect_restored(0)
+
+    def test_keys(self):
+        with Machine(50) as machine:
+            self.start(f"--root {machine.root}")
+            self.expect("cpu:0", "m  ", "package-0")
+            self.expect("no /proc")
+            self.type("?")
+            self.expect("behind a figure")
+            self.type("x")
+            wait_until(lambda: "behind a figure" not in self.screen(), "the help to go")
+            self.type("p")
+            self.expect("PAUSED")
+            self.type("p")
+            wait_until(lambda: "PAUSED" not in self.screen(), "it to go on")
+            self.type("Tab", "Enter")
+            self.expect("DOMAIN", "rapl_powercap", "Esc back", "ago")
+            self.type("Escape")
+            self.expect("DEVICE")
+            self.type("q")
+            self.expect_restored(0)
+
+    def test_filter_and_sort(self):
+        self.start()
+        self.type("/", "no such process")
+        self.expect("filter: no such process_", "no process matches")
+        self.type("Enter", "Escape")
+        wait_until(lambda: "filter" not in self.screen().replace("/ filter", ""), "the filter to go")
+        self.type("/", "JOULE-TOP", "Enter")
+        self.expect("filter: JOULE-TOP", "joule-top")
+        self.assertEqual(len(re.findall(r"^ +\d+ .*", self.screen(), re.M)), 1)
+        for name in ("ENERGY\u25be", "CPU\u25be"):
+            self.type("s")
+            self.expect(name)
+        self.type("r")
+        self.expect("CPU\u25b4")
+        self.type("q")
+        self.expect_restored(0)
+
+    def test_resize(self):
+        self.start()
+        for width, height in ((40, 10), (120, 40), (80, 24)):
+            self.resize(width, height)
+            wait_until(lambda height=height: "q quit" in (self.screen() + "\n" * height).split("\n")[height - 1],
+                       f"{width}x{height}")
+            self.assertTrue(all(len(line) <= width for line in self.screen().split("\n")))
+        self.resize(30, 5)
+        self.expect("30x5 is too small", "q quits")
+        self.resize(100, 30)
+        self.expect("TOTAL", "q quit ")
+        self.type("q")
+        self.expect_restored(0)
+
+    def test_signals(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(signal=number):
+                self.type("clear", "Enter")
+                self.start()
+                os.kill(self.pid(), number)
+                self.expect_restored(128 + number)
+
+    def test_crash(self):
+        self.start()
+        os.kill(self.pid(), signal.SIGSEGV)
+        self.expect_restored(128 + signal.SIGSEGV)
+
+    def test_stop_and_go_on(self):
+        self.start()
+        self.type("C-z")
+        self.expect("Stopped", "here it was")
+        self.assertNotIn("TOTAL", self.screen())
+        self.type("clear; fg", "Enter")
+        self.expect("TOTAL", "q quit")
+        self.type("q")
+        self.type("echo code=$?", "Enter")
+        self.expect("code=0")
+
+    def test_record(self):
+        self.start("--record kept.record")
+        self.expect("RECORDING", "recording to kept.record")
+        self.type("R")
+        self.expect("recorded: kept.record")
+        self.type("q")
+        self.expect_restored(0)
+        report = subprocess.run([JOULE, "report", "kept.record"], capture_output=True, text=True, check=True,
+                                cwd=self.folder.name)
+        self.assertRegex(report.stdout, r"J .* W over ")
+
+    def test_without_colour_and_utf8(self):
+        self.type("export NO_COLOR=1 LC_ALL=C", "Enter")
+        self.start()
+        page = self.screen("-e")
+        self.assertNotRegex(page, r"\x1b\[[0-9;]*3[0-7]m")
+        self.assertTrue(page.replace("\x1b", "").isascii())
+        self.type("q")
+        self.expect_restored(0)
+
+    def test_terminals_that_cannot(self):
+        self.type("TERM=dumb $J top; echo code=$?", "Enter")
+        self.expect("cannot place a cursor", "--once", "code=125")
+        self.type("clear; TERM=nonsense $J top; echo code=$?", "Enter")
+        self.expect("TERM=nonsense", "code=125")
+
+
+@unittest.skipUnless(HAS_TOP, "this build has no joule top")
+class Once(unittest.TestCase):
+    def top(self, *words, code=0):
+        done = subprocess.run([JOULE, "top", *words], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_a_page_of_a_machine_of_50_watts(self):
+        with Machine(50) as machine:
+            page = self.top("--once", "--period", "1s", "--root", machine.root).stdout
+        total = re.search(r"TOTAL +([\d.]+) W m +([\d.]+) J .* package-0", page)
+        self.assertTrue(total, page)
+        self.assertTrue(25 < float(total[1]) < 100, page)  # a busy machine counts late
+        self.assertRegex(page, r"(?m)^ cpu:0 +[\d.]+ W m")
+
+    def test_this_machine(self):
+        page = self.top("--once", "--period", "0.3s").stdout
+        self.assertRegex(page, r"TOTAL")
+        self.assertRegex(page, r"(?m)^ +\d+ ")
+        self.assertIn("processes", page)
+
+    def test_a_pipe_needs_once(self):
+        self.assertIn("--once", self.top(code=125).stderr)
+
+    def test_wrong_usage(self):
+        for words in (["--period", "0"], ["--period", "1ms"], ["--peroid", "1s"], ["what"]):
+            self.assertTrue(self.top(*words, code=2).stderr.startswith("joule top: "))
+        self.assertIn("no source", self.top("--once", "--sources", "x", code=125).stderr)
+        self.top("--once", "--record", "/dev/null/file", code=125)
+
+
+if __name__ == "__main__":
+    main()

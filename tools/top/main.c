@@ -1,0 +1,380 @@
+/* tools/top/main.c - `joule top`: the loop of ticks, keys and signals.
+ *
+ * Owns the options, time, signals and when to draw. Newcomers: all signals that end or stop the program are blocked, in the
+ * meter's threads too, and read from a descriptor, so that the terminal is given back in one place.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/string.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "common/page.h"
+#include "draw.h"
+#include "gather.h"
+#include "screen.h"
+
+#define SUBCOMMAND   "top"
+#define PERIOD_S     1.0
+#define LEAST_PERIOD 0.1
+#define MOST_PERIOD  60.0
+#define ONCE_WIDTH   100
+#define ONCE_ROWS    30 /* processes */
+
+const char tool_name[] = "joule";
+
+struct settings {
+    joule_options meter;
+    const char *record;
+    bool is_once;
+};
+
+struct top {
+    struct settings settings;
+    struct gathering gathering;
+    struct model model;
+    struct ui ui;
+    struct frame frame;
+    int signals, timer;
+    uint64_t tick;
+    int ended_by; /* signal; 0: none */
+    bool has_ended;
+};
+
+/* --- recording ------------------------------------------------------------------------------------------------- */
+
+static void start_record(struct top *top, const char *path)
+{
+    joule_error error;
+    if (output_check_file(path, &error) == JOULE_OK &&
+        gather_record(&top->gathering, path, &error) == JOULE_OK) {
+        top->ui.is_recording = true;
+        string_print(top->ui.message, sizeof top->ui.message, "recording to %s; joule report shows it", path);
+    } else {
+        string_copy(top->ui.message, sizeof top->ui.message, error.message);
+    }
+}
+
+static void stop_record(struct top *top)
+{
+    joule_error error;
+    top->ui.is_recording = false;
+    if (gather_end_record(&top->gathering, &error) == JOULE_OK)
+        string_print(top->ui.message, sizeof top->ui.message, "recorded: %s", top->gathering.record_path);
+    else
+        string_copy(top->ui.message, sizeof top->ui.message, error.message);
+}
+
+static void toggle_record(struct top *top)
+{
+    char path[64];
+    time_t now = time(NULL);
+    struct tm day;
+    if (top->ui.is_recording) {
+        stop_record(top);
+        return;
+    }
+    localtime_r(&now, &day);
+    strftime(path, sizeof path, "joule-top-%Y%m%d-%H%M%S.record", &day);
+    start_record(top, path);
+}
+
+/* --- showing --------------------------------------------------------------------------------------------------- */
+
+static void show(struct top *top)
+{
+    int width, height;
+    screen_size(&width, &height);
+    if (!frame_clear(&top->frame, width, height))
+        return; /* the last page stays */
+    draw(&top->frame, &top->ui, &top->model);
+    screen_show(&top->frame);
+}
+
+static void tick(struct top *top)
+{
+    gather_tick(&top->gathering, &top->model, top->tick++, top->ui.is_paused);
+    if (!top->ui.is_paused)
+        ui_refresh(&top->ui, &top->model);
+}
+
+/* --- what comes in --------------------------------------------------------------------------------------------- */
+
+static void press(struct top *top, int key)
+{
+    switch (ui_press(&top->ui, &top->model, key)) {
+    case UI_QUIT:
+        top->has_ended = true;
+        break;
+    case UI_RECORD:
+        toggle_record(top);
+        break;
+    case UI_DETAIL:
+        gather_again(&top->gathering, &top->model);
+        ui_refresh(&top->ui, &top->model);
+        break;
+    case UI_STAY:
+        break;
+    }
+}
+
+/* As if nobody had caught the signal: the shell sees a stopped job. */
+static void stop(void)
+{
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    screen_leave();
+    signal(SIGTSTP, SIG_DFL);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stops, NULL); /* here, until somebody says to go on */
+    pthread_sigmask(SIG_BLOCK, &stops, NULL);
+    screen_return();
+}
+
+static void take_signal(struct top *top)
+{
+    struct signalfd_siginfo info;
+    if (read(top->signals, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    switch (info.ssi_signo) {
+    case SIGWINCH:
+        screen_resized();
+        break;
+    case SIGTSTP:
+        stop();
+        screen_resized();
+        break;
+    case SIGCONT:
+        screen_return();
+        screen_resized();
+        break;
+    default:
+        top->has_ended = true;
+        top->ended_by = (int)info.ssi_signo;
+    }
+}
+
+/* Keys that are there; a terminal that is gone ends it. */
+static void take_keys(struct top *top, short events)
+{
+    int key = screen_key(), first = key;
+    for (; key && !top->has_ended; key = screen_key())
+        press(top, key);
+    if (!first && events & (POLLHUP | POLLERR | POLLNVAL))
+        top->has_ended = true;
+}
+
+static void run(struct top *top)
+{
+    struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                            {.fd = top->signals, .events = POLLIN},
+                            {.fd = top->timer, .events = POLLIN}};
+    while (!top->has_ended) {
+        show(top);
+        if (poll(wait, 3, -1) < 0)
+            continue;
+        uint64_t expired;
+        if (wait[1].revents)
+            take_signal(top);
+        if (wait[0].revents && !top->has_ended)
+            take_keys(top, wait[0].revents);
+        if (wait[2].revents && read(top->timer, &expired, sizeof expired) > 0 && !top->has_ended)
+            tick(top);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+static bool take_signals(struct top *top)
+{
+    static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaddset(&set, taken[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL); /* before the meter has threads */
+    signal(SIGPIPE, SIG_IGN);
+    top->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    top->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return top->signals >= 0 && top->timer >= 0;
+}
+
+static void start_timer(const struct top *top)
+{
+    struct timespec period = clock_timespec((int64_t)(top->settings.meter.period_s * 1e9));
+    timerfd_settime(top->timer, 0, &(struct itimerspec){period, period}, NULL);
+}
+
+static int run_on_terminal(struct top *top)
+{
+    joule_error error;
+    if (screen_open(&error) != JOULE_OK) {
+        complain(SUBCOMMAND, "%s", error.message);
+        return EXIT_OWN_FAILURE;
+    }
+    top->frame.is_ascii = !screen_has_utf8();
+    tick(top);
+    start_timer(top);
+    run(top);
+    screen_close();
+    return 0;
+}
+
+static void print_frame(const void *context, struct text *out)
+{
+    const struct frame *frame = context;
+    for (int y = 0; y < frame->height; y++) {
+        frame_row(frame, y, out);
+        text_add(out, "\n");
+    }
+}
+
+/* Processes that have used something, the first of them. */
+static void keep_users(struct top *top)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < top->ui.shown_count && kept < ONCE_ROWS; i++) {
+        const struct process_row *row = &top->model.processes[top->ui.shown[i]];
+        if (row->joules.value > 0 || row->cpu_share > 0)
+            top->ui.shown[kept++] = top->ui.shown[i];
+    }
+    top->ui.shown_count = kept;
+}
+
+static int once_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return ONCE_WIDTH;
+}
+
+/* One period is let pass, so that there is something to share out. */
+static int print_once(struct top *top)
+{
+    struct timespec period = clock_timespec((int64_t)(top->settings.meter.period_s * 1e9));
+    top->frame.is_ascii = !screen_has_utf8();
+    while (nanosleep(&period, &period) != 0 && errno == EINTR)
+        ;
+    tick(top);
+    keep_users(top);
+    top->ui.focus = FOCUS_NOTHING;
+    if (!draw_once(&top->frame, &top->ui, &top->model, once_width())) {
+        complain(SUBCOMMAND, "no memory for the page");
+        return EXIT_OWN_FAILURE;
+    }
+    return page_print(SUBCOMMAND, print_frame, &top->frame);
+}
+
+static int open_and_run(struct top *top)
+{
+    joule_error error;
+    int code = EXIT_OWN_FAILURE;
+    if (!top->settings.is_once && !take_signals(top)) {
+        complain(SUBCOMMAND, "no descriptors for signals: %s", strerror(errno));
+        return code;
+    }
+    if (gather_open(&top->gathering, &top->settings.meter, &top->model, &error) == JOULE_OK) {
+        if (top->settings.record)
+            start_record(top, top->settings.record);
+        if (top->settings.record && !top->ui.is_recording)
+            complain(SUBCOMMAND, "%s", top->ui.message);
+        else
+            code = top->settings.is_once ? print_once(top) : run_on_terminal(top);
+    } else {
+        complain(SUBCOMMAND, "%s", error.message);
+    }
+    if (gather_end_record(&top->gathering, &error) != JOULE_OK) {
+        complain(SUBCOMMAND, "%s", error.message);
+        code = EXIT_OWN_FAILURE;
+    }
+    gather_close(&top->gathering);
+    ui_free(&top->ui);
+    model_free(&top->model);
+    frame_free(&top->frame);
+    return code;
+}
+
+/* --- options --------------------------------------------------------------------------------------------------- */
+
+/* 1: go on; else as options_read. */
+static int read_settings(struct settings *settings, int argc, char **argv)
+{
+    joule_options *meter = &settings->meter;
+    const struct option table[] = {{.name = "period",
+                                    .kind = OPTION_TIME,
+                                    .value = &meter->period_s,
+                                    .argument = "TIME",
+                                    .help = "between two looks (default 1 s)"},
+                                   {.name = "record",
+                                    .kind = OPTION_TEXT,
+                                    .value = &settings->record,
+                                    .argument = "FILE",
+                                    .help = "keep every reading in FILE, for joule report"},
+                                   {.name = "once",
+                                    .kind = OPTION_FLAG,
+                                    .value = &settings->is_once,
+                                    .help = "print one page and exit; needs no terminal"},
+                                   {.name = "sources",
+                                    .kind = OPTION_TEXT,
+                                    .value = &meter->sources,
+                                    .argument = "LIST",
+                                    .help = "only these sources (\"a,b\"), or all but some (\"-a\")"},
+                                   {.name = "root",
+                                    .kind = OPTION_TEXT,
+                                    .value = &meter->root,
+                                    .argument = "DIR",
+                                    .help = "look at the recorded machine below DIR"},
+                                   {0}};
+    const struct command_text text = {
+        .usage = "joule top [OPTIONS]",
+        .summary = "Shows what devices and processes of this machine take, as it happens.",
+        .notes =
+            "The letter behind a figure: m measured, d derived, ~ modelled, ? assumed. ? shows the keys.\n"};
+    int first = options_read(table, &text, argc, argv);
+    if (first <= OPTIONS_HELP)
+        return first;
+    if (first < argc) {
+        complain(SUBCOMMAND, "unexpected '%s'; see joule top --help", argv[first]);
+        return OPTIONS_WRONG;
+    }
+    if (!(meter->period_s >= LEAST_PERIOD && meter->period_s <= MOST_PERIOD)) {
+        complain(SUBCOMMAND, "--period must lie between 100 ms and 60 s");
+        return OPTIONS_WRONG;
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct top top = {.settings.meter = {.struct_size = sizeof top.settings.meter,
+                                                .flags = JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES,
+                                                .period_s = PERIOD_S}};
+    char name[] = SUBCOMMAND;
+    output_guard_streams();
+    argv[0] = name; /* for messages */
+    int ready = read_settings(&top.settings, argc, argv);
+    int code = ready == 1 ? open_and_run(&top) : ready == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    code = output_end(SUBCOMMAND, code);
+    if (top.ended_by == 0)
+        return code;
+    /* So that whoever sent it sees that it worked. */
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, top.ended_by);
+    signal(top.ended_by, SIG_DFL);
+    raise(top.ended_by);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return 128 + top.ended_by;
+}
