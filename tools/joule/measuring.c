@@ -27,14 +27,14 @@ static double run_seconds(const struct measured_run *run)
     return clock_seconds(run->end_ns - run->begin_ns);
 }
 
-/* NULL: all. Gauges are in no report, and without a device file NVIDIA's library finds nothing: either would cost a
+/* NULL: all. Gauges are in no report, and without a device file NVIDIA's library and program find nothing: each would cost a
  * thread. */
 static const char *default_sources(bool has_gauges)
 {
     bool has_nvidia = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
     if (has_gauges)
-        return has_nvidia ? NULL : "-nvml";
-    return has_nvidia ? "-thermal" : "-thermal,-nvml";
+        return has_nvidia ? NULL : "-nvml,-nvidia_smi";
+    return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
 }
 
 /* --- life --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* joule/host/run.c - see run.h.
  *
  * The program is not the caller's child but a keeper's: a process on borrowed memory that reads the output, keeps the
- * deadline and takes the program's end, while the calling thread stands still. The keeper executes nothing, so the kernel
+ * deadline and takes the program's end, while the calling thread stands still; it ends with the caller. The keeper executes nothing, so the kernel
  * sends no SIGCHLD for it and shows it to no wait(): what the surrounding program does with its children stays its own.
  * Newcomers: whatever `keep` calls runs in the keeper, on the caller's memory: async-signal-safe functions alone.
  * What cannot be avoided: the thread takes part in nothing until the keeper is gone (setuid() of another thread waits so
@@ -42,8 +42,8 @@ struct job {
     char *buffer;
     size_t size, length;
     /* Of the keeper. */
-    int null, pipe[2], ends; /* ends: a signalfd that tells of children */
-    pid_t pid;
+    int null, pipe[2], ends; /* ends: a signalfd that tells when the program or the caller ends */
+    pid_t caller, pid;
     int error, status; /* error: an errno, 0: none */
 };
 
@@ -142,6 +142,8 @@ static void follow(struct job *job)
         bool is_late = !await(polls, 2, deadline_ns);
         is_over = has_ended(job); /* asked first: all that it wrote is in the pipe then */
         take_output(job);
+        if (getppid() != job->caller) /* nobody is left who would take it */
+            job->error = ECANCELED;
         if (is_late && !is_over && !job->error)
             job->error = ETIMEDOUT;
     }
@@ -164,6 +166,7 @@ UNWATCHED static void keep(void *context)
 {
     struct job *job = context;
     forget_handlers();
+    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all are */
     job->error = open_descriptors(job) ? 0 : errno;
     if (!job->error)
         job->pid = spawn(-1, be_program, job);
@@ -221,6 +224,7 @@ ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, s
                       .timeout_ns = timeout_ns,
                       .buffer = buffer,
                       .size = size,
+                      .caller = getpid(),
                       .error = EIO, /* what a keeper that was killed leaves */
                       .status = -1};
     buffer[0] = '\0';

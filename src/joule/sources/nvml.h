@@ -16,6 +16,8 @@
 #define NVML_MOST_CHANNELS 12
 #define NVML_RING_SIZE     1024 /* samples taken from the driver at once; it keeps fewer */
 
+/* Whether the driver's library is there, be it that it does not start. */
+bool nvml_is_there(struct joule_host *host);
 /* Loads and initialises the library (JOULE_NVML_LIB names another one). OK, or why not, with a remedy for a person. */
 joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size);
 /* What a return code means for a channel. */
@@ -33,6 +35,11 @@ struct nvml_identity {
     int major, minor; /* compute capability */
 };
 void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity);
+
+/* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
+bool nvml_is_superchip(const char *name);
+/* The driver's bits for low clocks as JOULE_CLOCKS_... */
+uint32_t nvml_clock_reasons(uint64_t reasons);
 
 /* --- boards as the source sees them --------------------------------------------------------------------------- */
 

@@ -251,8 +251,7 @@ static void find_memory_power(struct making *m)
     string_print(memory->zone, sizeof memory->zone, "gpu%u/memory", board->index);
 }
 
-/* "NVIDIA GH200 480GB", "NVIDIA GB300": a GPU and an Arm CPU on one module. */
-static bool is_superchip(const char *name)
+bool nvml_is_superchip(const char *name)
 {
     for (const char *word = name; word; word = strchr(word, ' ')) {
         word += *word == ' ';
@@ -267,7 +266,7 @@ static bool is_superchip(const char *name)
 static bool covers_module(const struct making *m)
 {
     double gpu = 0, module = 0;
-    if (!is_superchip(m->board->id.name) ||
+    if (!nvml_is_superchip(m->board->id.name) ||
         nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
             NVML_SUCCESS)
         return false;

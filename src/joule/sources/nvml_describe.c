@@ -76,10 +76,10 @@ static void add_limits(const struct nvml_api *api, nvml_device handle, struct de
     }
 }
 
-static void add_reasons(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+uint32_t nvml_clock_reasons(uint64_t reasons)
 {
     static const struct {
-        unsigned long long theirs;
+        uint64_t theirs;
         uint32_t ours;
     } table[] = {
         {NVML_REASON_IDLE, JOULE_CLOCKS_IDLE},
@@ -92,20 +92,23 @@ static void add_reasons(const struct nvml_api *api, nvml_device handle, struct d
         {NVML_REASON_SYNC_BOOST, JOULE_CLOCKS_SYNC},
         {NVML_REASON_DISPLAY_CLOCKS, JOULE_CLOCKS_DISPLAY},
     };
+    uint32_t ours = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (reasons & table[i].theirs)
+            ours |= table[i].ours;
+        reasons &= ~table[i].theirs;
+    }
+    return reasons ? ours | JOULE_CLOCKS_OTHER : ours;
+}
+
+static void add_reasons(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+{
     unsigned long long reasons;
     nvml_return (*call)(nvml_device, unsigned long long *) = api->DeviceGetCurrentClocksEventReasons
                                                                  ? api->DeviceGetCurrentClocksEventReasons
                                                                  : api->DeviceGetCurrentClocksThrottleReasons;
-    if (!call || call(handle, &reasons) != NVML_SUCCESS)
-        return;
-    facts->clock_reasons = 0;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (reasons & table[i].theirs)
-            facts->clock_reasons |= table[i].ours;
-        reasons &= ~table[i].theirs;
-    }
-    if (reasons)
-        facts->clock_reasons |= JOULE_CLOCKS_OTHER;
+    if (call && call(handle, &reasons) == NVML_SUCCESS)
+        facts->clock_reasons = nvml_clock_reasons(reasons);
 }
 
 /* --- processes ------------------------------------------------------------------------------------------------ */

@@ -20,6 +20,11 @@ static void *open_library(struct joule_host *host)
     return library;
 }
 
+bool nvml_is_there(struct joule_host *host)
+{
+    return open_library(host) != NULL;
+}
+
 /* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct nvml_api *api)
 {

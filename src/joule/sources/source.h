@@ -74,6 +74,7 @@ enum {
     RANK_NODE_CONTROL = 54,
     RANK_NODE_IPMI = 55,
     RANK_INTEGRATED = 60,
+    RANK_PROGRAM = 70, /* what a vendor's program prints */
     RANK_MODEL = 100
 };
 

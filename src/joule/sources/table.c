@@ -8,6 +8,7 @@ extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
 extern const struct source_ops source_nvml;
+extern const struct source_ops source_nvidia_smi;
 extern const struct source_ops source_amdgpu;
 extern const struct source_ops source_amd_smi;
 extern const struct source_ops source_rocm_smi;
@@ -35,6 +36,7 @@ const struct source_ops *const source_table[] = {
     &source_rapl_powercap,
     &source_rapl_msr,
     &source_nvml,
+    &source_nvidia_smi,
     &source_amdgpu,
     &source_amd_smi,
     &source_rocm_smi,

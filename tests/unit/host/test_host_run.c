@@ -174,6 +174,30 @@ static void test_grandchild_holding_the_pipe(void **state)
     expect_gone((pid_t)atoi(outcome.text));
 }
 
+/* Killed in the middle, a program leaves nothing behind. */
+static void test_the_caller_is_killed(void **state)
+{
+    char path[] = "/tmp/joule-run-XXXXXX", command[64], text[32] = "";
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    snprintf(command, sizeof command, "echo $$ > %s; exec sleep 1000", path);
+    pid_t caller = fork();
+    if (caller == 0) {
+        shell(command, 60 * LONG_NS);
+        _exit(0);
+    }
+    while (!strchr(text, '\n')) {
+        usleep(1000);
+        assert_true(pread(fd, text, sizeof text - 1, 0) >= 0);
+    }
+    kill(caller, SIGKILL);
+    assert_int_equal(waitpid(caller, NULL, 0), caller);
+    expect_gone((pid_t)atoi(text));
+    close(fd);
+    unlink(path);
+}
+
 /* --- what surrounds it ------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t children_told;
@@ -287,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_hanging),
         cmocka_unit_test(test_ignoring_signals),
         cmocka_unit_test(test_grandchild_holding_the_pipe),
+        cmocka_unit_test(test_the_caller_is_killed),
         cmocka_unit_test(test_children_of_others_are_left_alone),
         cmocka_unit_test(test_where_children_and_pipes_are_ignored),
         cmocka_unit_test(test_descriptors_stay_and_are_not_lent),

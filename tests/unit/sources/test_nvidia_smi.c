@@ -1,0 +1,729 @@
+/* NVIDIA's boards through nvidia-smi: tables and descriptions of drivers of all ages, and drivers in trouble. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/string.h"
+#include "joule/sources/nvidia_smi.h"
+#include "support/machine.h"
+#include "support/test_data.h"
+
+#define GIB UINT64_C(1073741824)
+#define MIB UINT64_C(1048576)
+
+static const char *fixture(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/fixtures/nvidia_smi/%s", TEST_SOURCE_DIR, name);
+    return path;
+}
+
+static char *read_fixture(const char *name)
+{
+    size_t length;
+    char *text = test_read_file(fixture(name), &length);
+    assert_non_null(text);
+    return text;
+}
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
+        fail_msg("%.12g instead of %.12g", value, wanted);
+}
+
+/* --- a program like theirs -------------------------------------------------------------------------------------- */
+
+/* Answers from a table with heading and units, as a capture has it. */
+static struct fake {
+    char *table, *description, *list; /* NULL: it cannot do that */
+    const char *unknown; /* a field that this driver does not know, besides those not in the heading */
+    bool is_mute;        /* it refuses without naming the field */
+    ssize_t failure;     /* -errno; 0: it runs */
+    int status;          /* its exit status; 0: as it should */
+    const char *instead; /* what it prints then */
+    int lost;            /* the row that is left out; -1: none */
+    double factor;       /* of power */
+    unsigned tables, descriptions;
+} fake;
+
+/* Cell `column` of a line, trimmed and without unit, as nounits gives it. */
+static void cell(const char *line, size_t column, char *out_cell, size_t size)
+{
+    for (; column > 0 && line; column--) {
+        line = strchr(line, ',');
+        line += line != NULL;
+    }
+    assert_non_null(line);
+    string_print(out_cell, size, "%.*s", (int)strcspn(line, ",\r\n"), line);
+    memmove(out_cell, string_trim(out_cell), strlen(string_trim(out_cell)) + 1);
+    double number;
+    const char *end = string_scan_double(out_cell, &number);
+    if (end && *end == ' ')
+        out_cell[end - out_cell] = '\0';
+}
+
+static int find_column(const char *heading, const char *name, size_t length)
+{
+    int column = 0;
+    for (const char *at = heading;; at++, column++) {
+        at += strspn(at, " ");
+        size_t named = strcspn(at, ", \r\n");
+        if (named == length && strncmp(at, name, length) == 0)
+            return column;
+        at += strcspn(at, ",\r\n");
+        if (*at != ',')
+            return -1;
+    }
+}
+
+static const char *next_row(const char *row)
+{
+    const char *end = strchr(row, '\n');
+    return end && end[1] > ' ' ? end + 1 : NULL;
+}
+
+static void print_row(struct text *out, const char *row, const int *columns, size_t count, int power)
+{
+    char word[128];
+    if (!memchr(row, ',', strcspn(row, "\n"))) { /* words beside the table */
+        text_add_bytes(out, row, strcspn(row, "\n"));
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double number;
+        cell(row, (size_t)columns[i], word, sizeof word);
+        if ((int)i == power && string_to_double(word, &number))
+            string_print(word, sizeof word, "%.2f", number * fake.factor);
+        text_printf(out, "%s%s", i ? ", " : "", word);
+    }
+    text_add(out, "\n");
+}
+
+static ssize_t answer_query(const char *names, struct text *out, int *out_status)
+{
+    int columns[64], power = -1;
+    size_t count = 0;
+    for (const char *name = names; *name; name += *name == ',') {
+        size_t length = strcspn(name, ",");
+        columns[count] = find_column(fake.table, name, length);
+        bool is_unknown =
+            fake.unknown && strlen(fake.unknown) == length && strncmp(fake.unknown, name, length) == 0;
+        if (columns[count] < 0 || is_unknown) {
+            *out_status = 2;
+            text_printf(out,
+                        fake.is_mute ? "Invalid combination of input arguments.\n"
+                                     : "Field \"%.*s\" is not a valid field to query.\n",
+                        (int)length, name);
+            return (ssize_t)out->length;
+        }
+        if (string_starts(name, "power.draw"))
+            power = power < 0 || string_starts(name, "power.draw.average") ? (int)count : power;
+        count++;
+        name += length;
+    }
+    int number = 0;
+    for (const char *row = next_row(fake.table); row; row = next_row(row))
+        if (number++ != fake.lost)
+            print_row(out, row, columns, count, power);
+    return (ssize_t)out->length;
+}
+
+static ssize_t answer_text(const char *text, struct text *out, int *out_status)
+{
+    *out_status = text ? 0 : 2;
+    text_add(out, text ? text : "Invalid combination of input arguments.\n");
+    return (ssize_t)out->length;
+}
+
+static ssize_t run_fake(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
+                        int *out_status)
+{
+    struct text out;
+    (void)context, (void)time_ns;
+    text_init(&out, buffer, size);
+    if (fake.failure)
+        return fake.failure;
+    if (fake.status) {
+        *out_status = fake.status;
+        text_add(&out, fake.instead ? fake.instead : "");
+        return (ssize_t)out.length;
+    }
+    if (string_starts(argv[1], "--query-gpu=")) {
+        fake.tables++;
+        assert_string_equal(argv[2], "--format=csv,noheader,nounits");
+        return fake.table ? answer_query(argv[1] + strlen("--query-gpu="), &out, out_status)
+                          : answer_text(NULL, &out, out_status);
+    }
+    fake.descriptions += strcmp(argv[1], "-q") == 0;
+    return answer_text(strcmp(argv[1], "-q") == 0 ? fake.description : fake.list, &out, out_status);
+}
+
+static int setup(void **state)
+{
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    fake = (struct fake){.lost = -1, .factor = 1};
+    return host_script_program(bench->host, "nvidia-smi", run_fake, NULL) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    free(fake.table);
+    free(fake.description);
+    free(fake.list);
+    return machine_teardown(state);
+}
+
+static joule_meter *open_meter(struct machine_bench *bench)
+{
+    joule_options options = {
+        .struct_size = sizeof options, .sources = "nvidia_smi", .flags = JOULE_OPEN_DEVICES};
+    assert_int_equal(meter_open_on(bench->host, false, &options, &bench->meter, NULL), JOULE_OK);
+    return bench->meter;
+}
+
+static joule_device device_at(joule_meter *meter, size_t position)
+{
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(joule_device_get(meter, position, &device), JOULE_OK);
+    return device;
+}
+
+static joule_domain domain_of(joule_meter *meter, const char *name)
+{
+    joule_domain domain = {.struct_size = sizeof domain};
+    assert_int_equal(joule_domain_get(meter, machine_domain(meter, name), &domain), JOULE_OK);
+    return domain;
+}
+
+static joule_status state_of(joule_meter *meter, const char *name)
+{
+    return domain_of(meter, name).state;
+}
+
+/* --- tables ----------------------------------------------------------------------------------------------------- */
+
+static void test_three_boards(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 20, 1);
+    assert_int_equal(joule_device_count(meter), 3);
+    joule_device l4 = device_at(meter, 0), a100 = device_at(meter, 1), mx = device_at(meter, 2);
+    assert_string_equal(l4.name, "gpu:0");
+    assert_string_equal(l4.model, "NVIDIA L4");
+    assert_string_equal(l4.architecture, "Ada Lovelace");
+    assert_string_equal(l4.compute_capability, "8.9");
+    assert_string_equal(l4.driver, "nvidia 560.28.03");
+    assert_string_equal(l4.pci_address, "0000:65:00.0");
+    assert_string_equal(l4.uuid, "GPU-33333333-0000-0000-0000-000000000001");
+    assert_true(l4.memory_total_bytes == 23034 * MIB && l4.memory_used_bytes == 4000 * MIB);
+    assert_near(l4.power_limit_enforced_watts, 72);
+    assert_near(l4.power_limit_least_watts, 40);
+    assert_near(l4.busy, 0.35);
+    assert_near(l4.memory_busy, 0.12);
+    assert_near(l4.temperature_celsius, 48);
+    assert_true(isnan(l4.memory_temperature_celsius));
+    assert_near(l4.clock_megahertz, 1500);
+    assert_int_equal(l4.clock_reasons, JOULE_CLOCKS_POWER);
+    assert_int_equal(l4.knows_processes, 0); /* the table has none */
+    assert_int_equal(l4.state, JOULE_OK);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")),
+                41.5); /* the mean, not the instant */
+
+    assert_string_equal(a100.pci_address, "0001:ca:00.0");
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
+    assert_true(isnan(a100.busy)); /* MIG: N/A */
+    assert_near(a100.memory_temperature_celsius, 31);
+
+    assert_string_equal(mx.model, "NVIDIA GeForce MX450");
+    assert_int_equal(state_of(meter, "gpu-2-power"), JOULE_UNSUPPORTED);
+    assert_true(isnan(mx.power_limit_watts));
+    assert_int_equal(mx.clock_reasons, JOULE_CLOCKS_UNKNOWN);
+    assert_near(mx.temperature_celsius, 40);
+    joule_domain power = domain_of(meter, "gpu-0-power");
+    assert_string_equal(power.source, "nvidia_smi");
+    assert_string_equal(power.device, "gpu:0");
+    assert_int_equal(power.cls, JOULE_CLASS_DERIVED);
+}
+
+/* A driver before 535 has other names for reasons and no averages; before 510 no compute capability. It says which it minds. */
+static void test_fields_that_a_driver_does_not_know(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = strdup(
+        "index, uuid, pci.bus_id, name, driver_version, power.draw [W], power.limit [W], "
+        "enforced.power.limit [W], "
+        "power.default_limit [W], power.min_limit [W], power.max_limit [W], temperature.gpu, "
+        "temperature.memory, "
+        "utilization.gpu [%], utilization.memory [%], memory.total [MiB], memory.used [MiB], memory.free "
+        "[MiB], "
+        "clocks.current.sm [MHz], clocks.current.memory [MHz], clocks_throttle_reasons.active\n"
+        "0, GPU-22b2c6ac-2d49-4863-197c-9c469071178a, 00000000:08:00.0, GeForce RTX 2080, 440.100, 163.50 W, "
+        "200.00 W, 200.00 W, 215.00 W, 105.00 W, 292.00 W, 40, N/A, 98 %, 40 %, 7982 MiB, 1242 MiB, 6740 "
+        "MiB, 1900 MHz, "
+        "7000 MHz, 0x0000000000000004\n");
+    joule_meter *meter = open_meter(bench);
+    assert_true(fake.tables <= 8); /* one for each field that was given up, and two that were answered */
+    machine_run(meter, 10, 1);
+    joule_device device = device_at(meter, 0);
+    assert_string_equal(device.model, "GeForce RTX 2080");
+    assert_string_equal(device.compute_capability, "");
+    assert_int_equal(device.clock_reasons, JOULE_CLOCKS_POWER);
+    assert_near(device.power_limit_most_watts, 292);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 163.5);
+}
+
+/* One that does not say which field it minds is asked for ever less. */
+static void test_refusals_without_a_name(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    fake.unknown = "power.draw.average";
+    fake.is_mute = true;
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 10, 1);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 41.5); /* power.draw */
+}
+
+static void test_power_changes(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 30, 1);
+    int32_t power = machine_domain(meter, "gpu-0-power");
+    double before = machine_mean_watts(meter, power);
+    fake.factor = 1.2;
+    machine_run(meter, 30, 1);
+    double after = machine_mean_watts(meter, power);
+    assert_near(before, 41.5);
+    if (!(after > 45 && after < 46.5)) /* half of the time at 49.8 W */
+        fail_msg("%g W", after);
+}
+
+/* --- trouble ---------------------------------------------------------------------------------------------------- */
+
+static void test_a_board_is_lost(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 5, 1);
+    fake.lost = 0;
+    machine_run(meter, 5, 1);
+    assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_FAILED);
+    assert_int_equal(state_of(meter, "gpu-1-power"),
+                     JOULE_OK); /* its number may have moved: it is known by its address */
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
+    assert_int_equal(device_at(meter, 0).state, JOULE_FAILED);
+    fake.lost = -1;
+    machine_run(meter, 5, 1);
+    assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_OK);
+    assert_int_equal(device_at(meter, 0).state, JOULE_OK);
+}
+
+static void expect_words(struct machine_bench *bench, const char *word, joule_status status)
+{
+    char *table = strdup(fake.table), *at;
+    for (at = table; (at = strstr(at, "41.50 W")) != NULL;)
+        memcpy(at, "@@@@@@@", 7);
+    struct text text;
+    char changed[4096];
+    text_init(&text, changed, sizeof changed);
+    for (at = table; *at; at++)
+        if (strncmp(at, "@@@@@@@", 7) == 0) {
+            text_add(&text, word);
+            at += 6;
+        } else {
+            text_add_bytes(&text, at, 1);
+        }
+    char *good = fake.table;
+    fake.table = changed;
+    machine_run(bench->meter, 3, 1);
+    assert_int_equal(state_of(bench->meter, "gpu-0-power"), status);
+    assert_int_equal(state_of(bench->meter, "gpu-1-power"), JOULE_OK);
+    fake.table = good;
+    machine_run(bench->meter, 3, 1);
+    assert_int_equal(state_of(bench->meter, "gpu-0-power"), JOULE_OK);
+    free(table);
+}
+
+static void test_words_instead_of_power(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    open_meter(bench);
+    machine_run(bench->meter, 3, 1);
+    expect_words(bench, "[GPU is lost]", JOULE_FAILED);
+    expect_words(bench, "[GPU requires reset]", JOULE_FAILED);
+    expect_words(bench, "[Unknown Error]", JOULE_FAILED);
+    expect_words(bench, "ERR!", JOULE_FAILED);
+    expect_words(bench, "[Insufficient Permissions]", JOULE_DENIED);
+    expect_words(bench, "[Not Supported]", JOULE_UNSUPPORTED);
+    expect_words(bench, "N/A", JOULE_UNSUPPORTED);
+    expect_words(bench, "[Some word of a driver to come]", JOULE_FAILED);
+    expect_words(bench, "-1.00 W", JOULE_FAILED);
+}
+
+static void test_hanging_and_garbage(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 5, 1);
+    fake.failure = -ETIMEDOUT;
+    machine_run(meter, 3, 1);
+    assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_FAILED);
+    fake.failure = 0;
+    fake.status = 255;
+    fake.instead = "Segmentation fault, 1, 2, 3\n,,,,\n";
+    machine_run(meter, 3, 1);
+    assert_int_equal(state_of(meter, "gpu-1-temperature"), JOULE_FAILED);
+    fake.status = 0;
+    machine_run(meter, 3, 1);
+    assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_OK);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 41.5);
+}
+
+static void expect_state(struct machine_bench *bench, joule_status status, const char *remedy)
+{
+    bench->meter = machine_open(bench->host, "nvidia_smi");
+    const struct source *source = bench->meter->lanes[0]->sources[0];
+    for (size_t i = 0; i < bench->meter->lane_count; i++)
+        if (bench->meter->lanes[i]->source_count)
+            source = bench->meter->lanes[i]->sources[0];
+    assert_int_equal(source->state, status);
+    if (!strstr(source->remedy, remedy))
+        fail_msg("'%s' does not say '%s'", source->remedy, remedy);
+    assert_int_equal(joule_device_count(bench->meter), 0);
+    joule_close(bench->meter);
+    bench->meter = NULL;
+}
+
+static void test_no_boards(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.failure = -ENOENT;
+    expect_state(bench, JOULE_ABSENT, "is not there");
+    fake.failure = -EACCES;
+    expect_state(bench, JOULE_DENIED, "join the group");
+    fake.failure = -ETIMEDOUT;
+    expect_state(bench, JOULE_FAILED, "run it by hand");
+    fake.failure = 0;
+    fake.instead = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n";
+    fake.status = 9;
+    expect_state(bench, JOULE_ABSENT, "no GPU");
+    fake.status = 4;
+    expect_state(bench, JOULE_DENIED, "join the group");
+    fake.status = 15;
+    expect_state(bench, JOULE_FAILED, "dmesg");
+    fake.status = 0;
+    free(fake.table);
+    fake.table = read_fixture("boards.csv");
+    strcpy(strchr(fake.table, '\n') + 1, "No devices were found\n");
+    expect_state(bench, JOULE_FAILED, "run it by hand"); /* and no description: it cannot be asked at all */
+    fake.description = strdup("<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>");
+    expect_state(bench, JOULE_ABSENT, "no GPU");
+}
+
+static void test_not_beside_the_library(void **state)
+{
+    struct machine_bench *bench = *state;
+    static const struct script_symbol symbols[] = {{"nvmlInit_v2", NULL}};
+    fake.table = read_fixture("boards.csv");
+    host_script_library(bench->host, "libnvidia-ml.so.1", symbols, 1);
+    expect_state(bench, JOULE_ABSENT, "library is there");
+    host_script_env(bench->host, "JOULE_NVML_LIB", "/nowhere.so");
+    host_script_env(bench->host, "JOULE_NVIDIA_SMI", "/opt/nvidia-smi");
+    expect_state(bench, JOULE_ABSENT, "is not there"); /* that program */
+    host_script_program(bench->host, "/opt/nvidia-smi", run_fake, NULL);
+    assert_int_equal(joule_device_count(open_meter(bench)), 3);
+}
+
+/* --- descriptions ----------------------------------------------------------------------------------------------- */
+
+/* A driver that knows no tables; two boards, one that tells no power. */
+static void test_an_old_description(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.description = read_fixture("470.xml");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 10, 1);
+    assert_int_equal(joule_device_count(meter), 2);
+    joule_device v100 = device_at(meter, 0), p400 = device_at(meter, 1);
+    assert_string_equal(v100.model, "Tesla V100-SXM2-16GB");
+    assert_string_equal(v100.driver, "nvidia 470.103.01");
+    assert_string_equal(v100.pci_address, "0000:3b:00.0");
+    assert_true(v100.memory_total_bytes == 16160 * MIB && v100.memory_free_bytes == 14960 * MIB);
+    assert_near(v100.power_limit_watts, 300);
+    assert_near(v100.power_limit_enforced_watts, 250);
+    assert_near(v100.busy, 0.87);
+    assert_near(v100.temperature_celsius, 61);
+    assert_near(v100.memory_temperature_celsius, 58);
+    assert_near(v100.memory_clock_megahertz, 877);
+    assert_int_equal(v100.clock_reasons, JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 235.32);
+    joule_device_process processes[4];
+    assert_int_equal(v100.knows_processes, 1);
+    assert_int_equal(joule_device_processes(meter, "gpu:0", processes, 4), 2);
+    assert_true(processes[0].pid == 4242 && processes[0].memory_bytes == 1195 * MIB);
+    assert_true(processes[1].pid == 77 && processes[1].memory_bytes == JOULE_BYTES_UNKNOWN);
+    assert_true(isnan(processes[0].busy));
+    assert_int_equal(state_of(meter, "gpu-1-power"), JOULE_UNSUPPORTED);
+    assert_int_equal(p400.knows_processes, 1);
+    assert_int_equal(p400.process_count, 0);
+    assert_int_equal(p400.clock_reasons, JOULE_CLOCKS_UNKNOWN);
+    assert_int_equal(p400.partition_count, 0);
+}
+
+static void test_partitions(void **state)
+{
+    struct machine_bench *bench = *state;
+    joule_device_partition partitions[4];
+    fake.description = read_fixture("535.xml");
+    fake.list = read_fixture("mig.list");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 5, 1);
+    joule_device a100 = device_at(meter, 0);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 51.07);
+    assert_near(a100.power_limit_watts, 240);
+    assert_near(a100.power_limit_enforced_watts, 250);
+    assert_true(isnan(a100.busy));
+    assert_true(a100.memory_total_bytes == 40 * GIB);
+    assert_int_equal(a100.clock_reasons, JOULE_CLOCKS_IDLE);
+    assert_int_equal(a100.process_count, 1);
+    assert_int_equal(joule_device_partitions(meter, "gpu:0", partitions, 4), 2);
+    assert_string_equal(partitions[0].uuid, "MIG-ce2e805f-ce8e-5cf7-8132-176167d87d24");
+    assert_int_equal(partitions[0].instance, 1);
+    assert_string_equal(partitions[1].uuid, "MIG-2cc993d7-588c-5c28-b454-b3851897e3d7");
+    assert_int_equal(partitions[1].instance, 13);
+}
+
+static void test_a_new_description(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.description = read_fixture("570.xml");
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 5, 1);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 116.62);
+    assert_int_equal(domain_of(meter, "gpu-0-power").scope,
+                     JOULE_SCOPE_GPU); /* the module says another figure */
+    assert_string_equal(device_at(meter, 0).pci_address, "0009:01:00.0");
+    assert_int_equal(device_at(meter, 0).knows_processes, 1);
+}
+
+/* On some superchips the GPU's figure is the module's. */
+static void test_a_module(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.description = read_fixture("570.xml");
+    char *power = strstr(fake.description, "189.40");
+    memcpy(power, "118.40", 6);
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 5, 1);
+    assert_int_equal(domain_of(meter, "gpu-0-power").scope, JOULE_SCOPE_MODULE);
+}
+
+/* Tables are read each second, descriptions seldom, and only for devices. */
+static void test_the_pace(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.table = read_fixture("boards.csv");
+    fake.description = read_fixture("470.xml");
+    memcpy(strstr(fake.description, "00000000:3B:00.0\">"), "00000000:65:00.0\">", 18);
+    joule_meter *meter = open_meter(bench);
+    unsigned before = fake.tables;
+    machine_run(meter, 20, 1);
+    assert_in_range(fake.tables - before, 18, 22);
+    assert_in_range(fake.descriptions, 3, 5);
+    assert_int_equal(device_at(meter, 0).process_count, 2);
+    assert_int_equal(device_at(meter, 1).knows_processes, 0); /* not in the description */
+    joule_close(meter);
+    fake.descriptions = 0;
+    bench->meter = machine_open(bench->host, "nvidia_smi");
+    machine_run(bench->meter, 20, 1);
+    assert_int_equal(fake.descriptions, 0);
+}
+
+static void expect_no_description(const char *text)
+{
+    struct smi_board boards[2];
+    char *copy = strdup(text);
+    if (smi_read_description(copy, boards, 2) != 0)
+        fail_msg("taken: %s", text);
+    free(copy);
+}
+
+static void test_broken_descriptions(void **state)
+{
+    (void)state;
+    expect_no_description("");
+    expect_no_description("Failed to initialize NVML: Driver/library version mismatch\n");
+    expect_no_description("<nvidia_smi_log><gpu id=\"1\"><uuid>x</uuid></gpu>"); /* cut */
+    expect_no_description("<nvidia_smi_log><gpu></uuid></gpu></nvidia_smi_log>");
+    expect_no_description("<a><gpu><></gpu></a>");
+    expect_no_description("<a></a></a>");
+    expect_no_description(
+        "<a><b><c><d><e><f><g><h><i><j><k><l><m><n><o><p><q></q></p></o></n></m></l></k></j></i></h></g></f>"
+        "</e></d></c></b></a>");
+    expect_no_description("<!-- <gpu></gpu>");
+}
+
+/* --- captures of real machines ---------------------------------------------------------------------------------- */
+
+/* What the figures of a capture are called in the metrics beside it, and their unit there. */
+static const struct {
+    enum smi_field field;
+    const char *metric;
+    double unit;
+} metrics[] = {
+    {SMI_POWER, "power_draw_watts", 1},
+    {SMI_POWER_AVERAGE, "power_draw_average_watts", 1},
+    {SMI_POWER_INSTANT, "power_draw_instant_watts", 1},
+    {SMI_LIMIT, "power_limit_watts", 1},
+    {SMI_LIMIT_ENFORCED, "enforced_power_limit_watts", 1},
+    {SMI_LIMIT_DEFAULT, "power_default_limit_watts", 1},
+    {SMI_LIMIT_LEAST, "power_min_limit_watts", 1},
+    {SMI_LIMIT_MOST, "power_max_limit_watts", 1},
+    {SMI_TEMPERATURE, "temperature_gpu", 1},
+    {SMI_MEMORY_TEMPERATURE, "temperature_memory", 1},
+    {SMI_BUSY, "utilization_gpu_ratio", 0.01},
+    {SMI_MEMORY_BUSY, "utilization_memory_ratio", 0.01},
+    {SMI_MEMORY_TOTAL, "memory_total_bytes", 1048576},
+    {SMI_MEMORY_USED, "memory_used_bytes", 1048576},
+    {SMI_MEMORY_FREE, "memory_free_bytes", 1048576},
+    {SMI_CLOCK, "clocks_current_sm_clock_hz", 1e6},
+    {SMI_MEMORY_CLOCK, "clocks_current_memory_clock_hz", 1e6},
+};
+
+/* The value of a metric for the board at `position`; NaN: it is not exported. */
+static double metric_of(const char *text, const char *name, size_t position)
+{
+    char key[128];
+    double value;
+    string_print(key, sizeof key, "nvidia_smi_%s{", name);
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        if (string_starts(line, key) && position-- == 0) {
+            const char *brace = strchr(line, '}');
+            return brace && string_scan_double(brace + 2, &value) ? value : NAN;
+        }
+    return NAN;
+}
+
+static void check_boards(struct smi_board *boards, size_t count, const char *expected)
+{
+    for (size_t b = 0; b < count; b++)
+        for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+            double value = smi_number(&boards[b], metrics[i].field) * metrics[i].unit;
+            double wanted = metric_of(expected, metrics[i].metric, b);
+            bool is_same =
+                isnan(wanted) ? isnan(value) : fabs(value - wanted) <= 1e-6 * fmax(1, fabs(wanted));
+            if (!is_same)
+                fail_msg("board %zu, %s: %.9g instead of %.9g", b, metrics[i].metric, value, wanted);
+        }
+}
+
+/* The table of the capture's section "idle" or "load", by itself. */
+static char *table_of(const char *capture, const char *section)
+{
+    char heading[64];
+    string_print(heading, sizeof heading, "# %s :: query-gpu (csv", section);
+    const char *begin = strstr(capture, heading);
+    for (int i = 0; begin && i < 3; i++)
+        begin = strchr(begin, '\n') + 1;
+    const char *end = begin ? strstr(begin, "\n\n") : NULL;
+    return end ? strndup(begin, (size_t)(end - begin) + 1) : NULL;
+}
+
+static void check_section(struct machine_bench *bench, const char *path, const char *section)
+{
+    char beside[512];
+    size_t length;
+    char *capture = test_read_file(path, &length);
+    string_print(beside, sizeof beside, "%.*s__%s.metrics", (int)(strlen(path) - strlen(".txt")), path,
+                 section);
+    char *expected = test_read_file(beside, &length);
+    assert_non_null(capture);
+    assert_non_null(expected);
+    free(fake.table);
+    fake.table = table_of(capture, section);
+    assert_non_null(fake.table);
+
+    struct smi_board boards[SMI_MOST_BOARDS];
+    struct smi_query query = smi_query_all();
+    char *copy = strdup(fake.table);
+    size_t count = smi_read_table(copy, &query, boards, SMI_MOST_BOARDS);
+    assert_true(count > 0);
+    check_boards(boards, count, expected);
+    free(copy);
+
+    joule_meter *meter = open_meter(bench);
+    machine_run(meter, 10, 1);
+    joule_device device = device_at(meter, 0);
+    double watts = metric_of(expected, "power_draw_average_watts", 0);
+    if (isnan(watts))
+        watts = metric_of(expected, "power_draw_instant_watts", 0);
+    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), watts);
+    assert_near(device.temperature_celsius, metric_of(expected, "temperature_gpu", 0));
+    assert_near((double)device.memory_total_bytes, metric_of(expected, "memory_total_bytes", 0));
+    joule_close(meter);
+    bench->meter = NULL;
+    free(capture);
+    free(expected);
+}
+
+static void test_captures(void **state)
+{
+    const char *folder = test_data("fixtures/nvidia-smi");
+    char path[512];
+    size_t captures = 0;
+    if (!folder) {
+        print_message("captures of nvidia-smi are not there: set JOULE_TEST_DATA\n");
+        skip();
+    }
+    char *kept = strdup(folder);
+    DIR *list = opendir(kept);
+    for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+        if (!string_ends(entry->d_name, ".txt"))
+            continue;
+        string_print(path, sizeof path, "%s/%s", kept, entry->d_name);
+        check_section(*state, path, "idle");
+        check_section(*state, path, "load");
+        captures++;
+    }
+    closedir(list);
+    free(kept);
+    assert_true(captures > 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_three_boards),
+        TEST(test_fields_that_a_driver_does_not_know),
+        TEST(test_refusals_without_a_name),
+        TEST(test_power_changes),
+        TEST(test_a_board_is_lost),
+        TEST(test_words_instead_of_power),
+        TEST(test_hanging_and_garbage),
+        TEST(test_no_boards),
+        TEST(test_not_beside_the_library),
+        TEST(test_an_old_description),
+        TEST(test_partitions),
+        TEST(test_a_new_description),
+        TEST(test_a_module),
+        TEST(test_the_pace),
+        TEST(test_broken_descriptions),
+        TEST(test_captures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
