@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/json.h"
 #include "joule/sources/gpu_metrics.h"
 #include "support/machine.h"
 #include "support/test_data.h"
@@ -71,10 +72,82 @@ static void test_each_revision(void **state)
     }
 }
 
+/* --- revision 1.9 ----------------------------------------------------------------------------------------------- */
+
+enum { U8, S8, U16, S16, U32, S32, U64, S64 };
+
+/* Adds an attribute whose values are all `value`. */
+static void add_attribute(struct table *table, unsigned id, unsigned type, unsigned count, uint64_t value)
+{
+    size_t width = (size_t)1 << type / 2;
+    put(table, table->size, 8, (uint64_t)1 << 24 | (uint64_t)type << 20 | (uint64_t)id << 10 | count);
+    table->size += 8;
+    for (unsigned i = 0; i < count; i++, table->size += width)
+        put(table, table->size, width, value);
+    put(table, 0, 2, table->size);
+    put(table, 4, 4, table->bytes[4] + 1u);
+}
+
+#define ENERGY UINT64_C(0x123456789abcdef0)
+
+/* As an MI300's begins: temperatures, power, activities, then energy, clocks and links. */
+static struct table list_of_attributes(void)
+{
+    struct table table = table_of(1, 9, 8);
+    put(&table, 4, 4, 0);
+    add_attribute(&table, 0, S16, 1, 45);
+    add_attribute(&table, 3, U16, 1, 717);
+    add_attribute(&table, 6, U64, 1, 5325);
+    add_attribute(&table, 7, U64, 1, ENERGY);
+    add_attribute(&table, 8, U64, 1, 1);
+    add_attribute(&table, 30, U64, 8, 7);
+    add_attribute(&table, 40, U8, 3, 1);
+    return table;
+}
+
+static joule_status status_of_list(const struct table *table, uint64_t *out_counts)
+{
+    uint64_t modulus = 1;
+    *out_counts = 0;
+    return gpu_metrics_energy(table->bytes, table->size, out_counts, &modulus);
+}
+
+static void test_lists_of_attributes(void **state)
+{
+    uint64_t counts, modulus = 1;
+    struct table table = list_of_attributes();
+    (void)state;
+    assert_int_equal(gpu_metrics_energy(table.bytes, GPU_METRICS_MOST_BYTES, &counts, &modulus), JOULE_OK);
+    assert_true(counts == ENERGY && modulus == 0);
+    assert_int_equal(gpu_metrics_energy(table.bytes, table.size - 1, &counts, &modulus), JOULE_FAILED);
+    for (int trouble = 0; trouble < 6; trouble++) {
+        table = list_of_attributes();
+        if (trouble == 0) /* fewer attributes than bytes */
+            put(&table, 4, 4, 6);
+        else if (trouble == 1) /* more */
+            put(&table, 4, 4, 8);
+        else if (trouble == 2) /* words of 32 bits, as a draft had them */
+            put(&table, 8, 4, 0);
+        else if (trouble == 3) /* a type that is none */
+            put(&table, 8, 8, UINT64_C(8) << 20 | 1);
+        else if (trouble == 4) { /* the board leaves it out */
+            table = table_of(1, 9, 8);
+            put(&table, 4, 4, 0);
+            add_attribute(&table, 7, U64, 1, UINT64_MAX);
+        } else { /* it has two values, or is of another type */
+            table = table_of(1, 9, 8);
+            put(&table, 4, 4, 0);
+            add_attribute(&table, 7, U64, 2, ENERGY);
+            add_attribute(&table, 7, U32, 1, 7);
+        }
+        if (status_of_list(&table, &counts) != JOULE_UNSUPPORTED)
+            fail_msg("trouble %d gives %llu counts", trouble, (unsigned long long)counts);
+    }
+}
+
 static void test_other_revisions_say_nothing(void **state)
 {
-    static const struct revision others[] = {
-        {1, 9, 120, 0, 0}, {2, 1, 120, 0, 0}, {2, 4, 168, 0, 0}, {3, 0, 264, 0, 0}};
+    static const struct revision others[] = {{2, 1, 120, 0, 0}, {2, 4, 168, 0, 0}, {3, 0, 264, 0, 0}};
     uint64_t counts, modulus;
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -398,7 +471,7 @@ static void test_numbers_over_all_vendors(void **state)
     arena_free(&source.arena);
 }
 
-/* --- a recorded board ------------------------------------------------------------------------------------------- */
+/* --- recorded boards ------------------------------------------------------------------------------------------- */
 
 static void test_recorded_tables(void **state)
 {
@@ -428,10 +501,41 @@ static void test_recorded_tables(void **state)
     }
 }
 
+/* The headers that amdgpu_top shows of three machines: sizes of 1.3, which has the counter, and of 2.1, which has none. */
+static void test_headers_of_amdgpu_top(void **state)
+{
+    const char *path = test_data("fixtures/amdgpu_top/dump.json");
+    size_t length, seen[2] = {0, 0};
+    (void)state;
+    if (!path)
+        skip();
+    char *text = test_read_file(path, &length);
+    struct arena arena = {0};
+    const struct json_value *list = json_parse(&arena, text, length, path, NULL);
+    assert_non_null(list);
+    for (const struct json_value *board = list->first; board; board = board->next) {
+        const struct json_value *header = json_member(json_member(board, "gpu_metrics"), "header");
+        uint64_t format, content, size, counts = 1, modulus;
+        assert_true(json_u64_of(json_member(header, "format_revision"), &format) &&
+                    json_u64_of(json_member(header, "content_revision"), &content) &&
+                    json_u64_of(json_member(header, "structure_size"), &size));
+        struct table table = table_of((unsigned)format, (unsigned)content, size);
+        if (format == 1)
+            put(&table, 24, 8, 0);
+        assert_int_equal(gpu_metrics_energy(table.bytes, size, &counts, &modulus),
+                         format == 1 ? JOULE_OK : JOULE_UNSUPPORTED);
+        seen[format - 1]++;
+    }
+    assert_true(seen[0] == 1 && seen[1] == 1);
+    arena_free(&arena);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_revision),
+        cmocka_unit_test(test_lists_of_attributes),
         cmocka_unit_test(test_other_revisions_say_nothing),
         cmocka_unit_test_setup_teardown(test_the_counter_is_the_board, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_counter_that_stands_is_not_taken, setup, machine_teardown),
@@ -449,6 +553,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_board_that_falls_silent_is_stale, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_numbers_over_all_vendors, machine_setup, machine_teardown),
         cmocka_unit_test(test_recorded_tables),
+        cmocka_unit_test(test_headers_of_amdgpu_top),
     };
     return cmocka_run_group_tests_name("amdgpu", tests, NULL, NULL);
 }
