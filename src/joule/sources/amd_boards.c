@@ -17,7 +17,6 @@
 #define GAIN_SD         0.05 /* assumed, as for all boards */
 #define MOST_WATTS      5000.0
 #define GAUGE_PERIOD_NS 500000000LL  /* no sensor of heat is faster */
-#define FROZEN_NS       2000000000LL /* counters that work move all the time, also when idle */
 #define PATIENCE_NS     1000000000LL /* with answers put off, before a channel is called failed */
 
 /* --- whether to ask --------------------------------------------------------------------------------------------- */
@@ -293,14 +292,6 @@ joule_status amd_boards_opened(struct amd_boards *boards)
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
-static bool is_frozen(struct amd_board *board, int64_t now_ns, uint64_t counts)
-{
-    if (counts != board->last_counts || board->moved_ns == 0)
-        board->moved_ns = now_ns;
-    board->last_counts = counts;
-    return now_ns - board->moved_ns >= FROZEN_NS;
-}
-
 /* What is no answer to a channel: nothing, as long as it was put off for a moment only. */
 static void fail(struct amd_board *board, struct sink *sink, struct channel *channel, joule_status status)
 {
@@ -327,7 +318,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
         return;
     }
     board->trouble_ns = 0;
-    if (is_frozen(board, after_ns, counts))
+    if (standstill_notice(&board->still, after_ns, counts))
         sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
     else
         sink_counter(sink, board->energy, is_asked_now ? before_ns : 0, is_asked_now ? after_ns : 0, counts);

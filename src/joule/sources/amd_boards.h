@@ -41,9 +41,8 @@ struct amd_board {
     bool has_cpu;
     struct channel *energy, *power, *busy, *temperature, *memory_temperature; /* NULL: it does not tell */
     enum amd_place warmest;
-    uint64_t last_counts;
-    int64_t moved_ns;   /* when the counter was last seen to move */
-    int64_t trouble_ns; /* since when it puts one off; 0: all is well */
+    struct standstill still; /* of the counter */
+    int64_t trouble_ns;      /* since when it puts one off; 0: all is well */
 };
 
 struct amd_boards {

@@ -165,18 +165,9 @@ static const struct program amd_smi = {
     .place_words = amd_place_words,
 };
 
-static const char *const rocm_words[] = {"--showbus",
-                                         "--showpower",
-                                         "--showenergycounter",
-                                         "--showtemp",
-                                         "--showuse",
-                                         "--showmeminfo",
-                                         "vram",
-                                         "--showmaxpower",
-                                         "--showproductname",
-                                         "--showuniqueid",
-                                         "--json",
-                                         NULL};
+static const char *const rocm_words[] = {
+    "--showbus", "--showpower",    "--showenergycounter", "--showtemp",     "--showuse", "--showmeminfo",
+    "vram",      "--showmaxpower", "--showproductname",   "--showuniqueid", "--json",    NULL};
 static const char *const rocm_fewer_words[] = {"--showbus", "--showpower", "--showtemp",
                                                "--showuse", "--json",      NULL};
 static const struct program rocm_smi = {

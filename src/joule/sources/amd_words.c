@@ -144,7 +144,8 @@ static void take_rocm_figure(const struct json_value *value, struct amd_card *ca
         card->edge_celsius = json_double_of(value);
     else if (is_name(name, "Temperature (Sensor junction) (C)"))
         card->junction_celsius = json_double_of(value);
-    else if (is_name(name, "Temperature (Sensor memory) (C)") || is_name(name, "Temperature (Sensor mem) (C)"))
+    else if (is_name(name, "Temperature (Sensor memory) (C)") ||
+             is_name(name, "Temperature (Sensor mem) (C)"))
         card->memory_celsius = json_double_of(value);
     else if (strcmp(name, "GPU use (%)") == 0)
         take_share(value, &card->busy);

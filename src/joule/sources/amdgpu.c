@@ -30,8 +30,9 @@ struct board {
     char zone[48];
     bool has_cpu;
     struct channel *energy; /* NULL: it counts none */
-    int metrics;            /* handle; < 0: none */
-    int power_state;        /* as hwmon_open_power_state */
+    struct standstill still;
+    int metrics;     /* handle; < 0: none */
+    int power_state; /* as hwmon_open_power_state */
     struct gauge gauges[2];
     size_t gauge_count;
 };
@@ -160,13 +161,16 @@ static joule_status amdgpu_open(struct source *source)
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-static void read_energy(struct joule_host *host, const struct board *board, struct sink *sink)
+static void read_energy(struct joule_host *host, struct board *board, struct sink *sink)
 {
     uint64_t counts = 0, modulus;
     int64_t before_ns = sink_now(sink);
     joule_status status = read_counts(host, board->metrics, &counts, &modulus);
+    int64_t after_ns = sink_now(sink);
+    if (status == JOULE_OK && standstill_notice(&board->still, after_ns, counts))
+        status = JOULE_UNSUPPORTED;
     if (status == JOULE_OK)
-        sink_counter(sink, board->energy, before_ns, sink_now(sink), counts);
+        sink_counter(sink, board->energy, before_ns, after_ns, counts);
     else
         sink_fail(sink, board->energy, status);
 }
@@ -183,7 +187,7 @@ static void read_gauge(struct joule_host *host, const struct gauge *gauge, struc
         sink_fail(sink, gauge->channel, status);
 }
 
-static void read_board(struct joule_host *host, const struct board *board, struct sink *sink)
+static void read_board(struct joule_host *host, struct board *board, struct sink *sink)
 {
     bool is_asleep = hwmon_is_asleep(host, board->power_state);
     if (board->energy && is_asleep)
@@ -199,7 +203,7 @@ static void read_board(struct joule_host *host, const struct board *board, struc
 
 static void amdgpu_read(struct source *source, struct sink *sink)
 {
-    const struct amdgpu *amdgpu = source->data;
+    struct amdgpu *amdgpu = source->data;
     for (size_t i = 0; i < amdgpu->count; i++)
         read_board(source->host, &amdgpu->boards[i], sink);
 }

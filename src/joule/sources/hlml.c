@@ -13,7 +13,6 @@
 #define MOST_BOARDS     64
 #define PERIOD_S        0.1
 #define GAUGE_PERIOD_NS 500000000LL
-#define FROZEN_NS       2000000000LL /* a board at rest draws 100 W and more: a counter of mJ moves all the time */
 #define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
 #define GAIN_SD         0.05         /* assumed, as for all boards */
 #define MOST_WATTS      2000.0       /* twice what the largest board may draw */
@@ -27,9 +26,8 @@ struct board {
     struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: the board does not tell */
     char zone[48];
     bool is_lost;
-    uint64_t last_millijoules;
-    int64_t moved_ns;   /* when the counter was last seen to move */
-    int64_t trouble_ns; /* since when passing failures come; 0: all is well */
+    struct standstill still; /* of the counter */
+    int64_t trouble_ns;      /* since when passing failures come; 0: all is well */
 };
 
 struct hlml {
@@ -268,14 +266,6 @@ static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink
     return false;
 }
 
-static bool is_frozen(struct board *board, int64_t now_ns, uint64_t millijoules)
-{
-    if (millijoules != board->last_millijoules || board->moved_ns == 0)
-        board->moved_ns = now_ns;
-    board->last_millijoules = millijoules;
-    return now_ns - board->moved_ns >= FROZEN_NS;
-}
-
 static void read_energy(const struct hlml *hlml, struct board *board, struct sink *sink)
 {
     for (int try = 0; try < 2 && !board->is_lost; try++) {
@@ -285,7 +275,7 @@ static void read_energy(const struct hlml *hlml, struct board *board, struct sin
         int64_t after_ns = sink_now(sink);
         if (code == HLML_SUCCESS) {
             board->trouble_ns = 0;
-            if (is_frozen(board, after_ns, millijoules))
+            if (standstill_notice(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);

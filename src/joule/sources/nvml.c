@@ -12,7 +12,6 @@
 #include "joule/sources/sysfs.h"
 
 #define GAUGE_PERIOD_NS 500000000LL  /* activity needs 100 ms and more between two samples */
-#define FROZEN_NS       2000000000LL /* counters that work move several times a second, also when idle */
 #define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
@@ -130,14 +129,6 @@ static bool cope(struct nvml_source *nvml, struct nvml_board *board, struct sink
 
 /* --- energy and power ----------------------------------------------------------------------------------------- */
 
-static bool is_frozen(struct nvml_board *board, int64_t now_ns, uint64_t millijoules)
-{
-    if (millijoules != board->last_millijoules || board->moved_ns == 0)
-        board->moved_ns = now_ns;
-    board->last_millijoules = millijoules;
-    return now_ns - board->moved_ns >= FROZEN_NS;
-}
-
 static void read_energy(struct nvml_source *nvml, struct nvml_board *board, struct sink *sink)
 {
     for (int try = 0; try < 2; try++) {
@@ -147,7 +138,7 @@ static void read_energy(struct nvml_source *nvml, struct nvml_board *board, stru
         int64_t after_ns = sink_now(sink);
         if (code == NVML_SUCCESS) {
             board->trouble_ns = 0;
-            if (is_frozen(board, after_ns, millijoules))
+            if (standstill_notice(&board->still, after_ns, millijoules))
                 sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
             else
                 sink_counter(sink, board->energy, before_ns, after_ns, millijoules);

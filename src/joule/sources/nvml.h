@@ -60,9 +60,8 @@ struct nvml_board {
     enum nvml_energy_view energy_view;
     enum nvml_power_view power_view;
     struct channel *energy, *power, *memory; /* NULL: the board does not tell */
-    uint64_t last_millijoules;
-    int64_t moved_ns;     /* when the counter was last seen to move */
-    clockid_t ring_clock; /* on which the ring's samples are stamped */
+    struct standstill still;                 /* of the counter */
+    clockid_t ring_clock;                    /* on which the ring's samples are stamped */
     uint64_t ring_last_us;
 
     struct channel *temperature, *memory_temperature, *sm_clock, *memory_clock, *busy, *memory_busy;

@@ -155,7 +155,7 @@ static void find_counter(struct making *m)
     struct nvml_board *board = m->board;
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
         board->energy_view = views[i];
-        nvml_return code = nvml_board_energy(m->api, board, &board->last_millijoules);
+        nvml_return code = nvml_board_energy(m->api, board, &board->still.counts);
         if (code == NVML_SUCCESS || nvml_is_transient(code)) {
             board->energy = add_counter(m);
             return;

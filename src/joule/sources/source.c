@@ -8,7 +8,8 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MAX_WATTS 5000 /* of any single device, generous */
+#define MAX_WATTS     5000 /* of any single device, generous */
+#define STANDSTILL_NS 2000000000LL
 
 struct channel *source_add_channel(struct source *source)
 {
@@ -31,6 +32,13 @@ struct channel *source_add_channel(struct source *source)
     channel->gauge = NAN;
     channel->counter.max_watts = channel->integrator.max_watts = MAX_WATTS;
     return channel;
+}
+
+bool standstill_notice(struct standstill *still, int64_t now_ns, uint64_t counts)
+{
+    if (counts != still->counts || still->since_ns == 0)
+        *still = (struct standstill){counts, now_ns};
+    return now_ns - still->since_ns >= STANDSTILL_NS;
 }
 
 joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)

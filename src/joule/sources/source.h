@@ -140,6 +140,14 @@ struct channel *source_add_channel(struct source *source);
 joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether a board's counter stands: one that works moves several times a second, also when idle. A source that asks this of
+ * each reading can say UNSUPPORTED instead of 0 J. True once the same count has come for 2 s. */
+struct standstill {
+    uint64_t counts;
+    int64_t since_ns; /* 0: none read yet */
+};
+bool standstill_notice(struct standstill *still, int64_t now_ns, uint64_t counts);
+
 /* All sources of this build, ended by NULL, in the order in which people should see them. */
 extern const struct source_ops *const source_table[];
 

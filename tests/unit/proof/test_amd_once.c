@@ -98,9 +98,13 @@ static void partitions_add_nothing(void **test)
     by_power("partitions=8; energy=0", 1);
 }
 
+/* From the beginning or from some time on; then power tells, where it is told. */
 static void counters_that_stand_are_not_taken(void **test)
 {
+    static const int ways[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
     (void)test;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        expect_once(ways[i], "stand_at_ms=2000", 1, SAMPLED);
     by_power("energy=-1", 1);
     by_power("boards=2; 0.energy=-1 1.energy=0", 2);
 }

@@ -55,7 +55,8 @@ static void assert_near(double value, double wanted, double tolerance)
 }
 
 static const char mi250x[] =
-    "{\"card0\": {\"GPU ID\": \"0x7408\", \"Unique ID\": \"0xa32343daf897162a\", \"Card series\": \"\\t\\tAMD INSTINCT "
+    "{\"card0\": {\"GPU ID\": \"0x7408\", \"Unique ID\": \"0xa32343daf897162a\", \"Card series\": "
+    "\"\\t\\tAMD INSTINCT "
     "MI250X\", \"Temperature (Sensor edge) (C)\": \"56.0\", \"Temperature (Sensor junction) (C)\": \"61.0\", "
     "\"Temperature (Sensor memory) (C)\": \"65.0\", \"Temperature (Sensor HBM 0) (C)\": \"65.0\", "
     "\"Max Graphics Package Power (W)\": \"560.0\", \"Average Graphics Package Power (W)\": \"144.0\", "
@@ -92,15 +93,16 @@ static void test_a_package_of_two_dies(void **state)
 static void test_rocm_smi_of_other_years(void **state)
 {
     (void)state;
-    struct amd_card card = only_card(
-        amd_words_rocm,
-        "{\"card0\":{\"Temperature (Sensor edge) (C)\":\"49.0\",\"Average Graphics Package Power (W)\":\"19.0\","
-        "\"GPU use (%)\":\"0\",\"VRAM Total Memory (B)\":\"25753026560\"}}");
+    struct amd_card card =
+        only_card(amd_words_rocm, "{\"card0\":{\"Temperature (Sensor edge) (C)\":\"49.0\",\"Average Graphics "
+                                  "Package Power (W)\":\"19.0\","
+                                  "\"GPU use (%)\":\"0\",\"VRAM Total Memory (B)\":\"25753026560\"}}");
     assert_near(card.watts, 19, 0);
     assert_near(card.busy, 0, 0);
     assert_true(!card.has_place && isnan(card.junction_celsius));
-    card = only_card(amd_words_rocm, "{\"card0\":{\"Fan Speed (%)\":\"45\",\"Average Graphics Package Power (W)\":"
-                                     "\"222.0\",\"Temperature (Sensor mem) (c)\":\"79.0\"}}");
+    card = only_card(amd_words_rocm,
+                     "{\"card0\":{\"Fan Speed (%)\":\"45\",\"Average Graphics Package Power (W)\":"
+                     "\"222.0\",\"Temperature (Sensor mem) (c)\":\"79.0\"}}");
     assert_near(card.watts, 222, 0);
     assert_near(card.memory_celsius, 79, 0);
     card = only_card(amd_words_rocm,
@@ -150,10 +152,11 @@ static void test_amd_smi_of_each_release(void **state)
                 "{\"total_energy_consumption\": 20909145.914}") "]", /* 6.0 */
         "[\n  " GPU("{\"socket_power\": {\"value\": 10, \"unit\": \"W\"}}",
                     "{\"total_energy_consumption\": {\"value\": 20909145.914, \"unit\": \"J\"}}") "\n]\n",
-        "{\"gpu_data\": [" GPU("{\"socket_power\": {\"value\": 10, \"unit\": \"W\"}}",
-                               "{\"total_energy_consumption\": {\"value\": 20909145.914, \"unit\": \"J\"}}") "]}",
-        "'CTRL' + 'C' to stop watching output:\n[" GPU(
-            "{\"socket_power\": \"10\"}", "{\"total_energy_consumption\": 20909145.914}") "]\n"};
+        "{\"gpu_data\": [" GPU(
+            "{\"socket_power\": {\"value\": 10, \"unit\": \"W\"}}",
+            "{\"total_energy_consumption\": {\"value\": 20909145.914, \"unit\": \"J\"}}") "]}",
+        "'CTRL' + 'C' to stop watching output:\n[" GPU("{\"socket_power\": \"10\"}",
+                                                       "{\"total_energy_consumption\": 20909145.914}") "]\n"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct amd_card card = only_card(amd_words_amd, texts[i]);
@@ -171,19 +174,22 @@ static void test_amd_smi_words_are_unknown(void **state)
     struct amd_card card = only_card(
         amd_words_amd,
         "[{\"gpu\": 0, \"power\":{\"socket_power\":\"N/A\",\"gfx_voltage\":\"N/A\"}, \"usage\":\"N/A\", "
-        "\"energy\": \"N/A\", \"temperature\": {\"edge\": \"N/A\"}, \"mem_usage\": {\"total_vram\": \"N/A\"}, "
+        "\"energy\": \"N/A\", \"temperature\": {\"edge\": \"N/A\"}, \"mem_usage\": {\"total_vram\": "
+        "\"N/A\"}, "
         "\"timestamp\":1769014607}]");
     assert_true(isnan(card.watts) && isnan(card.busy) && isnan(card.edge_celsius) && card.counts == 0 &&
                 card.memory_total_bytes == UINT64_MAX);
-    card = only_card(amd_words_amd, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
-                                    "\"unit\": \"J\"}}}]"); /* RDNA4, for ever */
+    card =
+        only_card(amd_words_amd, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
+                                 "\"unit\": \"J\"}}}]"); /* RDNA4, for ever */
     assert_true(card.counts == 0);
-    card = only_card(
-        amd_words_amd,
-        "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": \"%\"}}, \"temperature\": {\"edge\": "
-        "{\"value\": 41, \"unit\": \"C\"}, \"hotspot\": {\"value\": 45, \"unit\": \"C\"}, \"mem\": {\"value\": 50, "
-        "\"unit\": \"C\"}}, \"mem_usage\": {\"total_vram\": {\"value\": 65520, \"unit\": \"MB\"}, \"used_vram\": "
-        "{\"value\": 13, \"unit\": \"MB\"}}}]");
+    card = only_card(amd_words_amd, "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": "
+                                    "\"%\"}}, \"temperature\": {\"edge\": "
+                                    "{\"value\": 41, \"unit\": \"C\"}, \"hotspot\": {\"value\": 45, "
+                                    "\"unit\": \"C\"}, \"mem\": {\"value\": 50, "
+                                    "\"unit\": \"C\"}}, \"mem_usage\": {\"total_vram\": {\"value\": 65520, "
+                                    "\"unit\": \"MB\"}, \"used_vram\": "
+                                    "{\"value\": 13, \"unit\": \"MB\"}}}]");
     assert_near(card.busy, 0.42, 1e-12);
     assert_near(card.edge_celsius, 41, 0);
     assert_near(card.junction_celsius, 45, 0);
@@ -199,7 +205,8 @@ static void test_a_recorded_series(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         char text[128];
-        snprintf(text, sizeof text, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": %.3f}}]", joules[i]);
+        snprintf(text, sizeof text, "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": %.3f}}]",
+                 joules[i]);
         counts[i] = only_card(amd_words_amd, text).counts;
     }
     for (int i = 1; i < 4; i++)
@@ -260,10 +267,11 @@ static ssize_t run_rocm(void *context, int64_t time_ns, const char *const *argv,
         return 0;
     }
     double counts = truth.counts ? 1e9 + truth.watts * (double)time_ns * 1e-9 / UNIT_J : 0;
-    return snprintf(buffer, size,
-                    "{\"card0\": {\"PCI Bus\": \"0000:C1:00.0\", \"Average Graphics Package Power (W)\": \"%.1f\", "
-                    "\"Energy counter\": \"%.0f\"}}\n",
-                    truth.watts, counts);
+    return snprintf(
+        buffer, size,
+        "{\"card0\": {\"PCI Bus\": \"0000:C1:00.0\", \"Average Graphics Package Power (W)\": \"%.1f\", "
+        "\"Energy counter\": \"%.0f\"}}\n",
+        truth.watts, counts);
 }
 
 static int setup(void **state)
