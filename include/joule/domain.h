@@ -61,7 +61,7 @@ typedef struct joule_domain {
     char vendor[24];        /* "intel", "amd", "nvidia" */
     char model[96];         /* "Xeon w9-3595X", "NVIDIA H200" */
     char uuid[64];          /* of a device that has one */
-    char remedy[192];       /* what to do where state is not JOULE_OK; else empty */
+    char remedy[192]; /* what to do where state is not JOULE_OK, or what hides it from totals; else empty */
 } joule_domain;
 
 /* Names in static storage ("package", "energy"). Any thread. */

@@ -29,6 +29,10 @@ typedef struct joule_options {
 #define JOULE_OPEN_NO_SESSION 1u /* ignore JOULE_SESSION: measure here although a parent measures already */
 #define JOULE_OPEN_DEVICES    2u /* also look at memory, limits and processes of devices: <joule/devices.h> */
 
+/* Totals leave out boards that the environment hides from programs (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES,
+ * HIP_VISIBLE_DEVICES, ZE_AFFINITY_MASK), where it is certain which are meant. Meters opened with JOULE_OPEN_DEVICES speak of the
+ * machine and leave none out. */
+
 /* Ids that stand for sums and may be used wherever a domain id is asked for. */
 #define JOULE_TOTAL (-1) /* the outermost trusted domains that do not overlap */
 #define JOULE_CPU   (-2) /* those of them that are CPU packages and memory */

@@ -64,6 +64,11 @@ static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
     }
 }
 
+static bool is_gauge(joule_meter *meter, int32_t domain)
+{
+    return meter->channels[domain].channel->mode == CHANNEL_GAUGE;
+}
+
 void meter_describe_domain(joule_meter *meter, size_t index, const struct cover *total,
                            joule_domain *out_domain)
 {
@@ -78,6 +83,10 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     out_domain->in_total = 0;
     for (size_t i = 0; i < total->count; i++)
         out_domain->in_total |= total->ids[i] == (int32_t)index;
+    const char *hidden_by = atomic_load(&mc->hidden_by);
+    if (hidden_by && out_domain->state == JOULE_OK && !is_gauge(meter, (int32_t)index))
+        string_print(out_domain->remedy, sizeof out_domain->remedy,
+                     "%s hides it from programs: it is in no total", hidden_by);
 }
 
 joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain)
@@ -105,11 +114,6 @@ joule_status joule_sample_now(joule_meter *meter)
         meter_after_read(meter, meter->lanes[0]);
     }
     return status;
-}
-
-static bool is_gauge(joule_meter *meter, int32_t domain)
-{
-    return meter->channels[domain].channel->mode == CHANNEL_GAUGE;
 }
 
 bool meter_has_energy(joule_meter *meter, int32_t domain)

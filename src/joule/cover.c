@@ -50,7 +50,7 @@ static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct vi
     out->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct channel *ch = meter->channels[i].channel;
-        if (!can_count(ch))
+        if (!can_count(ch) || atomic_load(&meter->channels[i].hidden_by))
             continue;
         struct view *view = &out->list[out->count++];
         *view = (struct view){.id = (int32_t)i, .channel = ch, .zone = ch->zone};

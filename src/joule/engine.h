@@ -26,6 +26,7 @@ struct recorder; /* record.h */
 struct joule_meter {
     struct joule_host *host;
     bool owns_host;
+    bool shows_all;   /* its totals are the machine's, whatever the environment hides from programs */
     bool is_client;   /* a parent measures: no sensors here, figures come from the session's board */
     pid_t pid;        /* of the process that opened it: handles do not survive fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
@@ -37,6 +38,7 @@ struct joule_meter {
         struct channel *channel;
         struct lane *lane;
         struct source *source;
+        const char *_Atomic hidden_by; /* the variable that hides its board from programs; NULL: none */
     } channels[METER_MAX_CHANNELS];
     _Atomic size_t channel_count;          /* published after the entry */
     pthread_mutex_t lock;                  /* adding channels; tick listeners */
@@ -107,6 +109,8 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
  * stands alone before a model does. A plain domain id is its own cover. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
+/* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */
+void meter_hide(joule_meter *meter);
 /* Energy of a cover over a window; unknown when the cover is empty. Coverage is the smallest of its domains. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);

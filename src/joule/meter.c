@@ -185,6 +185,7 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
     for (size_t i = 0; i < sizeof meter->client_base_joules / sizeof *meter->client_base_joules; i++)
         meter->client_base_joules[i] = NAN;
+    meter->shows_all = options->flags & JOULE_OPEN_DEVICES;
     meter->budgets = budget_list_create(meter);
     pthread_mutex_init(&meter->lock, NULL);
     double wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
@@ -298,9 +299,10 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
         make_name_unique(meter, ch);
         ch->info.id = (int32_t)n;
         curve_init(&ch->curve, CURVE_POINTS);
-        meter->channels[n] = (struct meter_channel){ch, lane, source};
+        meter->channels[n] = (struct meter_channel){.channel = ch, .lane = lane, .source = source};
         atomic_store_explicit(&meter->channel_count, n + 1, memory_order_release);
     }
+    meter_hide(meter);
     pthread_mutex_unlock(&meter->lock);
 }
 

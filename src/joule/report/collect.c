@@ -295,12 +295,31 @@ static const char *advice_of_total(const struct report *report)
     return "no sensor answers for a part of the total; `joule doctor` says why and what can be done";
 }
 
+/* That a board was left out must not go unsaid. */
+static const char *advice_of_hidden(const struct collection *c)
+{
+    char advice[256];
+    for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
+        const struct meter_channel *mc = &c->meter->channels[i];
+        const char *variable = atomic_load(&mc->hidden_by);
+        if (!variable || mc->channel->info.scope != JOULE_SCOPE_GPU)
+            continue;
+        snprintf(advice, sizeof advice,
+                 "%s is in no total, since %s hides it from programs: measure without that to count it",
+                 mc->channel->info.device, variable);
+        return copy(c->report, advice);
+    }
+    return NULL;
+}
+
 static void collect_advice(const struct collection *c)
 {
     bool is_measured = !isnan(c->report->total_joules.value) &&
                        c->report->total_joules.cls < JOULE_CLASS_MODELLED && !c->report->is_partial;
-    if (is_measured)
+    if (is_measured) {
+        c->report->first_advice = advice_of_hidden(c);
         return;
+    }
     const char *remedy = remedy_of_refused(c);
     remedy = remedy ? remedy : remedy_of_source(c);
     c->report->first_advice = remedy ? copy(c->report, remedy) : advice_of_late_source(c);

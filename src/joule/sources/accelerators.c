@@ -2,8 +2,8 @@
  *
  * Owns saying what they are and why they have no joules, and the busy share of the NPUs in Intel's processors. Power of
  * those whose driver has a hardware monitor is hwmon's.
- * Newcomers: an accelerator that nobody measures is shown with what to do, and makes a total partial, unless the package
- * that it is a part of is measured.
+ * Newcomers: an accelerator that nobody measures is shown with what to do, unless it is a part of a package, whose
+ * joules have its own in them.
  */
 #include <string.h>
 #include "base/error.h"
