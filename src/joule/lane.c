@@ -233,13 +233,24 @@ static int64_t early_ns(struct lane *lane)
     return (int64_t)(part * LANE_DITHER * (double)lane->period_ns);
 }
 
+static bool finds_nothing(const struct lane *lane)
+{
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (lane->sources[i]->state == JOULE_OK)
+            return false;
+    return lane->source_count > 0;
+}
+
 static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
-    if (!lane->opened) /* else by who made the thread */
+    bool has_work = true;
+    if (!lane->opened) { /* else by who made the thread */
         lane_open_sources(lane);
+        has_work = !finds_nothing(lane);
+    }
     int64_t deadline_ns = lane->read_ns + lane->period_ns;
-    while (!sleep_until(lane, deadline_ns - early_ns(lane))) {
+    while (has_work && !sleep_until(lane, deadline_ns - early_ns(lane))) {
         lane_read(lane);
         if (!enter_meter(lane))
             break;

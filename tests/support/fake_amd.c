@@ -159,8 +159,7 @@ bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int way, const 
     if (way == FAKE_FILES)
         put_files(fake);
     else
-        host_script_text(fake->host, "/sys/class/drm/card1/device/uevent",
-                         "DRIVER=amdgpu\nPCI_ID=1002:7408\nPCI_SLOT_NAME=0000:c1:00.0\n");
+        machine_put_amd_card(fake->host);
     return true;
 }
 

@@ -189,3 +189,11 @@ int machine_teardown(void **state)
     free(bench);
     return 0;
 }
+
+void machine_put_amd_card(struct joule_host *host)
+{
+    host_script_text(host, "/sys/class/drm/card1/device/uevent",
+                     "DRIVER=amdgpu\nPCI_ID=1002:7408\nPCI_SLOT_NAME=0000:c1:00.0\n");
+    host_script_link(host, "/sys/bus/pci/drivers/amdgpu/0000:c1:00.0",
+                     "../../../../devices/pci0000:c0/0000:c1:00.0");
+}

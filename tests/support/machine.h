@@ -52,4 +52,7 @@ void machine_put_zone(struct joule_host *host, const char *id, const char *name,
 void machine_put_event(struct joule_host *host, const char *name, unsigned code, unsigned cpu,
                        struct kernel_count *kernel);
 
+/* A card with AMD's driver at 0000:c1:00.0, and nothing that tells of its joules. */
+void machine_put_amd_card(struct joule_host *host);
+
 #endif

@@ -56,7 +56,9 @@ bool amd_boards_are_wanted(struct source *source, const char *own)
 {
     char **ids;
     size_t boards = 0;
-    ssize_t count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
+    ssize_t count = source->host->ops->list(source->host, AMD_DRIVER, &source->arena, &ids);
+    if (count > 0) /* else there is no thread to wait for a library in */
+        count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
         if (!drm_card_open(source, ids[i], &card) || strcmp(card.driver, "amdgpu") != 0)

@@ -11,6 +11,7 @@
 #include "joule/sources/device.h"
 
 #define AMD_MOST_BOARDS 64
+#define AMD_DRIVER      "/sys/bus/pci/drivers/amdgpu" /* lists its boards; absent where the driver is not loaded */
 
 /* A library's own name of a device: an index or a pointer. */
 typedef uintptr_t amd_device;

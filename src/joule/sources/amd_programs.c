@@ -13,7 +13,6 @@
 #include "base/string.h"
 #include "joule/sources/amd_boards.h"
 #include "joule/sources/amd_words.h"
-#include "joule/sources/drm_card.h"
 
 #define PERIOD_S     5.0
 #define DEADLINE_NS  INT64_C(10000000000) /* a first run after the machine's start takes seconds */
@@ -302,7 +301,7 @@ const struct source_ops source_amd_smi_program = {
     .measurement = "amd_smi",
     .tier = 3,
     .is_slow = true,
-    .folder = DRM_FOLDER,
+    .folder = AMD_DRIVER,
     .variable = "JOULE_AMD_SMI",
     .period_s = PERIOD_S,
     .open = amd_smi_open,
@@ -316,7 +315,7 @@ const struct source_ops source_rocm_smi_program = {
     .measurement = "rocm_smi",
     .tier = 3,
     .is_slow = true,
-    .folder = DRM_FOLDER,
+    .folder = AMD_DRIVER,
     .variable = "JOULE_ROCM_SMI",
     .period_s = PERIOD_S,
     .open = rocm_smi_open,

@@ -11,7 +11,6 @@
 #include "base/string.h"
 #include "joule/sources/amd_boards.h"
 #include "joule/sources/amd_smi_abi.h"
-#include "joule/sources/drm_card.h"
 
 #define MOST_SOCKETS    AMD_MOST_BOARDS
 #define MOST_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
@@ -322,7 +321,7 @@ const struct source_ops source_amd_smi = {
     .measurement = "amd_smi",
     .tier = 3,
     .is_slow = true,
-    .folder = DRM_FOLDER,
+    .folder = AMD_DRIVER,
     .variable = "JOULE_AMD_SMI_LIB",
     .period_s = 0.1,
     .open = amd_smi_open,

@@ -10,7 +10,6 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/amd_boards.h"
-#include "joule/sources/drm_card.h"
 #include "joule/sources/rocm_smi_abi.h"
 
 struct rocm_source {
@@ -241,7 +240,7 @@ const struct source_ops source_rocm_smi = {
     .measurement = "rocm_smi",
     .tier = 3,
     .is_slow = true,
-    .folder = DRM_FOLDER,
+    .folder = AMD_DRIVER,
     .variable = "JOULE_ROCM_SMI_LIB",
     .period_s = 0.1,
     .open = rocm_smi_open,

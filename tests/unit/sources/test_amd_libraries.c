@@ -342,6 +342,27 @@ static void another_file_may_be_named(void **test)
 
 /* --- real time -------------------------------------------------------------------------------------------------- */
 
+/* Where nothing is found nothing is read: the thread that looked for it is gone. */
+static void an_absent_library_keeps_no_thread(void **test)
+{
+    (void)test;
+    bool is_over = false;
+    setenv("JOULE_ROCM_SMI_LIB", "/no/such/librocm_smi64.so.6", 1);
+    joule_options options = {.struct_size = sizeof options, .wait_s = 30, .sources = "rocm_smi"};
+    assert_int_equal(joule_open(&options, &fake.meter, NULL), JOULE_OK);
+    assert_int_equal(fake.meter->lane_count, 2);
+    struct lane *lane = fake.meter->lanes[1];
+    assert_int_equal(lane->sources[0]->state, JOULE_ABSENT);
+    for (int64_t begin_ns = clock_now_ns(); !is_over && clock_now_ns() - begin_ns < 20 * NS_PER_S;) {
+        pthread_mutex_lock(&lane->lock);
+        is_over = lane->finished;
+        pthread_mutex_unlock(&lane->lock);
+    }
+    assert_true(is_over);
+    joule_close(fake.meter);
+    unsetenv("JOULE_ROCM_SMI_LIB");
+}
+
 static void a_library_that_hangs_is_left_behind(void **test)
 {
     (void)test;
@@ -382,6 +403,7 @@ int main(void)
         cmocka_unit_test(not_asked_where_the_kernel_tells),
         cmocka_unit_test(asked_by_name),
         cmocka_unit_test(another_file_may_be_named),
+        cmocka_unit_test(an_absent_library_keeps_no_thread),
         cmocka_unit_test(a_library_that_hangs_is_left_behind), /* last: its threads outlive the meters */
     };
     return cmocka_run_group_tests_name("amd_libraries", tests, NULL, NULL);

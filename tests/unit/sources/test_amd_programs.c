@@ -279,8 +279,7 @@ static int setup(void **state)
     machine_setup(state);
     struct machine_bench *bench = *state;
     truth = (struct truth){.watts = 200, .counts = true};
-    host_script_text(bench->host, "/sys/class/drm/card1/device/uevent",
-                     "DRIVER=amdgpu\nPCI_ID=1002:740F\nPCI_SLOT_NAME=0000:c1:00.0\n");
+    machine_put_amd_card(bench->host);
     return 0;
 }
 
