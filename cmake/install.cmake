@@ -29,7 +29,14 @@ write_basic_package_version_file(joule-config-version.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/joule-config.cmake ${PROJECT_BINARY_DIR}/joule-config-version.cmake
   DESTINATION ${package_dir})
 
-foreach(section 1 3 7)
+if(TARGET joule_helper)
+  install(TARGETS joule_helper DESTINATION ${CMAKE_INSTALL_SBINDIR})
+  configure_file(contrib/systemd/joule-helper.service.in joule-helper.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/joule-helper.service contrib/systemd/joule-helper.socket
+    DESTINATION lib/systemd/system)
+  install(FILES contrib/systemd/joule.sysusers DESTINATION lib/sysusers.d RENAME joule.conf)
+endif()
+foreach(section 1 3 7 8)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()

@@ -14,6 +14,7 @@
 
 #define POWER_SPAN_S  0.05
 #define FROZEN_S      2.0
+#define LEAST_WATTS   0.1 /* of what has a counter: memory that idles */
 #define STALE_PERIODS 3
 #define STALE_FLOOR_S 1.0
 
@@ -38,15 +39,17 @@ static int32_t parent_of(joule_meter *meter, const struct channel *ch)
     return -1;
 }
 
-bool meter_is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns)
+bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns)
 {
-    double limit_s = fmax(STALE_FLOOR_S, STALE_PERIODS * (double)lane->period_ns * 1e-9);
+    double pace_s = fmax((double)lane->period_ns * 1e-9, update_period_s);
+    double limit_s = fmax(STALE_FLOOR_S, STALE_PERIODS * pace_s);
     return read_ns && (double)(meter_now_ns(meter) - read_ns) * 1e-9 > limit_s;
 }
 
 static bool stands_still(const struct channel *ch)
 {
-    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, FROZEN_S);
+    double patience_s = FROZEN_S + ch->counter.grain_joules / LEAST_WATTS;
+    return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, patience_s);
 }
 
 /* The state that people should see, and what to do about it. */
@@ -79,7 +82,8 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
     out_domain->parent = parent_of(meter, mc->channel);
-    settle_state(out_domain, meter_is_stale(meter, mc->lane, read_ns), is_frozen);
+    settle_state(out_domain, meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns),
+                 is_frozen);
     out_domain->in_total = 0;
     for (size_t i = 0; i < total->count; i++)
         out_domain->in_total |= total->ids[i] == (int32_t)index;
@@ -239,7 +243,8 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    *is_old = *is_old || is_frozen || meter_is_stale(meter, mc->lane, read_ns);
+    *is_old =
+        *is_old || is_frozen || meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns);
     return watts;
 }
 
@@ -297,7 +302,7 @@ joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value)
     pthread_mutex_unlock(&mc->lane->lock);
     if (status == JOULE_OK && read_ns == 0)
         status = JOULE_PENDING;
-    if (status == JOULE_OK && meter_is_stale(meter, mc->lane, read_ns))
+    if (status == JOULE_OK && meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns))
         status = JOULE_STALE;
     if (status == JOULE_OK)
         *out_value = value;

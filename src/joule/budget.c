@@ -126,7 +126,7 @@ static double most_unseen_joules(const struct meter_channel *mc, double wait_s)
     pthread_mutex_lock(&mc->lane->lock); /* an integrator learns its period */
     bool is_counter = ch->mode == CHANNEL_COUNTER;
     double max_watts = is_counter ? ch->counter.max_watts : ch->integrator.max_watts;
-    double tick_s = is_counter ? ch->counter.tick_s : ch->integrator.period_s;
+    double tick_s = meter_channel_traits(ch).tick_s;
     pthread_mutex_unlock(&mc->lane->lock);
     return max_watts > 0 ? max_watts * (tick_s + wait_s) : NAN;
 }

@@ -33,6 +33,11 @@ static enum counter_verdict difference(const struct counter *c, uint64_t raw, ui
     return COUNTER_WRAPPED;
 }
 
+double counter_resolution_joules(const struct counter *counter)
+{
+    return fmax(counter->unit_joules, counter->grain_joules);
+}
+
 static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint64_t raw,
                                   uint64_t *out_counts)
 {
@@ -42,7 +47,7 @@ static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint
         return COUNTER_AMBIGUOUS;
     enum counter_verdict verdict = difference(c, raw, out_counts);
     /* The counter may show a tick's worth that was used before the first reading, and rounds to its unit. */
-    double limit_joules = c->max_watts * (elapsed_s + c->tick_s) + 2 * c->unit_joules;
+    double limit_joules = c->max_watts * (elapsed_s + c->tick_s) + 2 * counter_resolution_joules(c);
     if ((double)*out_counts * c->unit_joules > limit_joules) {
         *out_counts = 0;
         return COUNTER_IMPOSSIBLE;

@@ -25,6 +25,7 @@ struct counter {
     uint64_t modulus;     /* counts 0 .. modulus-1; 0: 64 bits or unknown, a step back is a reset */
     uint64_t fold_counts; /* a wider count made from a register: a larger step may have lost some; 0: none */
     double unit_joules;   /* joules per count */
+    double grain_joules;  /* counts are shown rounded down to multiples of so much; 0: as they are */
     double max_watts;     /* physical limit of the domain, generous */
     double tick_s;        /* the hardware's update period: slack of one tick in the plausibility test */
     /* kept by counter_step */
@@ -39,6 +40,9 @@ struct counter {
 /* Takes the reading `raw` made at time_ns. *out_joules: the step's joules, 0 unless ADVANCED or WRAPPED. After
  * RESET, IMPOSSIBLE and AMBIGUOUS the reading becomes the new start. */
 enum counter_verdict counter_step(struct counter *counter, int64_t time_ns, uint64_t raw, double *out_joules);
+
+/* What two readings can differ by although nothing was used in between. */
+double counter_resolution_joules(const struct counter *counter);
 
 /* Whether the step that this verdict stands for is missing from the total. */
 bool counter_verdict_is_gap(enum counter_verdict verdict);

@@ -69,8 +69,9 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
 /* How every question begins: puts the default meter in the place of NULL. FAILED: there is none; STALE: it is of the process
  * that this one was forked from. */
 joule_status meter_take(joule_meter **meter);
-/* Whether what was read at read_ns is too old to be believed, given the lane's pace; never read is not. */
-bool meter_is_stale(joule_meter *meter, const struct lane *lane, int64_t read_ns);
+/* Whether what was read at read_ns is too old to be believed, given the lane's pace and the sensor's (NaN: unknown); never
+ * read is not. */
+bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
 /* The default meter, opened if need be; NULL when that failed. `meter` itself where it is not NULL. */
 joule_meter *meter_or_default(joule_meter *meter);
 /* The default meter where this process (not one it was forked from) has opened it; else NULL. */

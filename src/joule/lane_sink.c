@@ -134,6 +134,14 @@ void sink_gauge(struct sink *sink, struct channel *channel, double value)
     pthread_mutex_unlock(&sink->lane->lock);
 }
 
+void sink_break(struct sink *sink, struct channel *channel)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->counter.primed = false;
+    integrate_break(&channel->integrator);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
 void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
 {
     pthread_mutex_lock(&sink->lane->lock);

@@ -311,8 +311,9 @@ struct curve_traits meter_channel_traits(const struct channel *ch)
 {
     return (struct curve_traits){
         .cls = ch->info.cls,
-        .tick_s = ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s,
-        .unit_joules = ch->mode == CHANNEL_COUNTER ? ch->counter.unit_joules : 0,
+        .tick_s = ch->mode == CHANNEL_COUNTER ? fmax(ch->counter.tick_s, ch->info.update_period_s)
+                                              : ch->integrator.period_s,
+        .unit_joules = ch->mode == CHANNEL_COUNTER ? counter_resolution_joules(&ch->counter) : 0,
         .gain_sd = ch->gain_sd,
         .cause = ch->cause,
         .is_sampled = ch->mode == CHANNEL_POWER,

@@ -68,7 +68,7 @@ static void compare(struct mirror *m, const struct channel *own_channel, const s
     double skew_s = fabs((double)(own->last_ns - other->last_ns)) * 1e-9;
     double own_joules = joules_since(&m->own_last, own), other_joules = joules_since(&m->other_last, other);
     double watts = fmax(own_joules, other_joules) / step_s;
-    double hidden_joules = watts * (2 * own->tick_s + skew_s) + 2 * own->unit_joules;
+    double hidden_joules = watts * (2 * own->tick_s + skew_s) + 2 * counter_resolution_joules(own);
     double apart_joules = fabs(joules_since(&m->own_start, own) - joules_since(&m->other_start, other));
     if (apart_joules > hidden_joules || !counts_agree(own, other, hidden_joules)) {
         rule_out(m);

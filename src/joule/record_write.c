@@ -175,6 +175,7 @@ static void put_meta(struct recorder *r, const char *program)
 static void put_channel(struct recorder *r, uint32_t id, const struct channel *ch)
 {
     const joule_domain *d = &ch->info;
+    struct curve_traits traits = meter_channel_traits(ch);
     begin_block(r, RECORD_CHANNEL);
     put_u32(r, id);
     put_u32(r, ch->mode);
@@ -188,8 +189,8 @@ static void put_channel(struct recorder *r, uint32_t id, const struct channel *c
     put_u32(r, ch->rank);
     put_double(r, d->update_period_s);
     put_double(r, ch->gain_sd);
-    put_double(r, ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s);
-    put_double(r, ch->mode == CHANNEL_COUNTER ? ch->counter.unit_joules : 0);
+    put_double(r, traits.tick_s);
+    put_double(r, traits.unit_joules);
     const char *const texts[] = {d->name,  d->label, d->device, d->source, d->measurement, d->vendor,
                                  d->model, d->uuid,  d->remedy, ch->zone,  ch->parent_zone};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

@@ -50,6 +50,7 @@ class Machine:
 
     def __init__(self, watts):
         self.watts = watts
+        self.offset_joules = 0
         self.folder = tempfile.TemporaryDirectory()
         self.root = self.folder.name
         self.zone = os.path.join(self.root, "sys/class/powercap/intel-rapl:0")
@@ -64,7 +65,7 @@ class Machine:
         counter = os.open(os.path.join(self.zone, "energy_uj"), os.O_WRONLY)
         start = time.monotonic()
         while not self.stop.wait(0.001):
-            os.pwrite(counter, b"%015d\n" % int((time.monotonic() - start) * self.watts * 1e6), 0)
+            os.pwrite(counter, b"%015d\n" % int(((time.monotonic() - start) * self.watts + self.offset_joules) * 1e6), 0)
         os.close(counter)
 
     def __enter__(self):

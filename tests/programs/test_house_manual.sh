@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$JOULE_SOURCE/docs/man"
 command -v mandoc >/dev/null || { echo "skipped: there is no mandoc"; exit 77; }
-mandoc -Tlint -Wwarning ./*.[137]
-mandoc -Tutf8 -Wwarning ./*.[137] >/dev/null
+mandoc -Tlint -Wwarning ./*.[1378]
+mandoc -Tutf8 -Wwarning ./*.[1378] >/dev/null
 status=0
 while IFS=: read -r page reference; do
     read -r name section <<<"${reference#.Xr }"
@@ -17,7 +17,17 @@ while IFS=: read -r page reference; do
         fi
         ;;
     esac
-done < <(grep -H '^\.Xr ' ./*.[137] | sed 's/ [,.;]$//')
+done < <(grep -H '^\.Xr ' ./*.[1378] | sed 's/ [,.;]$//')
+
+compare() { # PAGE PROGRAM [SUBCOMMAND]
+    local page=$1 helped written
+    shift
+    helped=$("$@" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
+    written=$(grep '^\.It Fl' "$page" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
+    diff <(echo "$helped") <(echo "$written") && return
+    echo "$page and --help differ in their options, see above (< help, > page)"
+    return 1
+}
 
 compare_options() { # PROGRAM NAME
     "$1" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
@@ -25,13 +35,10 @@ compare_options() { # PROGRAM NAME
             echo "skipped: $2-$subcommand(1): this build has no $2 $subcommand"
             continue
         fi
-        helped=$("$1" "$subcommand" --help | sed -nE 's/^ +(-., +)?(--[a-z-]+).*/\2/p' | sort)
-        written=$(grep '^\.It Fl' "$2-$subcommand.1" | grep -o 'Fl Fl [a-z-]*' | sed 's/Fl Fl /--/' | sort)
-        diff <(echo "$helped") <(echo "$written") && continue
-        echo "$2-$subcommand(1) and $2 $subcommand --help differ in their options, see above (< help, > page)"
-        exit 1
+        compare "$2-$subcommand.1" "$1" "$subcommand" || exit 1
     done
 }
 compare_options "$JOULE" joule || status=1
+[[ ! -e $JOULE_BUILD/tools/helper/joule-helper ]] || compare joule-helper.8 "$JOULE_BUILD/tools/helper/joule-helper" || status=1
 [[ -z $FORGE ]] || compare_options "$FORGE" forge || status=1
 exit $status

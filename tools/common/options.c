@@ -13,6 +13,12 @@
 #define LONGEST_WORD 31
 #define HELP_COLUMN  26
 
+/* A program without subcommands has an empty one. */
+static const char *gap_before(const char *command)
+{
+    return *command ? " " : "";
+}
+
 /* Words from a file may be anything: what is no text, or what a terminal would obey, becomes '?'. */
 static void add_printable(struct text *text, const char *message)
 {
@@ -36,7 +42,7 @@ void complain(const char *subcommand, const char *format, ...)
     char line[1024];
     struct text text;
     text_init(&text, line, sizeof line - 1);
-    text_printf(&text, "%s%s%s: ", tool_name, *subcommand ? " " : "", subcommand);
+    text_printf(&text, "%s%s%s: ", tool_name, gap_before(subcommand), subcommand);
     char message[800];
     va_list arguments;
     va_start(arguments, format);
@@ -224,10 +230,11 @@ static void complain_unknown(const struct option *table, const char *command, co
     text_add_bytes(&text, word + 2 * is_long, strcspn(word + 2 * is_long, "="));
     const char *near = is_long ? nearest_word(name, count, option_name_at, table) : NULL;
     if (near)
-        complain(command, "unknown option --%s; did you mean --%s? See %s %s --help", name, near, tool_name,
-                 command);
+        complain(command, "unknown option --%s; did you mean --%s? See %s%s%s --help", name, near, tool_name,
+                 gap_before(command), command);
     else
-        complain(command, "unknown option %s; see %s %s --help", word, tool_name, command);
+        complain(command, "unknown option %s; see %s%s%s --help", word, tool_name, gap_before(command),
+                 command);
 }
 
 /* Reads the option at argv[*index], and its value, which may be the next word. */

@@ -121,7 +121,8 @@ bool host_script_perf(struct joule_host *host, const struct host_perf_event *eve
 bool host_script_env(struct joule_host *host, const char *name, const char *value);
 bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4]);
 /* A service: each send is handed to `answer`, which writes what can then be received and gives its length, or -errno, with
- * which the connection breaks. A connection begins with a request of 0 bytes. answer NULL: there is none any more. */
+ * which the connection breaks. A connection begins with the request NULL; one of 0 bytes asks for what comes late, when there
+ * is nothing to receive. answer NULL: there is no such service any more. */
 typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t length, void *reply,
                                     size_t size);
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,

@@ -351,9 +351,10 @@ static ssize_t script_receive(struct joule_host *host, int handle, void *buffer,
 {
     (void)deadline_ns;
     struct stream *stream = &script_of(host)->streams[handle - STREAMS];
+    int rc = stream->length == stream->taken ? ask_service(stream, "", 0) : 0;
     size_t left = stream->length - stream->taken;
-    if (left == 0)
-        return stream->service->kind == ENTRY_SERVICE ? -ETIMEDOUT : 0;
+    if (rc != 0 || left == 0)
+        return rc == -ECONNRESET ? 0 : rc ? rc : -ETIMEDOUT;
     size = size < left ? size : left;
     memcpy(buffer, stream->reply + stream->taken, size);
     stream->taken += size;

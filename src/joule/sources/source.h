@@ -65,6 +65,7 @@ enum {
     RANK_POWERCAP = 20,
     RANK_POWERCAP_MMIO = 25,
     RANK_MSR = 30,
+    RANK_HELPER = 35, /* of what joule-helper reads in one of the ways above */
     RANK_DRIVER = 40,
     RANK_BOARD = 50,
     /* The whole machine from outside. At the plug, supplies, what the controller says of them, or of its own sensors. */
@@ -108,6 +109,8 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts);
 void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules);
 void sink_gauge(struct sink *sink, struct channel *channel, double value);
+/* What is read next cannot be compared with what was before, as after a device's reset: the energy between is unknown. */
+void sink_break(struct sink *sink, struct channel *channel);
 /* The reading failed: the channel is `status` until it answers again. */
 void sink_fail(struct sink *sink, struct channel *channel, joule_status status);
 

@@ -7,6 +7,7 @@
 extern const struct source_ops source_rapl_perf;
 extern const struct source_ops source_rapl_powercap;
 extern const struct source_ops source_rapl_msr;
+extern const struct source_ops source_helper;
 extern const struct source_ops source_nvml;
 extern const struct source_ops source_nvidia_smi;
 extern const struct source_ops source_amdgpu;
@@ -35,6 +36,7 @@ const struct source_ops *const source_table[] = {
     &source_rapl_perf,
     &source_rapl_powercap,
     &source_rapl_msr,
+    &source_helper,
     &source_nvml,
     &source_nvidia_smi,
     &source_amdgpu,

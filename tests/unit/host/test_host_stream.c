@@ -146,8 +146,8 @@ static void test_full_queue(void **state)
 
 static ssize_t echo(void *context, const void *request, size_t length, void *reply, size_t size)
 {
-    ++*(int *)context;
     assert_true(length <= size);
+    *(int *)context += length > 0;
     if (length == 3 && memcmp(request, "bye", 3) == 0)
         return -ECONNRESET;
     memcpy(reply, request ? request : "", length);
@@ -174,7 +174,7 @@ static void test_scripted(void **state)
     assert_memory_equal(text, "cde", 3);
     assert_int_equal(ops->receive(host, first, text, sizeof text, 0), -ETIMEDOUT);
     assert_int_equal(ops->send(host, second, "bye", 3, 0), -ECONNRESET);
-    assert_int_equal(asked, 5);
+    assert_int_equal(asked, 3);
     host_script_service(host, "unix:/run/service", NULL, NULL);
     assert_int_equal(ops->receive(host, first, text, sizeof text, 0), 0);
     assert_int_equal(ops->send(host, first, "abc", 3, 0), -ECONNRESET);

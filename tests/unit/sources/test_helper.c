@@ -1,0 +1,352 @@
+/* What libjoule makes of joule-helper: a helper that answers, answers late, goes, comes back changed, or is none at all. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/clock.h"
+#include "base/string.h"
+#include "joule/sources/helper_wire.h"
+#include "support/machine.h"
+
+#define ADDRESS "unix:" HELPER_SOCKET
+#define WATTS   40.0
+
+/* A helper of one process: it counts 40 W from when it began. */
+static struct fake {
+    struct joule_host *host;
+    struct channel channels[2];
+    size_t count;
+    int64_t begun_ns;
+    double watts;
+    joule_status status; /* of values */
+    int refuses;         /* errno of a connection */
+    bool is_late, has_gone, is_nonsense;
+    uint16_t version;
+    int64_t skew_ns;
+    unsigned hellos, reads;
+    uint8_t late[4096];
+    size_t late_length;
+} fake;
+
+static int64_t now_ns(void)
+{
+    return fake.host->ops->clock_ns(fake.host, CLOCK_MONOTONIC);
+}
+
+static size_t write_reply(const struct helper_request *request, uint8_t *reply)
+{
+    bool is_hello = request->kind == HELPER_HELLO, speaks = fake.version == request->version;
+    struct helper_header header = {fake.version,
+                                   speaks ? request->kind : HELPER_REFUSAL,
+                                   request->sequence,
+                                   speaks ? (uint32_t)fake.count : 0,
+                                   now_ns() + fake.skew_ns,
+                                   1000000};
+    size_t size = HELPER_HEADER_BYTES;
+    helper_write_header(&header, reply);
+    for (size_t i = 0; i < header.count; i++) {
+        double joules = fake.watts * (double)(now_ns() - fake.begun_ns) * 1e-9;
+        double grain = fake.channels[i].counter.grain_joules;
+        joules = grain > 0 ? floor(joules / grain) * grain : joules;
+        bool is_power = fake.channels[i].mode == CHANNEL_POWER;
+        struct helper_value value = {now_ns() + fake.skew_ns, now_ns() + fake.skew_ns,
+                                     is_power ? helper_raw_of(fake.watts) : (uint64_t)(joules * 1e6),
+                                     fake.status};
+        if (is_hello)
+            helper_write_channel(&fake.channels[i], reply + size);
+        else
+            helper_write_value(&value, reply + size);
+        size += is_hello ? HELPER_CHANNEL_BYTES : HELPER_VALUE_BYTES;
+    }
+    return size;
+}
+
+static ssize_t answer(void *context, const void *bytes, size_t length, void *reply, size_t size)
+{
+    (void)context, (void)size;
+    struct helper_request request;
+    if (fake.has_gone || (!bytes && fake.refuses))
+        return bytes ? -ECONNRESET : -fake.refuses;
+    if (!bytes)
+        fake.late_length = 0; /* of the connection before */
+    if (length == 0) {        /* what comes late */
+        size_t ready = fake.is_late ? 0 : fake.late_length;
+        memcpy(reply, fake.late, ready);
+        fake.late_length -= ready;
+        return (ssize_t)ready;
+    }
+    assert_int_equal(length, HELPER_REQUEST_BYTES);
+    assert_true(helper_read_request(bytes, &request));
+    assert_int_equal(fake.late_length, 0); /* one question at a time */
+    fake.hellos += request.kind == HELPER_HELLO;
+    fake.reads += request.kind == HELPER_READ;
+    if (!fake.is_late) {
+        size_t written = write_reply(&request, reply);
+        if (fake.is_nonsense)
+            memset((uint8_t *)reply + 8, 0xa5, written - 8);
+        return (ssize_t)written;
+    }
+    fake.late_length = write_reply(&request, fake.late);
+    return 0;
+}
+
+static struct channel offered(enum channel_mode mode, const char *name, const char *zone, joule_scope scope)
+{
+    struct channel ch = {.mode = mode,
+                         .gain_sd = 0.02,
+                         .cause = CAUSE(CAUSE_RAPL_GAIN, 0),
+                         .rank = RANK_POWERCAP,
+                         .counter = {.modulus = UINT64_C(262143328850),
+                                     .unit_joules = 1e-6,
+                                     .max_watts = 2000,
+                                     .tick_s = 0.001},
+                         .integrator = {.period_s = 0.1, .seen = 1, .max_watts = 2000}};
+    ch.info =
+        (joule_domain){.scope = scope, .cls = JOULE_CLASS_MEASURED, .tier = 2, .update_period_s = 0.001};
+    string_copy(ch.info.name, sizeof ch.info.name, name);
+    string_copy(ch.info.label, sizeof ch.info.label, "package-0");
+    string_copy(ch.info.source, sizeof ch.info.source, "rapl_powercap");
+    string_copy(ch.info.measurement, sizeof ch.info.measurement, "rapl");
+    string_copy(ch.zone, sizeof ch.zone, zone);
+    return ch;
+}
+
+static int set_up(void **state)
+{
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    fake = (struct fake){.host = bench->host, .count = 1, .version = HELPER_VERSION, .watts = WATTS};
+    fake.channels[0] = offered(CHANNEL_COUNTER, "package-0", "cpu0/package", JOULE_SCOPE_PACKAGE);
+    fake.channels[1] = offered(CHANNEL_POWER, "dram-0", "cpu0/dram", JOULE_SCOPE_DRAM);
+    return host_script_service(bench->host, ADDRESS, answer, NULL) ? 0 : -1;
+}
+
+static joule_meter *open_it(void **state, const char *sources)
+{
+    struct machine_bench *bench = *state;
+    return bench->meter = machine_open(bench->host, sources);
+}
+
+static const struct source *source_of(const joule_meter *meter)
+{
+    return meter->lanes[0]->sources[0];
+}
+
+static double total_joules(joule_meter *meter)
+{
+    return meter_energy(meter, JOULE_TOTAL).joules.value;
+}
+
+static void test_counter_and_power(void **state)
+{
+    fake.count = 2;
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 5, 0.1);
+    const struct channel *ch = machine_channel(meter, "package-0");
+    assert_string_equal(ch->info.source, "helper");
+    assert_string_equal(ch->info.label, "package-0 (rapl_powercap)");
+    assert_int_equal(ch->rank, RANK_HELPER);
+    assert_true(fabs(machine_mean_watts(meter, machine_domain(meter, "package-0")) - WATTS) < 0.2);
+    assert_true(fabs(machine_mean_watts(meter, machine_domain(meter, "dram-0")) - WATTS) < 1);
+    assert_int_equal(fake.hellos, 1);
+}
+
+/* The zone is refused to this process, and the helper has it: the total lacks nothing. */
+static void test_a_denied_zone_is_no_gap(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct sensor *none = NULL;
+    machine_put_zone(bench->host, "intel-rapl:0", "package-0", "262143328850", none);
+    host_script_error(bench->host, "/sys/class/powercap/intel-rapl:0/energy_uj", EACCES);
+    joule_meter *meter = open_it(state, "rapl_powercap,helper");
+    machine_run(meter, 2, 0.1);
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
+    assert_int_equal(cover.count, 1);
+    assert_false(cover.is_partial);
+    assert_string_equal(meter->channels[cover.ids[0]].channel->info.source, "helper");
+}
+
+static void test_late_answers_count(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 1, 0.1);
+    for (int i = 0; i < 10; i++) {
+        fake.is_late = true;
+        machine_run(meter, 0.2, 0.1); /* asked in the first round, not answered in the second */
+        fake.is_late = false;
+        machine_run(meter, 0.2, 0.1);
+    }
+    assert_int_equal(fake.hellos, 1); /* the connection stayed */
+    assert_true(fabs(machine_mean_watts(meter, JOULE_TOTAL) - WATTS) < 2);
+    assert_int_equal(machine_channel(meter, "package-0")->counter.rejected, 0);
+}
+
+static void test_one_that_hangs_is_given_up(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 1, 0.1);
+    fake.is_late = true;
+    machine_run(meter, 60, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_STALE);
+    assert_true(fake.hellos > 3 && fake.hellos < 14); /* it is asked again, ever more seldom */
+    fake.is_late = false;
+    machine_run(meter, 12, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+}
+
+/* The second one counts from elsewhere, as an event does that was opened anew; forth and back. */
+static void test_a_restart_makes_no_joules(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 2, 0.1);
+    for (int i = -1; i <= 1; i += 2) {
+        double before = total_joules(meter);
+        fake.has_gone = true;
+        machine_run(meter, 1, 0.1);
+        assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_STALE);
+        fake.has_gone = false;
+        fake.begun_ns += i * 2 * NS_PER_S;
+        machine_run(meter, 4, 0.1);
+        assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+        double joules = total_joules(meter) - before;
+        assert_true(joules > WATTS * 1 && joules < WATTS * 5);
+        assert_int_equal(machine_channel(meter, "package-0")->counter.resets, 0);
+    }
+    assert_true(meter_energy(meter, JOULE_TOTAL).covered_s < 11);
+}
+
+static void test_another_list_is_another_helper(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 1, 0.1);
+    fake.has_gone = true;
+    machine_run(meter, 0.3, 0.1);
+    fake.has_gone = false;
+    fake.channels[0].counter.unit_joules = 1e-3;
+    double before = total_joules(meter);
+    machine_run(meter, 5, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_FAILED);
+    assert_true(fabs(total_joules(meter) - before) < 1);
+    fake.channels[0].counter.unit_joules = 1e-6;
+    machine_run(meter, 12, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+}
+
+static void test_a_sensor_that_fails_behind_it(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 1, 0.1);
+    fake.status = JOULE_FAILED;
+    machine_run(meter, 1, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_FAILED);
+    fake.status = JOULE_OK;
+    machine_run(meter, 1, 0.1);
+    assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+    assert_true(fabs(machine_mean_watts(meter, JOULE_TOTAL) - WATTS) < 0.5);
+}
+
+/* Answers that are none, and stamps of times that were not yet, are dropped with the connection. */
+static void test_nonsense_later(void **state)
+{
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 1, 0.1);
+    double before = total_joules(meter);
+    fake.is_nonsense = true;
+    machine_run(meter, 2, 0.1);
+    assert_int_not_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+    fake.is_nonsense = false;
+    fake.skew_ns = NS_PER_S;
+    machine_run(meter, 2, 0.1);
+    assert_int_not_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
+    assert_true(fabs(total_joules(meter) - before) < 1);
+}
+
+static void expect_none(void **state, joule_status status, const char *words)
+{
+    struct machine_bench *bench = *state;
+    joule_meter *meter = machine_open(bench->host, "helper");
+    assert_int_equal(source_of(meter)->state, status);
+    if (!strstr(source_of(meter)->remedy, words))
+        fail_msg("'%s' does not say '%s'", source_of(meter)->remedy, words);
+    assert_int_equal(meter_channel_count(meter), 0);
+    joule_close(meter);
+}
+
+static void test_why_there_is_none(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake.refuses = EACCES;
+    expect_none(state, JOULE_DENIED, "usermod -aG joule");
+    fake.refuses = ECONNREFUSED;
+    expect_none(state, JOULE_ABSENT, "systemctl start");
+    fake.refuses = EAGAIN;
+    expect_none(state, JOULE_FAILED, "does not answer");
+    fake.refuses = 0;
+    fake.version = 2;
+    expect_none(state, JOULE_UNSUPPORTED, "another version");
+    fake.version = HELPER_VERSION;
+    fake.is_nonsense = true;
+    expect_none(state, JOULE_FAILED, "is not joule-helper");
+    fake.is_nonsense = false;
+    string_copy(fake.channels[0].info.measurement, sizeof fake.channels[0].info.measurement, "magic");
+    expect_none(state, JOULE_FAILED, "is not joule-helper");
+    fake.channels[0].counter.unit_joules = NAN;
+    expect_none(state, JOULE_FAILED, "is not joule-helper");
+    fake.skew_ns = 3600 * NS_PER_S;
+    expect_none(state, JOULE_UNSUPPORTED, "time namespace");
+    fake.skew_ns = 0;
+    fake.count = 0;
+    expect_none(state, JOULE_ABSENT, "nothing to offer");
+    fake.is_late = true;
+    expect_none(state, JOULE_FAILED, "does not answer");
+    host_script_service(bench->host, ADDRESS, NULL, NULL);
+    expect_none(state, JOULE_ABSENT, "there is no socket " HELPER_SOCKET);
+    host_script_env(bench->host, "JOULE_HELPER", "/tmp/other");
+    expect_none(state, JOULE_ABSENT, "there is no socket /tmp/other");
+}
+
+/* Values in steps of 20 J: the figure says how coarse it is, and what uses little does not stand still. */
+static void test_coarse_values(void **state)
+{
+    fake.channels[0].counter.grain_joules = 20;
+    fake.channels[0].info.update_period_s = 1;
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 20, 0.1);
+    struct window w = meter_energy(meter, JOULE_TOTAL);
+    joule_quantity joules = estimate_quantity(&w.joules);
+    assert_true(fabs(joules.value - 20 * WATTS) <= 40);
+    assert_true(joules.high - joules.low > 20);
+    fake.begun_ns = now_ns();
+    fake.watts = 4;
+    for (int i = 0; i < 40; i++) {
+        joule_domain domain = {.struct_size = sizeof domain};
+        machine_run(meter, 0.5, 0.1);
+        assert_int_equal(joule_domain_get(meter, 0, &domain), JOULE_OK);
+        assert_int_equal(domain.state, JOULE_OK);
+    }
+}
+
+#define HELPER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, machine_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HELPER_TEST(test_counter_and_power),
+        HELPER_TEST(test_a_denied_zone_is_no_gap),
+        HELPER_TEST(test_late_answers_count),
+        HELPER_TEST(test_one_that_hangs_is_given_up),
+        HELPER_TEST(test_a_restart_makes_no_joules),
+        HELPER_TEST(test_another_list_is_another_helper),
+        HELPER_TEST(test_a_sensor_that_fails_behind_it),
+        HELPER_TEST(test_nonsense_later),
+        HELPER_TEST(test_why_there_is_none),
+        HELPER_TEST(test_coarse_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* tools/helper/clients.c - see clients.h. Nothing here allocates, opens or blocks. */
+#include "helper/clients.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "common/options.h"
+
+#define REQUEST_WITHIN_NS (2 * NS_PER_S)   /* from the connection, or a request's first byte, to its last */
+#define IDLE_NS           (180 * NS_PER_S) /* a meter reads once a minute at least */
+#define BURST             200              /* requests that may come at once */
+#define HELLO_COST        20               /* in requests */
+#define WELCOMES          8 /* in a round: who has left again is noticed in the next, and holds no place for long */
+#define LOG_EVERY_NS      (NS_PER_S / 10)
+#define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
+_Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
+
+/* --- log ---------------------------------------------------------------------------------------------------- */
+
+static void note(struct clients *all, int64_t now_ns, const struct client *client, const char *what)
+{
+    if (all->logged_ns && now_ns - all->logged_ns < LOG_EVERY_NS) {
+        all->unlogged++;
+        return;
+    }
+    all->logged_ns = now_ns;
+    if (all->unlogged)
+        complain("", "%llu more refused", (unsigned long long)all->unlogged);
+    all->unlogged = 0;
+    complain("", "process %d of user %u: %s", (int)client->pid, (unsigned)client->uid, what);
+}
+
+static void drop(struct clients *all, size_t i)
+{
+    close(all->list[i].fd);
+    all->list[i] = all->list[--all->count];
+}
+
+static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *why)
+{
+    note(all, now_ns, &all->list[i], why);
+    drop(all, i);
+}
+
+/* --- pace --------------------------------------------------------------------------------------------------- */
+
+/* When the client may be read again: its requests, each with its share of a second, are at most a burst ahead. */
+static int64_t may_ask_ns(const struct clients *all, const struct client *client)
+{
+    return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);
+}
+
+static void charge(const struct clients *all, struct client *client, int64_t now_ns, unsigned requests)
+{
+    if (client->due_ns < now_ns)
+        client->due_ns = now_ns;
+    client->due_ns += requests * (NS_PER_S / all->requests_per_s);
+}
+
+/* When the client has been waited for long enough. */
+static int64_t patience_ns(const struct client *client)
+{
+    bool is_asking = client->got > 0 || client->served_ns == 0;
+    return is_asking ? client->begun_ns + REQUEST_WITHIN_NS : client->served_ns + IDLE_NS;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static size_t add_channels(const struct sensors *sensors, uint8_t *out)
+{
+    for (size_t i = 0; i < sensors->count; i++)
+        helper_write_channel(sensors->channels[i], out + i * HELPER_CHANNEL_BYTES);
+    return sensors->count * HELPER_CHANNEL_BYTES;
+}
+
+static size_t add_values(const struct sensors *sensors, uint8_t *out)
+{
+    for (size_t i = 0; i < sensors->count; i++)
+        helper_write_value(&sensors->values[i], out + i * HELPER_VALUE_BYTES);
+    return sensors->count * HELPER_VALUE_BYTES;
+}
+
+/* False: the client did not take all of it. */
+static bool answer(struct clients *all, const struct client *client, const struct helper_request *request,
+                   int64_t now_ns)
+{
+    static uint8_t reply[LARGEST_BYTES];
+    const struct sensors *sensors = all->sensors;
+    struct helper_header header = {.version = HELPER_VERSION,
+                                   .sequence = request->sequence,
+                                   .now_ns = now_ns,
+                                   .pace_ns = sensors->pace_ns};
+    size_t size = HELPER_HEADER_BYTES;
+    if (request->version == HELPER_VERSION) {
+        header.kind = request->kind;
+        header.count = (uint32_t)sensors->count;
+        size += request->kind == HELPER_HELLO ? add_channels(sensors, reply + size)
+                                              : add_values(sensors, reply + size);
+    }
+    helper_write_header(&header, reply);
+    return send(client->fd, reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* What is wrong with a whole request, once it is answered; NULL: nothing. */
+static const char *serve(struct clients *all, struct client *client, int64_t now_ns)
+{
+    struct helper_request request;
+    client->got = 0;
+    client->served_ns = now_ns;
+    if (!helper_read_request(client->request, &request))
+        return "no request of ours";
+    bool is_ours = request.version == HELPER_VERSION;
+    if (is_ours && request.kind != HELPER_HELLO && request.kind != HELPER_READ)
+        return "a request of no known kind";
+    charge(all, client, now_ns, request.kind == HELPER_HELLO ? HELLO_COST : 1);
+    if (request.kind == HELPER_READ)
+        sensors_refresh(all->sensors, now_ns);
+    if (!answer(all, client, &request, now_ns))
+        return "did not take its answers";
+    return is_ours ? NULL : "another version";
+}
+
+/* Takes what is there of one request. */
+static void hear(struct clients *all, size_t i, int64_t now_ns)
+{
+    struct client *client = &all->list[i];
+    ssize_t count =
+        recv(client->fd, client->request + client->got, sizeof client->request - client->got, MSG_DONTWAIT);
+    if (count <= 0) {
+        if (count == 0 || (errno != EAGAIN && errno != EINTR))
+            drop(all, i);
+        return;
+    }
+    if (client->got == 0 && client->served_ns)
+        client->begun_ns = now_ns;
+    client->got += (size_t)count;
+    const char *wrong = client->got == sizeof client->request ? serve(all, client, now_ns) : NULL;
+    if (wrong)
+        refuse(all, i, now_ns, wrong);
+}
+
+/* --- coming and going --------------------------------------------------------------------------------------- */
+
+/* One user cannot take all places. */
+static bool has_place(const struct clients *all, uid_t uid)
+{
+    size_t of_user = 0;
+    for (size_t i = 0; i < all->count; i++)
+        of_user += all->list[i].uid == uid;
+    return all->count < all->most && of_user < (all->most + 1) / 2;
+}
+
+static joule_status welcome(struct clients *all, int64_t now_ns)
+{
+    for (int i = 0; i < WELCOMES; i++) {
+        struct client client = {.begun_ns = now_ns, .due_ns = now_ns};
+        struct ucred who = {.pid = 0, .uid = (uid_t)-1};
+        socklen_t size = sizeof who;
+        client.fd = accept4(all->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (client.fd < 0)
+            return errno == EBADF || errno == EINVAL || errno == ENOTSOCK ? JOULE_FAILED : JOULE_OK;
+        getsockopt(client.fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+        client.pid = who.pid;
+        client.uid = who.uid;
+        if (has_place(all, client.uid)) {
+            all->list[all->count++] = client;
+        } else {
+            note(all, now_ns, &client, "no place left");
+            close(client.fd);
+        }
+    }
+    return JOULE_OK;
+}
+
+static void end_the_idle(struct clients *all, int64_t now_ns)
+{
+    for (size_t i = all->count; i-- > 0;) /* from the end, as the last one takes the place of who goes */
+        if (now_ns >= patience_ns(&all->list[i]))
+            refuse(all, i, now_ns, all->list[i].served_ns && !all->list[i].got ? "idle" : "half a request");
+}
+
+/* --- the loop ----------------------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Fills in whom to listen to; the time until which nothing else is to be done. */
+static int64_t prepare(struct clients *all, int64_t now_ns)
+{
+    int64_t until_ns = sensors_due_ns(all->sensors);
+    all->polls[0] = (struct pollfd){.fd = all->listener, .events = POLLIN};
+    for (size_t i = 0; i < all->count; i++) {
+        const struct client *client = &all->list[i];
+        bool may_ask = may_ask_ns(all, client) <= now_ns;
+        all->polls[1 + i] = (struct pollfd){.fd = may_ask ? client->fd : -1, .events = POLLIN};
+        until_ns = least(until_ns, may_ask ? patience_ns(client) : may_ask_ns(all, client));
+    }
+    return until_ns;
+}
+
+static int wait_until(struct clients *all, int64_t now_ns, int64_t until_ns, const sigset_t *mask)
+{
+    struct timespec left = clock_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
+    return ppoll(all->polls, 1 + all->count, until_ns == INT64_MAX ? NULL : &left, mask);
+}
+
+joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop)
+{
+    while (!*stop) {
+        int64_t now_ns = clock_now_ns();
+        size_t count = clients->count;
+        int ready = wait_until(clients, now_ns, prepare(clients, now_ns), wait_mask);
+        now_ns = clock_now_ns();
+        if (now_ns >= sensors_due_ns(clients->sensors))
+            sensors_read(clients->sensors, now_ns);
+        for (size_t i = count; ready > 0 && i-- > 0;)
+            if (clients->polls[1 + i].revents)
+                hear(clients, i, now_ns);
+        end_the_idle(clients, now_ns);
+        if (ready > 0 && clients->polls[0].revents && welcome(clients, now_ns) != JOULE_OK)
+            return JOULE_FAILED;
+    }
+    return JOULE_OK;
+}

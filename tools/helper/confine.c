@@ -1,0 +1,128 @@
+/* tools/helper/confine.c - see confine.h. The list of system calls, each with its reason, is below. */
+#include "helper/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/error.h"
+
+#define NOBODY 65534 /* what the kernel itself takes for nobody */
+
+static joule_status fail(joule_error *error, const char *what)
+{
+    int why = errno;
+    return error_set(error, JOULE_FAILED, "cannot give up %s: %s", what, strerror(why));
+}
+
+/* --- user and capabilities ---------------------------------------------------------------------------------- */
+
+/* Root owns the files that it could open again without any capability. Where only root exists, in a user namespace, there
+ * is nobody else to become; what is given up below is enough. */
+static joule_status become_nobody(joule_error *error)
+{
+    if (geteuid() != 0)
+        return JOULE_OK;
+    if (setgroups(0, NULL) != 0 && errno != EPERM)
+        return fail(error, "root's groups");
+    if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
+        return errno == EINVAL ? JOULE_OK : fail(error, "root");
+    return JOULE_OK;
+}
+
+/* Ambient ones go with the permitted ones, and none comes back: no_new_privs, and nothing can be executed. */
+static joule_status drop_capabilities(joule_error *error)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capset, &header, none) == 0 ? JOULE_OK : fail(error, "capabilities");
+}
+
+/* --- system calls ------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef ARCHITECTURE
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef ARCHITECTURE
+#endif
+#endif
+
+#ifdef ARCHITECTURE
+
+#define CALL(name)                                                                                           \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static joule_status forbid_calls(joule_error *error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        /* x32 has the same architecture and higher numbers: none of them is equal to one below. */
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        CALL(ppoll),           /* waiting, for all clients at once */
+        CALL(accept4),         /* a new one */
+        CALL(getsockopt),      /* who it is: SO_PEERCRED */
+        CALL(recvfrom),        /* its requests */
+        CALL(sendto),          /* answers */
+        CALL(close),           /* its end */
+        CALL(pread64),         /* files of sysfs and registers that are open */
+        CALL(read),            /* events that are open */
+        CALL(clock_gettime),   /* where the clock cannot be read without a call */
+        CALL(write),           /* lines of the log, on standard error */
+        CALL(rt_sigreturn),    /* after SIGTERM, and */
+        CALL(restart_syscall), /* after a stop, */
+        CALL(exit_group),      /* the end */
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return fail(error, "system calls (seccomp)");
+    return JOULE_OK;
+}
+
+bool confine_forbids_calls(void)
+{
+    return true;
+}
+
+#else
+
+bool confine_forbids_calls(void)
+{
+    return false;
+}
+
+static joule_status forbid_calls(joule_error *error)
+{
+    (void)error;
+    return JOULE_OK;
+}
+
+#endif
+
+joule_status confine(joule_error *out_error)
+{
+    joule_status status = become_nobody(out_error);
+    if (status == JOULE_OK)
+        status = drop_capabilities(out_error);
+    if (status == JOULE_OK && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        status = fail(out_error, "new rights (no_new_privs)");
+    if (status == JOULE_OK && prctl(PR_SET_DUMPABLE, 0) != 0)
+        status = fail(out_error, "being looked into (dumpable)");
+    return status == JOULE_OK ? forbid_calls(out_error) : status;
+}

@@ -1,0 +1,124 @@
+/* tools/helper/listener.c - see listener.h. */
+#include "helper/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+
+#define FIRST_FD 3 /* of those that systemd hands over */
+
+static bool has_option(int fd, int option, int expected)
+{
+    int value;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == expected;
+}
+
+joule_status listener_inherit(int *out_fd, joule_error *out_error)
+{
+    uint64_t pid = 0, count = 0;
+    const char *for_pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+    *out_fd = -1;
+    if (!for_pid || !fds || !string_to_u64(for_pid, 10, &pid) || pid != (uint64_t)getpid())
+        return JOULE_OK;
+    if (!string_to_u64(fds, 10, &count) || count != 1)
+        return error_set(out_error, JOULE_INVALID, "systemd hands over %s sockets; the unit must name one",
+                         fds);
+    if (!has_option(FIRST_FD, SO_ACCEPTCONN, 1) || !has_option(FIRST_FD, SO_DOMAIN, AF_UNIX) ||
+        !has_option(FIRST_FD, SO_TYPE, SOCK_STREAM))
+        return error_set(out_error, JOULE_INVALID,
+                         "what systemd hands over is no Unix socket that listens: ListenStream=/run/...");
+    fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(FIRST_FD, F_SETFL, fcntl(FIRST_FD, F_GETFL) | O_NONBLOCK);
+    *out_fd = FIRST_FD;
+    return JOULE_OK;
+}
+
+static joule_status fail(joule_error *error, const char *what, const char *path)
+{
+    int why = errno;
+    return error_set(error, status_of_errno(why), "cannot %s %s: %s", what, path, strerror(why));
+}
+
+/* A socket that nobody listens on any more is in the way; anything else there is not ours to remove. */
+static joule_status make_way(int fd, const struct sockaddr_un *place, joule_error *error)
+{
+    struct stat status;
+    if (lstat(place->sun_path, &status) != 0)
+        return errno == ENOENT ? JOULE_OK : fail(error, "look at", place->sun_path);
+    if (!S_ISSOCK(status.st_mode))
+        return error_set(error, JOULE_FAILED, "%s is there and no socket", place->sun_path);
+    if (connect(fd, (const struct sockaddr *)place, sizeof *place) == 0 || errno != ECONNREFUSED)
+        return error_set(error, JOULE_FAILED, "another helper listens at %s", place->sun_path);
+    return unlink(place->sun_path) == 0 ? JOULE_OK : fail(error, "remove", place->sun_path);
+}
+
+/* /run/joule is not there after a boot. Its parent must be. */
+static void make_folder(const char *path)
+{
+    char copy[sizeof((struct sockaddr_un *)0)->sun_path];
+    string_copy(copy, sizeof copy, path);
+    mkdir(dirname(copy), 0755);
+}
+
+static joule_status find_group(const char *name, gid_t *out_group, joule_error *error)
+{
+    const struct group *group = getgrnam(name);
+    if (!group)
+        return error_set(error, JOULE_ABSENT,
+                         "there is no group %s: sudo groupadd --system %s, or --group NAME", name, name);
+    *out_group = group->gr_gid;
+    return JOULE_OK;
+}
+
+/* Nobody gets in before it has its owner and mode. */
+static joule_status bind_closed(int fd, const struct sockaddr_un *place, joule_error *error)
+{
+    mode_t before = umask(0777);
+    int rc = bind(fd, (const struct sockaddr *)place, sizeof *place);
+    umask(before);
+    return rc == 0 ? JOULE_OK : fail(error, "bind", place->sun_path);
+}
+
+static joule_status hand_to_group(const char *path, const char *name, joule_error *error)
+{
+    gid_t group = (gid_t)-1;
+    joule_status status = name ? find_group(name, &group, error) : JOULE_OK;
+    if (status != JOULE_OK)
+        return status;
+    if (name && chown(path, (uid_t)-1, group) != 0)
+        return fail(error, "give to the group", path);
+    return chmod(path, name ? 0660 : 0600) == 0 ? JOULE_OK : fail(error, "set the mode of", path);
+}
+
+joule_status listener_bind(const char *path, const char *group, int *out_fd, joule_error *out_error)
+{
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    if (!string_copy(place.sun_path, sizeof place.sun_path, path))
+        return error_set(out_error, JOULE_INVALID, "%s is too long for a socket", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return fail(out_error, "make a socket for", path);
+    make_folder(path);
+    joule_status status = make_way(fd, &place, out_error);
+    if (status == JOULE_OK)
+        status = bind_closed(fd, &place, out_error);
+    if (status == JOULE_OK)
+        status = hand_to_group(path, group, out_error);
+    if (status == JOULE_OK && listen(fd, SOMAXCONN) != 0)
+        status = fail(out_error, "listen at", path);
+    if (status == JOULE_OK)
+        *out_fd = fd;
+    else
+        close(fd);
+    return status;
+}

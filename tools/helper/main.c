@@ -1,0 +1,211 @@
+/* tools/helper/main.c - `joule-helper`: energy counters that need rights, for clients that have none.
+ *
+ * Owns the options and the order of a start: what needs rights first, then none are left, then the first client.
+ * Newcomers: what clients may have is decided here, before the first of them comes; see docs/helper.md.
+ */
+#include <joule/joule.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "common/options.h"
+#include "helper/clients.h"
+#include "helper/confine.h"
+#include "helper/listener.h"
+
+const char tool_name[] = "joule-helper";
+
+#define DEFAULT_SOURCES "rapl_perf,rapl_powercap,rapl_msr"
+#define DEFAULT_GROUP   "joule"
+#define PACE_S          0.001
+#define COARSE_PACE_S   1.0
+#define COARSE_GRAIN_J  1.0
+#define REQUESTS_PER_S  2000
+#define MOST_RATE       100000
+
+struct settings {
+    const char *socket, *group, *sources, *root;
+    bool is_coarse, is_private, wants_version;
+    double pace_s, grain_joules;
+    unsigned most_clients, requests_per_s;
+};
+
+static volatile sig_atomic_t stop;
+
+static void end(int signal)
+{
+    stop = signal;
+}
+
+/* Signals come in only while the loop waits. */
+static void take_signals(sigset_t *out_wait_mask)
+{
+    sigset_t ending;
+    struct sigaction action = {.sa_handler = end};
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGINT);
+    sigprocmask(SIG_BLOCK, &ending, out_wait_mask);
+    sigdelset(out_wait_mask, SIGTERM);
+    sigdelset(out_wait_mask, SIGINT);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+static joule_status open_sensors(const struct settings *how, struct sensors *out, joule_error *error)
+{
+    out->host = how->root ? host_tree_open(how->root) : host_real();
+    if (!out->host)
+        return JOULE_ABSENT;
+    out->keeps_pace = how->is_coarse || how->grain_joules > 0;
+    double pace_s = how->is_coarse ? COARSE_PACE_S : PACE_S;
+    out->pace_ns = (int64_t)((how->pace_s > 0 ? how->pace_s : pace_s) * 1e9);
+    out->grain_joules = how->grain_joules > 0 ? how->grain_joules : how->is_coarse ? COARSE_GRAIN_J : 0;
+    return sensors_open(out, how->sources, error);
+}
+
+static joule_status open_socket(const struct settings *how, int *out_fd, joule_error *error)
+{
+    joule_status status = listener_inherit(out_fd, error);
+    if (status != JOULE_OK || *out_fd >= 0)
+        return status;
+    return listener_bind(how->socket, how->is_private ? NULL : how->group, out_fd, error);
+}
+
+/* Also the first use of what makes texts, which looks for its locale then: afterwards it may not. */
+static void say_what(const struct sensors *sensors)
+{
+    for (size_t i = 0; i < sensors->count; i++)
+        complain("", "offers %s (%s)", sensors->channels[i]->info.name, sensors->channels[i]->info.source);
+    if (sensors->keeps_pace)
+        complain("", "reads every %g s, in steps of %g J", clock_seconds(sensors->pace_ns),
+                 sensors->grain_joules);
+}
+
+static int run(const struct settings *how)
+{
+    static struct sensors sensors;
+    static struct clients clients;
+    joule_error error = {.message = "no such folder"};
+    sigset_t wait_mask;
+    joule_status status = open_sensors(how, &sensors, &error);
+    if (status == JOULE_OK)
+        status = open_socket(how, &clients.listener, &error);
+    if (status == JOULE_OK) {
+        clients.sensors = &sensors;
+        clients.most = how->most_clients;
+        clients.requests_per_s = how->requests_per_s;
+        say_what(&sensors);
+        take_signals(&wait_mask);
+        status = confine(&error);
+    }
+    if (status != JOULE_OK) {
+        complain("", "%s", error.message);
+        return EXIT_OWN_FAILURE;
+    }
+    sensors_read(&sensors, clock_now_ns());
+    complain("", "ready");
+    status = clients_serve(&clients, &wait_mask, &stop);
+    _exit(status == JOULE_OK ? 0 : EXIT_OWN_FAILURE); /* the rest of an exit needs calls that were given up */
+}
+
+static bool is_sound(const struct settings *how)
+{
+    if (how->most_clients > CLIENTS_MOST)
+        complain("", "--clients takes at most %d", CLIENTS_MOST);
+    else if (how->requests_per_s > MOST_RATE)
+        complain("", "--rate takes at most %d", MOST_RATE);
+    else if (how->pace_s > 0 && !(how->pace_s >= PACE_S && how->pace_s <= 60))
+        complain("", "--pace must lie in 1ms to 60s");
+    else if (!(how->grain_joules <= 1e6))
+        complain("", "--grain takes at most 1MJ");
+    else
+        return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings how = {.socket = HELPER_SOCKET,
+                           .group = DEFAULT_GROUP,
+                           .sources = DEFAULT_SOURCES,
+                           .most_clients = CLIENTS_MOST,
+                           .requests_per_s = REQUESTS_PER_S};
+    const struct option table[] = {
+        {.name = "sources",
+         .kind = OPTION_TEXT,
+         .value = &how.sources,
+         .argument = "LIST",
+         .help = "of rapl_perf, rapl_powercap, rapl_msr and hwmon; without: the first three"},
+        {.name = "socket",
+         .kind = OPTION_TEXT,
+         .value = &how.socket,
+         .argument = "PATH",
+         .help = "listen there, unless systemd hands a socket over; without: " HELPER_SOCKET},
+        {.name = "group",
+         .kind = OPTION_TEXT,
+         .value = &how.group,
+         .argument = "NAME",
+         .help = "who may connect to it; without: " DEFAULT_GROUP},
+        {.name = "private",
+         .kind = OPTION_FLAG,
+         .value = &how.is_private,
+         .help = "only the user who starts it may connect"},
+        {.name = "coarse",
+         .kind = OPTION_FLAG,
+         .value = &how.is_coarse,
+         .help = "against spying by power: values every 1s in steps of 1J"},
+        {.name = "pace",
+         .kind = OPTION_TIME,
+         .value = &how.pace_s,
+         .argument = "TIME",
+         .help = "read the hardware at most so often; without: 1ms, with --coarse 1s"},
+        {.name = "grain",
+         .kind = OPTION_ENERGY,
+         .value = &how.grain_joules,
+         .argument = "JOULES",
+         .help = "round values down to multiples, and read at the helper's own pace"},
+        {.name = "clients",
+         .kind = OPTION_COUNT,
+         .value = &how.most_clients,
+         .argument = "N",
+         .help = "serve at most so many at once, and half of them of one user; without: 256"},
+        {.name = "rate",
+         .kind = OPTION_COUNT,
+         .value = &how.requests_per_s,
+         .argument = "N",
+         .help = "answer each client at most so often in a second; without: 2000"},
+        {.name = "root",
+         .kind = OPTION_TEXT,
+         .value = &how.root,
+         .argument = "DIR",
+         .help = "read the recorded machine below DIR"},
+        {.name = "version",
+         .letter = 'V',
+         .kind = OPTION_FLAG,
+         .value = &how.wants_version,
+         .help = "print the version and exit"},
+        {0}};
+    const struct command_text text = {
+        .usage = "joule-helper [OPTIONS]",
+        .summary = "Reads energy counters that need rights, and tells their values to a group of users over "
+                   "a Unix socket.",
+        .notes = "It runs in the foreground, gives up all rights once the counters are open, and writes its "
+                 "log to standard\n"
+                 "error. Clients need nothing but the group: joule uses it where a counter cannot be read "
+                 "directly.\n",
+    };
+    char no_subcommand[] = "";
+    argv[0] = no_subcommand;
+    int first = options_read(table, &text, argc, argv);
+    if (first <= OPTIONS_HELP)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    if (first < argc) {
+        complain("", "unexpected '%s'; see joule-helper --help", argv[first]);
+        return EXIT_USAGE;
+    }
+    if (how.wants_version)
+        return printf("joule-helper %s\n", joule_version()) < 0;
+    return is_sound(&how) ? run(&how) : EXIT_USAGE;
+}

@@ -1,0 +1,249 @@
+/* tools/helper/sensors.c - see sensors.h. */
+#include "helper/sensors.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/string.h"
+
+#define LOOK_NS 20000000 /* registers are refreshed about every millisecond: what counts has moved by then */
+
+extern const struct source_ops source_rapl_perf;
+extern const struct source_ops source_rapl_powercap;
+extern const struct source_ops source_rapl_msr;
+extern const struct source_ops source_hwmon;
+
+/* The best way first. */
+static const struct source_ops *const known[] = {&source_rapl_perf, &source_rapl_powercap, &source_rapl_msr,
+                                                 &source_hwmon};
+#define KNOWN (sizeof known / sizeof *known)
+_Static_assert(KNOWN == SENSORS_SOURCES, "a place for each source");
+
+/* --- the sink: where sources put what they read ------------------------------------------------------------- */
+
+struct sink {
+    struct sensors *sensors;
+};
+
+int64_t sink_now(struct sink *sink)
+{
+    struct joule_host *host = sink->sensors->host;
+    return host->ops->clock_ns(host, CLOCK_MONOTONIC);
+}
+
+/* The place of a channel's value; NULL: it is not offered. */
+static struct helper_value *value_of(struct sink *sink, const struct channel *channel)
+{
+    for (size_t i = 0; i < sink->sensors->count; i++)
+        if (sink->sensors->channels[i] == channel)
+            return &sink->sensors->values[i];
+    return NULL;
+}
+
+static void put(struct sink *sink, const struct channel *channel, struct helper_value value)
+{
+    struct helper_value *place = value_of(sink, channel);
+    if (place)
+        *place = value;
+}
+
+/* Rounded down at both ends, a difference is wrong by less than a grain, and differences still add up. */
+static uint64_t round_counts(const struct sensors *sensors, const struct channel *channel, uint64_t raw)
+{
+    double counts = sensors->grain_joules / channel->counter.unit_joules;
+    uint64_t grain = counts >= 2 ? (uint64_t)fmin(counts, 0x1p62) : 1;
+    return raw - raw % grain;
+}
+
+void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                  uint64_t raw)
+{
+    if (after_ns == 0)
+        before_ns = after_ns = sink_now(sink);
+    put(sink, channel,
+        (struct helper_value){before_ns, after_ns, round_counts(sink->sensors, channel, raw), JOULE_OK});
+}
+
+void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+{
+    const struct sensors *sensors = sink->sensors;
+    int64_t now_ns = sensor_ns ? sensor_ns : sink_now(sink);
+    double grain_watts = sensors->grain_joules / clock_seconds(sensors->pace_ns);
+    if (sensors->grain_joules > 0)
+        watts = floor(watts / grain_watts) * grain_watts;
+    put(sink, channel, (struct helper_value){now_ns, now_ns, helper_raw_of(watts), JOULE_OK});
+}
+
+void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
+{
+    struct helper_value *place = value_of(sink, channel);
+    if (place)
+        place->status = status;
+}
+
+/* Nobody asks for the rest: gauges may be read by all, energy since the last reading would be taken by whoever comes first,
+ * and no counter here is ever begun anew. */
+void sink_gauge(struct sink *sink, struct channel *channel, double value)
+{
+    (void)sink, (void)channel, (void)value;
+}
+
+void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
+{
+    (void)sink, (void)channel, (void)sensor_ns, (void)joules;
+}
+
+void sink_break(struct sink *sink, struct channel *channel)
+{
+    (void)sink, (void)channel;
+}
+
+/* --- the list ----------------------------------------------------------------------------------------------- */
+
+/* What a total needs and no more: parts of a package tell more about what it works on. */
+static bool is_wanted(const struct channel *ch)
+{
+    switch (ch->info.scope) {
+    case JOULE_SCOPE_PACKAGE:
+    case JOULE_SCOPE_DRAM:
+    case JOULE_SCOPE_GPU:
+    case JOULE_SCOPE_PSYS:
+    case JOULE_SCOPE_MODULE:
+    case JOULE_SCOPE_NODE:
+        return ch->info.state == JOULE_OK && (ch->mode == CHANNEL_COUNTER || ch->mode == CHANNEL_POWER);
+    default:
+        return false;
+    }
+}
+
+static void offer_all(struct sensors *s)
+{
+    for (size_t i = 0; i < s->source_count; i++)
+        for (size_t k = 0; s->sources[i].state == JOULE_OK && k < s->sources[i].channel_count; k++)
+            if (is_wanted(s->sources[i].channels[k]) && s->count < HELPER_MOST_CHANNELS)
+                s->channels[s->count++] = s->sources[i].channels[k];
+}
+
+/* Of two ways to read a zone: one that moves, then the better one, then the first. */
+static bool beats(const struct sensors *s, const bool *moves, size_t a, size_t b)
+{
+    const struct channel *one = s->channels[a], *other = s->channels[b];
+    if (strcmp(one->zone, other->zone) != 0)
+        return false;
+    if (moves[a] != moves[b])
+        return moves[a];
+    return one->rank != other->rank ? one->rank < other->rank : a < b;
+}
+
+static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
+{
+    for (size_t k = 0; k < s->count; k++)
+        if (beats(s, moves, k, i))
+            return true;
+    return false;
+}
+
+/* Keeps one way for each zone. */
+static void choose(struct sensors *s)
+{
+    uint64_t first[HELPER_MOST_CHANNELS];
+    bool moves[HELPER_MOST_CHANNELS], is_kept[HELPER_MOST_CHANNELS];
+    for (size_t i = 0; i < s->count; i++)
+        s->values[i].status = JOULE_PENDING;
+    sensors_read(s, 0);
+    for (size_t i = 0; i < s->count; i++)
+        first[i] = s->values[i].raw;
+    nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    sensors_read(s, 0);
+    for (size_t i = 0; i < s->count; i++)
+        moves[i] = s->channels[i]->mode == CHANNEL_POWER || s->values[i].raw != first[i];
+    for (size_t i = 0; i < s->count; i++)
+        is_kept[i] = !is_beaten(s, moves, i);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!is_kept[i])
+            continue;
+        s->channels[kept] = s->channels[i];
+        s->values[kept++] = s->values[i];
+    }
+    s->count = kept;
+}
+
+/* How coarse it will be belongs to the description. */
+static void describe(struct sensors *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct channel *ch = s->channels[i];
+        ch->counter.grain_joules = s->grain_joules;
+        if (s->keeps_pace) {
+            ch->info.update_period_s = clock_seconds(s->pace_ns);
+            ch->integrator.period_s = fmax(ch->integrator.period_s, ch->info.update_period_s);
+        }
+    }
+}
+
+static joule_status open_one(struct sensors *s, const char *name, size_t length, joule_error *error)
+{
+    for (size_t i = 0; i < KNOWN; i++) {
+        if (strlen(known[i]->name) != length || strncmp(known[i]->name, name, length) != 0)
+            continue;
+        for (size_t k = 0; k < s->source_count; k++)
+            if (s->sources[k].ops == known[i])
+                return JOULE_OK;
+        struct source *source = &s->sources[s->source_count++];
+        *source = (struct source){.ops = known[i], .host = s->host, .cpu = &s->cpu};
+        source->state = known[i]->open(source);
+        return JOULE_OK;
+    }
+    return error_set(error, JOULE_UNSUPPORTED,
+                     "'%.*s' is no source of the helper: rapl_perf, rapl_powercap, rapl_msr, hwmon",
+                     (int)length, name);
+}
+
+joule_status sensors_open(struct sensors *out, const char *list, joule_error *out_error)
+{
+    cpu_info_read(out->host, &out->cpu);
+    for (const char *item = list; *item;) {
+        size_t length = strcspn(item, ",");
+        joule_status status = open_one(out, item, length, out_error);
+        if (status != JOULE_OK)
+            return status;
+        item += length + (item[length] == ',');
+    }
+    offer_all(out);
+    if (out->count == 0) {
+        const struct source *first = &out->sources[0];
+        return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
+                         "nothing here can be read: %s",
+                         out->source_count ? first->remedy : "no source is given");
+    }
+    choose(out);
+    describe(out);
+    return JOULE_OK;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+void sensors_read(struct sensors *sensors, int64_t now_ns)
+{
+    struct sink sink = {sensors};
+    for (size_t i = 0; i < sensors->source_count; i++)
+        if (sensors->sources[i].state == JOULE_OK)
+            sensors->sources[i].ops->read(&sensors->sources[i], &sink);
+    sensors->read_ns = now_ns;
+}
+
+void sensors_refresh(struct sensors *sensors, int64_t now_ns)
+{
+    if (!sensors->keeps_pace && (sensors->read_ns == 0 || now_ns - sensors->read_ns >= sensors->pace_ns))
+        sensors_read(sensors, now_ns);
+}
+
+int64_t sensors_due_ns(const struct sensors *sensors)
+{
+    if (!sensors->keeps_pace)
+        return INT64_MAX;
+    return sensors->read_ns / sensors->pace_ns * sensors->pace_ns + sensors->pace_ns;
+}
