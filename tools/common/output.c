@@ -153,12 +153,22 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
     return output_close(&out, output_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
 }
 
+static int print_errno; /* why a page could not be printed; 0: it could */
+
+void output_print(const char *bytes, size_t count)
+{
+    errno = 0;
+    if (fwrite(bytes, 1, count, stdout) < count && !print_errno)
+        print_errno = errno;
+}
+
 int output_end(const char *subcommand, int code)
 {
     errno = 0;
     fflush(stdout);
     if (!ferror(stdout))
         return code;
+    errno = print_errno ? print_errno : errno;
     complain(subcommand, "cannot write to standard output: %s",
              errno ? strerror(errno) : "it took not all of it");
     return EXIT_OWN_FAILURE;

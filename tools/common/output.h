@@ -37,6 +37,9 @@ joule_status output_close(struct output *out, int why, joule_error *out_error);
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count,
                                 joule_error *out_error);
 
+/* To standard output; what goes wrong is told by output_end. */
+void output_print(const char *bytes, size_t count);
+
 /* Ends what was printed: `code`, or EXIT_OWN_FAILURE after a message where standard output took not all of it. */
 int output_end(const char *subcommand, int code);
 

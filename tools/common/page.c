@@ -1,9 +1,9 @@
 /* tools/common/page.c - see page.h. */
 #include "common/page.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include "common/options.h"
+#include "common/output.h"
 
 char *page_make(const char *subcommand, page_print_fn print, const void *context, size_t *out_length)
 {
@@ -28,7 +28,7 @@ int page_print(const char *subcommand, page_print_fn print, const void *context)
     char *page = page_make(subcommand, print, context, &length);
     if (!page)
         return EXIT_OWN_FAILURE;
-    fwrite(page, 1, length, stdout);
+    output_print(page, length);
     free(page);
     return 0;
 }
