@@ -5,6 +5,7 @@
  * Newcomers: facts are from "OpenMetrics 1.0.0" and Prometheus' "Exposition formats"; both are UTF-8 throughout.
  */
 #include <math.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include "joule/report/metrics.h"
@@ -110,12 +111,51 @@ void metrics_label(struct metrics *metrics, const char *name, const char *value)
     text_add(metrics->out, "\"");
 }
 
+static void add_whole(struct text *out, uint64_t value)
+{
+    char digits[24];
+    char *first = digits + sizeof digits;
+    do
+        *--first = (char)('0' + value % 10);
+    while (value /= 10);
+    text_add_bytes(out, first, (size_t)(digits + sizeof digits - first));
+}
+
+/* Behind the point: millionths, without zeros at the end. */
+static void add_millionths(struct text *out, unsigned millionths)
+{
+    char digits[8] = ".";
+    size_t length = 7;
+    if (!millionths)
+        return;
+    for (size_t i = 6; i > 0; i--, millionths /= 10)
+        digits[i] = (char)('0' + millionths % 10);
+    while (digits[length - 1] == '0')
+        length--;
+    text_add_bytes(out, digits, length);
+}
+
+/* What is counted is exact; the rest has six decimals or, where that says too little, twelve digits. Without printf where
+ * it can be, which would take longer than all else. */
+static void add_value(struct text *out, double value)
+{
+    double magnitude = fabs(value);
+    bool is_whole = magnitude < 0x1p53 && magnitude == floor(magnitude);
+    if (!is_whole && !(magnitude >= 1e-3 && magnitude < 1e9)) {
+        text_printf(out, "%.12g", value);
+        return;
+    }
+    uint64_t millionths = is_whole ? 0 : (uint64_t)llround(magnitude * 1e6);
+    text_add(out, value < 0 ? "-" : "");
+    add_whole(out, is_whole ? (uint64_t)magnitude : millionths / 1000000);
+    add_millionths(out, (unsigned)(millionths % 1000000));
+}
+
 void metrics_close(struct metrics *metrics, double value)
 {
-    if (metrics->has_labels)
-        text_add(metrics->out, "}");
-    text_printf(metrics->out, " %.15g\n",
-                value); /* all that is counted in bytes and ns is exact; no noise at the end */
+    text_add(metrics->out, metrics->has_labels ? "} " : " ");
+    add_value(metrics->out, value);
+    text_add(metrics->out, "\n");
 }
 
 /* --- tables --------------------------------------------------------------------------------------------------- */

@@ -183,6 +183,38 @@ static void test_names_are_escaped(void **state)
     assert_non_null(strstr(page, "model=\"a\\\"b\\\\c\\nd?\xc3\xa9\""));
 }
 
+static void test_values(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {1, "1"},
+                 {-40, "-40"},
+                 {-40.25, "-40.25"},
+                 {0.1 + 0.2, "0.3"},
+                 {1 / 3.0, "0.333333"},
+                 {0.9999999, "1"},
+                 {99.0000004, "99"},
+                 {12.000001, "12.000001"},
+                 {5e-7, "5e-07"},
+                 {0.00012345, "0.00012345"},
+                 {999999999.5, "999999999.5"},
+                 {1234567890.125, "1234567890.12"},
+                 {150754820096.0, "150754820096"},
+                 {9007199254740991.0, "9007199254740991"},
+                 {1e300, "1e+300"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        struct metrics metrics = {.out = &text};
+        text_init(&text, page, sizeof page);
+        metrics_close(&metrics, cases[i].value);
+        page[text.length - 1] = '\0'; /* the end of the line */
+        assert_string_equal(page + 1, cases[i].text);
+    }
+}
+
 static void test_accept_chooses(void **state)
 {
     (void)state;
@@ -433,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_openmetrics_names_families),
         cmocka_unit_test(test_each_family_is_told_once),
         cmocka_unit_test(test_names_are_escaped),
+        cmocka_unit_test(test_values),
         cmocka_unit_test(test_accept_chooses),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_dcgm_names),
