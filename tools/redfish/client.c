@@ -72,8 +72,9 @@ static joule_status judge_transfer(const struct client *client, CURLcode code)
     case CURLE_OPERATION_TIMEDOUT:
         return error_set(client->error, JOULE_STALE, "%s does not answer in time", url);
     case CURLE_PEER_FAILED_VERIFICATION:
-        return error_set(client->error, JOULE_DENIED,
-                         "%s: its certificate is not trusted; name its issuer's file as ca, or say verify = no", url);
+        return error_set(
+            client->error, JOULE_DENIED,
+            "%s: its certificate is not trusted; name its issuer's file as ca, or say verify = no", url);
     case CURLE_SSL_CACERT_BADFILE:
         return error_set(client->error, JOULE_INVALID, "ca: %s holds no certificates", client->config->ca);
     case CURLE_WRITE_ERROR:
@@ -90,11 +91,13 @@ static joule_status judge_answer(const struct client *client, const char *path, 
         return JOULE_OK;
     case 401:
     case 403:
-        return error_set(client->error, JOULE_DENIED, "%s refuses user and password (%ld)", client->config->url, code);
+        return error_set(client->error, JOULE_DENIED, "%s refuses user and password (%ld)",
+                         client->config->url, code);
     case 404:
         return error_set(client->error, JOULE_ABSENT, "%s has no %s", client->config->url, path);
     default:
-        return error_set(client->error, JOULE_FAILED, "%s answers %ld for %s", client->config->url, code, path);
+        return error_set(client->error, JOULE_FAILED, "%s answers %ld for %s", client->config->url, code,
+                         path);
     }
 }
 

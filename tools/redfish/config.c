@@ -17,7 +17,8 @@ static joule_status read_password(const char *path, struct config *config, joule
         return error_set(error, status_of_errno(errno), "password_file %s: %s", path, strerror(errno));
     joule_status status = JOULE_OK;
     if (fstat(fileno(file), &info) != 0 || info.st_mode & (S_IROTH | S_IWOTH))
-        status = error_set(error, JOULE_DENIED, "password_file %s may be read by everybody; chmod o= %s", path, path);
+        status = error_set(error, JOULE_DENIED, "password_file %s may be read by everybody; chmod o= %s",
+                           path, path);
     else if (!fgets(config->password, sizeof config->password, file))
         status = error_set(error, JOULE_INVALID, "password_file %s is empty", path);
     fclose(file);
@@ -99,6 +100,7 @@ joule_status config_read(const char *path, struct config *out_config, joule_erro
     if (status == JOULE_OK && !out_config->url[0])
         status = error_set(&reason, JOULE_INVALID, "no url");
     if (status == JOULE_OK && out_config->is_verified && string_starts(out_config->url, "http://"))
-        status = error_set(&reason, JOULE_INVALID, "url: http:// would show the password to everybody; it takes verify = no");
+        status = error_set(&reason, JOULE_INVALID,
+                           "url: http:// would show the password to everybody; it takes verify = no");
     return status == JOULE_OK ? status : error_set(out_error, status, "%s: %s", path, reason.message);
 }

@@ -10,11 +10,11 @@
 #include <joule/base.h>
 
 struct config {
-    char url[256];     /* "https://bmc.example.org", nothing behind the port */
-    char user[64];     /* empty: nobody is named */
+    char url[256]; /* "https://bmc.example.org", nothing behind the port */
+    char user[64]; /* empty: nobody is named */
     char password[256];
-    char ca[256];      /* file of certificates to trust; empty: the system's */
-    char chassis[64];  /* empty: the only one with a computer in it */
+    char ca[256];     /* file of certificates to trust; empty: the system's */
+    char chassis[64]; /* empty: the only one with a computer in it */
     bool is_verified;
 };
 

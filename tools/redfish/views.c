@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define MOST_CHASSIS  32
-#define MOST_WATTS    100000.0
+#define MOST_CHASSIS 32
+#define MOST_WATTS   100000.0
 
 /* --- links -------------------------------------------------------------------------------------------------- */
 
@@ -141,12 +141,12 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
     keep(&list, holds_computer);
     keep(&list, is_outermost);
     if (list.count == 0)
-        return error_set(client->error, JOULE_ABSENT, "%s has no chassis%s%s that tells its power", client->config->url,
-                         *client->config->chassis ? " " : "", client->config->chassis);
+        return error_set(client->error, JOULE_ABSENT, "%s has no chassis%s%s that tells its power",
+                         client->config->url, *client->config->chassis ? " " : "", client->config->chassis);
     if (list.count > 1)
-        return error_set(client->error, JOULE_INVALID, "%s has several chassis (%s, %s ...); name one: chassis = ID",
-                         client->config->url, strrchr(list.list[0].path, '/') + 1,
-                         strrchr(list.list[1].path, '/') + 1);
+        return error_set(client->error, JOULE_INVALID,
+                         "%s has several chassis (%s, %s ...); name one: chassis = ID", client->config->url,
+                         strrchr(list.list[0].path, '/') + 1, strrchr(list.list[1].path, '/') + 1);
     *out_chassis = list.list[0].value;
     return JOULE_OK;
 }
@@ -243,8 +243,9 @@ joule_status views_find(struct client *client, struct views *out_views)
         status = add_power(client, power, out_views);
     if (!may_go_on(status))
         return status;
-    return out_views->count ? JOULE_OK
-                            : error_set(client->error, JOULE_ABSENT, "%s tells no power", client->config->url);
+    return out_views->count
+               ? JOULE_OK
+               : error_set(client->error, JOULE_ABSENT, "%s tells no power", client->config->url);
 }
 
 /* --- one view ----------------------------------------------------------------------------------------------- */

@@ -147,6 +147,7 @@ static joule_status pm_open(struct source *source)
     add_accelerators(source);
     if (source->channel_count)
         return JOULE_OK;
+    host_close_handle(source->host, pm->freshness);
     return source_say(source, JOULE_ABSENT, "no " FOLDER ", which HPE Cray nodes have");
 }
 

@@ -17,7 +17,7 @@
 #define PERIOD_S    5.0
 #define FIND_NS     INT64_C(60000000000) /* a slow controller, asked link by link */
 #define READ_NS     INT64_C(20000000000)
-#define FIND_AGAIN  120 /* readings: a supply may have been taken out or put in */
+#define FIND_AGAIN  120  /* readings: a supply may have been taken out or put in */
 #define GAIN_SD     0.03 /* assumed, as for supplies */
 #define FIRST_CAUSE 344
 #define MOST_WATTS  100000.0
@@ -41,8 +41,8 @@ static joule_status run_program(struct source *source, const char *program, stru
     int exit_status;
     for (size_t i = 0; i < redfish->target_count; i++)
         argv[2 + i] = redfish->targets[i];
-    ssize_t length = source->host->ops->run(source->host, argv, redfish->target_count ? READ_NS : FIND_NS, text,
-                                            sizeof text, &exit_status);
+    ssize_t length = source->host->ops->run(source->host, argv, redfish->target_count ? READ_NS : FIND_NS,
+                                            text, sizeof text, &exit_status);
     if (length < 0)
         return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
     redfish_parse(text, out_text);
@@ -156,8 +156,9 @@ static joule_status redfish_open(struct source *source)
     const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
     struct redfish_text text;
     if (!config || !*config)
-        return source_say(source, JOULE_ABSENT,
-                          "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
+        return source_say(
+            source, JOULE_ABSENT,
+            "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
     struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
     if (!redfish || !(redfish->config = arena_copy(&source->arena, config, 4096)))
         return source_say(source, JOULE_NO_MEMORY, "no memory");
@@ -165,11 +166,13 @@ static joule_status redfish_open(struct source *source)
     if (!redfish->program)
         return source_say(source, JOULE_ABSENT, "there is no joule-redfish; it is built where libcurl is");
     if (status != JOULE_OK)
-        return source_say(source, status, "%s", text.reason[0] ? text.reason : "joule-redfish gave no answer");
+        return source_say(source, status, "%s",
+                          text.reason[0] ? text.reason : "joule-redfish gave no answer");
     for (int view = 0; view < REDFISH_VIEWS; view++)
         add_view(source, view, &text);
-    return source->channel_count ? JOULE_OK
-                                 : source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
+    return source->channel_count
+               ? JOULE_OK
+               : source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */

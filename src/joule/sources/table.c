@@ -27,6 +27,10 @@ extern const struct source_ops source_tegrastats;
 extern const struct source_ops source_pm_counters;
 extern const struct source_ops source_redfish;
 extern const struct source_ops source_ipmi;
+extern const struct source_ops source_ioreport;
+extern const struct source_ops source_smc;
+extern const struct source_ops source_macmon;
+extern const struct source_ops source_powermetrics;
 extern const struct source_ops source_battery;
 extern const struct source_ops source_thermal;
 extern const struct source_ops source_estimated;
@@ -56,6 +60,10 @@ const struct source_ops *const source_table[] = {
     &source_pm_counters,
     &source_redfish,
     &source_ipmi,
+    &source_ioreport,
+    &source_smc,
+    &source_macmon,
+    &source_powermetrics,
     &source_battery,
     &source_thermal,
     &source_estimated, /* last: what nothing measures */

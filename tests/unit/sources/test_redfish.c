@@ -222,18 +222,12 @@ static void test_never_unless_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_one_supply_of_two_is_no_sum),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_garbage),
-        TEST(test_supplies_count),
-        TEST(test_the_chassis_counts_where_supplies_tell_nothing),
-        TEST(test_control_counts_last),
-        TEST(test_what_was_found_is_looked_for_again),
-        TEST(test_a_controller_that_stops),
-        TEST(test_refused),
-        TEST(test_without_the_program),
-        TEST(test_never_unless_asked_for),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_one_supply_of_two_is_no_sum),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_garbage),
+        TEST(test_supplies_count),          TEST(test_the_chassis_counts_where_supplies_tell_nothing),
+        TEST(test_control_counts_last),     TEST(test_what_was_found_is_looked_for_again),
+        TEST(test_a_controller_that_stops), TEST(test_refused),
+        TEST(test_without_the_program),     TEST(test_never_unless_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,169 @@
+/* Apple's energies through a stand-in for IOReport: which channels are parts, in which unit, and that all is given back. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/fake_ioreport.h"
+#include "support/machine.h"
+
+static int setup(void **state)
+{
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    fake_ioreport = (struct fake_ioreport){.channels = {{"CPU Energy", "mJ  ", 8, 1e-3},
+                                                        {"PCPU0", "mJ", 2, 1e-3},
+                                                        {"ECPU", "mJ", 1, 1e-3},
+                                                        {"GPU Energy", "  nJ", 5, 1e-9},
+                                                        {"ANE0", "uJ", 0.5, 1e-6},
+                                                        {"DRAM0", "mJ", 1.5, 1e-3},
+                                                        {"GPU SRAM0", "mJ", 0.25, 1e-3}}};
+    fake_ioreport_put(bench->host, NULL);
+    host_script_text(bench->host, "/System/Library/x", "");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    machine_teardown(state);
+    assert_int_equal(fake_ioreport.objects, 0); /* all was released */
+    assert_int_equal(fake_ioreport.faults, 0);
+    return 0;
+}
+
+static void run(struct machine_bench *bench, double seconds)
+{
+    if (!bench->meter)
+        bench->meter = machine_open(bench->host, "ioreport");
+    for (int i = 0; i < (int)lround(seconds / 0.1); i++) {
+        fake_ioreport.now_ns += 100000000;
+        machine_run(bench->meter, 0.1, 0.1);
+    }
+}
+
+static void assert_watts(struct machine_bench *bench, const char *name, double wanted)
+{
+    double watts = machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
+    if (!(fabs(watts - wanted) <= 0.02 * wanted))
+        fail_msg("%s: %.12g instead of %.12g", name, watts, wanted);
+}
+
+static joule_status state_of(struct machine_bench *bench, const char *name)
+{
+    const struct channel *ch = machine_channel(bench->meter, name);
+    assert_non_null(ch);
+    return ch->info.state;
+}
+
+static void test_parts_and_units(void **state)
+{
+    struct machine_bench *bench = *state;
+    run(bench, 20);
+    assert_int_equal(joule_domain_count(bench->meter), 5);
+    assert_watts(bench, "package-0", 8);
+    assert_watts(bench, "gpu-0", 5);
+    assert_watts(bench, "npu-0", 0.5);
+    assert_watts(bench, "dram-0", 1.5);
+    assert_watts(bench, "gpu-sram", 0.25);
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 15) < 0.3);
+    assert_int_equal(machine_channel(bench->meter, "package-0")->info.cls, JOULE_CLASS_MODELLED);
+}
+
+static void test_two_dies_add_up(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake_ioreport.channels[0].name = "DIE_0_CPU Energy";
+    fake_ioreport.channels[1].name = "DIE_1_CPU Energy";
+    run(bench, 20);
+    assert_watts(bench, "package-0", 10);
+}
+
+static void test_an_unknown_unit_is_refused(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake_ioreport.channels[3].unit = "J";
+    fake_ioreport.channels[4].unit = NULL;
+    run(bench, 5);
+    assert_null(machine_channel(bench->meter, "gpu-0"));
+    assert_null(machine_channel(bench->meter, "npu-0"));
+    fake_ioreport.faults = 0; /* the text of no string was asked for */
+    fake_ioreport.channels[0].unit = "pJ"; /* from now on */
+    run(bench, 1);
+    assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
+    assert_int_equal(state_of(bench, "dram-0"), JOULE_OK);
+}
+
+static void test_counts_that_fall_back(void **state)
+{
+    struct machine_bench *bench = *state;
+    run(bench, 5);
+    fake_ioreport.falls_back = true;
+    run(bench, 1);
+    assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
+    fake_ioreport.falls_back = false;
+    run(bench, 5);
+    assert_int_equal(state_of(bench, "package-0"), JOULE_OK);
+}
+
+static void test_counts_that_stand_still(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake_ioreport.is_frozen = true;
+    run(bench, 5);
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* never trusted */
+}
+
+static void test_no_samples(void **state)
+{
+    struct machine_bench *bench = *state;
+    run(bench, 2);
+    fake_ioreport.gives_no_sample = true;
+    run(bench, 1);
+    assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
+    fake_ioreport.gives_no_sample = false;
+    fake_ioreport.gives_no_delta = true;
+    run(bench, 1);
+    assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
+}
+
+static void assert_nothing(struct machine_bench *bench, joule_status status, const char *words)
+{
+    bench->meter = machine_open(bench->host, "ioreport");
+    assert_int_equal(joule_domain_count(bench->meter), 0);
+    const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
+    assert_int_equal(source->state, status);
+    if (!strstr(source->remedy, words))
+        fail_msg("%s", source->remedy);
+}
+
+static void test_no_group(void **state)
+{
+    fake_ioreport.has_no_group = true;
+    assert_nothing(*state, JOULE_FAILED, "Energy Model");
+}
+
+static void test_a_function_is_missing(void **state)
+{
+    struct machine_bench *bench = *state;
+    fake_ioreport_put(bench->host, "IOReportCreateSamplesDelta");
+    assert_nothing(bench, JOULE_UNSUPPORTED, "IOReportCreateSamplesDelta");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_parts_and_units),
+        TEST(test_two_dies_add_up),
+        TEST(test_an_unknown_unit_is_refused),
+        TEST(test_counts_that_fall_back),
+        TEST(test_counts_that_stand_still),
+        TEST(test_no_samples),
+        TEST(test_no_group),
+        TEST(test_a_function_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
