@@ -111,7 +111,7 @@ static int draw_facts(struct frame *frame, const struct facts *facts, int y, int
             continue;
         int x = 1 + column * FACT_WIDTH;
         frame_text(frame, y + row, x, 12, STYLE_DIM, facts->list[i].name);
-        frame_text(frame, y + row, x + 13, columns > 1 ? FACT_WIDTH - 14 : -1, STYLE_PLAIN,
+        frame_text(frame, y + row, x + 13, column + 1 < columns ? FACT_WIDTH - 14 : -1, STYLE_PLAIN,
                    facts->list[i].value);
     }
     return shown;
@@ -157,7 +157,7 @@ static void draw_domain(struct frame *frame, const struct domain_row *row, int y
 
 static int draw_domains(struct frame *frame, const struct model *model, int y, int rows)
 {
-    struct column c[DOMAIN_COLUMNS] = {{"DOMAIN", 14, 100, .is_right = false},
+    struct column c[DOMAIN_COLUMNS] = {{"DOMAIN", frame->width < 100 ? 14 : 24, 100, .is_right = false},
                                        {"SOURCE", 13, 40, .is_right = false},
                                        {"STATE", 8, 80, .is_right = false},
                                        {"NOW  ", POWER_WIDTH, 90, .is_right = true},
@@ -220,6 +220,8 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
     struct facts facts = {0};
     gather_facts(&facts, row);
     y += draw_facts(frame, &facts, y, (end - y) / 3);
+    if (row->remedy[0] && row->state != JOULE_OK)
+        frame_text(frame, y++, 1, -1, STYLE_WARNING, row->remedy);
     int least = end - y > 12 ? 4 : 3; /* for processes */
     if (end - y > least + 6)
         y += draw_chart(frame, model, row, y, (end - y - least) / 3 < 8 ? (end - y - least) / 3 : 8);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "gather_processes.h"
+#include "../joule/idle.h"
 
 #define FIRST_NAP_NS 120000000 /* between the first two readings: power needs both */
 
@@ -137,6 +138,23 @@ static void drop_lost(struct model *model)
     model->device_count = kept;
 }
 
+/* --- idle ------------------------------------------------------------------------------------------------------ */
+
+/* A kept baseline speaks for one cover and for measurements of its own class, and only where it was taken idle. */
+static void find_idle(struct gathering *g)
+{
+    struct cover cover;
+    char name[IDLE_COVER_SIZE];
+    meter_cover(g->meter, JOULE_TOTAL, g->meter->begin_ns, meter_now_ns(g->meter), &cover);
+    if (!g->seeks_idle || meter_cover_horizon_ns(g->meter, &cover) == 0)
+        return;
+    g->seeks_idle = false;
+    meter_cover_name(g->meter, &cover, name, sizeof name);
+    struct idle_baseline idle = idle_load(name);
+    if (idle.total_watts.cls == cover.cls && idle.busy <= IDLE_BUSY_MAX && !isnan(idle.cpu_watts.value))
+        live_set_idle(g->live, &idle.cpu_watts);
+}
+
 /* --- the machine ----------------------------------------------------------------------------------------------- */
 
 static uint64_t meminfo_bytes(const char *text, const char *key)
@@ -240,6 +258,7 @@ static void add_histories(struct gathering *g, struct model *model, uint64_t tic
 void gather_tick(struct gathering *g, struct model *model, uint64_t tick, bool is_paused)
 {
     joule_sample_now(g->meter);
+    find_idle(g);
     joule_status proc_state = live_look(g->live);
     if (is_paused) {
         add_histories(g, model, tick);
@@ -280,6 +299,7 @@ joule_status gather_open(struct gathering *g, const joule_options *options, stru
     g->live = live_open(g->meter);
     if (!g->live)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for the accounts of processes");
+    g->seeks_idle = !options->root;
     model->period_s = options->period_s;
     model->cpus = g->meter->lane_count ? g->meter->lanes[0]->sources[0]->cpu->threads : 0;
     if (!options->root)

@@ -15,7 +15,7 @@ struct gathering {
     struct live *live;
     struct recorder *recorder; /* NULL: nothing is recorded */
     char record_path[256];
-    int64_t begin_ns;
+    bool seeks_idle; /* whether an idle baseline is kept is not known yet */
     /* Of processes seen before: what does not change. */
     struct known_process *known;
     size_t known_count, known_capacity;

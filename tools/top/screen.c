@@ -106,16 +106,27 @@ static void make_styles(void)
     }
 }
 
+/* newterm would end the program where it knows no such terminal. */
+static bool can_place_cursor(void)
+{
+    int found = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &found) != OK)
+        return false;
+    const char *place = tigetstr("cup");
+    bool can = place && place != (char *)-1;
+    del_curterm(cur_term);
+    return can;
+}
+
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
 joule_status screen_open(joule_error *out_error)
 {
     const char *term = getenv("TERM");
-    int found = 0;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "standard input and output must be a terminal; --once prints one page to anything");
-    if (setupterm(NULL, STDOUT_FILENO, &found) != OK || !tigetstr("cup") || tigetstr("cup") == (char *)-1)
+    if (!can_place_cursor())
         return error_set(
             out_error, JOULE_UNSUPPORTED,
             "the terminal (TERM=%s) cannot place a cursor; set TERM to what it is, or use --once",

@@ -64,7 +64,8 @@ static void test_ranges_and_classes(void **state)
 {
     (void)state;
     char out[WORD_SIZE];
-    joule_quantity q = {87.3, 83.1, 91.6, JOULE_CLASS_MEASURED, 0}, wide = {900, 800, 1100, JOULE_CLASS_MODELLED, 0};
+    joule_quantity q = {87.3, 83.1, 91.6, JOULE_CLASS_MEASURED, 0},
+                   wide = {900, 800, 1100, JOULE_CLASS_MODELLED, 0};
     joule_quantity unknown = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     assert_string_equal(word_range(q, word_power, out), "83.1 to 91.6 W");
     assert_string_equal(word_range(wide, word_power, out), "800 W to 1.10 kW");
@@ -81,8 +82,11 @@ static void test_ranges_and_classes(void **state)
 static void test_the_least_important_column_goes_first(void **state)
 {
     (void)state;
-    struct column c[] = {{"a", 8, 100},         {"b", 9, 50, .is_right = true}, {"c", 7, 10},
-                         {"d", 5, 5, .is_empty = true}, {"e", 10, 70, .grows = true}};
+    struct column c[] = {{"a", 8, 100},
+                         {"b", 9, 50, .is_right = true},
+                         {"c", 7, 10},
+                         {"d", 5, 5, .is_empty = true},
+                         {"e", 10, 70, .grows = true}};
     columns_fit(c, COUNT(c), 1, 60);
     assert_true(c[0].is_shown && c[1].is_shown && c[2].is_shown && !c[3].is_shown && c[4].is_shown);
     assert_int_equal(c[0].x, 1);

@@ -155,10 +155,8 @@ static void test_processes_are_sorted(void **state)
         enum sort_key key;
         const char *order, *reversed;
     } cases[] = {{SORT_POWER, "30 200 4 7", "4 200 30 7"}, /* what is not known stays last */
-                 {SORT_ENERGY, "4 30 200 7", "200 30 4 7"},
-                 {SORT_CPU, "30 200 4 7", "4 200 30 7"},
-                 {SORT_GPU, "4 7 30 200", "4 7 30 200"},
-                 {SORT_PID, "4 7 30 200", "200 30 7 4"},
+                 {SORT_ENERGY, "4 30 200 7", "200 30 4 7"}, {SORT_CPU, "30 200 4 7", "4 200 30 7"},
+                 {SORT_GPU, "4 7 30 200", "4 7 30 200"},    {SORT_PID, "4 7 30 200", "200 30 7 4"},
                  {SORT_NAME, "7 200 4 30", "30 4 200 7"}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         ui.sort = cases[i].key;
@@ -275,11 +273,21 @@ static void test_a_page_tells_all(void **state)
 {
     (void)state;
     const char *text = page(100, 30);
-    static const char *const pieces[] = {"node7", "64 CPUs 12%", "memory 12/64 GiB", "TOTAL   412 W d",
-                                         "4.12 kJ", "371 to 453 W", "package-0 + gpu-0", "gpu:2      312 W d",
-                                         "cpu:0      100 W m", "80.0 W d", "python train.py", "no figure",
-                                         "of 4.00 kJ: processes 3.00 kJ  ended 500 J  idle 400 J  unattributed 100 J",
-                                         "q quit"};
+    static const char *const pieces[] = {
+        "node7",
+        "64 CPUs 12%",
+        "memory 12/64 GiB",
+        "TOTAL   412 W d",
+        "4.12 kJ",
+        "371 to 453 W",
+        "package-0 + gpu-0",
+        "gpu:2      312 W d",
+        "cpu:0      100 W m",
+        "80.0 W d",
+        "python train.py",
+        "no figure",
+        "of 4.00 kJ: processes 3.00 kJ  ended 500 J  idle 400 J  unattributed 100 J",
+        "q quit"};
     for (size_t i = 0; i < COUNT(pieces); i++)
         shows(text, pieces[i]);
     shows_not(text, "nan");
@@ -324,7 +332,8 @@ static void test_pages_of_every_size(void **state)
         char name[16];
         snprintf(name, sizeof name, "gpu:%d", 20 + i);
         add_device(name, 10 * i, JOULE_CLASS_MODELLED);
-        add_process(1000 + i, "somebody", "a command with a name that is longer than any terminal is wide", i, i);
+        add_process(1000 + i, "somebody", "a command with a name that is longer than any terminal is wide", i,
+                    i);
     }
     model_sort_devices(&model);
     ui_refresh(&ui, &model);
