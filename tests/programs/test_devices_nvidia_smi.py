@@ -2,6 +2,7 @@
 """NVIDIA's boards where the driver's library cannot be loaded: the real program runs a stand-in of nvidia-smi."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,17 @@ def test_no_boards(folder):
         check(listing["devices"] == [] and [s["state"] for s in listing["sources"]] == [state], mode, listing)
 
 
+def test_a_record(folder):
+    """Of a machine, with the description alone."""
+    os.makedirs(os.path.join(folder, "root", "run"))
+    with open(os.path.join(folder, "root", "run", "commands"), "w", encoding="utf-8") as file:
+        file.write("description 0 nvidia-smi -q -x\nlist 0 nvidia-smi -L\n")
+    for name, fixture in (("description", "535.xml"), ("list", "mig.list")):
+        shutil.copy(os.path.join(FIXTURES, fixture), os.path.join(folder, "root", "run", name))
+    board, = json.loads(devices(folder, "--json", "--root", os.path.join(folder, "root")))["devices"]
+    check(board["model"] == "NVIDIA A100-PCIE-40GB" and [p["instance"] for p in board["partitions"]] == [1, 13], board)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "nvidia-smi")
@@ -96,6 +108,7 @@ def main():
         test_boards(folder, schema)
         test_an_older_driver(folder)
         test_no_boards(folder)
+        test_a_record(folder)
 
 
 main()

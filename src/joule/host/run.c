@@ -1,11 +1,13 @@
 /* joule/host/run.c - see run.h.
  *
  * The program is not the caller's child but a keeper's: a process on borrowed memory that reads the output, keeps the
- * deadline and takes the program's end, while the calling thread stands still; it ends with the caller. The keeper executes nothing, so the kernel
- * sends no SIGCHLD for it and shows it to no wait(): what the surrounding program does with its children stays its own.
+ * deadline and takes the program's end, while the calling thread stands still; it ends with the caller. The keeper executes
+ * nothing, so the kernel sends no SIGCHLD for it and shows it to no wait(): what the surrounding program does with its
+ * children stays its own.
  * Newcomers: whatever `keep` calls runs in the keeper, on the caller's memory: async-signal-safe functions alone.
  * What cannot be avoided: the thread takes part in nothing until the keeper is gone (setuid() of another thread waits so
- * long), and wait() with __WALL or __WCLONE does see the keeper.
+ * long), wait() with __WALL or __WCLONE does see the keeper, and getrusage() counts the program's time among that of the
+ * caller's children.
  */
 #include "joule/host/run.h"
 

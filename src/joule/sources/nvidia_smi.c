@@ -7,6 +7,7 @@
  * so nobody knows when they were taken; and it would have to be kept alive. So it is called for each, and where a call takes
  * long, as without persistence mode, less often.
  */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -89,7 +90,8 @@ static joule_status find_way(struct source *source)
         length = ask_table(source, &status);
     if (smi->said_count)
         return JOULE_OK;
-    if (length >= 0 && (status == 0 || status == 2)) {
+    /* A record of a machine may hold the description alone. */
+    if (length >= 0 ? status == 0 || status == 2 : length == -ENOENT) {
         smi->describes = true;
         length = ask_description(source, &status);
     }
