@@ -14,6 +14,7 @@ sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
 import schema_check  # noqa: E402
 
 JOULE = os.environ["JOULE"]
+LEVEL_ZERO = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "level_zero", "1.17", "libze_loader.so.1"))
 NVML = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1"))
 
 
@@ -180,6 +181,21 @@ def test_boards(devices):
     check([line.split()[0] for line in table.splitlines() if line.startswith("  gpu-")][0] == "gpu-0", table)
 
 
+def test_intel(devices):
+    """One GPU that tells all, one whose joules are refused, and a neural processor."""
+    script = "cards=3; engine_all=0; busy=0.4; copy_busy=0.9; used_gib=3; 1.energy=-2; 2.type=5"
+    listing = json.loads(joule("devices", "--json", "--sources", "level_zero", JOULE_LEVEL_ZERO_LIB=LEVEL_ZERO,
+                               JOULE_FAKE_LEVEL_ZERO=script).stdout)
+    devices.validate(listing)
+    check([d["device"] for d in listing["devices"]] == ["gpu:0", "gpu:1"], listing["devices"])
+    open_one, refused = listing["devices"]
+    check((open_one["model"], open_one["vendor"], open_one["pci_address"]) ==
+          ("Intel(R) Arc(TM) Pro B70 Graphics", "intel", "0000:03:00.0"), open_one)
+    check(open_one["memory_used_bytes"] == 3 << 30 and open_one["power_limit_watts"] == 275, open_one)
+    check(open_one["power_watts"] is not None and refused["power_watts"] is None, listing["devices"])
+    check([d["state"] for d in listing["domains"] if d["name"] == "gpu-1"] == ["denied"], listing["domains"])
+
+
 def test_driver_that_hangs(devices):
     listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # as soon as it is asked
     devices.validate(listing)
@@ -247,6 +263,7 @@ def main():
     test_here(devices, doctor)
     test_the_variable_is_for_others()
     test_boards(devices)
+    test_intel(devices)
     test_driver_that_hangs(devices)
     test_page_fits_the_terminal()
     for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
