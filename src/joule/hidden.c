@@ -69,5 +69,6 @@ void meter_hide(joule_meter *meter)
         return;
     visible_mark(meter->host, boards.list, boards.count);
     for (size_t i = 0; i < count; i++)
-        atomic_store(&meter->channels[i].hidden_by, hidden_by(&boards, meter->channels[i].channel->info.device));
+        atomic_store(&meter->channels[i].hidden_by,
+                     hidden_by(&boards, meter->channels[i].channel->info.device));
 }

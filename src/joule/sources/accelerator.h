@@ -10,7 +10,8 @@
 #include "joule/sources/device.h"
 #include "joule/sources/pci.h"
 
-#define ACCELERATOR_MOST 64
+#define ACCELERATOR_MOST        64
+#define ACCELERATOR_FIRST_CAUSE 128 /* of CAUSE_GPU_GAIN, for Gaudi's boards; below are GPUs */
 
 /* Who tells its joules. */
 enum accelerator_power {

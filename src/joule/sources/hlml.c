@@ -16,7 +16,6 @@
 #define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
 #define GAIN_SD         0.05         /* assumed, as for all boards */
 #define MOST_WATTS      2000.0       /* twice what the largest board may draw */
-#define FIRST_CAUSE     128          /* of CAUSE_GPU_GAIN; below are GPUs */
 
 struct board {
     unsigned number; /* the library's */
@@ -62,7 +61,7 @@ static struct channel *add_joules(struct source *source, const struct board *boa
     ch->info.scope = JOULE_SCOPE_GPU;
     string_copy(ch->zone, sizeof ch->zone, board->zone);
     ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_GPU_GAIN, FIRST_CAUSE + (uint32_t)board->index);
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, ACCELERATOR_FIRST_CAUSE + (uint32_t)board->index);
     return ch;
 }
 
@@ -220,8 +219,8 @@ static joule_status open_boards(struct source *source, struct hlml *hlml)
 
 static joule_status hlml_open(struct source *source)
 {
-    char **names, remedy[sizeof source->remedy];
-    if (source->host->ops->list(source->host, source->ops->folder, &source->arena, &names) <= 0)
+    char remedy[sizeof source->remedy];
+    if (!hlml_has_driver(source, "JOULE_HLML_LIB"))
         return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
     struct hlml *hlml = source->data = arena_alloc(&source->arena, sizeof *hlml);
     if (!hlml)
@@ -392,7 +391,8 @@ const struct source_ops source_hlml = {
     .measurement = "hlml",
     .tier = 3,
     .is_slow = true,
-    .folder = "/sys/bus/pci/drivers/habanalabs",
+    .folder = HLML_FOLDER,
+    .variable = "JOULE_HLML_LIB",
     .period_s = PERIOD_S,
     .open = hlml_open,
     .read = hlml_read,

@@ -10,6 +10,12 @@
 #include "joule/sources/hlml_abi.h"
 #include "joule/sources/source.h"
 
+#define HLML_FOLDER "/sys/bus/pci/drivers/habanalabs"
+
+/* Whether the boards' driver is there, or the source was asked for by name and `variable` says what to ask instead. */
+bool hlml_has_driver(struct source *source, const char *variable);
+/* Whether the library can be loaded. */
+bool hlml_is_there(struct joule_host *host);
 /* Loads and initialises the library (JOULE_HLML_LIB names another one). OK, or why not, with a remedy for a person. */
 joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *out_remedy, size_t size);
 /* What a return code means for a channel. */

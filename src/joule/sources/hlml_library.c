@@ -19,6 +19,22 @@ static void *open_library(struct joule_host *host)
     return library;
 }
 
+bool hlml_is_there(struct joule_host *host)
+{
+    return open_library(host) != NULL;
+}
+
+bool hlml_has_driver(struct source *source, const char *variable)
+{
+    struct joule_host *host = source->host;
+    struct arena arena = {0};
+    char **names;
+    bool has_driver = host->ops->list(host, HLML_FOLDER, &arena, &names) > 0;
+    const char *own = source->is_named ? host->ops->env(host, variable) : NULL;
+    arena_free(&arena);
+    return has_driver || (own && *own);
+}
+
 /* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct hlml_api *api)
 {

@@ -18,6 +18,7 @@ extern const struct source_ops source_rocm_smi_program;
 extern const struct source_ops source_level_zero;
 extern const struct source_ops source_intel_gpu;
 extern const struct source_ops source_hlml;
+extern const struct source_ops source_hl_smi;
 extern const struct source_ops source_neuron;
 extern const struct source_ops source_tpu;
 extern const struct source_ops source_accelerators;
@@ -51,6 +52,7 @@ const struct source_ops *const source_table[] = {
     &source_level_zero,
     &source_intel_gpu,
     &source_hlml,
+    &source_hl_smi,
     &source_neuron,
     &source_tpu,
     &source_accelerators,

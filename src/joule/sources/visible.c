@@ -145,8 +145,9 @@ static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry
 static bool rocr_entry(struct choice *choice, const char *entry)
 {
     size_t before = choice->chosen_count, length = strlen(entry);
-    bool is_good = string_starts(entry, "GPU-") ? length >= 5 && length <= 20 && choose_id(choice, entry, length)
-                                                : choose_number(choice, entry, 0);
+    bool is_good = string_starts(entry, "GPU-")
+                       ? length >= 5 && length <= 20 && choose_id(choice, entry, length)
+                       : choose_number(choice, entry, 0);
     return is_good && choice->chosen_count > before;
 }
 
@@ -258,7 +259,8 @@ static const char *hip_variable(struct joule_host *host, bool has_nvidia)
 
 static void mark_amd(struct joule_host *host, struct choice *choice, bool has_nvidia)
 {
-    const char *variable = hip_variable(host, has_nvidia), *rocr = host->ops->env(host, "ROCR_VISIBLE_DEVICES");
+    const char *variable = hip_variable(host, has_nvidia),
+               *rocr = host->ops->env(host, "ROCR_VISIBLE_DEVICES");
     if ((!rocr && !variable) || choice->count == 0 || !has_all_of_amd(host, choice))
         return;
     if (rocr)

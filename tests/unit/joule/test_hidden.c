@@ -33,7 +33,8 @@ static void setup_boards(struct machine_bench *bench, const char *variable, cons
 static joule_domain domain(const struct machine_bench *bench, const char *name)
 {
     joule_domain found = {.struct_size = sizeof found};
-    assert_int_equal(joule_domain_get(bench->meter, (size_t)machine_domain(bench->meter, name), &found), JOULE_OK);
+    assert_int_equal(joule_domain_get(bench->meter, (size_t)machine_domain(bench->meter, name), &found),
+                     JOULE_OK);
     return found;
 }
 
@@ -66,7 +67,8 @@ static void test_it_is_still_measured(void **state)
     setup_boards(bench, "ROCR_VISIBLE_DEVICES", "");
     bench->meter = machine_open(bench->host, "hwmon");
     machine_run(bench->meter, 3, 0.05);
-    assert_int_equal(joule_energy_joules(bench->meter, machine_domain(bench->meter, "gpu-0"), &joules), JOULE_OK);
+    assert_int_equal(joule_energy_joules(bench->meter, machine_domain(bench->meter, "gpu-0"), &joules),
+                     JOULE_OK);
     assert_int_not_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
 }
 
@@ -94,7 +96,9 @@ static void test_sources_know_parts(void **state)
     struct machine_bench *bench = *state;
     setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-aaaa");
     for (int i = 0; i < 2; i++) {
-        static const char *const addresses[] = {"0000:03:00.0", "0000:83:00.0"}, *const ids[] = {"aaaa000000000001", "bbbb000000000002"};
+        static const char *const addresses[] = {"0000:03:00.0", "0000:83:00.0"}, *const ids[] = {
+                                                                                     "aaaa000000000001",
+                                                                                     "bbbb000000000002"};
         char path[128], text[128];
         snprintf(path, sizeof path, "/sys/class/drm/card%d/device/uevent", i);
         snprintf(text, sizeof text, "DRIVER=amdgpu\nPCI_ID=1002:740F\nPCI_SLOT_NAME=%s\n", addresses[i]);
@@ -114,8 +118,10 @@ static void test_sources_know_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_A_MACHINE(test_a_hidden_board_is_in_no_total), ON_A_MACHINE(test_it_is_still_measured),
-        ON_A_MACHINE(test_what_is_not_certain_hides_nothing), ON_A_MACHINE(test_the_machine_has_all),
+        ON_A_MACHINE(test_a_hidden_board_is_in_no_total),
+        ON_A_MACHINE(test_it_is_still_measured),
+        ON_A_MACHINE(test_what_is_not_certain_hides_nothing),
+        ON_A_MACHINE(test_the_machine_has_all),
         ON_A_MACHINE(test_sources_know_parts),
     };
     return cmocka_run_group_tests_name("hidden", tests, NULL, NULL);

@@ -20,9 +20,11 @@ struct setting {
 static void put_boards(struct joule_host *host, const struct visible_board *boards, size_t count)
 {
     char path[128];
-    host_script_text(host, "/sys/class/kfd/kfd/topology/nodes/0/properties", "cpu_cores_count 64\nsimd_count 0\n");
+    host_script_text(host, "/sys/class/kfd/kfd/topology/nodes/0/properties",
+                     "cpu_cores_count 64\nsimd_count 0\n");
     for (size_t i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/drm/renderD%zu/dev", boards[i].pci_address, 128 + i);
+        snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/drm/renderD%zu/dev", boards[i].pci_address,
+                 128 + i);
         host_script_text(host, path, "226:128\n");
         snprintf(path, sizeof path, "/dev/dri/renderD%zu", 128 + i);
         host_script_text(host, path, "");
@@ -32,8 +34,8 @@ static void put_boards(struct joule_host *host, const struct visible_board *boar
     }
 }
 
-static void expect(struct visible_board *boards, size_t count, const struct setting *settings, const char *wanted,
-                   const char *by)
+static void expect(struct visible_board *boards, size_t count, const struct setting *settings,
+                   const char *wanted, const char *by)
 {
     char got[MOST + 1] = "";
     struct joule_host *host = host_script_open();
@@ -56,13 +58,14 @@ struct expectation {
     const char *wanted;
 };
 
-static void expect_all(struct visible_board *boards, size_t count, const struct expectation *list, size_t expectations)
+static void expect_all(struct visible_board *boards, size_t count, const struct expectation *list,
+                       size_t expectations)
 {
     for (size_t i = 0; i < expectations; i++)
         expect(boards, count, list[i].settings, list[i].wanted, NULL);
 }
 
-#define EXPECT(boards, ...)                                                                                          \
+#define EXPECT(boards, ...)                                                                                  \
     do {                                                                                                     \
         const struct expectation list[] = {__VA_ARGS__};                                                     \
         expect_all(boards, sizeof boards / sizeof boards[0], list, sizeof list / sizeof list[0]);            \
@@ -70,7 +73,10 @@ static void expect_all(struct visible_board *boards, size_t count, const struct 
 
 /* --- NVIDIA ----------------------------------------------------------------------------------------------------- */
 
-#define NVIDIA(bus, model, uuid) {"nvidia", model, uuid, "0000:" bus ":00.0", NULL}
+#define NVIDIA(bus, model, uuid)                                                                             \
+    {                                                                                                        \
+        "nvidia", model, uuid, "0000:" bus ":00.0", NULL                                                     \
+    }
 
 static void test_cuda(void **state)
 {
@@ -83,19 +89,22 @@ static void test_cuda(void **state)
            {{{"CUDA_VISIBLE_DEVICES", "NoDevFiles"}}, "---"}, {{{"CUDA_VISIBLE_DEVICES", "1"}}, "-+-"},
            {{{"CUDA_VISIBLE_DEVICES", "2, 0"}}, "+-+"}, {{{"CUDA_VISIBLE_DEVICES", "0,-1,2"}}, "+--"},
            {{{"CUDA_VISIBLE_DEVICES", "1,7,0"}}, "-+-"}, {{{"CUDA_VISIBLE_DEVICES", "0x1"}}, "---"},
-           {{{"CUDA_VISIBLE_DEVICES", "GPU-5678"}}, "--+"}, {{{"CUDA_VISIBLE_DEVICES", "GPU-1234BBBB-00,0"}}, "++-"},
+           {{{"CUDA_VISIBLE_DEVICES", "GPU-5678"}}, "--+"},
+           {{{"CUDA_VISIBLE_DEVICES", "GPU-1234BBBB-00,0"}}, "++-"},
            {{{"CUDA_VISIBLE_DEVICES", "GPU-1234"}}, "---"}, /* of two boards */
            {{{"CUDA_VISIBLE_DEVICES", "GPU-9"}}, "---"},
            {{{"CUDA_VISIBLE_DEVICES", "MIG-GPU-5678cccc-00/1/0"}}, "--+"},
            {{{"CUDA_VISIBLE_DEVICES", "MIG-aaaa-bbbb"}}, "+++"}, /* of which board is not known */
            {{{"NVIDIA_VISIBLE_DEVICES", "1"}}, "+++"}, {{{"NVIDIA_VISIBLE_DEVICES", "void"}}, "+++"});
-    expect(boards, 3, (const struct setting[2]){{"CUDA_VISIBLE_DEVICES", "1"}}, "-+-", "CUDA_VISIBLE_DEVICES");
+    expect(boards, 3, (const struct setting[2]){{"CUDA_VISIBLE_DEVICES", "1"}}, "-+-",
+           "CUDA_VISIBLE_DEVICES");
 }
 
 /* The fastest board is CUDA's first: which one that is, its number does not tell. */
 static void test_cuda_order(void **state)
 {
-    struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"), NVIDIA("66", "NVIDIA H200", "GPU-2")};
+    struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"),
+                                     NVIDIA("66", "NVIDIA H200", "GPU-2")};
     (void)state;
     EXPECT(boards, {{{"CUDA_VISIBLE_DEVICES", "0"}}, "++"}, {{{"CUDA_VISIBLE_DEVICES", "GPU-2"}}, "-+"},
            {{{"CUDA_VISIBLE_DEVICES", "GPU-2,0"}}, "++"}, {{{"CUDA_VISIBLE_DEVICES", ""}}, "--"},
@@ -113,22 +122,27 @@ static void test_boards_without_id(void **state)
 
 /* --- AMD -------------------------------------------------------------------------------------------------------- */
 
-#define AMD(bus, uuid) {"amd", "", uuid, "0000:" bus ":00.0", NULL}
+#define AMD(bus, uuid)                                                                                       \
+    {                                                                                                        \
+        "amd", "", uuid, "0000:" bus ":00.0", NULL                                                           \
+    }
 
 static void test_rocm(void **state)
 {
-    struct visible_board boards[] = {AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
-                                     AMD("43", "GPU-bbbb000000000002")}; /* by the bus: the last, the first, the middle */
+    struct visible_board boards[] = {
+        AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
+        AMD("43", "GPU-bbbb000000000002")}; /* by the bus: the last, the first, the middle */
     (void)state;
-    EXPECT(boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
-           {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
-           {{{"ROCR_VISIBLE_DEVICES", "GPU-aaaa"}}, "---"},  {{{"ROCR_VISIBLE_DEVICES", "GPU-"}}, "---"},
-           {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* ends where a board comes again */
-           {{{"ROCR_VISIBLE_DEVICES", "1,9,0"}}, "--+"}, {{{"HIP_VISIBLE_DEVICES", "1"}}, "--+"},
-           {{{"CUDA_VISIBLE_DEVICES", "2"}}, "+--"}, {{{"GPU_DEVICE_ORDINAL", "0"}}, "-+-"},
-           {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "2"}}, "-+-"},
-           {{{"ROCR_VISIBLE_DEVICES", "2,1"}, {"HIP_VISIBLE_DEVICES", "0"}}, "+--"}, /* the first that is left */
-           {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
+    EXPECT(
+        boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
+        {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
+        {{{"ROCR_VISIBLE_DEVICES", "GPU-aaaa"}}, "---"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-"}}, "---"},
+        {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* ends where a board comes again */
+        {{{"ROCR_VISIBLE_DEVICES", "1,9,0"}}, "--+"}, {{{"HIP_VISIBLE_DEVICES", "1"}}, "--+"},
+        {{{"CUDA_VISIBLE_DEVICES", "2"}}, "+--"}, {{{"GPU_DEVICE_ORDINAL", "0"}}, "-+-"},
+        {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "2"}}, "-+-"},
+        {{{"ROCR_VISIBLE_DEVICES", "2,1"}, {"HIP_VISIBLE_DEVICES", "0"}}, "+--"}, /* the first that is left */
+        {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
 }
 
 static void test_two_vendors(void **state)
@@ -141,14 +155,19 @@ static void test_two_vendors(void **state)
 
 /* --- Intel ------------------------------------------------------------------------------------------------------ */
 
-#define INTEL(bus, model) {"intel", model, "", "0000:" bus ":00.0", NULL}
+#define INTEL(bus, model)                                                                                    \
+    {                                                                                                        \
+        "intel", model, "", "0000:" bus ":00.0", NULL                                                        \
+    }
 
 static void test_level_zero(void **state)
 {
-    struct visible_board alike[] = {INTEL("03", "Intel(R) Arc(TM) A770"), INTEL("04", "Intel(R) Arc(TM) A770")},
+    struct visible_board alike[] = {INTEL("03", "Intel(R) Arc(TM) A770"),
+                                    INTEL("04", "Intel(R) Arc(TM) A770")},
                          tiles[] = {INTEL("03", "Intel(R) Data Center GPU Max 1550"),
                                     INTEL("04", "Intel(R) Data Center GPU Max 1550")},
-                         others[] = {INTEL("00", "Intel(R) UHD Graphics"), INTEL("03", "Intel(R) Arc(TM) A770")};
+                         others[] = {INTEL("00", "Intel(R) UHD Graphics"),
+                                     INTEL("03", "Intel(R) Arc(TM) A770")};
     (void)state;
     EXPECT(alike, {{{"ZE_AFFINITY_MASK", "1"}}, "-+"}, {{{"ZE_AFFINITY_MASK", ""}}, "++"},
            {{{"ZE_AFFINITY_MASK", "0.0"}}, "+-"}, {{{"ZE_AFFINITY_MASK", "0,1"}}, "++"},
@@ -162,7 +181,8 @@ static void test_level_zero(void **state)
 /* In a container or a job numbers count the boards that are left, whichever these are. */
 static void test_boards_that_may_not_be_opened(void **state)
 {
-    struct visible_board amd[] = {AMD("03", "GPU-1"), AMD("04", "GPU-2")}, intel[] = {INTEL("03", ""), INTEL("04", "")};
+    struct visible_board amd[] = {AMD("03", "GPU-1"), AMD("04", "GPU-2")},
+                         intel[] = {INTEL("03", ""), INTEL("04", "")};
     struct joule_host *host = host_script_open();
     (void)state;
     host_script_env(host, "ROCR_VISIBLE_DEVICES", "0");
@@ -192,10 +212,14 @@ static void test_what_names_no_board(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda),        cmocka_unit_test(test_cuda_order),
-        cmocka_unit_test(test_boards_without_id), cmocka_unit_test(test_rocm),
-        cmocka_unit_test(test_two_vendors), cmocka_unit_test(test_level_zero),
-        cmocka_unit_test(test_boards_that_may_not_be_opened), cmocka_unit_test(test_what_names_no_board),
+        cmocka_unit_test(test_cuda),
+        cmocka_unit_test(test_cuda_order),
+        cmocka_unit_test(test_boards_without_id),
+        cmocka_unit_test(test_rocm),
+        cmocka_unit_test(test_two_vendors),
+        cmocka_unit_test(test_level_zero),
+        cmocka_unit_test(test_boards_that_may_not_be_opened),
+        cmocka_unit_test(test_what_names_no_board),
     };
     return cmocka_run_group_tests_name("visible", tests, NULL, NULL);
 }
