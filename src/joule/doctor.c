@@ -322,14 +322,12 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
                     struct diagnosis *out_diagnosis)
 {
     static void (*const checks[])(struct exam *) = {
-        check_cpu_energy,       check_perf_permission,
-        check_perf_policy,      check_masked_zones,
-        check_unreadable_zones, check_missing_driver,
-        check_filter,           check_clock,
-        check_still_counters,   check_virtual_machine,
-        check_container,        check_no_sensor,
-        check_nvidia_driver,    check_nvml,
-        check_other_gpus,       check_counting,
+        check_cpu_energy,     check_helper,          check_perf_permission,
+        check_perf_policy,    check_masked_zones,    check_unreadable_zones,
+        check_missing_driver, check_filter,          check_clock,
+        check_still_counters, check_virtual_machine, check_container,
+        check_no_sensor,      check_nvidia_driver,   check_nvml,
+        check_other_gpus,     check_counting,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

@@ -299,6 +299,18 @@ static void look_for_gpus(struct joule_host *host, struct doctor_facts *facts)
     facts->has_nvml = host->ops->open_library(host, "libnvidia-ml.so.1") != NULL;
 }
 
+static void look_for_helper(struct joule_host *host, struct doctor_facts *facts)
+{
+    static const char *const programs[] = {"/usr/sbin/joule-helper", "/usr/local/sbin/joule-helper"};
+    static const char *const units[] = {"/etc/systemd/system/joule-helper.socket",
+                                        "/usr/lib/systemd/system/joule-helper.socket",
+                                        "/usr/local/lib/systemd/system/joule-helper.socket"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        facts->has_helper |= exists(host, programs[i]);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        facts->has_helper_unit |= exists(host, units[i]);
+}
+
 void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
 {
     *out_facts = (struct doctor_facts){0};
@@ -308,6 +320,7 @@ void doctor_look(struct joule_host *host, struct doctor_facts *out_facts)
     look_at_cgroups(host, out_facts);
     look_at_zones(host, out_facts);
     look_at_registers(host, out_facts);
+    look_for_helper(host, out_facts);
     look_for_gpus(host, out_facts);
     host_read_text(host, CLOCK "/current_clocksource", out_facts->clocksource, sizeof out_facts->clocksource);
     host_read_text(host, CLOCK "/available_clocksource", out_facts->clocksources,

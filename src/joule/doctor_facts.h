@@ -29,6 +29,7 @@ struct doctor_facts {
     /* Zones and registers. */
     bool has_zones, is_zone_masked;
     enum known can_read_zone;
+    bool has_helper, has_helper_unit; /* joule-helper, and its unit of systemd, are installed */
     bool has_sgx;
     enum known is_filtered; /* bit 0 of register 0xBC */
     /* Clock. */

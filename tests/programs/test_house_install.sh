@@ -20,6 +20,11 @@ for page in "${pages[@]}"; do
     [[ -s $prefix/share/man/man${page##*.}/${page##*/} ]] || fail "$page was not installed"
 done
 
+for file in sbin/joule-helper lib/systemd/system/joule-helper.service lib/systemd/system/joule-helper.socket \
+    lib/sysusers.d/joule.conf; do
+    [[ ! -e $JOULE_BUILD/tools/helper/joule-helper || -s $prefix/$file ]] || fail "$file was not installed"
+done
+
 for file in bin/forge include/forge/*.h include/forge/*.def share/bash-completion/completions/forge \
     share/fish/vendor_completions.d/forge.fish; do
     [[ ! -e $JOULE_BUILD/tools/forge/forge || -s $prefix/$file ]] || fail "$file was not installed"

@@ -142,7 +142,8 @@ class Helper:
 
 def is_sanitized():
     with open(HELPER, "rb") as file:
-        return b"__sanitizer_" in file.read()
+        program = file.read()
+    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def joule(*words, **environment):
@@ -429,6 +430,21 @@ class Attacks(unittest.TestCase):
             calls = {m[1] for m in (re.match(r"(\w+)\(", line) for line in after) if m}
             self.assertIn("recvfrom", calls)
             self.assertEqual(calls - allowed, set())
+
+
+class Units(unittest.TestCase):
+    def test_systemd_takes_them_and_finds_little_to_blame(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("there is no systemd-analyze")
+        with tempfile.TemporaryDirectory() as folder:
+            service, listener = (os.path.join(folder, "joule-helper." + kind) for kind in ("service", "socket"))
+            text = read_file(os.path.join(os.environ["JOULE_BUILD"], "joule-helper.service"))
+            with open(service, "w", encoding="utf-8") as file:
+                file.write(re.sub(r"(?m)^ExecStart=.*", f"ExecStart={HELPER}", text))
+            shutil.copy(os.path.join(os.environ["JOULE_SOURCE"], "contrib/systemd/joule-helper.socket"), listener)
+            for words in (["verify", "--man=no", service, listener], ["security", "--offline=true", "--threshold=20", service]):
+                done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), (words, done.stdout))
 
 
 class Words(unittest.TestCase):

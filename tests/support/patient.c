@@ -32,11 +32,16 @@ int patient_set_up(void **state)
     return 0;
 }
 
+static void dismiss(struct patient *patient)
+{
+    diagnosis_free(&patient->diagnosis);
+    joule_close(patient->meter);
+}
+
 int patient_tear_down(void **state)
 {
     struct patient *patient = *state;
-    diagnosis_free(&patient->diagnosis);
-    joule_close(patient->meter);
+    dismiss(patient);
     patient->host->ops->close(patient->host);
     return 0;
 }
@@ -44,9 +49,13 @@ int patient_tear_down(void **state)
 void patient_examine(struct patient *patient, double clock_read_ns)
 {
     joule_error error;
+    if (patient->meter)
+        dismiss(patient);
     if (meter_open_on(patient->host, false, NULL, &patient->meter, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-    for (int64_t time_ns = 1100000000; time_ns < 3000000000; time_ns += 100000000) {
+    for (int64_t end_ns = patient->meter->begin_ns + 2000000000,
+                 time_ns = patient->meter->begin_ns + 100000000;
+         time_ns < end_ns; time_ns += 100000000) {
         host_script_set_time(patient->host, time_ns);
         meter_tick(patient->meter);
     }

@@ -1,7 +1,7 @@
 /* tests/support/patient.h - a scripted machine and what the doctor finds there.
  *
  * Owns the machine that the doctor's tests begin with, its examination, and assertions about findings.
- * Newcomers: findings live until the next set-up; a test breaks the machine first and examines it once.
+ * Newcomers: findings live until the next examination; a test breaks the machine first.
  */
 #ifndef TEST_PATIENT_H
 #define TEST_PATIENT_H

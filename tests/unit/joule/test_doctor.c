@@ -48,6 +48,55 @@ static void test_no_driver(void **state)
     patient_assert_absent(patient, "perf_denied");
 }
 
+static void add_helper(struct joule_host *host, int error)
+{
+    host_script_error(host, "unix:/run/joule/helper.sock", error);
+}
+
+/* A zone that only root may read: the helper is offered as far as it is installed. */
+static void test_helper_is_offered(void **state)
+{
+    struct patient *patient = *state;
+    patient_add_zone(patient->host, false);
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "helper_offer", FINDING_FACT, NULL);
+    host_script_text(patient->host, "/usr/sbin/joule-helper", "ELF");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "helper_offer", FINDING_ADVICE, "sudo joule-helper --group");
+    host_script_text(patient->host, "/usr/lib/systemd/system/joule-helper.socket", "[Socket]\n");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "helper_offer", FINDING_ADVICE,
+                           "systemctl enable --now joule-helper.socket");
+    host_script_text(patient->host, "/.dockerenv", "");
+    patient_examine(patient, 25);
+    patient_assert_absent(patient, "helper_offer");
+}
+
+static void test_helper_that_is_no_use(void **state)
+{
+    struct patient *patient = *state;
+    patient_add_zone(patient->host, false);
+    add_helper(patient->host, EACCES);
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "helper_denied", FINDING_ADVICE, "usermod -aG joule");
+    patient_assert_absent(patient, "helper_offer");
+    add_helper(patient->host, EAGAIN);
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "helper_fails", FINDING_LIMIT, NULL);
+    patient_assert_absent(patient, "helper_denied");
+}
+
+static void test_no_helper_is_needed(void **state)
+{
+    struct patient *patient = *state;
+    patient_add_zone(patient->host, true);
+    add_helper(patient->host, EACCES);
+    patient_examine(patient, 25);
+    patient_assert_absent(patient, "helper_offer");
+    patient_assert_absent(patient, "helper_denied");
+    patient_assert_nothing_to_do(patient);
+}
+
 static void test_events_denied(void **state)
 {
     struct patient *patient = *state;
@@ -274,6 +323,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         machine(test_all_is_fine),
         machine(test_no_driver),
+        machine(test_helper_is_offered),
+        machine(test_helper_that_is_no_use),
+        machine(test_no_helper_is_needed),
         machine(test_events_denied),
         machine(test_events_denied_does_not_matter_where_zones_answer),
         machine(test_zones_denied),

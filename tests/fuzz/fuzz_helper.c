@@ -1,0 +1,108 @@
+/* Fuzz target: joule-helper and its client, each against an other side that says anything. What the helper takes for a request
+ * is one; what a client is told makes no energy that falls or is not finite, whatever connection it comes over.
+ *
+ * The first byte says which: 0: requests, of 16 bytes each. Else the client; the rest is what it is told, and the bits of the
+ * byte say how far the other side plays by the rules: 1 headers are sound, but for the count; 2 stamps are of now; 4 answers
+ * come late; 8 some break off. */
+#include <string.h>
+#include "joule/sources/helper_wire.h"
+#include "machine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ROUNDS 12
+
+struct liar {
+    struct joule_host *host;
+    const uint8_t *data;
+    size_t size;
+    uint8_t rules;
+    unsigned asked;
+    uint8_t late[HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES];
+    size_t late_length;
+};
+
+static void listen_to(const uint8_t *data, size_t size)
+{
+    for (; size >= HELPER_REQUEST_BYTES; data += HELPER_REQUEST_BYTES, size -= HELPER_REQUEST_BYTES) {
+        struct helper_request request;
+        uint8_t again[HELPER_REQUEST_BYTES];
+        if (!helper_read_request(data, &request))
+            continue;
+        helper_write_request(&request, again);
+        require(memcmp(data, again, sizeof again) == 0);
+    }
+}
+
+/* The next bytes of the input; zeros behind its end. */
+static void say(struct liar *liar, uint8_t *out, size_t size)
+{
+    size_t count = size < liar->size ? size : liar->size;
+    memset(out, 0, size);
+    memcpy(out, liar->data, count);
+    liar->data += count;
+    liar->size -= count;
+}
+
+static size_t make_up(struct liar *liar, const struct helper_request *request, uint8_t *out)
+{
+    int64_t now_ns = liar->host->ops->clock_ns(liar->host, CLOCK_MONOTONIC);
+    say(liar, out, HELPER_HEADER_BYTES);
+    uint32_t count = out[0] % (HELPER_MOST_CHANNELS + 1);
+    if (liar->rules & 1)
+        helper_write_header(
+            &(struct helper_header){HELPER_VERSION, request->kind, request->sequence, count, now_ns, 0}, out);
+    size_t each = request->kind == HELPER_HELLO ? HELPER_CHANNEL_BYTES : HELPER_VALUE_BYTES;
+    uint8_t *entry = out + HELPER_HEADER_BYTES;
+    for (uint32_t i = 0; i < count; i++, entry += each) {
+        struct helper_value value;
+        say(liar, entry, each);
+        if ((liar->rules & 2) == 0 || request->kind != HELPER_READ)
+            continue;
+        helper_read_value(entry, &value);
+        value.before_ns = value.after_ns = now_ns;
+        value.status = JOULE_OK;
+        helper_write_value(&value, entry);
+    }
+    return (size_t)(entry - out);
+}
+
+static ssize_t answer(void *context, const void *bytes, size_t length, void *reply, size_t size)
+{
+    struct liar *liar = context;
+    struct helper_request request;
+    if (!bytes)
+        return liar->late_length = 0;
+    if (length > 0) {
+        require(length == HELPER_REQUEST_BYTES && helper_read_request(bytes, &request));
+        liar->late_length = make_up(liar, &request, liar->late);
+        liar->asked++;
+        if ((liar->rules & 4) && liar->asked > 1)
+            return 0;
+    } else if (liar->size % 3 == 0) {
+        return 0;
+    }
+    size_t count = liar->rules & 8 && liar->size % 5 == 1 ? liar->late_length / 2 : liar->late_length;
+    require(count <= size);
+    memcpy(reply, liar->late, count);
+    liar->late_length = 0;
+    return (ssize_t)count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct liar liar;
+    if (size == 0 || data[0] == 0) {
+        listen_to(data + (size > 0), size - (size > 0));
+        return 0;
+    }
+    struct joule_host *host = host_script_open();
+    liar = (struct liar){.host = host, .data = data + 1, .size = size - 1, .rules = data[0]};
+    host_script_service(host, "unix:" HELPER_SOCKET, answer, &liar);
+    joule_meter *meter = open_machine(host, "helper");
+    for (int round = 0; round < ROUNDS; round++)
+        read_round(host, meter);
+    require_sound_energy(meter);
+    close_machine(host, meter);
+    return 0;
+}
