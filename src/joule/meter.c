@@ -111,13 +111,7 @@ static bool needs_lane(struct joule_host *host, const struct source_ops *ops, bo
         return false;
     if (!ops->is_slow || !ops->folder || (is_named && is_set))
         return ops->is_slow;
-    struct arena arena = {0};
-    char folders[256], *rest = folders, **names;
-    bool has_any = !string_copy(folders, sizeof folders, ops->folder);
-    for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
-        has_any = host->ops->list(host, folder, &arena, &names) > 0;
-    arena_free(&arena);
-    return has_any;
+    return host_has_any(host, ops->folder);
 }
 
 /* Prompt sources share lane 0, each slow one has its own. */
@@ -158,7 +152,8 @@ static joule_status start_lanes(joule_meter *meter, bool watches, double wait_s,
         return error_set(error, JOULE_NO_MEMORY,
                          "no thread for sampling; raise the limit on processes (ulimit -u)");
     for (size_t i = 0; i < meter->lane_count; i++)
-        lane_wait_opened(meter->lanes[i], deadline_ns);
+        if (meter->lanes[i]->looks || !meter->lanes[i]->sources[0]->ops->is_late)
+            lane_wait_opened(meter->lanes[i], deadline_ns);
     return JOULE_OK;
 }
 

@@ -10,9 +10,9 @@ enum kind { STRING = 0x5354, DICTIONARY, SUBSCRIPTION, SAMPLE, ARRAY, CHANNEL };
 
 struct object {
     enum kind kind;
-    char text[64];     /* STRING */
+    char text[64];                          /* STRING */
     int64_t counts[FAKE_IOREPORT_CHANNELS]; /* SAMPLE */
-    struct object *array, *names[2]; /* given by Get: they live with their owner */
+    struct object *array, *names[2];        /* given by Get: they live with their owner */
     struct object *items[FAKE_IOREPORT_CHANNELS];
     int index;
     const struct object *sample; /* of an array and of a channel */

@@ -17,7 +17,7 @@ struct fake_ioreport {
     } channels[FAKE_IOREPORT_CHANNELS];
     int64_t now_ns;
     bool has_no_group, gives_no_sample, gives_no_delta, is_frozen, falls_back;
-    long objects; /* that have not been released */
+    long objects;    /* that have not been released */
     unsigned faults; /* uses of what is no object, or of the wrong kind */
 };
 extern struct fake_ioreport fake_ioreport;

@@ -75,6 +75,8 @@ struct joule_host {
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size);
 /* The number that is all a file holds; false, and *out_value left alone, for anything else. */
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
+/* Whether any of these folders, with colons between them, has anything in it. */
+bool host_has_any(struct joule_host *host, const char *folders);
 /* Closes a handle; a negative one is none. */
 void host_close_handle(struct joule_host *host, int handle);
 

@@ -29,3 +29,14 @@ void host_close_handle(struct joule_host *host, int handle)
     if (handle >= 0)
         host->ops->close_handle(host, handle);
 }
+
+bool host_has_any(struct joule_host *host, const char *folders)
+{
+    struct arena arena = {0};
+    char copy[256], *rest = copy, **names;
+    bool has_any = !string_copy(copy, sizeof copy, folders); /* too many to look at: perhaps */
+    for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
+        has_any = host->ops->list(host, folder, &arena, &names) > 0;
+    arena_free(&arena);
+    return has_any;
+}

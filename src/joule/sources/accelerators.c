@@ -155,6 +155,7 @@ const struct source_ops source_accelerators = {
     .measurement = "external",
     .tier = 3,
     .is_slow = true, /* a server's bus has hundreds of devices */
+    .is_late = true,
     .folder = PCI_FOLDER,
     .period_s = PERIOD_S,
     .open = accelerators_open,

@@ -37,7 +37,8 @@ static const struct {
     [APPLE_GPU] = {JOULE_SCOPE_GPU, NULL, NULL, NULL, "GPU"},
     [APPLE_NEURAL] = {JOULE_SCOPE_GPU, "npu-0", "npu:0", "npu0/board", "neural engine"},
     [APPLE_MEMORY] = {JOULE_SCOPE_DRAM, "dram-0", "memory:0", "cpu0/dram", "memory"},
-    [APPLE_GPU_MEMORY] = {JOULE_SCOPE_GPU_MEMORY, "gpu-sram", "node", "gpu/sram", "the GPU's memory on the chip"},
+    [APPLE_GPU_MEMORY] = {JOULE_SCOPE_GPU_MEMORY, "gpu-sram", "node", "gpu/sram",
+                          "the GPU's memory on the chip"},
     [APPLE_SYSTEM] = {JOULE_SCOPE_NODE, "node", "node", "node", "the whole machine"},
 };
 

@@ -11,7 +11,15 @@
 #include "joule/sources/device.h"
 
 /* Parts of an Apple machine. Those up to MEMORY make up its total where nothing measures the whole. */
-enum apple_part { APPLE_CPU, APPLE_GPU, APPLE_NEURAL, APPLE_MEMORY, APPLE_GPU_MEMORY, APPLE_SYSTEM, APPLE_PARTS };
+enum apple_part {
+    APPLE_CPU,
+    APPLE_GPU,
+    APPLE_NEURAL,
+    APPLE_MEMORY,
+    APPLE_GPU_MEMORY,
+    APPLE_SYSTEM,
+    APPLE_PARTS
+};
 
 /* NaN: not told. */
 struct apple_power {

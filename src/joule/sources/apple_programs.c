@@ -18,7 +18,8 @@
 
 static const char *const macmon[] = {"macmon", "pipe", "-s", "1", "-i", "1000", NULL};
 static const char *const powermetrics[] = {
-    "powermetrics", "--samplers", "cpu_power,gpu_power,ane_power", "-i", "1000", "-n", "1", "-f", "plist", NULL};
+    "powermetrics", "--samplers", "cpu_power,gpu_power,ane_power", "-i", "1000", "-n", "1", "-f",
+    "plist",        NULL};
 
 struct program {
     const char *const *command;
@@ -31,8 +32,8 @@ static joule_status ask(struct source *source, struct apple_power *out_power)
 {
     const struct program *program = source->data;
     int exit_status;
-    ssize_t length =
-        source->host->ops->run(source->host, program->command, TIMEOUT_NS, program->text, MOST_TEXT, &exit_status);
+    ssize_t length = source->host->ops->run(source->host, program->command, TIMEOUT_NS, program->text,
+                                            MOST_TEXT, &exit_status);
     *out_power = apple_power_unknown();
     if (length < 0)
         return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);

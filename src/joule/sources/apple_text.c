@@ -143,7 +143,8 @@ bool powermetrics_parse(const char *text, size_t length, struct apple_power *out
 {
     bool found = false;
     struct apple_power power;
-    for (const char *part = text; part < text + length; part += strlen(part) + 1) /* the text's end is a NUL, too */
+    for (const char *part = text; part < text + length;
+         part += strlen(part) + 1) /* the text's end is a NUL, too */
         if (take_list(part, &power) || take_text(part, &power)) {
             *out_power = power;
             found = true;

@@ -27,7 +27,7 @@ struct hl_smi {
     struct board {
         struct device *device;
         struct channel *power, *temperature, *busy;
-        int32_t number; /* the program's */
+        int32_t number;                  /* the program's */
         const struct hl_smi_board *said; /* by the last call; NULL: nothing */
     } boards[MOST_BOARDS];
     size_t count;
@@ -43,8 +43,8 @@ static joule_status ask(struct source *source)
 {
     struct hl_smi *smi = source->data;
     const char *own = source->host->ops->env(source->host, "JOULE_HL_SMI");
-    const char *const argv[] = {own && *own ? own : "hl-smi",   "-Q", HL_SMI_QUERY, "-f",
-                                "csv,noheader,nounits", NULL};
+    const char *const argv[] = {own && *own ? own : "hl-smi", "-Q", HL_SMI_QUERY, "-f",
+                                "csv,noheader,nounits",       NULL};
     int exit_status = 0;
     ssize_t length =
         source->host->ops->run(source->host, argv, TIMEOUT_NS, smi->text, sizeof smi->text, &exit_status);
@@ -126,7 +126,8 @@ static bool add_board(struct source *source, const struct hl_smi_board *said)
     struct hl_smi *smi = source->data;
     struct board *board = &smi->boards[smi->count++];
     int32_t index = accelerator_index(source, "hpu", said->pci_address);
-    struct device *device = board->device = source_add_device(source, "hpu", index >= 0 ? index : said->index);
+    struct device *device = board->device =
+        source_add_device(source, "hpu", index >= 0 ? index : said->index);
     if (!device)
         return false;
     board->number = said->index;
@@ -138,7 +139,8 @@ static bool add_board(struct source *source, const struct hl_smi_board *said)
         string_print(device->driver, sizeof device->driver, "habanalabs %s", said->driver);
     board->power = add_power(source, board, said->most_watts);
     if (!isnan(said->celsius))
-        board->temperature = add_gauge(source, board, "temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+        board->temperature =
+            add_gauge(source, board, "temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
     if (!isnan(said->busy_percent))
         board->busy = add_gauge(source, board, "busy", JOULE_READING_UTILISATION, ROLE_BUSY);
     return board->power != NULL;
@@ -164,7 +166,8 @@ static joule_status hl_smi_open(struct source *source)
     if (!hlml_has_driver(source, "JOULE_HL_SMI"))
         return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
     if (!source->is_named && (hlml_is_there(source->host) || all_have_monitors(source)))
-        return source_say(source, JOULE_ABSENT, "not needed: Habana's library or the driver's monitor is there");
+        return source_say(source, JOULE_ABSENT,
+                          "not needed: Habana's library or the driver's monitor is there");
     struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (!smi)
         return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");

@@ -51,7 +51,9 @@ static enum apple_part part_of(const char *name)
         return APPLE_GPU;
     if (string_starts(name, "GPU SRAM"))
         return APPLE_GPU_MEMORY;
-    return string_starts(name, "ANE") ? APPLE_NEURAL : string_starts(name, "DRAM") ? APPLE_MEMORY : APPLE_PARTS;
+    return string_starts(name, "ANE")    ? APPLE_NEURAL
+           : string_starts(name, "DRAM") ? APPLE_MEMORY
+                                         : APPLE_PARTS;
 }
 
 /* Nanojoules of one count; 0: an unknown unit. */

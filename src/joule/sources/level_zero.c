@@ -10,6 +10,7 @@
 #include "joule/sources/hwmon.h"
 #include "joule/sources/level_zero.h"
 
+#define DRIVERS         "/sys/bus/pci/drivers/xe:/sys/bus/pci/drivers/i915"
 #define PERIOD_S        0.1 /* the vendor's advice is not to look more often */
 #define GAUGE_PERIOD_NS 500000000LL
 #define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
@@ -44,6 +45,8 @@ static joule_status level_zero_open(struct source *source)
     struct lz_source *lz = source->data = arena_alloc(&source->arena, sizeof *lz);
     if (!lz)
         return source_say(source, JOULE_NO_MEMORY, "no memory for Intel's GPUs");
+    if (!source->is_named && !host_has_any(source->host, DRIVERS))
+        return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
     if (sysfs_gpus_sleep(source, "0x8086"))
         return source_say(source, JOULE_ABSENT,
                           "the Intel GPU sleeps and is not woken to be measured: run something on it first");
@@ -223,6 +226,8 @@ const struct source_ops source_level_zero = {
     .measurement = "level_zero",
     .tier = 3,
     .is_slow = true,
+    .folder = DRIVERS,
+    .variable = "JOULE_LEVEL_ZERO_LIB",
     .period_s = PERIOD_S,
     .open = level_zero_open,
     .read = level_zero_read,

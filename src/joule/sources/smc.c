@@ -10,10 +10,10 @@
 #include "base/string.h"
 #include "joule/sources/apple_power.h"
 
-#define PERIOD_S   1.0
-#define MOST_WATTS 2000.0
-#define SELECTOR   2 /* of the driver's only call */
-#define NO_KEY     132
+#define PERIOD_S        1.0
+#define MOST_WATTS      2000.0
+#define SELECTOR        2 /* of the driver's only call */
+#define NO_KEY          132
 #define KEY(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 enum { SMC_READ = 5, SMC_KEY_INFO = 9 };
@@ -68,15 +68,15 @@ static bool load(struct joule_host *host, struct iokit *iokit)
         const char *name;
         void *function; /* where the pointer goes */
     } functions[] = {
-        {"IOServiceMatching", &iokit->matching},      {"IOServiceGetMatchingServices", &iokit->get_matching},
-        {"IOIteratorNext", &iokit->next},             {"IORegistryEntryGetName", &iokit->get_name},
-        {"IOServiceOpen", &iokit->open},              {"IOServiceClose", &iokit->close},
-        {"IOObjectRelease", &iokit->release},         {"IOConnectCallStructMethod", &iokit->call},
+        {"IOServiceMatching", &iokit->matching}, {"IOServiceGetMatchingServices", &iokit->get_matching},
+        {"IOIteratorNext", &iokit->next},        {"IORegistryEntryGetName", &iokit->get_name},
+        {"IOServiceOpen", &iokit->open},         {"IOServiceClose", &iokit->close},
+        {"IOObjectRelease", &iokit->release},    {"IOConnectCallStructMethod", &iokit->call},
         {"mach_task_self_", &iokit->task},
     };
     const char *path = host->ops->env(host, "JOULE_IOKIT_LIB");
-    void *library =
-        host->ops->open_library(host, path && *path ? path : "/System/Library/Frameworks/IOKit.framework/IOKit");
+    void *library = host->ops->open_library(
+        host, path && *path ? path : "/System/Library/Frameworks/IOKit.framework/IOKit");
     for (size_t i = 0; library && i < sizeof functions / sizeof functions[0]; i++) {
         void *symbol = host->ops->library_symbol(host, library, functions[i].name);
         if (!symbol)
@@ -98,7 +98,8 @@ static bool connect_smc(struct smc *smc)
     const struct iokit *iokit = &smc->iokit;
     io_object iterator = 0, service;
     void *matching = iokit->matching("AppleSMC");
-    if (!matching || iokit->get_matching(0, matching, &iterator) != 0) /* which takes the reference to matching */
+    if (!matching ||
+        iokit->get_matching(0, matching, &iterator) != 0) /* which takes the reference to matching */
         return false;
     while (!smc->connection && (service = iokit->next(iterator)) != 0) {
         if (!try_service(smc, service))
@@ -130,8 +131,8 @@ static joule_status read_watts(const struct smc *smc, double *out_watts)
         return status;
     if (message.info.type != KEY('f', 'l', 't', ' ') || message.info.size != sizeof(float))
         return JOULE_UNSUPPORTED;
-    message = (struct smc_message){
-        .key = KEY('P', 'S', 'T', 'R'), .info.size = sizeof(float), .command = SMC_READ};
+    message =
+        (struct smc_message){.key = KEY('P', 'S', 'T', 'R'), .info.size = sizeof(float), .command = SMC_READ};
     status = call(smc, &message);
     float watts;
     memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all of these machines */

@@ -19,16 +19,17 @@ static void assert_near(double value, double wanted)
 
 /* --- macmon --------------------------------------------------------------------------------------------------- */
 
-#define POWERS                                                                                                 \
-    "\"cpu_power\":0.2,\"gpu_power\":0.017,\"ane_power\":0.0,\"all_power\":0.217,\"sys_power\":5.875,"               \
+#define POWERS                                                                                               \
+    "\"cpu_power\":0.2,\"gpu_power\":0.017,\"ane_power\":0.0,\"all_power\":0.217,\"sys_power\":5.875,"       \
     "\"ram_power\":0.116,\"gpu_ram_power\":0.001"
-#define OLD_USAGE                                                                                              \
+#define OLD_USAGE                                                                                            \
     "\"ecpu_usage\":[1181,0.08],\"pcpu_usage\":[1974,0.015],\"gpu_usage\":[461,0.25],\"cpu_usage_pct\":0.09"
 #define NEW_RATIOS "\"gpu_freq_mhz\":461,\"gpu_scaled_ratio\":0.02,\"gpu_active_ratio\":0.09"
-#define REST "\"temp\":{\"cpu_temp_avg\":43.7,\"gpu_temp_avg\":36.5},\"memory\":{\"ram_total\":25769803776}"
+#define REST       "\"temp\":{\"cpu_temp_avg\":43.7,\"gpu_temp_avg\":36.5},\"memory\":{\"ram_total\":25769803776}"
 
 static const char *const macmon_06 = "{" REST "," OLD_USAGE "," POWERS "}\n";
-static const char *const macmon_07 = "{\"timestamp\":\"2025-02-24T20:38:15+00:00\"," OLD_USAGE "," REST "," POWERS "}\n";
+static const char *const macmon_07 =
+    "{\"timestamp\":\"2025-02-24T20:38:15+00:00\"," OLD_USAGE "," REST "," POWERS "}\n";
 static const char *const macmon_080 = "{" POWERS "," NEW_RATIOS "," REST "}\n";
 static const char *const macmon_081 =
     "{\"soc\":{\"chip_name\":\"Apple M1\"}," OLD_USAGE "," NEW_RATIOS "," POWERS "," REST "}\n";
@@ -72,10 +73,18 @@ static void test_macmon_in_a_virtual_machine(void **state)
 
 static void test_no_line_of_macmon(void **state)
 {
-    static const char *const texts[] = {"",          "\n",     "{}",          "{\"cpu_power\":0.2}", "null\n",
-                                        "[0.2]\n",   "{}\n",   "{\"cpu_power\":-1}\n",
-                                        "{\"cpu_power\":\"0.2\"}\n", "{\"cpu_power\":0.2\n",
-                                        "{\"cpu_power\":1e9}\n", "error: unexpected argument\n"};
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "{}",
+                                        "{\"cpu_power\":0.2}",
+                                        "null\n",
+                                        "[0.2]\n",
+                                        "{}\n",
+                                        "{\"cpu_power\":-1}\n",
+                                        "{\"cpu_power\":\"0.2\"}\n",
+                                        "{\"cpu_power\":0.2\n",
+                                        "{\"cpu_power\":1e9}\n",
+                                        "error: unexpected argument\n"};
     struct apple_power power;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -85,15 +94,16 @@ static void test_no_line_of_macmon(void **state)
 
 /* --- powermetrics --------------------------------------------------------------------------------------------- */
 
-static const char report[] =
-    "Machine model: Mac14,2\n\n*** Sampled system activity (Fri Sep 11 13:41:46 2026 -0700) (1002.90ms elapsed) ***\n\n"
-    "**** Processor usage ****\n\nE-Cluster Power: 23 mW\nCPU Power: 823 mW\nGPU Power: 26 mW\nANE Power: 323 mW\n"
-    "Combined Power (CPU + GPU + ANE): 1172 mW\n";
+static const char report[] = "Machine model: Mac14,2\n\n*** Sampled system activity (Fri Sep 11 13:41:46 "
+                             "2026 -0700) (1002.90ms elapsed) ***\n\n"
+                             "**** Processor usage ****\n\nE-Cluster Power: 23 mW\nCPU Power: 823 mW\nGPU "
+                             "Power: 26 mW\nANE Power: 323 mW\n"
+                             "Combined Power (CPU + GPU + ANE): 1172 mW\n";
 
-#define PLIST(ELAPSED, CPU, GPU, ANE)                                                                          \
-    "<?xml version=\"1.0\"?>\n<plist version=\"1.0\">\n<dict>\n<key>elapsed_ns</key><integer>" ELAPSED                \
-    "</integer>\n<key>processor</key>\n<dict>\n<key>cpu_energy</key><integer>" CPU                                   \
-    "</integer>\n<key>gpu_energy</key>\n\t<integer>" GPU "</integer><key>ane_energy</key><real>" ANE                  \
+#define PLIST(ELAPSED, CPU, GPU, ANE)                                                                        \
+    "<?xml version=\"1.0\"?>\n<plist version=\"1.0\">\n<dict>\n<key>elapsed_ns</key><integer>" ELAPSED       \
+    "</integer>\n<key>processor</key>\n<dict>\n<key>cpu_energy</key><integer>" CPU                           \
+    "</integer>\n<key>gpu_energy</key>\n\t<integer>" GPU "</integer><key>ane_energy</key><real>" ANE         \
     "</real>\n<key>combined_power</key><real>1172</real></dict></dict>\n</plist>\n"
 
 static void assert_powers(const struct apple_power *power, double cpu, double gpu, double ane)
@@ -120,7 +130,8 @@ static void test_powermetrics_text(void **state)
 /* Energies of an interval that was longer than was asked for. */
 static void test_powermetrics_lists(void **state)
 {
-    static const char lists[] = PLIST("1005000000", "1005", "201", "0") "\0" PLIST("2000000000", "1000", "500", "250.5");
+    static const char lists[] =
+        PLIST("1005000000", "1005", "201", "0") "\0" PLIST("2000000000", "1000", "500", "250.5");
     struct apple_power power;
     (void)state;
     assert_true(powermetrics_parse(lists, sizeof lists - 1, &power));
@@ -218,7 +229,8 @@ static void test_not_beside_ioreport(void **state)
 
 static void test_troubles(void **state)
 {
-    static const struct truth troubles[] = {{"", 0, -ENOENT, 0}, {"", 0, -EACCES, 0}, {"", 0, 0, 0}, {"what\n", 5, 0, 0}};
+    static const struct truth troubles[] = {
+        {"", 0, -ENOENT, 0}, {"", 0, -EACCES, 0}, {"", 0, 0, 0}, {"what\n", 5, 0, 0}};
     struct machine_bench *bench = *state;
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
         truth = troubles[i];

@@ -12,7 +12,8 @@
 #include "support/machine.h"
 
 #define LINE                                                                                                 \
-    "0, 01P4-HL3090A0-18-U4V193-22-07-00, 0000:19:00.0, HL-325L, 1.22.1-97ec1a4, 131072 MiB, 672 MiB, 130400 MiB, " \
+    "0, 01P4-HL3090A0-18-U4V193-22-07-00, 0000:19:00.0, HL-325L, 1.22.1-97ec1a4, 131072 MiB, 672 MiB, "      \
+    "130400 MiB, "                                                                                           \
     "226 W, 850 W, 36 C, 7 %\n"
 
 static void assert_near(double value, double wanted)
@@ -32,7 +33,10 @@ static void test_lines(void **state)
 {
     struct hl_smi_board boards[4];
     (void)state;
-    assert_int_equal(parse(LINE "1, N/A, 0000:1A:00.0, HL-225, 1.22.1, N/A, 0, 98304, [Unknown Error], 600, 40, 3\n", boards), 2);
+    assert_int_equal(
+        parse(LINE "1, N/A, 0000:1A:00.0, HL-225, 1.22.1, N/A, 0, 98304, [Unknown Error], 600, 40, 3\n",
+              boards),
+        2);
     assert_string_equal(boards[0].uuid, "01P4-HL3090A0-18-U4V193-22-07-00");
     assert_string_equal(boards[0].pci_address, "0000:19:00.0");
     assert_near(boards[0].power_watts, 226);
@@ -47,8 +51,13 @@ static void test_lines(void **state)
 
 static void test_lines_that_are_none(void **state)
 {
-    static const char *const texts[] = {"", "\n", "Command 'hl-smi' not found\n", "index, uuid, bus_id\n", "0, a, b, c, d, 1, 2, 3\n",
-                                        "-1, a, b, c, d, 1, 2, 3, 4, 5, 6, 7\n", "0, a, b, c, d, 1, 2, 3, 4, 5, 6, 7, 8\n",
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "Command 'hl-smi' not found\n",
+                                        "index, uuid, bus_id\n",
+                                        "0, a, b, c, d, 1, 2, 3\n",
+                                        "-1, a, b, c, d, 1, 2, 3, 4, 5, 6, 7\n",
+                                        "0, a, b, c, d, 1, 2, 3, 4, 5, 6, 7, 8\n",
                                         "x, a, b, c, d, 1, 2, 3, 4, 5, 6, 7\n"};
     struct hl_smi_board boards[4];
     (void)state;
@@ -66,7 +75,8 @@ static struct {
     unsigned calls;
 } program;
 
-static ssize_t run_program(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size, int *out_status)
+static ssize_t run_program(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
+                           int *out_status)
 {
     (void)context, (void)time_ns, (void)out_status;
     program.calls++;
@@ -82,7 +92,8 @@ static void open_machine(struct machine_bench *bench, const char *sources)
     program.calls = 0;
     assert_true(host_script_program(bench->host, "hl-smi", run_program, NULL));
     host_script_text(bench->host, "/sys/bus/pci/drivers/habanalabs/bind", "");
-    host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/uevent", "PCI_CLASS=120000\nPCI_ID=1DA3:1060\n");
+    host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/uevent",
+                     "PCI_CLASS=120000\nPCI_ID=1DA3:1060\n");
     bench->meter = machine_open_devices(bench->host, sources);
 }
 
@@ -133,7 +144,8 @@ static void test_it_is_the_last_resort(void **state)
     open_machine(bench, "-estimated"); /* all but that */
     assert_true(program.calls > 0);
     joule_close(bench->meter);
-    host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/hwmon/hwmon3/power1_input", "226000000\n");
+    host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/hwmon/hwmon3/power1_input",
+                     "226000000\n");
     open_machine(bench, "-estimated");
     assert_int_equal(program.calls, 0);
     joule_close(bench->meter);

@@ -88,7 +88,7 @@ static void test_an_unknown_unit_is_refused(void **state)
     run(bench, 5);
     assert_null(machine_channel(bench->meter, "gpu-0"));
     assert_null(machine_channel(bench->meter, "npu-0"));
-    fake_ioreport.faults = 0; /* the text of no string was asked for */
+    fake_ioreport.faults = 0;              /* the text of no string was asked for */
     fake_ioreport.channels[0].unit = "pJ"; /* from now on */
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);

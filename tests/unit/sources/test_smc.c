@@ -189,6 +189,7 @@ static void test_a_function_is_missing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_power), TEST(test_what_is_no_power), TEST(test_a_function_is_missing)};
+    const struct CMUnitTest tests[] = {TEST(test_power), TEST(test_what_is_no_power),
+                                       TEST(test_a_function_is_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
