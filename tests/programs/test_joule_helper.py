@@ -9,6 +9,7 @@ import grp
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -397,6 +398,29 @@ class Attacks(unittest.TestCase):
         with Client(helper.path) as client:
             client.send(request(READ))
             return len(client.receive(HEADER.size)) == HEADER.size
+
+    def test_no_descriptor_left(self):
+        with Still() as machine, Helper(machine, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))) as helper:
+            with contextlib.ExitStack() as stack:
+                first = stack.enter_context(Client(helper.path))
+                for _ in range(20):
+                    stack.enter_context(Client(helper.path))
+                time.sleep(1)
+                self.assertEqual(len(first.values()), 1)
+                ticks = sum(map(int, read_file(f"/proc/{helper.process.pid}/stat").rsplit(")", 1)[1].split()[11:13]))
+                self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
+            wait_until(lambda: self.has_place(helper), "a place")
+
+    def test_rights_of_the_program_are_not_for_other_folders(self):
+        if os.getuid() != 0 or not shutil.which("setcap"):
+            self.skipTest("only root can give a program capabilities, with setcap")
+        with Still() as machine, tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            program = shutil.copy(HELPER, folder)
+            subprocess.run(["setcap", "cap_dac_read_search+ep", program], check=True)
+            done = subprocess.run([program, "--root", machine.root], capture_output=True, text=True, timeout=60, user=65534, group=65534)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("--root is not for a program", done.stderr)
 
     def test_only_the_group_may_connect(self):
         if os.getuid() != 0:

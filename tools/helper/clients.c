@@ -15,6 +15,7 @@
 #define BURST             200              /* requests that may come at once */
 #define HELLO_COST        20               /* in requests */
 #define WELCOMES          8 /* in a round: who has left again is noticed in the next, and holds no place for long */
+#define DEAF_NS           (NS_PER_S / 10)
 #define LOG_EVERY_NS      (NS_PER_S / 10)
 #define LARGEST_BYTES     (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
 _Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
@@ -161,8 +162,11 @@ static joule_status welcome(struct clients *all, int64_t now_ns)
         struct ucred who = {.pid = 0, .uid = (uid_t)-1};
         socklen_t size = sizeof who;
         client.fd = accept4(all->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (client.fd < 0)
+        if (client.fd < 0) {
+            bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+            all->deaf_ns = is_short ? now_ns + DEAF_NS : 0;
             return errno == EBADF || errno == EINVAL || errno == ENOTSOCK ? JOULE_FAILED : JOULE_OK;
+        }
         getsockopt(client.fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
         client.pid = who.pid;
         client.uid = who.uid;
@@ -194,7 +198,10 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t prepare(struct clients *all, int64_t now_ns)
 {
     int64_t until_ns = sensors_due_ns(all->sensors);
-    all->polls[0] = (struct pollfd){.fd = all->listener, .events = POLLIN};
+    bool is_deaf = now_ns < all->deaf_ns;
+    all->polls[0] = (struct pollfd){.fd = is_deaf ? -1 : all->listener, .events = POLLIN};
+    if (is_deaf)
+        until_ns = least(until_ns, all->deaf_ns);
     for (size_t i = 0; i < all->count; i++) {
         const struct client *client = &all->list[i];
         bool may_ask = may_ask_ns(all, client) <= now_ns;

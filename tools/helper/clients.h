@@ -32,6 +32,7 @@ struct clients {
     size_t count;
     struct client list[CLIENTS_MOST];
     struct pollfd polls[1 + CLIENTS_MOST];
+    int64_t deaf_ns;   /* until then nobody is welcome: there was no descriptor for the last one */
     int64_t logged_ns; /* the last line of the log; a flood of them helps nobody */
     uint64_t unlogged;
 };

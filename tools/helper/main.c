@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "common/options.h"
@@ -112,7 +113,9 @@ static int run(const struct settings *how)
 
 static bool is_sound(const struct settings *how)
 {
-    if (how->most_clients > CLIENTS_MOST)
+    if (how->root && getauxval(AT_SECURE)) /* its rights are for the kernel's counters, whoever starts it */
+        complain("", "--root is not for a program with capabilities of its own");
+    else if (how->most_clients > CLIENTS_MOST)
         complain("", "--clients takes at most %d", CLIENTS_MOST);
     else if (how->requests_per_s > MOST_RATE)
         complain("", "--rate takes at most %d", MOST_RATE);
