@@ -152,7 +152,7 @@ static joule_status start_lanes(joule_meter *meter, bool watches, double wait_s,
         return error_set(error, JOULE_NO_MEMORY,
                          "no thread for sampling; raise the limit on processes (ulimit -u)");
     for (size_t i = 0; i < meter->lane_count; i++)
-        if (meter->lanes[i]->looks || !meter->lanes[i]->sources[0]->ops->is_late)
+        if (i == 0 || meter->lanes[i]->looks || !meter->lanes[i]->sources[0]->ops->is_late)
             lane_wait_opened(meter->lanes[i], deadline_ns);
     return JOULE_OK;
 }

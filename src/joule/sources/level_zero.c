@@ -11,6 +11,7 @@
 #include "joule/sources/level_zero.h"
 
 #define DRIVERS         "/sys/bus/pci/drivers/xe:/sys/bus/pci/drivers/i915"
+#define LIBRARY         "JOULE_LEVEL_ZERO_LIB"
 #define PERIOD_S        0.1 /* the vendor's advice is not to look more often */
 #define GAUGE_PERIOD_NS 500000000LL
 #define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
@@ -45,7 +46,8 @@ static joule_status level_zero_open(struct source *source)
     struct lz_source *lz = source->data = arena_alloc(&source->arena, sizeof *lz);
     if (!lz)
         return source_say(source, JOULE_NO_MEMORY, "no memory for Intel's GPUs");
-    if (!source->is_named && !host_has_any(source->host, DRIVERS))
+    const char *own = source->host->ops->env(source->host, LIBRARY);
+    if (!(source->is_named && own && *own) && !host_has_any(source->host, DRIVERS))
         return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
     if (sysfs_gpus_sleep(source, "0x8086"))
         return source_say(source, JOULE_ABSENT,
@@ -227,7 +229,7 @@ const struct source_ops source_level_zero = {
     .tier = 3,
     .is_slow = true,
     .folder = DRIVERS,
-    .variable = "JOULE_LEVEL_ZERO_LIB",
+    .variable = LIBRARY,
     .period_s = PERIOD_S,
     .open = level_zero_open,
     .read = level_zero_read,

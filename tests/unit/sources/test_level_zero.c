@@ -44,6 +44,7 @@ static void prepare_age(struct machine_bench *bench, const char *age, const char
     *(void **)&fake.is_mixed = symbol("fake_level_zero_is_mixed");
     *(void **)&fake.calls = symbol("fake_level_zero_calls");
     fake.set_script(script);
+    host_script_link(bench->host, "/sys/bus/pci/drivers/xe/module", "../../../../module/xe");
     host_script_set_time(bench->host, BEGIN_NS);
     fake.set_time(BEGIN_NS);
 #define ADD(name, parameters)                                                                                \
@@ -567,7 +568,8 @@ static void test_a_hanging_call_holds_nobody(void **state)
 {
     struct machine_bench *bench = *state;
     joule_meter *meter;
-    joule_options options = {.struct_size = sizeof options, .period_s = 0.01, .wait_s = 5};
+    joule_options options = {
+        .struct_size = sizeof options, .period_s = 0.01, .wait_s = 5, .sources = "level_zero,estimated"};
     prepare(bench, "block_at_ms=300; block_s=30");
     fake.set_time(-1); /* the machine's own */
     setenv("JOULE_LEVEL_ZERO_LIB", TEST_BINARY_DIR "/fakes/level_zero/1.17/libze_loader.so.1", 1);
