@@ -26,6 +26,7 @@ extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_tegrastats;
 extern const struct source_ops source_pm_counters;
+extern const struct source_ops source_pdu;
 extern const struct source_ops source_redfish;
 extern const struct source_ops source_ipmi;
 extern const struct source_ops source_ioreport;
@@ -60,6 +61,7 @@ const struct source_ops *const source_table[] = {
     &source_jetson,
     &source_tegrastats,
     &source_pm_counters,
+    &source_pdu,
     &source_redfish,
     &source_ipmi,
     &source_ioreport,
