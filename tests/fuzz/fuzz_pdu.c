@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < plugs.count; i++) {
             const struct pdu_plug *plug = &plugs.list[i];
             require(plug->host[0] && plug->host[0] != '-' && plug->unit_watts > 0);
-            require(plug->watts_oid[0] == '.' && strspn(plug->watts_oid, ".0123456789") == strlen(plug->watts_oid));
+            require(plug->watts_oid[0] == '.' &&
+                    strspn(plug->watts_oid, ".0123456789") == strlen(plug->watts_oid));
             require(strspn(plug->digits_oid, ".0123456789") == strlen(plug->digits_oid));
         }
     }

@@ -40,7 +40,8 @@ static const char *digits_oid(const struct pdu_plug *plug)
 
 /* One value for each plug from `first` on that is at the same host; those without an identifier are left alone. Gives the
  * number of plugs in *out_count. */
-static joule_status ask_host(struct source *source, size_t first, oid_of oid, double *out_values, size_t *out_count)
+static joule_status ask_host(struct source *source, size_t first, oid_of oid, double *out_values,
+                             size_t *out_count)
 {
     const struct pdu *pdu = source->data;
     const char *host = pdu->plugs.list[first].host;
@@ -130,21 +131,24 @@ static joule_status pdu_open(struct source *source)
     const char *plugs = source->host->ops->env(source->host, "JOULE_PDU");
     double watts;
     if (!plugs || !*plugs)
-        return source_say(source, JOULE_ABSENT, "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
+        return source_say(source, JOULE_ABSENT,
+                          "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
     struct pdu *pdu = source->data = arena_alloc(&source->arena, sizeof *pdu);
     if (!pdu)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
     if (!pdu_parse_plugs(plugs, &pdu->plugs))
-        return source_say(source, JOULE_INVALID,
-                          "JOULE_PDU is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 (docs/devices.md)");
+        return source_say(
+            source, JOULE_INVALID,
+            "JOULE_PDU is not MAKER:HOST:PLUG[,PLUG...], such as raritan:pdu1:outlet.1.7 (docs/devices.md)");
     joule_status status = read_units(source);
     if (status == JOULE_OK)
         status = read_watts(source, &watts);
     if (status == JOULE_ABSENT)
-        return source_say(source, status, "JOULE_PDU is set, but there is no snmpget; install it (Debian: snmp)");
+        return source_say(source, status,
+                          "JOULE_PDU is set, but there is no snmpget; install it (Debian: snmp)");
     if (status != JOULE_OK)
-        return source_say(source, status, "a plug of JOULE_PDU gives no power; try: snmpget %s %s", pdu->plugs.list[0].host,
-                          pdu->plugs.list[0].watts_oid);
+        return source_say(source, status, "a plug of JOULE_PDU gives no power; try: snmpget %s %s",
+                          pdu->plugs.list[0].host, pdu->plugs.list[0].watts_oid);
     pdu->channel = source_add_channel(source);
     if (!pdu->channel)
         return source_say(source, JOULE_NO_MEMORY, "no memory");

@@ -40,19 +40,21 @@ static bool are_numbers(const char *text, size_t length, unsigned numbers)
 }
 
 /* Of "outlet.1.7", which is `length` bytes long. */
-static bool parse_plug(const char *maker, size_t maker_length, const char *plug, size_t length, struct pdu_plug *out)
+static bool parse_plug(const char *maker, size_t maker_length, const char *plug, size_t length,
+                       struct pdu_plug *out)
 {
     size_t word = strcspn(plug, ".");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const struct kind *kind = &kinds[i];
-        if (word >= length || !is_word(maker, maker_length, kind->maker) || !is_word(plug, word, kind->plug) ||
-            !are_numbers(plug + word, length - word, kind->numbers))
+        if (word >= length || !is_word(maker, maker_length, kind->maker) ||
+            !is_word(plug, word, kind->plug) || !are_numbers(plug + word, length - word, kind->numbers))
             continue;
         int numbers = (int)(length - word);
-        string_print(out->watts_oid, sizeof out->watts_oid, "%s%.*s%s", kind->watts_oid, numbers, plug + word, kind->end);
+        string_print(out->watts_oid, sizeof out->watts_oid, "%s%.*s%s", kind->watts_oid, numbers, plug + word,
+                     kind->end);
         if (kind->digits_oid)
-            string_print(out->digits_oid, sizeof out->digits_oid, "%s%.*s%s", kind->digits_oid, numbers, plug + word,
-                         kind->end);
+            string_print(out->digits_oid, sizeof out->digits_oid, "%s%.*s%s", kind->digits_oid, numbers,
+                         plug + word, kind->end);
         out->unit_watts = kind->unit_watts;
         return true;
     }

@@ -20,7 +20,8 @@ static void test_plugs(void **state)
 {
     struct pdu_plugs plugs;
     (void)state;
-    assert_true(pdu_parse_plugs("  raritan:udp6:[fe80::1]:outlet.1.7,inlet.1.1 apc:pdu2:outlet.3  sentry3:p:infeed.1.2", &plugs));
+    assert_true(pdu_parse_plugs(
+        "  raritan:udp6:[fe80::1]:outlet.1.7,inlet.1.1 apc:pdu2:outlet.3  sentry3:p:infeed.1.2", &plugs));
     assert_int_equal(plugs.count, 4);
     assert_string_equal(plugs.list[0].host, "udp6:[fe80::1]");
     assert_string_equal(plugs.list[0].watts_oid, ".1.3.6.1.4.1.13742.6.5.4.3.1.4.1.7.5");
@@ -38,9 +39,23 @@ static void test_plugs(void **state)
 static void test_what_is_no_plug(void **state)
 {
     static const char *const texts[] = {
-        "",           " ",          "apc",           "apc:pdu",          "apc::outlet.1",   "apc:-c:outlet.1",
-        "apc:p:",     "apc:p:x.1",  "apc:p:outlet",  "apc:p:outlet.",    "apc:p:outlet.1.2", "apc:p:outlet.1,x",
-        "raritan:p:outlet.1",       "other:p:outlet.1", "apc:p:outlet.12345", "apc:p:outlet.1a", "apc:p:outlet.-1",
+        "",
+        " ",
+        "apc",
+        "apc:pdu",
+        "apc::outlet.1",
+        "apc:-c:outlet.1",
+        "apc:p:",
+        "apc:p:x.1",
+        "apc:p:outlet",
+        "apc:p:outlet.",
+        "apc:p:outlet.1.2",
+        "apc:p:outlet.1,x",
+        "raritan:p:outlet.1",
+        "other:p:outlet.1",
+        "apc:p:outlet.12345",
+        "apc:p:outlet.1a",
+        "apc:p:outlet.-1",
         "apc:p:outlet.1,outlet.2,outlet.3,outlet.4,outlet.5,outlet.6,outlet.7,outlet.8,outlet.9"};
     struct pdu_plugs plugs;
     (void)state;
@@ -53,7 +68,8 @@ static void test_values(void **state)
 {
     double values[3];
     (void)state;
-    assert_int_equal(pdu_parse_values("34\r\n0\nNo Such Instance currently exists at this OID\n7", values, 3), 4);
+    assert_int_equal(pdu_parse_values("34\r\n0\nNo Such Instance currently exists at this OID\n7", values, 3),
+                     4);
     assert_near(values[0], 34);
     assert_near(values[1], 0);
     assert_near(values[2], NAN);
@@ -157,11 +173,12 @@ static void test_nothing(void **state)
         const char *plugs;
         struct truth truth;
         unsigned runs;
-    } cases[] = {{"", {.exit_status = 0}, 0},
-                 {"nonsense", {.exit_status = 0}, 0},
-                 {"apc:pdu1:outlet.3", {.error = -ENOENT}, 1},
-                 {"apc:pdu1:outlet.3", {.exit_status = 1}, 1},
-                 {"raritan:pdu1:outlet.1.7", {.values = {{".1.3.6.1.4.1.13742.6.3.5.4.1.7.1.7.5", "77"}}}, 1}};
+    } cases[] = {
+        {"", {.exit_status = 0}, 0},
+        {"nonsense", {.exit_status = 0}, 0},
+        {"apc:pdu1:outlet.3", {.error = -ENOENT}, 1},
+        {"apc:pdu1:outlet.3", {.exit_status = 1}, 1},
+        {"raritan:pdu1:outlet.1.7", {.values = {{".1.3.6.1.4.1.13742.6.3.5.4.1.7.1.7.5", "77"}}}, 1}};
     struct machine_bench *bench = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         truth = cases[i].truth;
