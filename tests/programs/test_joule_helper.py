@@ -411,6 +411,23 @@ class Attacks(unittest.TestCase):
                 self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
             wait_until(lambda: self.has_place(helper), "a place")
 
+    def test_a_log_that_nobody_reads(self):
+        with Still() as machine, Helper(machine) as helper:
+            helper.process.terminate()
+            helper.process.wait(PATIENCE_S)
+            with subprocess.Popen(helper.command, stderr=subprocess.PIPE, text=True) as process:
+                for line in process.stderr:
+                    if "ready" in line:
+                        break
+                process.stderr.close()
+                for _ in range(2):
+                    with Client(helper.path) as client:
+                        client.send(b"\0" * 16)
+                        self.assertTrue(client.hung_up())
+                with Client(helper.path) as client:
+                    self.assertEqual(len(client.values()), 1)
+                process.terminate()
+
     def test_rights_of_the_program_are_not_for_other_folders(self):
         if os.getuid() != 0 or not shutil.which("setcap"):
             self.skipTest("only root can give a program capabilities, with setcap")

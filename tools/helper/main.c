@@ -39,7 +39,7 @@ static void end(int signal)
     stop = signal;
 }
 
-/* Signals come in only while the loop waits. */
+/* Signals come in only while the loop waits. A log that nobody reads any more ends nothing. */
 static void take_signals(sigset_t *out_wait_mask)
 {
     sigset_t ending;
@@ -52,6 +52,7 @@ static void take_signals(sigset_t *out_wait_mask)
     sigdelset(out_wait_mask, SIGINT);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 static joule_status open_sensors(const struct settings *how, struct sensors *out, joule_error *error)
