@@ -219,6 +219,33 @@ class Serve(unittest.TestCase):
             print(f"resident: {first} KiB after 1,000 scrapes, {last} KiB after {i + 1}")
             self.assertLessEqual(last, first + 64)
 
+    def test_tenants(self):
+        """A container that has one of two CPUs gets half of what the package used; the rest is nobody's."""
+        identity = "0123456789ab" * 5 + "0123"
+        group = f"sys/fs/cgroup/system.slice/docker-{identity}.scope/cpu.stat"
+        self.machine.write("sys/devices/system/cpu/online", "0-1\n")
+        self.machine.write("sys/fs/cgroup/cgroup.controllers", "cpu\n")
+        self.machine.write(group, "usage_usec 1000000\n")
+        with serving(*self.options, "--tenants") as server:
+            begin = time.monotonic()
+            user = threading.Thread(target=lambda: self.machine.use(joules=300, seconds=6))
+            user.start()
+            while user.is_alive():
+                with open(os.path.join(self.machine.root, group), "r+b", buffering=0) as file:
+                    os.pwrite(file.fileno(), b"usage_usec %d\n" % (1e6 + 1e6 * (time.monotonic() - begin)), 0)
+                time.sleep(0.02)
+            page = server.metrics()
+            schema_check.validator("serve").validate(json.loads(server.get("/api/devices")[2]))
+        tenant = re.search(r'^joule_tenant_energy_joules_total\{tenant="[^"]*",kind="container",container="%s",part="cpu",'
+                           r'class="derived"\} (\S+)$' % identity, page, re.M)
+        rest = value_of(page, 'joule_tenant_energy_joules_total{kind="unattributed",part="cpu",class="derived"}')
+        self.assertTrue(tenant and rest, page)
+        self.assertGreater(float(tenant[1]), 20)
+        self.assertAlmostEqual(float(tenant[1]) / (float(tenant[1]) + rest), 0.5, delta=0.15)
+        total = value_of(page, "joule_energy_joules_total" + PACKAGE)
+        self.assertLessEqual(float(tenant[1]) + rest, total + 0.01)
+        self.assertNotIn("joule_tenant_energy_joules_total{tenant=\"\"", page)
+
     def see_page(self, server):
         """What a browser makes of the page in 6 s of its own time."""
         browser = shutil.which("chromium") or shutil.which("chromium-browser")

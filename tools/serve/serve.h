@@ -18,6 +18,7 @@
 
 struct serve_settings {
     const char *listen, *token_file;
+    bool shares_out;            /* among tenants */
     char token[TOKEN_MOST + 1]; /* empty: everybody may ask */
 };
 

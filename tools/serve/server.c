@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "answer.h"
 #include "common/options.h"
+#include "joule/attribute_tenant.h"
 #include "page_files.h"
 #include "serve.h"
 
@@ -23,6 +24,7 @@
 #define FIRST_S      10 /* for the first request, from connecting to the end of the answer */
 #define KEPT_S       90 /* for each next one: Prometheus asks every 15 to 60 s on one connection */
 #define LOOK_MS      1000
+#define SHARE_NS     1000000000LL
 #define HEADER_BYTES 16384 /* libmicrohttpd's memory for a connection: request line and headers must fit */
 
 struct place {
@@ -34,6 +36,8 @@ struct place {
 struct server {
     const char *token;
     struct answers answers;
+    struct tenants tenants;
+    int64_t next_share_ns;                    /* when tenants are looked at; 0: never */
     struct MHD_Response *ready[ANSWER_KINDS]; /* of the answers that hold */
     struct MHD_Daemon *daemon;
     struct place places[PLACES];
@@ -282,10 +286,28 @@ static bool start(struct server *server, const struct listener *listener)
 static int wait_ms(struct server *server)
 {
     MHD_UNSIGNED_LONG_LONG limit_ms;
+    int64_t longest_ms = LOOK_MS;
     bool has_limit = MHD_get_timeout(server->daemon, &limit_ms) == MHD_YES;
-    if (has_limit && limit_ms < LOOK_MS)
-        return (int)limit_ms;
-    return server->taken || has_limit ? LOOK_MS : -1;
+    if (server->next_share_ns)
+        longest_ms = (server->next_share_ns - now_ns()) / 1000000 + 1;
+    if (has_limit && limit_ms < (MHD_UNSIGNED_LONG_LONG)LOOK_MS && (int64_t)limit_ms < longest_ms)
+        longest_ms = (int64_t)limit_ms;
+    if (!server->taken && !has_limit && !server->next_share_ns)
+        return -1;
+    return longest_ms > 0 ? (int)longest_ms : 0;
+}
+
+/* About once a second. Without memory some are missing, and are seen when it is over. */
+static void share_out(struct server *server)
+{
+    int64_t now = now_ns();
+    if (!server->next_share_ns || now < server->next_share_ns)
+        return;
+    joule_status status = tenants_update(&server->tenants);
+    if (status == JOULE_ABSENT)
+        complain(SERVE,
+                 "--tenants: there are no cgroups with CPU time below /sys/fs/cgroup; nothing is shared out");
+    server->next_share_ns = status == JOULE_ABSENT ? 0 : now + SHARE_NS;
 }
 
 static int run(struct server *server, int signals)
@@ -299,17 +321,22 @@ static int run(struct server *server, int signals)
         }
         MHD_run(server->daemon);
         clear_places(server);
+        share_out(server);
     }
     return 0;
 }
 
 int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener)
 {
-    struct server server = {.token = settings->token, .answers.meter = meter};
+    struct server server = {.token = settings->token, .answers.meter = meter, .tenants.meter = meter};
     sigset_t ending;
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
+    if (settings->shares_out) {
+        server.answers.overview.tenants = &server.tenants;
+        server.next_share_ns = now_ns();
+    }
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         complain(SERVE, "cannot start to answer: %s", strerror(errno));
@@ -322,6 +349,7 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
         if (server.ready[i])
             MHD_destroy_response(server.ready[i]);
     answers_free(&server.answers);
+    tenants_free(&server.tenants);
     if (signals >= 0)
         close(signals);
     return code;

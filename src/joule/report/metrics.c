@@ -197,6 +197,7 @@ void metrics_print(const struct overview *overview, enum metrics_format format, 
     add_domain_states(&metrics);
     metrics_add_devices(&metrics);
     metrics_add_dcgm(&metrics);
+    metrics_add_tenants(&metrics);
     add_sources(&metrics);
     add_joule(&metrics);
     if (format == METRICS_OPENMETRICS)

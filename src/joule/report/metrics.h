@@ -1,7 +1,7 @@
 /* joule/report/metrics.h - an overview as metrics: OpenMetrics 1.0, or the text format 0.0.4 of Prometheus.
  *
  * Owns the writing of families and samples: order, types, units, escapes. Which families there are stands in
- * metrics.c and metrics_device.c (Joule's own) and metrics_dcgm.c (names that dcgm-exporter's dashboards ask for); docs/exporter.md lists them.
+ * metrics.c, metrics_device.c and metrics_tenant.c (Joule's own) and metrics_dcgm.c (names that dcgm-exporter's dashboards ask for); docs/exporter.md lists them.
  * Newcomers: what is unknown has no sample, and a family without samples is not mentioned. Nothing unknown is ever 0.
  */
 #ifndef JOULE_REPORT_METRICS_H
@@ -78,5 +78,6 @@ bool metrics_has_class(const struct metrics *metrics);
 /* Families in other files than metrics.c. */
 void metrics_add_devices(struct metrics *metrics);
 void metrics_add_dcgm(struct metrics *metrics);
+void metrics_add_tenants(struct metrics *metrics);
 
 #endif

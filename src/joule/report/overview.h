@@ -41,8 +41,11 @@ struct overview_sum {
     char cover[512]; /* "package-0 + gpu-0"; empty: nothing makes it up */
 };
 
+struct tenants; /* attribute_tenant.h */
+
 /* Zeroed before the first gathering. */
 struct overview {
+    const struct tenants *tenants; /* who used the energy; NULL: nobody asked. The caller's, who updates it */
     char hostname[65];
     double unix_time_s, age_s, period_s; /* the moment; since the meter was opened; between readings */
     double overhead_cpu_s;               /* what measuring itself took */
@@ -57,7 +60,7 @@ struct overview {
 
 /* Fills in the overview; false where memory is used up. For a meter of this process, any thread. */
 bool overview_gather(struct overview *overview, joule_meter *meter);
-void overview_free(struct overview *overview);
+void overview_free(struct overview *overview); /* not the tenants */
 
 /* As one line of JSON, docs/serve.schema.json. */
 void overview_json(const struct overview *overview, struct text *out);

@@ -3,6 +3,7 @@
  * Newcomers: every key is always there; null means that it is not known, or not this domain's.
  */
 #include <math.h>
+#include "joule/attribute_tenant.h"
 #include "joule/report/json.h"
 #include "joule/report/overview.h"
 
@@ -95,6 +96,42 @@ static void add_sum(struct json *json, const struct overview_sum *sum)
     json_close(json, '}');
 }
 
+static void add_tenant(struct json *json, const struct tenant *tenant)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "path", tenant->path);
+    json_string(json, "kind", tenant->name.kind);
+    json_text(json, "slurm_job", tenant->name.slurm_job);
+    json_text(json, "user", tenant->name.user);
+    json_text(json, "pod", tenant->name.pod);
+    json_text(json, "container", tenant->name.container);
+    json_text(json, "unit", tenant->name.unit);
+    json_double(json, "cpu_seconds", tenant->cpu_s);
+    json_double(json, "cpu_joules", tenant->cpu_joules);
+    json_double(json, "gpu_joules", tenant->gpu_joules);
+    json_close(json, '}');
+}
+
+static void add_tenants(struct json *json, const struct tenants *tenants)
+{
+    if (!tenants) {
+        json_null(json, "shares");
+        return;
+    }
+    json_open(json, "shares", '{');
+    json_text(json, "cpu_class", tenants->cpu_class ? joule_class_name(tenants->cpu_class) : "");
+    json_text(json, "gpu_class", tenants->gpu_class ? joule_class_name(tenants->gpu_class) : "");
+    json_double(json, "unattributed_cpu_joules", tenants->rest_cpu_joules);
+    json_double(json, "unattributed_gpu_joules", tenants->rest_gpu_joules);
+    json_double(json, "ended_cpu_joules", tenants->ended_cpu_joules);
+    json_double(json, "ended_gpu_joules", tenants->ended_gpu_joules);
+    json_open(json, "tenants", '[');
+    for (size_t i = 0; i < tenants->count; i++)
+        add_tenant(json, &tenants->list[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
 void overview_json(const struct overview *overview, struct text *out)
 {
     struct json json = {.out = out};
@@ -117,6 +154,7 @@ void overview_json(const struct overview *overview, struct text *out)
     for (size_t i = 0; i < overview->device_count; i++)
         add_device(&json, &overview->devices[i]);
     json_close(&json, ']');
+    add_tenants(&json, overview->tenants);
     json_open(&json, "sources", '[');
     for (size_t i = 0; i < overview->source_count; i++) {
         json_open(&json, NULL, '{');

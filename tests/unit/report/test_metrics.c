@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joule/attribute_tenant.h"
 #include "joule/report/metrics.h"
 #include "support/rig.h"
 
@@ -362,6 +363,38 @@ static void test_dcgm_names(void **state)
         "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */
 }
 
+/* Of a part of which nothing was shared out there is nothing, not even of nobody. */
+static void test_tenants(void **state)
+{
+    (void)state;
+    struct tenant list[] = {
+        {.path = "/slurm/uid_7/job_42",
+         .name = {"slurm", "42", "7", "", "", ""},
+         .cpu_s = 12.5,
+         .cpu_joules = 30.25,
+         .gpu_joules = 1},
+        {.path = "/system.slice/cron.service", .name = {"service", "", "", "", "", "cron.service"}}};
+    struct tenants tenants = {.list = list,
+                              .count = 2,
+                              .rest_cpu_joules = 70,
+                              .ended_cpu_joules = 5,
+                              .cpu_class = JOULE_CLASS_DERIVED};
+    struct overview overview = three_domains();
+    print(&overview, METRICS_TEXT);
+    assert_null(strstr(page, "joule_tenant"));
+    overview.tenants = &tenants;
+    print(&overview, METRICS_TEXT);
+    expect_line("joule_tenant_energy_joules_total{tenant=\"/slurm/uid_7/"
+                "job_42\",kind=\"slurm\",slurm_job=\"42\",user=\"7\","
+                "part=\"cpu\",class=\"derived\"} 30.25");
+    expect_line("joule_tenant_energy_joules_total{kind=\"unattributed\",part=\"cpu\",class=\"derived\"} 70");
+    expect_line("joule_tenant_energy_joules_total{kind=\"ended\",part=\"cpu\",class=\"derived\"} 5");
+    expect_line("joule_tenant_cpu_seconds_total{tenant=\"/slurm/uid_7/"
+                "job_42\",kind=\"slurm\",slurm_job=\"42\",user=\"7\"} 12.5");
+    assert_null(strstr(page, "part=\"gpu\",class=\"none\""));
+    assert_null(strstr(page, "slurm_job=\"42\",user=\"7\",part=\"gpu\""));
+}
+
 /* Labels are copied from column to column: of many rows, and when only part of the page fits. */
 static void test_cut_page_has_the_same_length(void **state)
 {
@@ -469,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_accept_chooses),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_dcgm_names),
+        cmocka_unit_test(test_tenants),
         cmocka_unit_test(test_cut_page_has_the_same_length),
         cmocka_unit_test(test_unknown_is_absent),
         cmocka_unit_test_setup_teardown(test_figures_of_a_machine, rig_set_up, rig_tear_down),

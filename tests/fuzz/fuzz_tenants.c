@@ -1,0 +1,77 @@
+/* Fuzz target: what cgroups say. The input is, each ended by a zero byte, the path of a cgroup, its cpu.stat, the cpu.stat that is read
+ * later, and the cgroup file of a process on a board. Whatever they hold, no tenant has more joules than there were. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/attribute_tenant.h"
+#include "joule/engine.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *next_text(char **at, const char *end)
+{
+    char *text = *at;
+    *at = text + strlen(text) < end ? text + strlen(text) + 1 : text + strlen(text);
+    return text;
+}
+
+static ssize_t counted(void *context, int64_t time_ns, char *text, size_t size)
+{
+    (void)context;
+    return snprintf(text, size, "%lld\n", (long long)(time_ns / 10000)); /* 100 W in microjoules */
+}
+
+static void check_name(const char *path)
+{
+    struct tenant_name name;
+    if (!tenant_name_read(path, &name))
+        return;
+    require(name.kind[0]);
+    require(strspn(name.container, "0123456789abcdef") == strlen(name.container));
+    require(strspn(name.slurm_job, "0123456789") == strlen(name.slurm_job));
+    require(strspn(name.pod, "0123456789abcdef-") == strlen(name.pod));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *copy = calloc(1, size + 1), file[512];
+    struct joule_host *host = host_script_open();
+    if (!copy || !host)
+        abort();
+    memcpy(copy, data, size);
+    char *at = copy;
+    const char *path = next_text(&at, copy + size), *stat = next_text(&at, copy + size);
+    const char *later = next_text(&at, copy + size), *process = next_text(&at, copy + size);
+    check_name(path);
+    host_script_text(host, "/sys/fs/cgroup/cgroup.controllers", "cpu\n");
+    host_script_text(host, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    host_script_text(host, "/sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    host_script_file(host, "/sys/class/powercap/intel-rapl:0/energy_uj", counted, NULL);
+    host_script_text(host, "/proc/1/cgroup", process);
+    bool fits = snprintf(file, sizeof file, "/sys/fs/cgroup/%s/cpu.stat", path) < (int)sizeof file;
+    host_script_text(host, fits ? file : "/sys/fs/cgroup/system.slice/a.service/cpu.stat", stat);
+    joule_options options = {.struct_size = sizeof options, .sources = "rapl_powercap"};
+    joule_meter *meter = NULL;
+    if (meter_open_on(host, false, &options, &meter, NULL) == JOULE_OK) {
+        struct tenants tenants = {.meter = meter};
+        for (int i = 1; i <= 40; i++) {
+            host_script_set_time(host, 1000000000 + i * INT64_C(100000000));
+            meter_tick(meter);
+            if (i == 20)
+                host_script_text(host, fits ? file : "/sys/fs/cgroup/system.slice/a.service/cpu.stat", later);
+            if (i % 10 == 0)
+                tenants_update(&tenants);
+        }
+        double sum = tenants.rest_cpu_joules;
+        for (size_t i = 0; i < tenants.count; i++)
+            sum += tenants.list[i].cpu_joules;
+        require(isfinite(sum) && sum >= 0 && sum <= 401);
+        tenants_free(&tenants);
+        joule_close(meter);
+    }
+    host->ops->close(host);
+    free(copy);
+    return 0;
+}
