@@ -146,6 +146,10 @@ for program in "${programs[@]}"; do
     [[ $("$work/consumer/build/$program") == "$version" ]] || fail "$program does not say $version"
 done
 
+if [[ -e $prefix/libexec/joule/joule-top ]]; then
+    [[ $("$prefix/bin/joule" top --once --period 0.1s) == *TOTAL* ]] || fail "joule does not find joule-top where it was moved to"
+fi
+
 DESTDIR=$work/stage cmake --install "$JOULE_BUILD" --prefix /usr >/dev/null
 [[ -x $work/stage/usr/bin/joule ]] || fail "DESTDIR was not honoured"
 grep -rlF "$work" "$work/stage" && fail "a staged file names the staging folder"

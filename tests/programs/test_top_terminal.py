@@ -152,6 +152,7 @@ class Terminal(unittest.TestCase):
         self.type("clear; fg", "Enter")
         self.expect("TOTAL", "q quit")
         self.type("q")
+        wait_until(lambda: "TOTAL" not in self.screen(), "the shell's screen to come back")
         self.type("echo code=$?", "Enter")
         self.expect("code=0")
 
@@ -174,6 +175,20 @@ class Terminal(unittest.TestCase):
         self.assertTrue(page.replace("\x1b", "").isascii())
         self.type("q")
         self.expect_restored(0)
+
+    def test_in_the_background(self):
+        self.type("$J top & sleep 0.2; jobs", "Enter")
+        self.expect("Stopped")
+        self.type("clear; echo here it was; fg", "Enter")
+        self.expect("TOTAL", "q quit")
+        self.type("q")
+        self.expect_restored(0)
+
+    def test_a_terminal_that_goes_away(self):
+        self.start()
+        pid = self.pid()
+        subprocess.run([*self.tmux(), "kill-session"], check=True)
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "it to end")
 
     def test_terminals_that_cannot(self):
         self.type("TERM=dumb $J top; echo code=$?", "Enter")
@@ -198,13 +213,22 @@ class Once(unittest.TestCase):
         self.assertRegex(page, r"(?m)^ cpu:0 +[\d.]+ W m")
 
     def test_this_machine(self):
-        page = self.top("--once", "--period", "0.3s").stdout
+        with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
+            page = self.top("--once", "--period", "0.5s").stdout
+            busy.kill()
         self.assertRegex(page, r"TOTAL")
-        self.assertRegex(page, r"(?m)^ +\d+ ")
+        self.assertRegex(page, rf"(?m)^ +{busy.pid} .* sh -c while")
         self.assertIn("processes", page)
 
     def test_a_pipe_needs_once(self):
         self.assertIn("--once", self.top(code=125).stderr)
+
+    def test_a_joule_that_has_no_top(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(JOULE, os.path.join(folder, "joule"))
+            done = subprocess.run([alone, "top"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("joule top: there is no ", done.stderr)
 
     def test_wrong_usage(self):
         for words in (["--period", "0"], ["--period", "1ms"], ["--peroid", "1s"], ["what"]):

@@ -170,7 +170,9 @@ static const char *why_empty(const struct ui *ui, const struct model *model)
         return "there is no /proc to be read here: no processes";
     if (ui->filter[0])
         return "no process matches the filter";
-    return model->detail[0] ? "no process uses this device" : "no processes";
+    return model->detail[0]       ? "no process uses this device"
+           : model->process_count ? "no process did anything"
+                                  : "no processes";
 }
 
 static void draw_filter(struct frame *frame, const struct ui *ui, int y)

@@ -146,6 +146,7 @@ joule_status screen_open(joule_error *out_error)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(25);
+    typeahead(-1); /* a page is shown whole */
     curs_set(0);
     make_styles();
     return JOULE_OK;
