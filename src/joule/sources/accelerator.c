@@ -15,11 +15,11 @@ static const struct row {
     enum accelerator_power power;
     const char *driver, *kind, *word, *model; /* driver: NULL for any */
 } rows[] = {
-    {0x1da3, 0x0001, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Goya"},
-    {0x1da3, 0x0030, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Greco"},
-    {0x1da3, 0x1000, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Gaudi"},
-    {0x1da3, 0x1010, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Gaudi"},
-    {0x1da3, 0x1020, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Gaudi 2"},
+    {0x1da3, 0x0001, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Goya"},
+    {0x1da3, 0x0030, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Greco"},
+    {0x1da3, 0x1000, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Gaudi"},
+    {0x1da3, 0x1010, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Gaudi"},
+    {0x1da3, 0x1020, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Gaudi 2"},
     {0x1da3, ANY, ANY, true, ACCELERATOR_SOURCE, NULL, "hpu", "intel", ""},
     {0x1ae0, 0x0027, 0x004e, false, ACCELERATOR_SOURCE, NULL, "tpu", "google", "TPU v2"},
     {0x1ae0, 0x0027, 0x004f, false, ACCELERATOR_SOURCE, NULL, "tpu", "google", "TPU v3"},
@@ -35,18 +35,18 @@ static const struct row {
     {0x1d0f, 0x7164, ANY, false, ACCELERATOR_SOURCE, NULL, "neuron", "amazon", "Trainium1"},
     {0x1d0f, 0x7264, ANY, false, ACCELERATOR_SOURCE, NULL, "neuron", "amazon", "Inferentia2"},
     {0x1d0f, 0x7364, ANY, false, ACCELERATOR_SOURCE, NULL, "neuron", "amazon", "Trainium2"},
-    {0x1e52, 0xfaca, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Grayskull"},
-    {0x1e52, 0x401e, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Wormhole"},
-    {0x1e52, 0xb140, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Blackhole"},
-    {0x17cb, ANY, ANY, false, ACCELERATOR_HWMON, "qaic", "npu", "qualcomm", "Cloud AI 100"},
-    {0x17cb, ANY, ANY, true, ACCELERATOR_HWMON, NULL, "npu", "qualcomm", "Cloud AI 100"},
+    {0x1e52, 0xfaca, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Tenstorrent Grayskull"},
+    {0x1e52, 0x401e, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Tenstorrent Wormhole"},
+    {0x1e52, 0xb140, ANY, false, ACCELERATOR_RAIL, NULL, "npu", "tenstorrent", "Tenstorrent Blackhole"},
+    {0x17cb, ANY, ANY, false, ACCELERATOR_HWMON, "qaic", "npu", "qualcomm", "Qualcomm Cloud AI 100"},
+    {0x17cb, ANY, ANY, true, ACCELERATOR_HWMON, NULL, "npu", "qualcomm", "Qualcomm Cloud AI 100"},
     {0x1de0, 0x0000, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "groq", "GroqChip"},
-    {0x1d95, ANY, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "graphcore", "IPU"},
-    {0x1ed2, 0x0000, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "furiosa", "Warboy"},
+    {0x1d95, ANY, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "graphcore", "Graphcore IPU"},
+    {0x1ed2, 0x0000, ANY, false, ACCELERATOR_NOBODY, NULL, "npu", "furiosa", "FuriosaAI Warboy"},
     {0x1ed2, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "furiosa", ""},
-    {0x8086, ANY, ANY, false, ACCELERATOR_PACKAGE, "intel_vpu", "npu", "intel", "NPU"},
-    {0x1022, ANY, ANY, false, ACCELERATOR_PACKAGE, "amdxdna", "npu", "amd", "NPU"},
-    {0x19e5, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "huawei", "Ascend"},
+    {0x8086, ANY, ANY, false, ACCELERATOR_PACKAGE, "intel_vpu", "npu", "intel", "Intel NPU"},
+    {0x1022, ANY, ANY, false, ACCELERATOR_PACKAGE, "amdxdna", "npu", "amd", "AMD NPU"},
+    {0x19e5, ANY, ANY, true, ACCELERATOR_NOBODY, NULL, "npu", "huawei", "Huawei Ascend"},
 };
 
 /* Boards of this class that are GPUs, which have sources and numbers of their own, whatever they are bound to. */
@@ -145,6 +145,9 @@ struct device *source_add_accelerator(struct source *source, const struct accele
         return NULL;
     string_copy(device->vendor, sizeof device->vendor, accelerator->vendor);
     string_copy(device->model, sizeof device->model, accelerator->model);
+    if (!device->model[0])
+        string_print(device->model, sizeof device->model, "PCI device %04x:%04x", accelerator->pci.vendor,
+                     accelerator->pci.device);
     string_copy(device->pci_address, sizeof device->pci_address, accelerator->pci.address);
     string_copy(device->driver, sizeof device->driver, accelerator->pci.driver);
     return device;

@@ -10,12 +10,13 @@
 #include "base/string.h"
 #include "joule/sources/accelerator.h"
 
-#define PERIOD_S 0.5
-#define SILENT   "nothing public tells this device's power: measure the machine at its BMC, supply or PDU"
+#define PERIOD_S  0.5
+#define NOBODY    "nothing public tells this device's power: measure the machine at its BMC, supply or PDU"
+#define NO_DRIVER "no driver is bound to this board: `modprobe habanalabs`"
 #define OF_CORE                                                                                              \
-    "its driver tells the power of the chip's core alone (npu-%d-core), without memory and losses: measure " \
-    "the "                                                                                                   \
-    "machine at its BMC, supply or PDU"
+    "its driver tells the power of the chip's core alone, without memory and losses: measure the machine "   \
+    "at "                                                                                                    \
+    "its BMC, supply or PDU"
 
 struct accelerators {
     struct busy {
@@ -46,7 +47,7 @@ static struct channel *add_channel(struct source *source, const struct accelerat
     return ch;
 }
 
-static void add_silent(struct source *source, const struct accelerator *accelerator)
+static void add_silent(struct source *source, const struct accelerator *accelerator, const char *remedy)
 {
     struct channel *ch = add_channel(source, accelerator, "");
     if (!ch)
@@ -57,10 +58,7 @@ static void add_silent(struct source *source, const struct accelerator *accelera
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
     ch->info.state = JOULE_UNSUPPORTED;
-    if (accelerator->power == ACCELERATOR_RAIL && has_monitor(source, accelerator))
-        string_print(ch->info.remedy, sizeof ch->info.remedy, OF_CORE, accelerator->index);
-    else
-        string_copy(ch->info.remedy, sizeof ch->info.remedy, SILENT);
+    string_copy(ch->info.remedy, sizeof ch->info.remedy, remedy);
     accelerator_zone(accelerator->kind, accelerator->index, ch->zone);
     ch->integrator.period_s = PERIOD_S;
 }
@@ -85,14 +83,20 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }
 
+/* Of TPUs and Neuron devices their own sources say all that the bus does. */
 static bool add(struct source *source, const struct accelerator *accelerator)
 {
-    if (accelerator->power == ACCELERATOR_SOURCE)
+    bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;
+    if (accelerator->power == ACCELERATOR_SOURCE && !is_gaudi)
         return true;
-    if (accelerator->power == ACCELERATOR_PACKAGE)
+    if (is_gaudi && !accelerator->pci.driver[0])
+        add_silent(source, accelerator, NO_DRIVER);
+    else if (accelerator->power == ACCELERATOR_PACKAGE)
         add_busy(source, accelerator);
-    else if (accelerator->power != ACCELERATOR_HWMON || !has_monitor(source, accelerator))
-        add_silent(source, accelerator);
+    else if (accelerator->power == ACCELERATOR_RAIL && has_monitor(source, accelerator))
+        add_silent(source, accelerator, OF_CORE);
+    else if (!is_gaudi && (accelerator->power != ACCELERATOR_HWMON || !has_monitor(source, accelerator)))
+        add_silent(source, accelerator, NOBODY);
     return source_add_accelerator(source, accelerator) != NULL;
 }
 

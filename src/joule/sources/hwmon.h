@@ -100,7 +100,9 @@ unsigned hwmon_package_of_socket(const struct hwmon_chip *chip, unsigned number)
 bool hwmon_domain_of(const struct hwmon_chip *chip, const struct hwmon_input *input,
                      struct hwmon_domain *out_domain);
 
-/* The same for monitors of accelerators that are no GPUs; false, and the domain as it was, for any other chip. */
+/* The number of the accelerator of a kind ("npu") whose monitor this is, the same in every source. */
+int32_t hwmon_accelerator_index(const struct hwmon_chip *chip, const char *kind);
+/* hwmon_domain_of for monitors of accelerators that are no GPUs; false, and the domain as it was, for any other chip. */
 bool hwmon_accelerator_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *domain);
 

@@ -99,7 +99,7 @@ static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
 
 /* --- domains -------------------------------------------------------------------------------------------------- */
 
-static int32_t index_of(const struct hwmon_chip *chip, const char *kind)
+int32_t hwmon_accelerator_index(const struct hwmon_chip *chip, const char *kind)
 {
     int32_t index = chip->pci[0] ? accelerator_index(chip->source, kind, chip->pci) : -1;
     return index >= 0 ? index : (int32_t)chip->ordinal;
@@ -125,7 +125,7 @@ static void set_board(struct hwmon_domain *d, const char *kind, int32_t index, i
 static void gaudi_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                          struct hwmon_domain *d)
 {
-    int32_t index = index_of(chip, "hpu");
+    int32_t index = hwmon_accelerator_index(chip, "hpu");
     set_device(d, "hpu", index, "intel");
     if (input->kind != HWMON_POWER)
         return;
@@ -139,7 +139,7 @@ static void gaudi_domain(const struct hwmon_chip *chip, const struct hwmon_input
 static void qualcomm_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                             struct hwmon_domain *d)
 {
-    int32_t index = index_of(chip, "npu");
+    int32_t index = hwmon_accelerator_index(chip, "npu");
     set_device(d, "npu", index, "qualcomm");
     d->zero_is_unknown = true; /* where the firmware does not answer, its driver says 0 */
     if (input->kind == HWMON_POWER && input->number == 1)
@@ -149,7 +149,7 @@ static void qualcomm_domain(const struct hwmon_chip *chip, const struct hwmon_in
 /* Whole watts, of the chip's core alone. */
 static void tenstorrent_domain(const struct hwmon_chip *chip, struct hwmon_domain *d)
 {
-    int32_t index = index_of(chip, "npu");
+    int32_t index = hwmon_accelerator_index(chip, "npu");
     set_device(d, "npu", index, "tenstorrent");
     string_print(d->name, sizeof d->name, "npu-%d-core", index);
     accelerator_zone("npu", index, d->parent_zone);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/sources/accelerator.h"
 #include "joule/sources/hwmon.h"
 #include "joule/sources/sysfs.h"
 
@@ -34,7 +35,7 @@ struct thermal {
 /* Chips that are read. Where `label` is given, inputs that begin so are preferred to the others: asking for each
  * core's temperature would interrupt it. */
 static const struct chip_rule {
-    const char *name, *label, *device; /* device: "cpu" and "gpu" get their number */
+    const char *name, *label, *device; /* device: all but "node" get their number */
 } chip_rules[] = {
     {"coretemp", "P",
      "cpu"}, /* "Package id 0", on older kernels "Physical id 0"; the others are "Core 0" ... */
@@ -47,6 +48,9 @@ static const struct chip_rule {
     {"xe", NULL, "gpu"},
     {"i915", NULL, "gpu"},
     {"nouveau", NULL, "gpu"},
+    {"qaic", NULL, "npu"},
+    {"wormhole", NULL, "npu"},
+    {"blackhole", NULL, "npu"},
     {"jc42", NULL, "node"},
     {"spd5118", NULL, "node"},
 };
@@ -141,6 +145,14 @@ static void set_gpu(struct channel *ch, const struct hwmon_chip *chip, const cha
     ch->role = gpu_role(label);
 }
 
+static void set_npu(struct channel *ch, const struct hwmon_chip *chip, const char *label)
+{
+    char word[32];
+    sysfs_slug(word, sizeof word, label);
+    accelerator_name_channel(ch, "npu", hwmon_accelerator_index(chip, "npu"), word);
+    ch->role = ROLE_TEMPERATURE;
+}
+
 static void add_input(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule,
                       unsigned number)
 {
@@ -160,6 +172,8 @@ static void add_input(struct source *source, const struct hwmon_chip *chip, cons
         set_package(info, chip, label);
     else if (strcmp(rule->device, "gpu") == 0)
         set_gpu(gauge->channel, chip, label);
+    else if (strcmp(rule->device, "npu") == 0)
+        set_npu(gauge->channel, chip, label);
 }
 
 static void add_chip(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule)

@@ -48,10 +48,12 @@ static void test_what_is_on_the_bus(void **state)
 {
     static const struct {
         const char *name, *vendor, *model, *address;
-    } wanted[] = {
-        {"npu:0", "intel", "NPU", "0000:00:0b.0"},     {"npu:1", "groq", "GroqChip", "0000:21:00.0"},
-        {"npu:2", "graphcore", "IPU", "0000:22:00.0"}, {"npu:3", "furiosa", "Warboy", "0000:23:00.0"},
-        {"npu:4", "amd", "NPU", "0000:c5:00.1"},       {"accel:0", "", "", "0000:24:00.0"}};
+    } wanted[] = {{"npu:0", "intel", "Intel NPU", "0000:00:0b.0"},
+                  {"npu:1", "groq", "GroqChip", "0000:21:00.0"},
+                  {"npu:2", "graphcore", "Graphcore IPU", "0000:22:00.0"},
+                  {"npu:3", "furiosa", "FuriosaAI Warboy", "0000:23:00.0"},
+                  {"npu:4", "amd", "AMD NPU", "0000:c5:00.1"},
+                  {"accel:0", "", "PCI device abcd:0001", "0000:24:00.0"}};
     struct machine_bench *bench = *state;
     open_machine(bench, "accelerators");
     machine_run(bench->meter, 2, 0.5);
@@ -128,7 +130,18 @@ static void test_gaudi(void **state)
     assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-1")->info.id), 310);
     assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 536);
     assert_string_equal(device(bench, "hpu:1").pci_address, "0000:32:00.0");
+    assert_string_equal(device(bench, "hpu:1").model, "Intel Gaudi 2");
     assert_null(machine_channel(bench->meter, "gpu-0"));
+}
+
+static void test_a_gaudi_without_driver(void **state)
+{
+    struct machine_bench *bench = *state;
+    host_script_text(bench->host, "/sys/bus/pci/devices/0000:31:00.0/uevent",
+                     "PCI_CLASS=120000\nPCI_ID=1DA3:1020\n");
+    bench->meter = machine_open_devices(bench->host, "accelerators");
+    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_non_null(strstr(want(bench, "hpu-0")->info.remedy, "modprobe habanalabs"));
 }
 
 static void test_four_devices_of_one_card_count_once(void **state)
@@ -184,8 +197,19 @@ static void test_tenstorrent(void **state)
     assert_int_equal(want(bench, "npu-1-core")->info.scope, JOULE_SCOPE_RAIL);
     assert_int_equal(want(bench, "npu-1-core")->info.in_total, 0);
     assert_int_equal(want(bench, "npu-1")->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(want(bench, "npu-1")->info.remedy, "npu-1-core"));
-    assert_string_equal(device(bench, "npu:0").model, "Wormhole");
+    assert_non_null(strstr(want(bench, "npu-1")->info.remedy, "core alone"));
+    assert_string_equal(device(bench, "npu:0").model, "Tenstorrent Wormhole");
+}
+
+static void test_temperatures(void **state)
+{
+    struct machine_bench *bench = *state;
+    assert_true(machine_add(bench->host, machine_fixture("tenstorrent"), ""));
+    bench->meter = machine_open_devices(bench->host, "accelerators,thermal");
+    machine_run(bench->meter, 3, 0.5);
+    assert_string_equal(want(bench, "npu-1-asic-temp")->info.device, "npu:1");
+    assert_near(device(bench, "npu:0").temperature_celsius, 41.312);
+    assert_near(device(bench, "npu:1").temperature_celsius, 48);
 }
 
 #define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)
@@ -198,10 +222,12 @@ int main(void)
         ON_A_MACHINE(test_how_busy_an_npu_is),
         ON_A_MACHINE(test_machines_without_any),
         ON_A_MACHINE(test_gaudi),
+        ON_A_MACHINE(test_a_gaudi_without_driver),
         ON_A_MACHINE(test_four_devices_of_one_card_count_once),
         ON_A_MACHINE(test_cards_behind_one_switch),
         ON_A_MACHINE(test_0_watts_of_qualcomm_are_no_answer),
         ON_A_MACHINE(test_tenstorrent),
+        ON_A_MACHINE(test_temperatures),
     };
     return cmocka_run_group_tests_name("accelerators", tests, NULL, NULL);
 }
