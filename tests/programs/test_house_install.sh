@@ -60,6 +60,9 @@ cp "$work/use.c" "$work/use.cc"
 mv "$prefix" "$work/moved"
 prefix=$work/moved
 library=${library/prefix/moved}
+if [[ -e $prefix/libexec/joule/joule-serve ]]; then
+    [[ $("$prefix/bin/joule" serve --help) == "usage: joule serve"* ]] || fail "joule does not find joule-serve when moved"
+fi
 export PKG_CONFIG_PATH=$library/pkgconfig
 version=$(pkg-config --modversion joule)
 read -ra shared < <(pkg-config --cflags --libs joule)

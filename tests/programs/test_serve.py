@@ -270,6 +270,15 @@ class Serve(unittest.TestCase):
         self.assertRegex(page, r"<td>package-1</td>.*?denied")
         self.assertIn("(partial)", page)
 
+    def test_page_says_who_used_it(self):
+        self.machine.write("sys/fs/cgroup/cgroup.controllers", "cpu\n")
+        self.machine.write("sys/fs/cgroup/slurm/uid_7/job_42/cpu.stat", "usage_usec 1000000\n")
+        with serving(*self.options, "--tenants") as server:
+            self.machine.use(joules=200, seconds=4)
+            page = self.see_page(server)
+        self.assertRegex(page, r"<td>slurm</td><td>job 42</td>")
+        self.assertRegex(page, r"<td>unattributed</td>")
+
     def test_page_asks_for_the_token(self):
         with serving(*self.options, JOULE_SERVE_TOKEN="open-sesame") as server:
             page = self.see_page(server)

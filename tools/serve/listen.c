@@ -43,7 +43,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 /* What the socket has become; the port may have been the system's choice. */
 static bool describe(struct listener *listener)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t length = sizeof address;
     char host[64], port[8];
     if (getsockname(listener->fd, (struct sockaddr *)&address, &length) != 0 ||

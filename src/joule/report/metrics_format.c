@@ -5,7 +5,6 @@
  * Newcomers: facts are from "OpenMetrics 1.0.0" and Prometheus' "Exposition formats"; both are UTF-8 throughout.
  */
 #include <math.h>
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include "joule/report/metrics.h"

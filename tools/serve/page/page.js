@@ -9,6 +9,7 @@ const MOST_SPAN_S = 300, LEAST_SPAN_S = 60;
 const LEAST_STEP_S = 0.5; // of a mean between two answers; shorter ones show the sensors' ticks
 const SERIES_COLOURS = 8;
 const MOST_LINES = 8;
+const MOST_TENANTS = 30;
 const NEAR = 0.95;
 
 const history = new Map(); // name, or "" for the total: [[seconds, watts or null], ...], oldest first
@@ -95,7 +96,7 @@ function quantity(value, unit) {
 }
 
 const bytes = (value) => (value === null ? "" : (value / 2 ** 30).toFixed(1) + "\u00a0GiB");
-const share = (value) => (value === null ? "" : Math.round(100 * value) + "\u00a0%");
+const share = (value) => (value === null ? "" : (value > 0 && value < 0.005 ? "< 1" : Math.round(100 * value)) + "\u00a0%");
 const degrees = (value) => (value === null ? "" : value.toFixed(0) + "\u00a0\u00b0C");
 const megahertz = (value) => (value === null ? "" : value.toFixed(0) + "\u00a0MHz");
 
@@ -274,6 +275,25 @@ function showDomains() {
   get("domains").tBodies[0].replaceChildren(...rows);
 }
 
+// Of those who used most; with what nobody had, shares are of all.
+function showTenants() {
+  const shares = last.shares;
+  get("tenants-section").hidden = !shares;
+  if (!shares) return;
+  const own = (row) => row.cpu_joules + row.gpu_joules;
+  const others = [{ kind: "unattributed", name: "idle time, and who is in no list", cpu_joules: shares.unattributed_cpu_joules, gpu_joules: shares.unattributed_gpu_joules },
+    { kind: "ended", name: "more than five minutes ago", cpu_joules: shares.ended_cpu_joules, gpu_joules: shares.ended_gpu_joules }];
+  const sum = [...shares.tenants, ...others].reduce((total, row) => total + own(row), 0);
+  const most = shares.tenants.slice().sort((a, b) => own(b) - own(a)).slice(0, MOST_TENANTS);
+  const left = shares.tenants.length - most.length;
+  get("tenants-note").textContent = left > 0 ? `the first ${most.length} of ${shares.tenants.length}` : "";
+  get("tenants").tBodies[0].replaceChildren(...[...most, ...others].filter((row) => row.path || own(row) > 0).map((row) => make("tr", {},
+    cell(row.kind), cell(row.name || (row.slurm_job ? "job " + row.slurm_job : row.unit || (row.container || "").slice(0, 12) || "user " + row.user)),
+    cell(row.cpu_seconds === undefined ? "" : quantity(row.cpu_seconds, "s"), "number"),
+    cell(shares.cpu_class ? quantity(row.cpu_joules, "J") : "", "number"), cell(shares.gpu_class ? quantity(row.gpu_joules, "J") : "", "number"),
+    barred(sum > 0 ? share(own(row) / sum) : "", sum > 0 ? own(row) / sum : null))));
+}
+
 function showSensors() {
   const gauges = last.domains.filter((d) => d.reading !== "energy" && d.reading !== "power");
   get("sensors-section").hidden = !gauges.length;
@@ -289,6 +309,7 @@ function show() {
   showTotals();
   showDevices();
   showDomains();
+  showTenants();
   showSensors();
   drawChart();
 }
