@@ -24,10 +24,15 @@ static struct live_process *place_of(struct live_process *items, size_t count, p
     return &items[low];
 }
 
+static struct live_process *find_in(struct live_process *items, size_t count, pid_t pid)
+{
+    struct live_process *at = place_of(items, count, pid);
+    return at < items + count && at->pid == pid ? at : NULL;
+}
+
 struct live_process *live_table_find(struct live_table *table, pid_t pid)
 {
-    struct live_process *at = place_of(table->items, table->count, pid);
-    return at < table->items + table->count && at->pid == pid ? at : NULL;
+    return find_in(table->items, table->count, pid);
 }
 
 struct live_process *live_table_outside(struct live_table *table, pid_t pid)
@@ -124,13 +129,26 @@ static void take_children(struct live_process *process, double children_s)
     process->children_s = children_s;
 }
 
+/* Who will show the time of a process that ended: its parent, or where that ended as well the parent's parent, and so on.
+ * NULL: nobody. */
+static struct live_process *heir_of(struct look *look, const struct live_process *ended)
+{
+    struct live_process *heir = NULL;
+    for (size_t i = 0; ended && !heir && i <= look->ended_count;
+         i++) { /* ids may be used again: no circles */
+        heir = find_in(look->next, look->count, ended->parent);
+        ended = find_in(look->ended, look->ended_count, ended->parent);
+    }
+    return heir;
+}
+
 static void settle_children(struct look *look, const struct tree_process *seen, size_t seen_count)
 {
     for (size_t i = 0; i < look->ended_count; i++) {
         const struct live_process *ended = &look->ended[i];
-        struct live_process *parent = place_of(look->next, look->count, ended->parent);
-        if (parent < look->next + look->count && parent->pid == ended->parent)
-            parent->owed_s += ended->own_s + ended->children_s;
+        struct live_process *heir = heir_of(look, ended);
+        if (heir)
+            heir->owed_s += ended->own_s + ended->children_s + ended->owed_s;
     }
     struct live_process *process = look->next;
     for (size_t i = 0; i < seen_count; i++, process++) {

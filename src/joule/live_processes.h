@@ -23,7 +23,7 @@ struct live_process {
     double cpu_watts, gpu_watts;   /* and over the last interval */
     /* live.c's */
     double own_s, children_s; /* as /proc showed last */
-    double owed_s;            /* of children that ended and were counted, until the wait for them shows */
+    double owed_s;            /* of descendants that ended and were counted, until the waits for them show */
     double step_s;            /* CPU time that waits for its joules */
     bool is_listed;           /* is_outside: a driver still knew it at the last look */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "columns.h"
 #include "draw.h"
+#include "joule/report/table.h"
 #include "words.h"
 
 #define SPAN_S     600
@@ -117,6 +118,24 @@ static int draw_facts(struct frame *frame, const struct facts *facts, int y, int
     return shown;
 }
 
+/* In as many lines as it needs, of `rows`. */
+static int draw_remedy(struct frame *frame, const char *remedy, int y, int rows)
+{
+    char lines[512];
+    struct text text;
+    text_init(&text, lines, sizeof lines);
+    text_add_wrapped(&text, remedy, 0, "", (size_t)frame->width - 2);
+    int row = 0;
+    for (char *line = lines; line && row < rows; row++) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        frame_text(frame, y + row, 1, -1, STYLE_WARNING, line);
+        line = end;
+    }
+    return row;
+}
+
 /* --- domains --------------------------------------------------------------------------------------------------- */
 
 enum { DOMAIN, SOURCE, STATE, NOW, ENERGY, TOTAL, LABEL, DOMAIN_COLUMNS };
@@ -174,6 +193,11 @@ static int draw_domains(struct frame *frame, const struct model *model, int y, i
         else if (c[i].is_shown)
             frame_text(frame, y, c[i].x, c[i].given, STYLE_HEADING, c[i].title);
     int shown = (int)model->domain_count < rows - 1 ? (int)model->domain_count : rows - 1;
+    if ((size_t)shown < model->domain_count) {
+        char cut[32];
+        string_print(cut, sizeof cut, " %d of %zu ", shown, model->domain_count);
+        frame_right(frame, y, frame->width - 20, 20, STYLE_HEADING, cut);
+    }
     for (int i = 0; i < shown; i++)
         draw_domain(frame, &model->domains[i], y + 1 + i, c);
     return shown + 1;
@@ -221,7 +245,7 @@ void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, 
     gather_facts(&facts, row);
     y += draw_facts(frame, &facts, y, (end - y) / 3);
     if (row->remedy[0] && row->state != JOULE_OK)
-        frame_text(frame, y++, 1, -1, STYLE_WARNING, row->remedy);
+        y += draw_remedy(frame, row->remedy, y, (end - y) / 2);
     int least = end - y > 12 ? 4 : 3; /* for processes */
     if (end - y > least + 6)
         y += draw_chart(frame, model, row, y, (end - y - least) / 3 < 8 ? (end - y - least) / 3 : 8);

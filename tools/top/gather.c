@@ -289,6 +289,13 @@ void gather_again(struct gathering *g, struct model *model)
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
+/* The last word of a path. */
+static const char *folder_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 joule_status gather_open(struct gathering *g, const joule_options *options, struct model *model,
                          joule_error *out_error)
 {
@@ -305,7 +312,7 @@ joule_status gather_open(struct gathering *g, const joule_options *options, stru
     if (!options->root)
         gethostname(model->host, sizeof model->host - 1);
     else
-        string_copy(model->host, sizeof model->host, options->root);
+        string_print(model->host, sizeof model->host, "recorded %s", folder_name(options->root));
     joule_sample_now(g->meter);
     live_look(g->live);
     nanosleep(&(struct timespec){.tv_nsec = FIRST_NAP_NS}, NULL);

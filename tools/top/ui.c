@@ -140,6 +140,8 @@ static void sort_by(struct ui *ui, struct model *model, int step)
     ui->pid = 0;
     ui->processes = (struct ui_list){0};
     ui_refresh(ui, model);
+    string_print(ui->message, sizeof ui->message, "sorted by %s%s", sort_key_name(ui->sort),
+                 ui->is_reversed ? ", the other way round" : "");
 }
 
 static enum ui_action escape(struct ui *ui, struct model *model)

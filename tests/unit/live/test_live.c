@@ -282,6 +282,42 @@ static void test_children_count_once(void **state)
     assert_near(sum->rest_joules, 100, 1);
 }
 
+/* A shell's command with a child, which end together after long work: nothing of it is the shell's. */
+static void test_a_family_that_ends_at_once(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct worker shell = {.pid = 40, .parent = 1}, command = {.pid = 50, .parent = 40},
+                  child = {.pid = 45, .parent = 50}, grandchild = {.pid = 60, .parent = 45};
+    put_worker(bench, shell);
+    put_worker(bench, command);
+    put_worker(bench, child);
+    put_worker(bench, grandchild);
+    begin(bench, 0);
+    for (int i = 0; i < 10; i++) {
+        pass(bench, 1);
+        grandchild.own_s += 1, command.own_s += 1, rig.busy_s += 2;
+        put_worker(bench, grandchild);
+        put_worker(bench, command);
+        look(bench);
+    }
+    pass(bench, 1);
+    remove_worker(bench, 60);
+    remove_worker(bench, 50);
+    remove_worker(bench, 45);
+    shell.children_s = grandchild.own_s + command.own_s + 0.5; /* half a second more at the end */
+    rig.busy_s += 0.5;
+    put_worker(bench, shell);
+    look(bench);
+    const struct live_sum *sum = conserved();
+    assert_near(sum->ended_joules, 1000, 1);
+    assert_near(process(40)->cpu_joules, 100, 1); /* of that half second alone */
+    pass(bench, 1);
+    rig.busy_s += 1, shell.own_s += 0.5;
+    put_worker(bench, shell);
+    look(bench);
+    assert_near(process(40)->cpu_joules, 150, 1);
+}
+
 static void test_a_meter_that_ticks_late(void **state)
 {
     struct machine_bench *bench = *state;
@@ -363,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_those_that_end_keep_their_joules, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_ran_before_is_not_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_children_count_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_family_that_ends_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_meter_that_ticks_late, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_proc, setup, teardown),
         cmocka_unit_test_setup_teardown(test_energy_is_conserved, setup, teardown),

@@ -258,6 +258,7 @@ static void test_other_keys(void **state)
     assert_int_equal(press('q'), UI_QUIT);
     press('S');
     assert_int_equal(ui.sort, SORT_NAME);
+    shows(page(40, 10), "sorted by name");
     press('s');
     assert_int_equal(ui.sort, SORT_POWER);
     press('r');
