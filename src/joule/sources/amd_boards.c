@@ -243,14 +243,16 @@ static void print_pci(char out_pci[SYSFS_PCI_SIZE], unsigned domain, unsigned bu
     string_print(out_pci, SYSFS_PCI_SIZE, "%04x:%02x:%02x.0", domain, bus, slot);
 }
 
-void amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
+bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
                         amd_device name)
 {
     char pci[SYSFS_PCI_SIZE];
     print_pci(pci, domain, bus, slot);
     struct amd_board *board = find_board(boards, pci);
-    if (board)
+    bool is_new = board && board->name != name;
+    if (is_new)
         board->name = name;
+    return is_new;
 }
 
 void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot, amd_device name)

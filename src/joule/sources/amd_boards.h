@@ -75,8 +75,8 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
 /* Adds the device at this place with what it tells. Partitions of a board that is there already are left out: they repeat
  * its energy and its power. */
 void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot, amd_device name);
-/* The same device has another name from now on. */
-void amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
+/* The device has this name from now on; false where it had it already. */
+bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
                         amd_device name);
 /* What open answers once all devices are added. */
 joule_status amd_boards_opened(struct amd_boards *boards);

@@ -21,6 +21,7 @@
 struct amd_source {
     struct amd_api api;
     struct amd_boards *boards;
+    bool has_new_names; /* of refresh */
 };
 
 /* --- the library ------------------------------------------------------------------------------------------------ */
@@ -149,18 +150,21 @@ static void add(struct amd_source *amd, uint64_t bdf, amd_handle processor)
 
 static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
 {
-    amd_boards_replace(amd->boards, AMD_DOMAIN(bdf), AMD_BUS(bdf), AMD_SLOT(bdf), (amd_device)processor);
+    if (amd_boards_replace(amd->boards, AMD_DOMAIN(bdf), AMD_BUS(bdf), AMD_SLOT(bdf), (amd_device)processor))
+        amd->has_new_names = true;
 }
 
-/* What a code means. Where somebody shut the library down, it is started again for the next reading. */
+/* What a code means. Where somebody shut the library down, it is started again for the next reading; a handle that is still
+ * good is not what was not found. */
 static joule_status take(struct amd_source *amd, amd_code code)
 {
     if (code != AMD_NOT_INIT && code != AMD_NOT_FOUND)
         return status_of(code);
     if (amd->api.init(AMD_INIT_GPUS) != AMD_SUCCESS)
         return JOULE_FAILED;
+    amd->has_new_names = false;
     each_device(amd, refresh);
-    return JOULE_PENDING;
+    return amd->has_new_names || code == AMD_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
 }
 
 /* --- what it tells ---------------------------------------------------------------------------------------------- */

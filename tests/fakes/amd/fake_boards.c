@@ -188,6 +188,8 @@ enum fake_fate fake_counts(const struct fake_board *board, uint64_t *out_counts)
     enum fake_fate fate = fake_enter(board);
     if (fate != FATE_FINE || board->energy == 0)
         return fate != FATE_FINE ? fate : FATE_UNSUPPORTED;
+    if (board->energy == -3)
+        return FATE_NOT_FOUND;
     int64_t now_ns = fake_now_ns();
     if (fake_has_come(board->stand_at_ms))
         now_ns = start_ns + (int64_t)(board->stand_at_ms * 1e6);

@@ -18,12 +18,13 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* What a call meets, whatever the library calls it. */
-enum fake_fate { FATE_FINE, FATE_UNSUPPORTED, FATE_DENIED, FATE_BUSY, FATE_FAILS };
+enum fake_fate { FATE_FINE, FATE_UNSUPPORTED, FATE_DENIED, FATE_BUSY, FATE_FAILS, FATE_NOT_FOUND };
 
 struct fake_board {
     unsigned index;
     double watts;
-    double energy;     /* 1: it counts; 0: no such call; -1: stands at FAKE_STUCK_COUNT; -2: reads 0 */
+    double
+        energy; /* 1: it counts; 0: no such call; -1: stands at FAKE_STUCK_COUNT; -2: reads 0; -3: not found */
     double start;      /* joules at time 0 */
     double bits;       /* of the counter: 64, or 32 as in the oldest tables */
     double power;      /* 1: average; 2: current; 0: no such call; -2: reads 0 W */

@@ -45,11 +45,9 @@ static unsigned generation;
 
 static amd_code code_of(enum fake_fate fate)
 {
-    static const amd_code codes[] = {[FATE_FINE] = AMD_SUCCESS,
-                                     [FATE_UNSUPPORTED] = AMD_NOT_SUPPORTED,
-                                     [FATE_DENIED] = AMD_NO_PERMISSION,
-                                     [FATE_BUSY] = AMD_BUSY,
-                                     [FATE_FAILS] = 14 /* a file */};
+    static const amd_code codes[] = {
+        [FATE_FINE] = AMD_SUCCESS, [FATE_UNSUPPORTED] = AMD_NOT_SUPPORTED, [FATE_DENIED] = AMD_NO_PERMISSION,
+        [FATE_BUSY] = AMD_BUSY,    [FATE_FAILS] = 14 /* a file */,         [FATE_NOT_FOUND] = AMD_NOT_FOUND};
     return codes[fate];
 }
 

@@ -11,11 +11,10 @@ ROCM_FUNCTIONS(DECLARE)
 
 static rocm_code code_of(enum fake_fate fate)
 {
-    static const rocm_code codes[] = {[FATE_FINE] = ROCM_SUCCESS,
-                                      [FATE_UNSUPPORTED] = ROCM_NOT_SUPPORTED,
-                                      [FATE_DENIED] = ROCM_PERMISSION,
-                                      [FATE_BUSY] = ROCM_BUSY,
-                                      [FATE_FAILS] = ROCM_FILE_ERROR};
+    static const rocm_code codes[] = {
+        [FATE_FINE] = ROCM_SUCCESS,      [FATE_UNSUPPORTED] = ROCM_NOT_SUPPORTED,
+        [FATE_DENIED] = ROCM_PERMISSION, [FATE_BUSY] = ROCM_BUSY,
+        [FATE_FAILS] = ROCM_FILE_ERROR,  [FATE_NOT_FOUND] = ROCM_NOT_FOUND};
     return codes[fate];
 }
 

@@ -124,7 +124,8 @@ static void power_stands_in(void **test)
         const char *script;
     } cases[] = {{FAKE_ROCM_6, "energy=0"},          {FAKE_ROCM_6, "energy=0; power=2"},
                  {FAKE_ROCM_5, "energy=0"},          {FAKE_ROCM_6, "energy=-1"},
-                 {FAKE_AMD_24, "energy=0"},          {FAKE_AMD_24, "energy=-1; power=2"},
+                 {FAKE_AMD_24, "energy=0"},          {FAKE_AMD_24, "energy=-3"},
+                 {FAKE_ROCM_6, "energy=-3"},         {FAKE_AMD_24, "energy=-1; power=2"},
                  {FAKE_AMD_25, "energy=0; power=2"}, {FAKE_AMD_25, "energy=-2"}};
     (void)test;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -132,6 +133,8 @@ static void power_stands_in(void **test)
         fake_amd_run(&fake, 10);
         assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
         assert_near(total().value, 10 * WATTS, 0.3 * WATTS); /* from one reading to another */
+        if (strstr(cases[i].script, "energy=0") || strstr(cases[i].script, "energy=-3"))
+            assert_null(fake_amd_channel(&fake, BOARD "-power")); /* the only one has the board's name */
         fake_amd_close(&fake);
     }
 }
