@@ -87,8 +87,8 @@ JOULE_API size_t joule_ticks(joule_meter *meter, int32_t domain, int64_t after_n
  * JOULE_ABSENT: no part is listed. Otherwise as joule_energy_joules. Any thread. */
 JOULE_API joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantity *out_joules);
 
-/* Mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings (at least 2, at least 50 ms).
- * Errors as above, and JOULE_STALE. Any thread. */
+/* Mean power in watts of a domain (or JOULE_TOTAL ...) over the last readings (at least 2, at least 50 ms). Of a sensor of
+ * watts that has been read once: what it said. Errors as above, and JOULE_STALE. Any thread. */
 JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, joule_quantity *out_watts);
 
 /* Last value of a gauge domain: degrees Celsius, megahertz or a share 0 to 1; NaN for other than JOULE_OK. JOULE_INVALID:

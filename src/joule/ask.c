@@ -234,12 +234,22 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
 }
 
 /* *is_old becomes true where the reading is too old to speak for now. */
+/* What a sensor of watts has said, once: a slow one says the next in seconds. */
+static struct estimate first_power(const struct channel *ch)
+{
+    if (ch->mode != CHANNEL_POWER || ch->readings == 0 || ch->info.state != JOULE_OK)
+        return estimate_unknown();
+    return estimate_make(ch->gauge, ch->info.cls, 0, ch->cause, ch->gain_sd * ch->gauge);
+}
+
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_old)
 {
     const struct meter_channel *mc = &meter->channels[id];
     pthread_mutex_lock(&mc->lane->lock);
     struct curve_traits traits = meter_channel_traits(mc->channel);
     struct estimate watts = curve_power(&mc->channel->curve, &traits, POWER_SPAN_S);
+    if (isnan(watts.value))
+        watts = first_power(mc->channel);
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);

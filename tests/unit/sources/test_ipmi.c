@@ -82,6 +82,20 @@ static void test_by_text(void **state)
     assert_in_range(truth.runs, 20, 22);
 }
 
+/* The second reading comes a second later, but the first is known. */
+static void test_the_first_reading_is_told(void **state)
+{
+    struct machine_bench *bench = *state;
+    joule_quantity watts;
+    bench->meter = machine_open(bench->host, "ipmi");
+    assert_int_equal(joule_power_watts(bench->meter, machine_domain(bench->meter, "node"), &watts), JOULE_OK);
+    assert_true(fabs(watts.value - 346) < 1e-9 && watts.low < 346 && watts.high > 346);
+    truth.error = -ETIMEDOUT;
+    machine_run(bench->meter, 1, 1);
+    assert_int_equal(joule_power_watts(bench->meter, machine_domain(bench->meter, "node"), &watts),
+                     JOULE_STALE);
+}
+
 static void test_by_freeipmi(void **state)
 {
     truth = (struct truth){.has_freeipmi = true, .watts = 164};
@@ -153,10 +167,15 @@ static void test_a_controller_that_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_by_text),           TEST(test_by_freeipmi),
-        TEST(test_by_bytes),          TEST(test_never_unless_asked_for),
-        TEST(test_only_this_machine), TEST(test_a_controller_without_a_meter),
-        TEST(test_a_refusal),         TEST(test_a_controller_that_stops),
+        TEST(test_by_text),
+        TEST(test_the_first_reading_is_told),
+        TEST(test_by_freeipmi),
+        TEST(test_by_bytes),
+        TEST(test_never_unless_asked_for),
+        TEST(test_only_this_machine),
+        TEST(test_a_controller_without_a_meter),
+        TEST(test_a_refusal),
+        TEST(test_a_controller_that_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
