@@ -148,7 +148,7 @@ static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
 /* Keeps one way for each zone. */
 static void choose(struct sensors *s)
 {
-    uint64_t first[HELPER_MOST_CHANNELS];
+    uint64_t first[HELPER_MOST_CHANNELS] = {0};
     bool moves[HELPER_MOST_CHANNELS], is_kept[HELPER_MOST_CHANNELS];
     for (size_t i = 0; i < s->count; i++)
         s->values[i].status = JOULE_PENDING;

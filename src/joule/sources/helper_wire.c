@@ -133,7 +133,9 @@ static bool walk_header(struct cursor *c, struct helper_header *h)
     walk_u32(c, &h->count);
     walk_i64(c, &h->now_ns);
     walk_i64(c, &h->pace_ns);
-    return walk_constant(c, 0) && walk_constant(c, 0) && ok;
+    uint64_t unused = 0;
+    walk_u64(c, &unused);
+    return unused == 0 && ok;
 }
 
 void helper_write_header(const struct helper_header *header, uint8_t out_bytes[HELPER_HEADER_BYTES])

@@ -140,9 +140,15 @@ static void test_nothing_to_offer(void **state)
     joule_error error;
     assert_int_equal(sensors_open(&sensors, "rapl_powercap", &error), JOULE_ABSENT);
     assert_non_null(strstr(error.message, "modprobe"));
-    sensors.source_count = 0;
+    assert_int_equal(sensors_open(&sensors, "rapl_powercap,nvml", &error), JOULE_UNSUPPORTED);
+}
+
+static void test_no_source(void **state)
+{
+    (void)state;
+    joule_error error;
     assert_int_equal(sensors_open(&sensors, "", &error), JOULE_ABSENT);
-    assert_int_equal(sensors_open(&sensors, "nvml", &error), JOULE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no source is given"));
 }
 
 static void test_steps(void **state)
@@ -203,6 +209,7 @@ int main(void)
         SENSORS_TEST(test_still_counters_give_way),
         SENSORS_TEST(test_what_is_refused_is_not_offered),
         SENSORS_TEST(test_nothing_to_offer),
+        SENSORS_TEST(test_no_source),
         SENSORS_TEST(test_steps),
         SENSORS_TEST(test_pace),
         SENSORS_TEST(test_power),
