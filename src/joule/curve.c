@@ -35,6 +35,16 @@ static void thin(struct curve *curve)
     curve->count = kept + curve->count - half;
 }
 
+static bool grow(struct curve *curve, size_t capacity)
+{
+    struct curve_point *points = realloc(curve->points, capacity * sizeof *points);
+    if (!points)
+        return false;
+    curve->points = points;
+    curve->capacity = capacity;
+    return true;
+}
+
 static bool make_room(struct curve *curve)
 {
     if (curve->count < curve->capacity)
@@ -44,13 +54,16 @@ static bool make_room(struct curve *curve)
         return true;
     }
     size_t capacity = curve->capacity ? 2 * curve->capacity : FIRST_CAPACITY;
-    if (capacity > curve->limit)
-        capacity = curve->limit;
-    struct curve_point *points = realloc(curve->points, capacity * sizeof *points);
-    if (!points)
+    return grow(curve, capacity < curve->limit ? capacity : curve->limit);
+}
+
+bool curve_reserve(struct curve *curve)
+{
+    if (curve->capacity >= curve->limit)
+        return true;
+    if (!grow(curve, curve->limit))
         return false;
-    curve->points = points;
-    curve->capacity = capacity;
+    memset(curve->points + curve->count, 0, (curve->capacity - curve->count) * sizeof *curve->points);
     return true;
 }
 

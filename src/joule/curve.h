@@ -56,6 +56,8 @@ void curve_init(struct curve *curve, size_t limit);
 void curve_free(struct curve *curve);
 /* Adds a point not earlier than the last one; several may have one time. False when memory is used up; the curve is then unchanged. */
 bool curve_append(struct curve *curve, struct curve_point point);
+/* Takes, and touches, all the memory that the curve can come to need. False: there is not so much; nothing is changed. */
+bool curve_reserve(struct curve *curve);
 /* Energy between two times. Edges between points are interpolated, at a cost in variance. An end after the last point
  * is reached at the last power, but no further than the last reading and one tick past it, and not beyond the time in
  * which a counter that works would have ticked; a begin before the first point is not covered. */

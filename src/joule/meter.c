@@ -394,6 +394,17 @@ bool meter_watch(joule_meter *meter)
     return runs;
 }
 
+void meter_reserve(joule_meter *meter)
+{
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *mc = &meter->channels[i];
+        pthread_mutex_lock(&mc->lane->lock);
+        if (mc->channel->curve.count)
+            curve_reserve(&mc->channel->curve); /* where it fails the curve grows as it needs to */
+        pthread_mutex_unlock(&mc->lane->lock);
+    }
+}
+
 double meter_overhead_cpu_s(joule_meter *meter)
 {
     double sum_s = 0;

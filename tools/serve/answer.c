@@ -6,6 +6,7 @@
 #include <time.h>
 #include "base/array.h"
 #include "history.h"
+#include "joule/engine.h"
 
 #define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
 #define FIRST_BYTES 65536
@@ -28,6 +29,7 @@ static bool gather(struct answers *answers, int64_t now)
 {
     if (holds(answers, answers->gathered_ns, now))
         return true;
+    meter_reserve(answers->meter); /* of domains that are new */
     if (!overview_gather(&answers->overview, answers->meter))
         return false;
     answers->gathered_ns = now;

@@ -131,6 +131,22 @@ static void test_thinning_loses_no_energy(void **state)
     curve_free(&c);
 }
 
+static void test_what_is_reserved_suffices(void **state)
+{
+    (void)state;
+    struct curve c = steady(50, 11, 100);
+    assert_true(curve_reserve(&c));
+    const struct curve_point *points = c.points;
+    near(curve_window(&c, &traits, 0, 1000 * MS).joules.value, 50, 1e-9);
+    for (int i = 11; i < 1000; i++)
+        assert_true(curve_append(
+            &c, (struct curve_point){.time_ns = i * 100 * MS, .joules = 5.0 * i, .covered_s = 0.1 * i}));
+    assert_true(curve_reserve(&c));
+    assert_ptr_equal(c.points, points);
+    near(curve_window(&c, &traits, 0, 99900 * MS).joules.value, 4995, 1e-6);
+    curve_free(&c);
+}
+
 static void test_an_edge_costs_what_the_tick_hides(void **state)
 {
     (void)state;
@@ -213,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_a_gap_is_not_covered),
         cmocka_unit_test(test_splits_add_up),
         cmocka_unit_test(test_thinning_loses_no_energy),
+        cmocka_unit_test(test_what_is_reserved_suffices),
         cmocka_unit_test(test_an_edge_costs_what_the_tick_hides),
         cmocka_unit_test(test_a_slice_of_a_segment_errs_by_its_share),
         cmocka_unit_test(test_shared_lateness_costs_what_power_changed),
