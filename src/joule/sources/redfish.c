@@ -81,6 +81,13 @@ static const char *place(struct source *source, size_t i, char buffer[512])
     }
 }
 
+static void keep_targets(struct redfish *redfish, const struct redfish_text *text)
+{
+    redfish->target_count = text->count;
+    for (size_t i = 0; i < text->count; i++)
+        string_copy(redfish->targets[i], sizeof redfish->targets[i], text->readings[i].target);
+}
+
 /* Runs the first that is there. */
 static joule_status start(struct source *source, struct redfish_text *out_text)
 {
@@ -96,6 +103,8 @@ static joule_status start(struct source *source, struct redfish_text *out_text)
         if (status != JOULE_ABSENT || out_text->reason[0])
             redfish->program = arena_copy(&source->arena, program, sizeof buffer);
     }
+    if (status == JOULE_OK)
+        keep_targets(redfish, out_text);
     return status;
 }
 
@@ -103,15 +112,12 @@ static joule_status ask(struct source *source, struct redfish_text *out_text)
 {
     struct redfish *redfish = source->data;
     *out_text = (struct redfish_text){.status = JOULE_FAILED};
-    if (redfish->readings++ % FIND_AGAIN == 0)
+    if (++redfish->readings % FIND_AGAIN == 0)
         redfish->target_count = 0;
     joule_status status = run_program(source, redfish->program, out_text);
-    if (status != JOULE_OK)
-        return status;
-    redfish->target_count = out_text->count;
-    for (size_t i = 0; i < out_text->count; i++)
-        string_copy(redfish->targets[i], sizeof redfish->targets[i], out_text->readings[i].target);
-    return JOULE_OK;
+    if (status == JOULE_OK)
+        keep_targets(redfish, out_text);
+    return status;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
