@@ -42,9 +42,10 @@ struct hl_smi {
 static joule_status ask(struct source *source)
 {
     struct hl_smi *smi = source->data;
+    static const char query[] = HL_SMI_QUERY;
     const char *own = source->host->ops->env(source->host, "JOULE_HL_SMI");
-    const char *const argv[] = {own && *own ? own : "hl-smi", "-Q", HL_SMI_QUERY, "-f",
-                                "csv,noheader,nounits",       NULL};
+    const char *program = own && *own ? own : "hl-smi";
+    const char *const argv[] = {program, "-Q", query, "-f", "csv,noheader,nounits", NULL};
     int exit_status = 0;
     ssize_t length =
         source->host->ops->run(source->host, argv, TIMEOUT_NS, smi->text, sizeof smi->text, &exit_status);

@@ -220,7 +220,7 @@ static joule_status take_minute(struct joule_host *host, struct sink *sink, stru
 static void read_device(struct source *source, struct one *one, struct sink *sink)
 {
     char text[128];
-    struct neuron_power power;
+    struct neuron_power power = {0};
     ssize_t length = source->host->ops->read_handle(source->host, one->power, text, sizeof text);
     joule_status status = length < 0 ? status_of_errno((int)-length) : neuron_power_parse(text, &power);
     if (status == JOULE_OK && power.end_s != one->end_s)

@@ -109,7 +109,8 @@ size_t tpu_question(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES])
         return 0;
     out_message[0] = 1 << 3 | WIRE_BYTES; /* MetricRequest.metric_name */
     out_message[1] = (uint8_t)length;
-    memcpy(out_message + 2, metric, length);
+    for (size_t i = 0; i < length; i++)
+        out_message[2 + i] = (uint8_t)metric[i];
     return length + 2;
 }
 

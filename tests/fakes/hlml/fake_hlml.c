@@ -27,24 +27,29 @@ static struct script {
     double init;   /* what init returns */
     double energy; /* 0: not supported, as in Intel's own mock */
     double first;  /* millijoules at the beginning */
-    double freeze_s, fail_s, hang_s,
-        shut_s; /* when the counter stops, calls fail, calls hang, the library is shut down; < 0: never */
-    double code, until_s; /* with which they fail, and until when; 0: for ever */
+    /* When the counter stops, calls fail, calls hang, somebody shuts the library down; < 0: never. */
+    double freeze_s, fail_s, hang_s, shut_s;
+    double code, until_s; /* with which calls fail, and until when; 0: for ever */
     double silent;        /* 1: neither energy nor power */
     double lost;          /* the board without a handle; < 0: none */
 } script;
-static const struct script usual = {.boards = 1,
-                                    .watts = 300,
-                                    .energy = 1,
-                                    .first = 1e9,
-                                    .freeze_s = -1,
-                                    .fail_s = -1,
-                                    .hang_s = -1,
-                                    .shut_s = -1,
-                                    .code = HLML_UNKNOWN,
-                                    .lost = -1};
+
+static void make_usual(void)
+{
+    script = (struct script){.boards = 1,
+                             .watts = 300,
+                             .energy = 1,
+                             .first = 1e9,
+                             .freeze_s = -1,
+                             .fail_s = -1,
+                             .hang_s = -1,
+                             .shut_s = -1,
+                             .code = HLML_UNKNOWN,
+                             .lost = -1};
+}
+
 static _Atomic int64_t fixed_ns = -1, begin_ns;
-static _Atomic bool is_ready, was_shut;
+static _Atomic bool is_ready, was_shut, has_script;
 
 static int64_t now_ns(void)
 {
@@ -79,7 +84,8 @@ bool fake_hlml_script(const char *text)
     char key[32];
     double value;
     int length;
-    script = usual;
+    make_usual();
+    has_script = true;
     fixed_ns = -1;
     is_ready = was_shut = false;
     begin_ns = now_ns();
@@ -128,6 +134,8 @@ static hlml_return enter(void)
 
 hlml_return hlml_init(void)
 {
+    if (!has_script)
+        fake_hlml_script("");
     hlml_return code = (hlml_return)script.init;
     is_ready = code == HLML_SUCCESS || code == HLML_ALREADY_INITIALIZED;
     return code;
