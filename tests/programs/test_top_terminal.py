@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from run_support import JOULE, Machine, main, wait_until
@@ -177,8 +178,8 @@ class Terminal(unittest.TestCase):
         self.expect_restored(0)
 
     def test_in_the_background(self):
-        self.type("$J top & sleep 0.2; jobs", "Enter")
-        self.expect("Stopped")
+        self.type("$J top &", "Enter")
+        wait_until(lambda: self.type("Enter") or "Stopped" in self.screen(), "the shell to say it before a prompt")
         self.type("clear; echo here it was; fg", "Enter")
         self.expect("TOTAL", "q quit")
         self.type("q")
@@ -197,6 +198,47 @@ class Terminal(unittest.TestCase):
         self.expect("TERM=nonsense", "code=125")
 
 
+class TwoPackages(Machine):
+    """Beside the package of a Machine a second one, whose counter stands still; the first is busy at 80 %, the other at 20 %."""
+
+    def __init__(self):
+        super().__init__(50)
+        for cpu in (0, 1):
+            self.put(f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id", f"{cpu}\n")
+        self.put("sys/devices/system/cpu/online", "0-1\n")
+        self.put("sys/class/powercap/intel-rapl:1/name", "package-1\n")
+        self.put("sys/class/powercap/intel-rapl:1/energy_uj", "1000\n")
+        self.put("proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nflags\t\t: fpu\n")
+        self.put("proc/meminfo", "MemTotal:  1000000 kB\nMemFree: 5 kB\nMemAvailable:  250000 kB\n")
+        self.work(1)
+        self.worker = threading.Thread(target=self.go_on_working)
+
+    def put(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
+
+    def work(self, n):
+        self.put("proc/stat", f"cpu  {10 * n} 0 0 {10 * n} 0 0 0 0 0 0\ncpu0 {8 * n} 0 0 {2 * n} 0 0 0 0 0 0\n"
+                              f"cpu1 {2 * n} 0 0 {8 * n} 0 0 0 0 0 0\nintr 5\n")
+
+    def go_on_working(self):
+        n = 1
+        while not self.stop.wait(0.02):
+            self.work(n := n + 1)
+
+    def __enter__(self):
+        self.worker.start()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        self.stop.set()
+        self.worker.join()
+        super().__exit__(*error)
+
+
 @unittest.skipUnless(HAS_TOP, "this build has no joule top")
 class Once(unittest.TestCase):
     def top(self, *words, code=0):
@@ -211,6 +253,14 @@ class Once(unittest.TestCase):
         self.assertTrue(total, page)
         self.assertTrue(25 < float(total[1]) < 100, page)  # a busy machine counts late
         self.assertRegex(page, r"(?m)^ cpu:0 +[\d.]+ W m")
+
+    def test_each_processor_has_its_own_load(self):
+        with TwoPackages() as machine:
+            page = self.top("--once", "--period", "1s", "--root", machine.root).stdout
+        self.assertRegex(page, r"2 CPUs 50%  memory 732/977 MiB")
+        self.assertRegex(page, r"(?m)^ cpu:0 .* 80%")
+        self.assertRegex(page, r"(?m)^ cpu:1 .* 20%")
+        self.assertRegex(page, r"processes 0 J .* unattributed [1-9]")  # it has a /proc without any process
 
     def test_this_machine(self):
         with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:

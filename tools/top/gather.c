@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/string.h"
+#include "gather_machine.h"
 #include "gather_processes.h"
 #include "../joule/idle.h"
 
@@ -155,54 +156,7 @@ static void find_idle(struct gathering *g)
         live_set_idle(g->live, &idle.cpu_watts);
 }
 
-/* --- the machine ----------------------------------------------------------------------------------------------- */
-
-static uint64_t meminfo_bytes(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-    double kib;
-    if (!at)
-        return JOULE_BYTES_UNKNOWN;
-    at += strlen(key);
-    at += strspn(at, " ");
-    return string_scan_double(at, &kib) && kib >= 0 && kib < 1e15 ? (uint64_t)kib * 1024
-                                                                  : JOULE_BYTES_UNKNOWN;
-}
-
-static void take_memory(struct gathering *g, struct model *model)
-{
-    char text[4096];
-    model->memory_used_bytes = model->memory_total_bytes = JOULE_BYTES_UNKNOWN;
-    if (g->meter->host->ops->read_file(g->meter->host, "/proc/meminfo", text, sizeof text) <= 0)
-        return;
-    uint64_t total = meminfo_bytes(text, "MemTotal:"), free_bytes = meminfo_bytes(text, "MemAvailable:");
-    model->memory_total_bytes = total;
-    if (total != JOULE_BYTES_UNKNOWN && free_bytes <= total)
-        model->memory_used_bytes = total - free_bytes;
-}
-
-/* What is known of the machine as a whole is known of its only processor and its only memory, too. */
-static void take_machine(struct gathering *g, struct model *model)
-{
-    struct device_row *cpu = NULL, *memory = NULL;
-    size_t cpus = 0, memories = 0, count;
-    const struct live_sum *sums = live_sums(g->live, &count);
-    model->cpu_busy = sums[0].busy;
-    take_memory(g, model);
-    for (size_t i = 0; i < model->device_count; i++) {
-        struct device_row *row = &model->devices[i];
-        if (string_starts(row->name, "cpu:") && ++cpus)
-            cpu = row;
-        if (string_starts(row->name, "memory:") && ++memories)
-            memory = row;
-    }
-    if (cpus == 1 && isnan(cpu->busy))
-        cpu->busy = model->cpu_busy;
-    if (memories == 1) {
-        memory->memory_used_bytes = model->memory_used_bytes;
-        memory->memory_total_bytes = model->memory_total_bytes;
-    }
-}
+/* --- the total ------------------------------------------------------------------------------------------------- */
 
 static void take_total(struct gathering *g, struct model *model, uint64_t tick)
 {
@@ -274,7 +228,7 @@ void gather_tick(struct gathering *g, struct model *model, uint64_t tick, bool i
     take_boards(g, model);
     drop_lost(model);
     take_figures(g, model, tick);
-    take_machine(g, model);
+    gather_machine(g->machine, g->meter, g->live, model);
     take_total(g, model, tick);
     model_sort_devices(model);
     take_detail(g, model);
@@ -304,11 +258,13 @@ joule_status gather_open(struct gathering *g, const joule_options *options, stru
     if (status != JOULE_OK)
         return status;
     g->live = live_open(g->meter);
-    if (!g->live)
+    g->machine = calloc(1, sizeof *g->machine);
+    if (!g->live || !g->machine)
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for the accounts of processes");
+    gather_machine_open(g->machine, g->meter);
     g->seeks_idle = !options->root;
     model->period_s = options->period_s;
-    model->cpus = g->meter->lane_count ? g->meter->lanes[0]->sources[0]->cpu->threads : 0;
+    model->cpus = g->machine->map.info.threads;
     if (!options->root)
         gethostname(model->host, sizeof model->host - 1);
     else
@@ -338,6 +294,9 @@ void gather_close(struct gathering *g)
 {
     gather_end_record(g, NULL);
     live_close(g->live);
+    if (g->machine)
+        gather_machine_close(g->machine);
+    free(g->machine);
     joule_close(g->meter);
     free(g->known);
     *g = (struct gathering){0};

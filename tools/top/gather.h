@@ -13,6 +13,7 @@
 struct gathering {
     joule_meter *meter;
     struct live *live;
+    struct machine *machine;   /* gather_machine.h */
     struct recorder *recorder; /* NULL: nothing is recorded */
     char record_path[256];
     bool seeks_idle; /* whether an idle baseline is kept is not known yet */

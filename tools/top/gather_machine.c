@@ -1,0 +1,143 @@
+/* tools/top/gather_machine.c - see gather_machine.h. */
+#include "gather_machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+
+#define LINE_BYTES 160 /* of a CPU in /proc/stat */
+
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t meminfo_bytes(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    double kib;
+    if (!at)
+        return JOULE_BYTES_UNKNOWN;
+    at += strlen(key);
+    at += strspn(at, " ");
+    return string_scan_double(at, &kib) && kib >= 0 && kib < 1e15 ? (uint64_t)kib * 1024
+                                                                  : JOULE_BYTES_UNKNOWN;
+}
+
+static void take_memory(struct joule_host *host, struct model *model)
+{
+    char text[4096];
+    model->memory_used_bytes = model->memory_total_bytes = JOULE_BYTES_UNKNOWN;
+    if (host->ops->read_file(host, "/proc/meminfo", text, sizeof text) <= 0)
+        return;
+    uint64_t total = meminfo_bytes(text, "MemTotal:"), available = meminfo_bytes(text, "MemAvailable:");
+    model->memory_total_bytes = total;
+    if (total != JOULE_BYTES_UNKNOWN && available <= total)
+        model->memory_used_bytes = total - available;
+}
+
+/* --- processors ------------------------------------------------------------------------------------------------ */
+
+/* "cpu3 user nice system idle iowait irq softirq ...": busy are all but idle and iowait. */
+static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, uint64_t *out_all)
+{
+    enum { IDLE = 3, IOWAIT = 4, FIELDS = 7 };
+    char *at = NULL;
+    if (!string_starts(line, "cpu") || line[3] < '0' || line[3] > '9')
+        return false;
+    *out_cpu = (unsigned)strtoul(line + 3, &at, 10);
+    *out_busy = *out_all = 0;
+    for (int i = 0; i < FIELDS; i++) {
+        if (at[0] != ' ' || at[1] < '0' || at[1] > '9')
+            return false;
+        uint64_t ticks = strtoull(at, &at, 10);
+        *out_all += ticks;
+        *out_busy += i == IDLE || i == IOWAIT ? 0 : ticks;
+    }
+    return true;
+}
+
+/* Sums by package, as the kernel numbers them. False: not known. */
+static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MOST_PACKAGES],
+                          uint64_t all[MOST_PACKAGES])
+{
+    if (!machine->has_map || !machine->text ||
+        host->ops->read_file(host, "/proc/stat", machine->text, machine->text_size) <= 0)
+        return false;
+    for (const char *line = machine->text; line && string_starts(line, "cpu");) {
+        unsigned cpu;
+        uint64_t cpu_busy, cpu_all;
+        if (parse_line(line, &cpu, &cpu_busy, &cpu_all) && cpu < machine->map.count) {
+            unsigned package = machine->map.units[machine->map.places[cpu].unit].package;
+            if (package < MOST_PACKAGES) {
+                busy[package] += cpu_busy;
+                all[package] += cpu_all;
+            }
+        }
+        line = strchr(line, '\n');
+        line += line ? 1 : 0;
+    }
+    return true;
+}
+
+/* Keeps the sums for the next look; `model`, where it is not NULL, gets what came in since the last one. */
+static void take_packages(struct machine *machine, struct joule_host *host, struct model *model)
+{
+    uint64_t busy[MOST_PACKAGES] = {0}, all[MOST_PACKAGES] = {0};
+    if (!read_packages(machine, host, busy, all))
+        return;
+    for (size_t i = 0; model && i < model->device_count; i++) {
+        struct device_row *row = &model->devices[i];
+        uint64_t package;
+        if (!string_starts(row->name, "cpu:") || !string_to_u64(row->name + 4, 10, &package) ||
+            package >= MOST_PACKAGES)
+            continue;
+        uint64_t before_busy = machine->before[package].busy, before_all = machine->before[package].all;
+        if (before_all && all[package] > before_all && busy[package] >= before_busy && isnan(row->busy))
+            row->busy = (double)(busy[package] - before_busy) / (double)(all[package] - before_all);
+    }
+    for (unsigned p = 0; p < MOST_PACKAGES; p++) {
+        machine->before[p].busy = busy[p];
+        machine->before[p].all = all[p];
+    }
+}
+
+/* What is known of the machine as a whole is known of its only processor and its only memory, too. */
+void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
+{
+    struct device_row *cpu = NULL, *memory = NULL;
+    size_t cpus = 0, memories = 0, count;
+    model->cpu_busy = live_sums(live, &count)[0].busy;
+    take_memory(meter->host, model);
+    for (size_t i = 0; i < model->device_count; i++) {
+        struct device_row *row = &model->devices[i];
+        if (string_starts(row->name, "cpu:") && ++cpus)
+            cpu = row;
+        if (string_starts(row->name, "memory:") && ++memories)
+            memory = row;
+    }
+    if (cpus == 1 && isnan(cpu->busy))
+        cpu->busy = model->cpu_busy;
+    else if (cpus > 1)
+        take_packages(machine, meter->host, model);
+    if (memories == 1) {
+        memory->memory_used_bytes = model->memory_used_bytes;
+        memory->memory_total_bytes = model->memory_total_bytes;
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------ */
+
+void gather_machine_open(struct machine *machine, joule_meter *meter)
+{
+    struct cpu_info info;
+    cpu_info_read(meter->host, &info);
+    machine->has_map = cpu_map_read(meter->host, &info, &machine->arena, &machine->map);
+    machine->text_size = LINE_BYTES * ((size_t)machine->map.count + 1);
+    machine->text = arena_alloc(&machine->arena, machine->text_size);
+    if (machine->map.unit_count > 1)
+        take_packages(machine, meter->host, NULL);
+}
+
+void gather_machine_close(struct machine *machine)
+{
+    arena_free(&machine->arena);
+}
