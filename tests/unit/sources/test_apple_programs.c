@@ -8,7 +8,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/apple_power.h"
-#include "support/fake_ioreport.h"
 #include "support/machine.h"
 
 static void assert_near(double value, double wanted)
@@ -219,9 +218,9 @@ static void test_powermetrics(void **state)
 
 static void test_not_beside_ioreport(void **state)
 {
+    static const struct script_symbol symbols[] = {{"CFRelease", &truth}};
     struct machine_bench *bench = *state;
-    fake_ioreport = (struct fake_ioreport){.now_ns = 0};
-    fake_ioreport_put(bench->host, NULL);
+    host_script_library(bench->host, "/usr/lib/libIOReport.dylib", symbols, 1);
     run(bench, "macmon,powermetrics");
     assert_int_equal(joule_domain_count(bench->meter), 0);
     assert_int_equal(truth.runs, 0);

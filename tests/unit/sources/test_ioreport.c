@@ -5,22 +5,56 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dlfcn.h>
 #include <cmocka.h>
-#include "support/fake_ioreport.h"
+#include "fakes/ioreport/fake_ioreport.h"
 #include "support/machine.h"
+
+#define LIBRARY TEST_BINARY_DIR "/fakes/ioreport/libIOReport.so"
+
+static struct fake_ioreport *fake;
+
+/* Puts the library into a scripted machine under its usual name, without the function `missing` (NULL: with all). */
+static void put_library(struct joule_host *host, const char *missing)
+{
+    static const char *const names[] = {"IOReportCopyChannelsInGroup",
+                                        "IOReportCreateSubscription",
+                                        "IOReportCreateSamples",
+                                        "IOReportCreateSamplesDelta",
+                                        "IOReportChannelGetChannelName",
+                                        "IOReportChannelGetUnitLabel",
+                                        "IOReportSimpleGetIntegerValue",
+                                        "CFStringCreateWithCString",
+                                        "CFStringGetCString",
+                                        "CFDictionaryCreateMutableCopy",
+                                        "CFDictionaryGetValue",
+                                        "CFArrayGetCount",
+                                        "CFArrayGetValueAtIndex",
+                                        "CFRelease"};
+    static struct script_symbol symbols[sizeof names / sizeof names[0]];
+    void *library = dlopen(LIBRARY, RTLD_NOW);
+    size_t count = 0;
+    if (!library)
+        fail_msg("%s", dlerror());
+    fake = dlsym(library, "fake_ioreport");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!missing || strcmp(names[i], missing) != 0)
+            symbols[count++] = (struct script_symbol){names[i], dlsym(library, names[i])};
+    host_script_library(host, "/usr/lib/libIOReport.dylib", symbols, count);
+}
 
 static int setup(void **state)
 {
     machine_setup(state);
     struct machine_bench *bench = *state;
-    fake_ioreport = (struct fake_ioreport){.channels = {{"CPU Energy", "mJ  ", 8, 1e-3},
-                                                        {"PCPU0", "mJ", 2, 1e-3},
-                                                        {"ECPU", "mJ", 1, 1e-3},
-                                                        {"GPU Energy", "  nJ", 5, 1e-9},
-                                                        {"ANE0", "uJ", 0.5, 1e-6},
-                                                        {"DRAM0", "mJ", 1.5, 1e-3},
-                                                        {"GPU SRAM0", "mJ", 0.25, 1e-3}}};
-    fake_ioreport_put(bench->host, NULL);
+    put_library(bench->host, NULL);
+    *fake = (struct fake_ioreport){.channels = {{"CPU Energy", "mJ  ", 8, 1e-3},
+                                                {"PCPU0", "mJ", 2, 1e-3},
+                                                {"ECPU", "mJ", 1, 1e-3},
+                                                {"GPU Energy", "  nJ", 5, 1e-9},
+                                                {"ANE0", "uJ", 0.5, 1e-6},
+                                                {"DRAM0", "mJ", 1.5, 1e-3},
+                                                {"GPU SRAM0", "mJ", 0.25, 1e-3}}};
     host_script_text(bench->host, "/System/Library/x", "");
     return 0;
 }
@@ -28,8 +62,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     machine_teardown(state);
-    assert_int_equal(fake_ioreport.objects, 0); /* all was released */
-    assert_int_equal(fake_ioreport.faults, 0);
+    assert_int_equal(fake->objects, 0); /* all was released */
+    assert_int_equal(fake->faults, 0);
     return 0;
 }
 
@@ -38,7 +72,7 @@ static void run(struct machine_bench *bench, double seconds)
     if (!bench->meter)
         bench->meter = machine_open(bench->host, "ioreport");
     for (int i = 0; i < (int)lround(seconds / 0.1); i++) {
-        fake_ioreport.now_ns += 100000000;
+        fake->now_ns += 100000000;
         machine_run(bench->meter, 0.1, 0.1);
     }
 }
@@ -74,8 +108,8 @@ static void test_parts_and_units(void **state)
 static void test_two_dies_add_up(void **state)
 {
     struct machine_bench *bench = *state;
-    fake_ioreport.channels[0].name = "DIE_0_CPU Energy";
-    fake_ioreport.channels[1].name = "DIE_1_CPU Energy";
+    fake->channels[0].name = "DIE_0_CPU Energy";
+    fake->channels[1].name = "DIE_1_CPU Energy";
     run(bench, 20);
     assert_watts(bench, "package-0", 10);
 }
@@ -83,13 +117,13 @@ static void test_two_dies_add_up(void **state)
 static void test_an_unknown_unit_is_refused(void **state)
 {
     struct machine_bench *bench = *state;
-    fake_ioreport.channels[3].unit = "J";
-    fake_ioreport.channels[4].unit = NULL;
+    fake->channels[3].unit = "J";
+    fake->channels[4].unit = NULL;
     run(bench, 5);
     assert_null(machine_channel(bench->meter, "gpu-0"));
     assert_null(machine_channel(bench->meter, "npu-0"));
-    fake_ioreport.faults = 0;              /* the text of no string was asked for */
-    fake_ioreport.channels[0].unit = "pJ"; /* from now on */
+    fake->faults = 0;              /* the text of no string was asked for */
+    fake->channels[0].unit = "pJ"; /* from now on */
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
     assert_int_equal(state_of(bench, "dram-0"), JOULE_OK);
@@ -99,10 +133,10 @@ static void test_counts_that_fall_back(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 5);
-    fake_ioreport.falls_back = true;
+    fake->falls_back = true;
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
-    fake_ioreport.falls_back = false;
+    fake->falls_back = false;
     run(bench, 5);
     assert_int_equal(state_of(bench, "package-0"), JOULE_OK);
 }
@@ -110,7 +144,7 @@ static void test_counts_that_fall_back(void **state)
 static void test_counts_that_stand_still(void **state)
 {
     struct machine_bench *bench = *state;
-    fake_ioreport.is_frozen = true;
+    fake->is_frozen = true;
     run(bench, 5);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* never trusted */
 }
@@ -119,11 +153,11 @@ static void test_no_samples(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 2);
-    fake_ioreport.gives_no_sample = true;
+    fake->gives_no_sample = true;
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
-    fake_ioreport.gives_no_sample = false;
-    fake_ioreport.gives_no_delta = true;
+    fake->gives_no_sample = false;
+    fake->gives_no_delta = true;
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
 }
@@ -140,15 +174,29 @@ static void assert_nothing(struct machine_bench *bench, joule_status status, con
 
 static void test_no_group(void **state)
 {
-    fake_ioreport.has_no_group = true;
+    fake->has_no_group = true;
     assert_nothing(*state, JOULE_FAILED, "Energy Model");
 }
 
 static void test_a_function_is_missing(void **state)
 {
     struct machine_bench *bench = *state;
-    fake_ioreport_put(bench->host, "IOReportCreateSamplesDelta");
+    put_library(bench->host, "IOReportCreateSamplesDelta");
     assert_nothing(bench, JOULE_UNSUPPORTED, "IOReportCreateSamplesDelta");
+}
+
+static void test_with_the_real_host(void **state)
+{
+    joule_options options = {
+        .struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .sources = "ioreport"};
+    joule_meter *meter;
+    (void)state;
+    fake->now_ns = -1;
+    setenv("JOULE_IOREPORT_LIB", LIBRARY, 1);
+    assert_int_equal(joule_open(&options, &meter, NULL), JOULE_OK);
+    assert_int_equal(joule_domain_count(meter), 5);
+    joule_close(meter);
+    unsetenv("JOULE_IOREPORT_LIB");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -164,6 +212,7 @@ int main(void)
         TEST(test_no_samples),
         TEST(test_no_group),
         TEST(test_a_function_is_missing),
+        TEST(test_with_the_real_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,36 @@
-/* support/fake_ioreport.c - see fake_ioreport.h. */
-#include "support/fake_ioreport.h"
+/* fakes/ioreport/fake_ioreport.c - macOS' libIOReport, and the few functions of CoreFoundation behind it, for tests elsewhere.
+ *
+ * Owns functions with the real names and forms, over objects of its own. What is released too often, is of the wrong kind, or
+ * comes with an argument that Apple's own programs do not give is a fault that the test sees (fake_ioreport.h).
+ */
+#include "fake_ioreport.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED extern struct fake_ioreport fake_ioreport;
 struct fake_ioreport fake_ioreport;
+
+EXPORTED const void *IOReportCopyChannelsInGroup(const void *group, const void *subgroup, uint64_t a,
+                                                 uint64_t b, uint64_t c);
+EXPORTED const void *IOReportCreateSubscription(void *a, const void *desired, const void **out_subscribed,
+                                                uint64_t b, const void *c);
+EXPORTED const void *IOReportCreateSamples(const void *subscription, const void *channels, const void *a);
+EXPORTED const void *IOReportCreateSamplesDelta(const void *before, const void *after, const void *a);
+EXPORTED const void *IOReportChannelGetChannelName(const void *channel);
+EXPORTED const void *IOReportChannelGetUnitLabel(const void *channel);
+EXPORTED int64_t IOReportSimpleGetIntegerValue(const void *channel, int32_t a);
+EXPORTED const void *CFStringCreateWithCString(const void *allocator, const char *text, uint32_t encoding);
+EXPORTED unsigned char CFStringGetCString(const void *string, char *buffer, long size, uint32_t encoding);
+EXPORTED const void *CFDictionaryCreateMutableCopy(const void *allocator, long capacity,
+                                                   const void *dictionary);
+EXPORTED const void *CFDictionaryGetValue(const void *dictionary, const void *key);
+EXPORTED long CFArrayGetCount(const void *array);
+EXPORTED const void *CFArrayGetValueAtIndex(const void *array, long index);
+EXPORTED void CFRelease(const void *pointer);
 
 enum kind { STRING = 0x5354, DICTIONARY, SUBSCRIPTION, SAMPLE, ARRAY, CHANNEL };
 
@@ -55,7 +81,7 @@ static void destroy(struct object *object)
     free(object);
 }
 
-static void release(const void *pointer)
+void CFRelease(const void *pointer)
 {
     fake_ioreport.objects--;
     destroy((struct object *)pointer);
@@ -63,7 +89,7 @@ static void release(const void *pointer)
 
 /* --- CoreFoundation --------------------------------------------------------------------------------------------- */
 
-static const void *string_create(const void *allocator, const char *text, uint32_t encoding)
+const void *CFStringCreateWithCString(const void *allocator, const char *text, uint32_t encoding)
 {
     struct object *string = create(STRING);
     fake_ioreport.faults += allocator != NULL || encoding != 0x08000100u;
@@ -71,7 +97,7 @@ static const void *string_create(const void *allocator, const char *text, uint32
     return string;
 }
 
-static unsigned char string_text(const void *string, char *buffer, long size, uint32_t encoding)
+unsigned char CFStringGetCString(const void *string, char *buffer, long size, uint32_t encoding)
 {
     const struct object *object = check(string, STRING);
     fake_ioreport.faults += encoding != 0x08000100u;
@@ -81,7 +107,7 @@ static unsigned char string_text(const void *string, char *buffer, long size, ui
     return 1;
 }
 
-static const void *dictionary_copy(const void *allocator, long capacity, const void *dictionary)
+const void *CFDictionaryCreateMutableCopy(const void *allocator, long capacity, const void *dictionary)
 {
     fake_ioreport.faults += allocator != NULL || capacity < 0;
     return check(dictionary, DICTIONARY) ? create(DICTIONARY) : NULL;
@@ -94,7 +120,7 @@ static struct object *make_text(const char *text)
     return string;
 }
 
-static const void *dictionary_value(const void *dictionary, const void *key)
+const void *CFDictionaryGetValue(const void *dictionary, const void *key)
 {
     struct object *sample = (struct object *)check(dictionary, SAMPLE);
     const struct object *name = check(key, STRING);
@@ -114,7 +140,7 @@ static const void *dictionary_value(const void *dictionary, const void *key)
     return sample->array;
 }
 
-static long array_count(const void *array)
+long CFArrayGetCount(const void *array)
 {
     const struct object *object = check(array, ARRAY);
     long count = 0;
@@ -123,7 +149,7 @@ static long array_count(const void *array)
     return count;
 }
 
-static const void *array_value(const void *array, long index)
+const void *CFArrayGetValueAtIndex(const void *array, long index)
 {
     const struct object *object = check(array, ARRAY);
     return object && index >= 0 && index < FAKE_IOREPORT_CHANNELS ? object->items[index] : NULL;
@@ -131,14 +157,15 @@ static const void *array_value(const void *array, long index)
 
 /* --- IOReport --------------------------------------------------------------------------------------------------- */
 
-static const void *copy_channels(const void *group, const void *subgroup, uint64_t a, uint64_t b, uint64_t c)
+const void *IOReportCopyChannelsInGroup(const void *group, const void *subgroup, uint64_t a, uint64_t b,
+                                        uint64_t c)
 {
     const struct object *name = check(group, STRING);
     fake_ioreport.faults += subgroup || a || b || c || !name || strcmp(name->text, "Energy Model") != 0;
     return fake_ioreport.has_no_group ? NULL : create(DICTIONARY);
 }
 
-static const void *create_subscription(void *a, const void *desired, const void **out_subscribed, uint64_t b,
+const void *IOReportCreateSubscription(void *a, const void *desired, const void **out_subscribed, uint64_t b,
                                        const void *c)
 {
     fake_ioreport.faults += a || b || c || !check(desired, DICTIONARY);
@@ -148,11 +175,16 @@ static const void *create_subscription(void *a, const void *desired, const void 
 
 static int64_t counts_now(size_t i)
 {
-    double seconds = (double)(fake_ioreport.is_frozen ? 0 : fake_ioreport.now_ns) * 1e-9;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds = fake_ioreport.now_ns >= 0 ? (double)fake_ioreport.now_ns * 1e-9
+                                               : (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    if (fake_ioreport.is_frozen)
+        seconds = 0;
     return (int64_t)(fake_ioreport.channels[i].watts * seconds / fake_ioreport.channels[i].unit_joules + 0.5);
 }
 
-static const void *create_samples(const void *subscription, const void *channels, const void *a)
+const void *IOReportCreateSamples(const void *subscription, const void *channels, const void *a)
 {
     fake_ioreport.faults += a || !check(subscription, SUBSCRIPTION) || !check(channels, DICTIONARY);
     if (fake_ioreport.gives_no_sample)
@@ -163,7 +195,7 @@ static const void *create_samples(const void *subscription, const void *channels
     return sample;
 }
 
-static const void *create_delta(const void *before, const void *after, const void *a)
+const void *IOReportCreateSamplesDelta(const void *before, const void *after, const void *a)
 {
     const struct object *first = check(before, SAMPLE), *second = check(after, SAMPLE);
     fake_ioreport.faults += a != NULL;
@@ -175,47 +207,21 @@ static const void *create_delta(const void *before, const void *after, const voi
     return delta;
 }
 
-static const void *channel_name(const void *channel)
+const void *IOReportChannelGetChannelName(const void *channel)
 {
     const struct object *object = check(channel, CHANNEL);
     return object ? object->names[0] : NULL;
 }
 
-static const void *channel_unit(const void *channel)
+const void *IOReportChannelGetUnitLabel(const void *channel)
 {
     const struct object *object = check(channel, CHANNEL);
     return object ? object->names[1] : NULL;
 }
 
-static int64_t integer_value(const void *channel, int32_t a)
+int64_t IOReportSimpleGetIntegerValue(const void *channel, int32_t a)
 {
     const struct object *object = check(channel, CHANNEL);
     fake_ioreport.faults += a != 0;
     return object ? object->sample->counts[object->index] : 0;
-}
-
-void fake_ioreport_put(struct joule_host *host, const char *missing)
-{
-    static const struct script_symbol all[] = {
-        {"IOReportCopyChannelsInGroup", (void *)copy_channels},
-        {"IOReportCreateSubscription", (void *)create_subscription},
-        {"IOReportCreateSamples", (void *)create_samples},
-        {"IOReportCreateSamplesDelta", (void *)create_delta},
-        {"IOReportChannelGetChannelName", (void *)channel_name},
-        {"IOReportChannelGetUnitLabel", (void *)channel_unit},
-        {"IOReportSimpleGetIntegerValue", (void *)integer_value},
-        {"CFStringCreateWithCString", (void *)string_create},
-        {"CFStringGetCString", (void *)string_text},
-        {"CFDictionaryCreateMutableCopy", (void *)dictionary_copy},
-        {"CFDictionaryGetValue", (void *)dictionary_value},
-        {"CFArrayGetCount", (void *)array_count},
-        {"CFArrayGetValueAtIndex", (void *)array_value},
-        {"CFRelease", (void *)release},
-    };
-    static struct script_symbol symbols[sizeof all / sizeof all[0]];
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (!missing || strcmp(all[i].name, missing) != 0)
-            symbols[count++] = all[i];
-    host_script_library(host, "/usr/lib/libIOReport.dylib", symbols, count);
 }
