@@ -210,6 +210,19 @@ class AsAClient(unittest.TestCase):
                            check=True, env={**os.environ, "JOULE_HELPER": os.path.join(folder, "none")})
             self.assertEqual(len(re.findall(r"connect\(", read_file(trace))), 1, read_file(trace))
 
+    def test_the_doctor_knows_it(self):
+        with Still() as machine, Helper(machine, "--coarse") as helper:
+            found = json.loads(joule("doctor", "--json", "--root", helper.denied).stdout)
+            said = {f["id"]: f for f in found["findings"]}
+            self.assertEqual(found["cpu_class"], "measured")
+            self.assertIn("reads 1 counter.", said["helper"]["what"])
+            self.assertIn("every 1 s in steps of 1 J", said["helper"]["why"])
+            self.assertNotIn("powercap_denied", said)
+            helper.process.kill()
+            helper.process.wait()
+            found = json.loads(joule("doctor", "--json", "--root", helper.denied).stdout)
+            self.assertIn("powercap_denied", {f["id"] for f in found["findings"]})
+
     def test_another_one_can_be_named(self):
         with Still() as machine, Helper(machine) as helper:
             listing = json.loads(joule("devices", "--json", JOULE_HELPER=helper.path).stdout)
