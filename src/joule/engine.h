@@ -87,7 +87,7 @@ void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uin
 /* Makes sure that meter_after_read comes round: a descendant of a session has no thread before somebody needs one, nor
  * has a meter that was opened not to watch. False: no thread. */
 bool meter_watch(joule_meter *meter);
-/* Takes all memory that the curves of domains which have answered can come to need, some 200 KB each: for programs that run
+/* Takes all memory that the curves of domains which can be read come to need, some 200 KB each: for programs that run
  * for long, whose size is then what it stays. */
 void meter_reserve(joule_meter *meter);
 /* CPU seconds that the meter's threads have used so far. */

@@ -399,7 +399,7 @@ void meter_reserve(joule_meter *meter)
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
         const struct meter_channel *mc = &meter->channels[i];
         pthread_mutex_lock(&mc->lane->lock);
-        if (mc->channel->curve.count)
+        if (mc->channel->mode != CHANNEL_GAUGE && mc->channel->info.state == JOULE_OK)
             curve_reserve(&mc->channel->curve); /* where it fails the curve grows as it needs to */
         pthread_mutex_unlock(&mc->lane->lock);
     }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "base/array.h"
 #include "history.h"
@@ -54,37 +55,96 @@ static void print(const struct answers *answers, enum answer_kind kind, struct t
     }
 }
 
-/* Printing may be repeated: what is told of history is asked of the meter each time, and figures may get longer. */
-static bool print_all(struct answers *answers, enum answer_kind kind)
+/* --- pages ---------------------------------------------------------------------------------------------------- */
+
+static struct page *add_page(struct answer *answer)
 {
-    struct answer *answer = &answers->list[kind];
+    struct page *page = calloc(1, sizeof *page);
+    if (!page)
+        return NULL;
+    page->next = answer->pages;
+    answer->pages = page;
+    return page;
+}
+
+/* Takes a page that nobody uses out of the list, except for two. */
+static void drop_surplus(struct answer *answer)
+{
+    size_t count = 0;
+    for (struct page **at = &answer->pages; *at;) {
+        struct page *page = *at;
+        if (page->is_used || ++count <= 2) {
+            at = &page->next;
+            continue;
+        }
+        *at = page->next;
+        free(page->bytes);
+        free(page);
+    }
+}
+
+static struct page *free_page(struct answer *answer)
+{
+    drop_surplus(answer);
+    if (!answer->pages && add_page(answer)) /* two to begin with */
+        add_page(answer);
+    for (struct page *page = answer->pages; page; page = page->next)
+        if (!page->is_used && page != answer->current)
+            return page;
+    return add_page(answer);
+}
+
+/* Room in a page, and in the one that comes next: memory is taken, and touched, once. */
+static bool reserve(struct answer *answer, struct page *page, size_t wanted)
+{
+    if (!array_reserve((void **)&page->bytes, &page->capacity, wanted, 1))
+        return false;
+    for (struct page *other = answer->pages; other; other = other->next)
+        if (!other->is_used && other->capacity < wanted &&
+            array_reserve((void **)&other->bytes, &other->capacity, wanted, 1))
+            memset(other->bytes, 0, other->capacity);
+    return true;
+}
+
+/* Printing may be repeated: what is told of history is asked of the meter each time, and figures may get longer. */
+static bool print_all(struct answers *answers, enum answer_kind kind, struct page *page)
+{
     size_t wanted = FIRST_BYTES;
     for (;;) {
         struct text text;
-        if (!array_reserve((void **)&answer->bytes, &answer->capacity, wanted, 1))
+        if (!reserve(&answers->list[kind], page, wanted))
             return false;
-        text_init(&text, answer->bytes, answer->capacity);
+        text_init(&text, page->bytes, page->capacity);
         print(answers, kind, &text);
-        answer->length = text.length;
-        if (text.length < answer->capacity)
+        page->length = text.length;
+        if (text.length < page->capacity)
             return true;
         wanted = text.length + text.length / SPARE_PARTS + 1;
     }
 }
 
-const struct answer *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new)
+struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new)
 {
     struct answer *answer = &answers->list[kind];
     int64_t now = now_ns();
     *out_is_new = false;
     if (holds(answers, answer->made_ns, now))
-        return answer;
-    if (!gather(answers, now) || !print_all(answers, kind))
+        return answer->current;
+    struct page *page = free_page(answer);
+    if (!page || !gather(answers, now) || !print_all(answers, kind, page))
         return NULL;
+    answer->current = page;
     answer->made_ns = now;
-    *out_is_new = true;
-    return answer;
+    page->is_used = *out_is_new = true;
+    return page;
 }
+
+void answer_release(struct page *page)
+{
+    page->is_used = false;
+}
+
+/* --- the rest -------------------------------------------------------------------------------------------------- */
 
 const char *answer_media_type(enum answer_kind kind)
 {
@@ -103,6 +163,10 @@ bool answers_are_fresh(struct answers *answers)
 void answers_free(struct answers *answers)
 {
     for (size_t i = 0; i < ANSWER_KINDS; i++)
-        free(answers->list[i].bytes);
+        for (struct page *page = answers->list[i].pages, *next; page; page = next) {
+            next = page->next;
+            free(page->bytes);
+            free(page);
+        }
     overview_free(&answers->overview);
 }

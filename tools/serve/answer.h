@@ -2,8 +2,8 @@
  *
  * Owns the overview, the texts made of it and how long they hold: as long as a round of readings takes. Nothing of HTTP but
  * the media type.
- * Newcomers: a text is kept until the next one is made, in the same memory, so that a year of scrapes needs what the first
- * ones did.
+ * Newcomers: each kind has two pages, one being sent and one to write the next text into, so that a year of scrapes needs the
+ * memory that the first ones did. Slow clients hold more of them for as long as they take.
  */
 #ifndef SERVE_ANSWER_H
 #define SERVE_ANSWER_H
@@ -12,9 +12,16 @@
 
 enum answer_kind { ANSWER_TEXT, ANSWER_OPENMETRICS, ANSWER_DEVICES, ANSWER_HISTORY, ANSWER_KINDS };
 
-struct answer {
+/* A text that is being sent, or may be written anew. */
+struct page {
+    struct page *next;
     char *bytes;
     size_t length, capacity;
+    bool is_used; /* set when it is given out, cleared by answer_release */
+};
+
+struct answer {
+    struct page *pages, *current;
     int64_t made_ns; /* CLOCK_MONOTONIC; 0: never */
 };
 
@@ -26,8 +33,10 @@ struct answers {
     struct answer list[ANSWER_KINDS];
 };
 
-/* The text as it is now; *out_is_new: another one than at the last call for this kind. NULL where memory is used up. */
-const struct answer *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
+/* The text as it is now, which nobody else writes until it is released; *out_is_new: another one than at the last call for this
+ * kind. NULL where memory is used up. */
+struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
+void answer_release(struct page *page);
 const char *answer_media_type(enum answer_kind kind);
 /* Whether readings come in: false where what this machine uses in all is no longer known. */
 bool answers_are_fresh(struct answers *answers);

@@ -129,21 +129,32 @@ static void clear_places(struct server *server)
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "           \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-static struct MHD_Response *response_of(const void *bytes, size_t size, enum MHD_ResponseMemoryMode mode,
-                                        const char *media_type)
+/* NULL stays NULL. */
+static struct MHD_Response *dress(struct MHD_Response *response, const char *media_type)
 {
     static const char *const headers[][2] = {{MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
                                              {"Content-Security-Policy", CONTENT_POLICY},
                                              {"X-Content-Type-Options", "nosniff"},
                                              {"Referrer-Policy", "no-referrer"},
                                              {"Cross-Origin-Resource-Policy", "same-origin"}};
-    struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, mode);
     if (!response)
         return NULL;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, media_type);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         MHD_add_response_header(response, headers[i][0], headers[i][1]);
     return response;
+}
+
+/* Of bytes that stay where they are. */
+static struct MHD_Response *response_of(const void *bytes, size_t size, const char *media_type)
+{
+    return dress(MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT),
+                 media_type);
+}
+
+static void on_sent(void *page)
+{
+    answer_release(page);
 }
 
 /* Gives the response away. */
@@ -158,14 +169,28 @@ static enum MHD_Result give(struct MHD_Connection *connection, unsigned status, 
 
 static struct MHD_Response *words(const char *text)
 {
-    return response_of(text, strlen(text), MHD_RESPMEM_PERSISTENT, "text/plain; charset=utf-8");
+    return response_of(text, strlen(text), "text/plain; charset=utf-8");
 }
 
 static enum MHD_Result give_file(struct MHD_Connection *connection, const struct page_file *file,
                                  const char *media_type)
 {
-    return give(connection, MHD_HTTP_OK,
-                response_of(file->bytes, file->size, MHD_RESPMEM_PERSISTENT, media_type));
+    return give(connection, MHD_HTTP_OK, response_of(file->bytes, file->size, media_type));
+}
+
+/* A response of the page, which is released when the last who asked has it and the next one is made. */
+static bool make_ready(struct server *server, enum answer_kind kind, struct page *page)
+{
+    if (server->ready[kind])
+        MHD_destroy_response(server->ready[kind]);
+    server->ready[kind] = dress(
+        MHD_create_response_from_buffer_with_free_callback_cls(page->length, page->bytes, on_sent, page),
+        answer_media_type(kind));
+    if (!server->ready[kind])
+        answer_release(page);
+    else if (kind == ANSWER_TEXT || kind == ANSWER_OPENMETRICS)
+        MHD_add_response_header(server->ready[kind], MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
+    return server->ready[kind];
 }
 
 /* Who asks while an answer holds gets the same bytes, which libmicrohttpd counts the users of. */
@@ -173,18 +198,10 @@ static enum MHD_Result give_answer(struct server *server, struct MHD_Connection 
                                    enum answer_kind kind)
 {
     bool is_new;
-    const struct answer *answer = answer_make(&server->answers, kind, &is_new);
-    if (!answer)
+    struct page *page = answer_make(&server->answers, kind, &is_new);
+    if (!page || (is_new && !make_ready(server, kind, page)) || !server->ready[kind])
         return give(connection, MHD_HTTP_SERVICE_UNAVAILABLE, words("out of memory\n"));
-    if (is_new || !server->ready[kind]) {
-        if (server->ready[kind])
-            MHD_destroy_response(server->ready[kind]);
-        server->ready[kind] =
-            response_of(answer->bytes, answer->length, MHD_RESPMEM_MUST_COPY, answer_media_type(kind));
-        if (server->ready[kind])
-            MHD_add_response_header(server->ready[kind], MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
-    }
-    return server->ready[kind] ? MHD_queue_response(connection, MHD_HTTP_OK, server->ready[kind]) : MHD_NO;
+    return MHD_queue_response(connection, MHD_HTTP_OK, server->ready[kind]);
 }
 
 static enum MHD_Result give_health(struct server *server, struct MHD_Connection *connection)
