@@ -36,8 +36,9 @@ void live_close(struct live *live);
  * energy is idle, and what is shared out is modelled. */
 void live_set_idle(struct live *live, const struct estimate *cpu_watts);
 
-/* Looks at /proc and the meter, and shares out what was used since the last look; about 10 us for each process. Where it does
- * not give OK nothing changed, and the next look makes up for it: NO_MEMORY, or why /proc cannot be read. */
+/* Looks at /proc and the meter, and shares out what was used since the last look; about 10 us for each process. Where
+ * /proc cannot be read nothing changes, and the next look makes up for it; the status says why. NO_MEMORY: some of it may
+ * have gone to rest or idle instead of to a process. */
 joule_status live_look(struct live *live);
 
 /* The processes of the last look, by process id; until the next one. */

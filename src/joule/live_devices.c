@@ -224,13 +224,14 @@ joule_status live_look_at_devices(struct live *live, int64_t now_ns)
         has_room =
             live_drm_look(&live->drm, live->meter->host, &live->table, elapsed_s, note_client, &look) &&
             has_room;
+    for (size_t d = 0; d < live->device_count; d++)
+        end_uses(live, d);
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
         joule_device seen = {.struct_size = sizeof seen};
         const struct live_device *device =
             joule_device_get(live->meter, i, &seen) == JOULE_OK ? device_of(live, &seen) : NULL;
         if (!device || seen.domain < 0)
             continue;
-        end_uses(live, (size_t)(device - live->devices));
         share_device(live, (size_t)(device - live->devices), seen.domain, now_ns);
     }
     sum_up(live);

@@ -214,6 +214,29 @@ static void test_a_board_is_shared_by_active_time(void **state)
     live_close(live);
 }
 
+static void test_a_board_without_power_has_processes_all_the_same(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench);
+    put(bench, "/sys/class/hwmon/hwmon4/power1_average", NULL);
+    put_process(bench, 10, 0);
+    put_client(bench, 10, 5, 1, 0);
+    bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
+    machine_run(bench->meter, 2, 0.1);
+    struct live *live = live_open(bench->meter);
+    assert_int_equal(live_look(live), JOULE_OK);
+    machine_run(bench->meter, 1, 0.1);
+    put_client(bench, 10, 5, 1, 0.5);
+    assert_int_equal(live_look(live), JOULE_OK);
+    assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
+    assert_int_equal(sum_of(live, "gpu:0")->cls, JOULE_CLASS_NONE);
+    put(bench, "/proc/10/stat", NULL);
+    machine_run(bench->meter, 1, 0.1);
+    assert_int_equal(live_look(live), JOULE_OK);
+    assert_near(sum_of(live, "gpu:0")->seen_joules, 0, 0);
+    live_close(live);
+}
+
 /* --- a board of NVIDIA ---------------------------------------------------------------------------------------- */
 
 static void test_nvidias_driver_names_processes(void **state)
@@ -253,6 +276,8 @@ int main(void)
         cmocka_unit_test(test_xe_counts_cycles),
         cmocka_unit_test(test_what_is_no_client),
         cmocka_unit_test_setup_teardown(test_a_board_is_shared_by_active_time, machine_setup,
+                                        machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_board_without_power_has_processes_all_the_same, machine_setup,
                                         machine_teardown),
         cmocka_unit_test(test_nvidias_driver_names_processes),
     };
