@@ -81,7 +81,7 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     int64_t read_ns = mc->channel->read_ns;
     bool is_frozen = stands_still(mc->channel);
     pthread_mutex_unlock(&mc->lane->lock);
-    out_domain->parent = parent_of(meter, mc->channel);
+    out_domain->parent = -1;
     settle_state(out_domain, meter_is_stale(meter, mc->lane, mc->channel->info.update_period_s, read_ns),
                  is_frozen);
     out_domain->in_total = 0;
@@ -106,6 +106,7 @@ joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *ou
     joule_domain domain;
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &total);
     meter_describe_domain(meter, index, &total, &domain);
+    domain.parent = parent_of(meter, meter->channels[index].channel);
     abi_give(out_domain, &domain, sizeof domain);
     return JOULE_OK;
 }

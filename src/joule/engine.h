@@ -98,7 +98,7 @@ static inline size_t meter_channel_count(joule_meter *meter)
 {
     return atomic_load_explicit(&meter->channel_count, memory_order_acquire);
 }
-/* As joule_domain_get, for those who ask for all: with the cover of JOULE_TOTAL, which they choose once. */
+/* As joule_domain_get but for the parent, for those who ask for all: with the cover of JOULE_TOTAL, chosen once. */
 void meter_describe_domain(joule_meter *meter, size_t index, const struct cover *total,
                            joule_domain *out_domain);
 /* What curves need to know of a channel's sensor. The lane's lock is held. */
