@@ -164,20 +164,20 @@ static int real_read_perf(struct joule_host *host, int handle, uint64_t *out_val
 static int real_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)
 {
     (void)host;
-    return stream_open(address, deadline_ns);
+    return host_stream_open(address, deadline_ns);
 }
 
 static ssize_t real_receive(struct joule_host *host, int handle, void *buffer, size_t size,
                             int64_t deadline_ns)
 {
     (void)host;
-    return stream_receive(handle, buffer, size, deadline_ns);
+    return host_stream_receive(handle, buffer, size, deadline_ns);
 }
 
 static int real_send(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns)
 {
     (void)host;
-    return stream_send(handle, bytes, size, deadline_ns);
+    return host_stream_send(handle, bytes, size, deadline_ns);
 }
 
 static void *real_open_library(struct joule_host *host, const char *name)

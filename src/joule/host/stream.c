@@ -95,7 +95,7 @@ static int finish_connecting(int fd, int64_t deadline_ns)
     return rc ? rc : -error;
 }
 
-int stream_open(const char *address, int64_t deadline_ns)
+int host_stream_open(const char *address, int64_t deadline_ns)
 {
     struct place place;
     int rc = find_place(address, &place);
@@ -113,7 +113,7 @@ int stream_open(const char *address, int64_t deadline_ns)
     return rc;
 }
 
-ssize_t stream_receive(int fd, void *buffer, size_t size, int64_t deadline_ns)
+ssize_t host_stream_receive(int fd, void *buffer, size_t size, int64_t deadline_ns)
 {
     for (;;) {
         ssize_t count = recv(fd, buffer, size, MSG_DONTWAIT);
@@ -127,7 +127,7 @@ ssize_t stream_receive(int fd, void *buffer, size_t size, int64_t deadline_ns)
     }
 }
 
-int stream_send(int fd, const void *bytes, size_t size, int64_t deadline_ns)
+int host_stream_send(int fd, const void *bytes, size_t size, int64_t deadline_ns)
 {
     for (const char *next = bytes; size > 0;) {
         ssize_t count = send(fd, next, size, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-int stream_open(const char *address, int64_t deadline_ns);
-ssize_t stream_receive(int fd, void *buffer, size_t size, int64_t deadline_ns);
-int stream_send(int fd, const void *bytes, size_t size, int64_t deadline_ns);
+int host_stream_open(const char *address, int64_t deadline_ns);
+ssize_t host_stream_receive(int fd, void *buffer, size_t size, int64_t deadline_ns);
+int host_stream_send(int fd, const void *bytes, size_t size, int64_t deadline_ns);
 
 #endif

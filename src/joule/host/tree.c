@@ -172,20 +172,20 @@ static int tree_open_stream(struct joule_host *host, const char *address, int64_
     int rc = locate(tree_of(host), address + strlen(scheme), true, local + strlen(scheme), &error);
     if (rc != 0 || error)
         return rc ? rc : -error;
-    return stream_open(local, deadline_ns);
+    return host_stream_open(local, deadline_ns);
 }
 
 static ssize_t tree_receive(struct joule_host *host, int handle, void *buffer, size_t size,
                             int64_t deadline_ns)
 {
     (void)host;
-    return stream_receive(handle, buffer, size, deadline_ns);
+    return host_stream_receive(handle, buffer, size, deadline_ns);
 }
 
 static int tree_send(struct joule_host *host, int handle, const void *bytes, size_t size, int64_t deadline_ns)
 {
     (void)host;
-    return stream_send(handle, bytes, size, deadline_ns);
+    return host_stream_send(handle, bytes, size, deadline_ns);
 }
 
 static void tree_close_handle(struct joule_host *host, int handle)
