@@ -7,27 +7,12 @@
 
 #include <errno.h>
 #include <float.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static locale_t c_locale;
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* static inside libc: costs nothing, cannot fail */
-}
-
-static locale_t get_c_locale(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_c_locale);
-    return c_locale;
-}
+#include "base/locale.h"
 
 void text_init(struct text *text, char *buffer, size_t size)
 {
@@ -57,10 +42,8 @@ void text_printf(struct text *text, const char *format, ...)
     bool has_room = text->length < text->size;
     va_list arguments;
     va_start(arguments, format);
-    locale_t before = uselocale(get_c_locale());
-    int length = vsnprintf(has_room ? text->buffer + text->length : NULL,
-                           has_room ? text->size - text->length : 0, format, arguments);
-    uselocale(before);
+    int length = locale_print(has_room ? text->buffer + text->length : NULL,
+                              has_room ? text->size - text->length : 0, format, arguments);
     va_end(arguments);
     if (length > 0)
         text->length += (size_t)length;
@@ -74,7 +57,7 @@ void text_add_double(struct text *text, double value)
         struct text number;
         text_init(&number, digits, sizeof digits);
         text_printf(&number, "%.*g", precision, value);
-        if (strtod_l(digits, NULL, get_c_locale()) == value)
+        if (locale_scan(digits) == value)
             break;
     }
     text_add(text, digits);
@@ -196,7 +179,7 @@ const char *string_scan_double(const char *string, double *out_value)
     /* strtod would go on where a hexadecimal number starts; here "0x10" is a zero before an x. */
     const char *digits = string + (*string == '+' || *string == '-');
     bool is_hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
-    double value = is_hex ? 0.0 : strtod_l(string, NULL, get_c_locale());
+    double value = is_hex ? 0.0 : locale_scan(string);
     if (!isfinite(value))
         return NULL;
     *out_value = value;

@@ -61,6 +61,9 @@ size_t attribute_alive(struct attribute_group *group, pid_t *out_pids, size_t si
 /* Moves what still lives out of the cgroup and removes it. Frees. NULL is allowed. */
 void attribute_free(struct attribute_group *group);
 
+/* The method that `joule run` would take now, tried with a process that ends at once; NONE: there is none. */
+enum attribute_method attribute_try(void);
+
 /* How much more or less than another's a program's CPU second may take: the published spread of a factor of 2 to 3
  * between programs, read as 90 % of a log-normal. */
 #define ATTRIBUTE_SPREAD_LOG_SD 0.3

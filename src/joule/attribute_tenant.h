@@ -15,7 +15,7 @@
 
 /* What a cgroup's path says of it; empty where it does not. */
 struct tenant_name {
-    char kind[12]; /* "slurm", "container", "service", "user" */
+    char kind[16]; /* "slurm", "container", "service", "user"; of what is left: "unattributed", "ended" */
     char slurm_job[24], user[16];
     char container[65], pod[40]; /* full ids */
     char unit[96];               /* systemd's */

@@ -10,8 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "base/string.h"
 #include "joule/doctor_exam.h"
 
@@ -361,29 +359,9 @@ static double time_clock(void)
     return best_ns;
 }
 
-static void end_at_once(void *context)
-{
-    (void)context;
-    _exit(0);
-}
-
-/* What joule run does before its command, with a process that ends at once. */
-static enum attribute_method try_counting(void)
-{
-    struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_CGROUP);
-    if (!group)
-        return ATTRIBUTE_NONE;
-    pid_t pid = attribute_spawn(group, end_at_once, NULL);
-    if (pid > 0)
-        waitpid(pid, NULL, 0);
-    enum attribute_method method = pid > 0 ? attribute_group_method(group) : ATTRIBUTE_NONE;
-    attribute_free(group);
-    return method;
-}
-
 struct doctor_trials doctor_try(void)
 {
-    return (struct doctor_trials){.clock_read_ns = time_clock(), .run_method = try_counting()};
+    return (struct doctor_trials){.clock_read_ns = time_clock(), .run_method = attribute_try()};
 }
 
 struct doctor_trials doctor_try_nothing(void)

@@ -90,7 +90,7 @@ bool meter_watch(joule_meter *meter);
 /* Takes all memory that the curves of domains which can be read come to need, some 200 KB each: for programs that run
  * for long, whose size is then what it stays. */
 void meter_reserve(joule_meter *meter);
-/* CPU seconds that the meter's threads have used so far. */
+/* CPU seconds that the meter's threads have used so far; NaN: this system does not tell. */
 double meter_overhead_cpu_s(joule_meter *meter);
 
 int64_t meter_now_ns(joule_meter *meter);

@@ -4,6 +4,7 @@
  * and the questions of <joule/meter.h> are answered in ask.c.
  * Newcomers: lanes publish channels while others read; an entry is complete before channel_count covers it.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,9 +414,11 @@ double meter_overhead_cpu_s(joule_meter *meter)
         clockid_t clock;
         struct timespec used;
         struct lane *lane = meter->lanes[i];
-        if (lane->has_thread && pthread_getcpuclockid(lane->thread, &clock) == 0 &&
-            clock_gettime(clock, &used) == 0)
+        int problem = lane->has_thread ? pthread_getcpuclockid(lane->thread, &clock) : ESRCH;
+        if (problem == 0 && clock_gettime(clock, &used) == 0)
             sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+        else if (problem != 0 && problem != ESRCH) /* not every system has such clocks */
+            sum_s = NAN;
     }
     pthread_mutex_unlock(&meter->lock);
     return sum_s;

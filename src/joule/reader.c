@@ -7,12 +7,10 @@
  */
 #include "joule/reader.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "base/thread_id.h"
 
 #define LOOK_EVERY_NS 1000000000LL
 
@@ -35,10 +33,11 @@ static bool is_readable(uint64_t owner)
     return owner != 0 && !(owner & OWNER_PREPARING);
 }
 
-static bool thread_is_gone(uint64_t owner)
+static bool owner_is_gone(uint64_t owner)
 {
-    pid_t pid = (pid_t)(owner >> 32 & 0x7fffffff), tid = (pid_t)(uint32_t)owner;
-    return pid > 0 && tid > 0 && syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH;
+    int32_t pid = (int32_t)(owner >> 32 & 0x7fffffff);
+    uint32_t tid = (uint32_t)owner;
+    return pid > 0 && tid > 0 && thread_is_gone(pid, tid);
 }
 
 /* --- one slot ----------------------------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ void reader_round(struct reader *reader, int64_t now_ns, bool look,
         reader->slots_touched = used;
     for (uint32_t i = 0; i < used; i++) {
         uint64_t owner = atomic_load_explicit(&map->owners[i], memory_order_acquire);
-        bool is_over = look && owner != 0 && thread_is_gone(owner);
+        bool is_over = look && owner != 0 && owner_is_gone(owner);
         if (is_readable(owner)) {
             read_slot(reader, i, is_over);
             take(context, &reader->news);

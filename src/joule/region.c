@@ -7,10 +7,10 @@
  */
 #include <math.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/thread_id.h"
 #include "joule/abi.h"
 #include "joule/collector.h"
 #include "joule/ledger.h"
@@ -45,7 +45,7 @@ __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generatio
     if (self.generation == generation && now - self.tried_ns < RETRY_NS)
         return NULL;
     struct session *session = session_current();
-    uint32_t tid = (uint32_t)syscall(SYS_gettid), number = 0;
+    uint32_t tid = thread_id(), number = 0;
     struct slot *slot = session_take_slot(session, tid, &number);
     self.slot = NULL; /* a signal handler sees no slot or a whole one */
     atomic_signal_fence(memory_order_seq_cst);

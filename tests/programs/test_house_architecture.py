@@ -19,7 +19,7 @@ def floors():
     """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/."""
     drawing = PAGE[PAGE.index("    src/forge/"):PAGE.index("    include/joule/")].splitlines()
     rooms = {"base": 0}
-    lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base"))]
+    lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base", "src/port"))]
     for height, line in enumerate(reversed(lines), start=1):
         for room in re.split(r"\s{3,}", re.sub(r"src/(joule|forge)/", "", line).strip())[0].split():
             rooms[room.rstrip("/")] = height
@@ -37,7 +37,9 @@ def room_of(path, rooms):
 class Architecture(unittest.TestCase):
     def setUp(self):
         self.rooms = floors()
-        self.files = [p.relative_to(ROOT / "src") for p in (ROOT / "src").rglob("*.[ch]")]
+        files = [p.relative_to(ROOT / "src") for p in (ROOT / "src").rglob("*.[ch]")]
+        self.files = [f for f in files if f.parts[0] != "port"]
+        self.ported = [f for f in files if f.parts[0] == "port" and f.suffix == ".c"]
         self.assertGreater(len(self.files), 50)
 
     def test_each_file_has_a_room(self):
@@ -52,6 +54,10 @@ class Architecture(unittest.TestCase):
         self.assertIn("cost/", owners)
         names = {o.removeprefix("src/").rstrip("*/") for o in owners}
         self.assertEqual([str(f) for f in self.files if not room_of(f, names)], [])
+
+    def test_each_ported_file_stands_in_the_place_of_another(self):
+        names = {f.name for f in self.files if f.parts[0] != "forge"}
+        self.assertEqual([str(f) for f in self.ported if f.name not in names], [])
 
     def test_forge_uses_public_names_of_libjoule_only(self):
         wrong = [str(f) for f in self.files if f.parts[0] == "forge"

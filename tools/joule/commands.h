@@ -2,6 +2,11 @@
 #ifndef JOULE_COMMANDS_H
 #define JOULE_COMMANDS_H
 
+#include "common/front_door.h"
+
+extern const struct subcommand subcommands[];
+extern const char subcommand_hint[]; /* goes before a word that is no subcommand */
+
 int run_main(int argc, char **argv);
 int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);

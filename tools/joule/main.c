@@ -1,28 +1,10 @@
-/* tools/joule/main.c - the program's subcommands.
- *
- * Owns their table; each lives in a file of its own and reads its own options, and common/front_door.c chooses.
- * Newcomers: a new subcommand is one line in the table below.
- */
-#include <stddef.h>
+/* tools/joule/main.c - where the program begins. Which subcommands it has, subcommands.c says. */
 #include "commands.h"
-#include "common/front_door.h"
 #include "common/options.h"
-#include "companion.h"
 
 const char tool_name[] = "joule";
 
-static const struct subcommand subcommands[] = {
-    {"run", run_main, "run a command and say how many joules it took"},
-    {"record", record_main, "run a command and keep every reading in a file"},
-    {"report", report_main, "print what a record holds"},
-    {"devices", devices_main, "list what can be measured here, and how"},
-    {"doctor", doctor_main, "say what would make the figures better here"},
-    {"top", companion_main, "show what devices and processes take, as it happens"},
-    {"serve", companion_main, "answer Prometheus, and show it all on a page"},
-    {NULL, NULL, NULL},
-};
-
 int main(int argc, char **argv)
 {
-    return front_door(subcommands, "To measure a command: joule run --", argc, argv);
+    return front_door(subcommands, subcommand_hint, argc, argv);
 }

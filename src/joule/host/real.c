@@ -10,16 +10,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
 #include "base/string.h"
 #include "joule/host/path.h"
+#include "joule/host/perf.h"
 #include "joule/host/run.h"
 #include "joule/host/stream.h"
 
@@ -136,29 +135,16 @@ static int real_read_register(struct joule_host *host, int handle, uint32_t addr
     return count == (ssize_t)sizeof *out_value ? 0 : -EIO;
 }
 
-/* Everything but type, config and CPU must stay 0: the energy PMUs refuse exclusion bits and sampling. */
 static int real_open_perf(struct joule_host *host, const struct host_perf_event *event)
 {
     (void)host;
-    struct perf_event_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.size = sizeof attr;
-    attr.type = event->type;
-    attr.config = event->config;
-    long fd = syscall(SYS_perf_event_open, &attr, -1, event->cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd >= 0 ? (int)fd : -errno;
+    return perf_open(event);
 }
 
 static int real_read_perf(struct joule_host *host, int handle, uint64_t *out_value)
 {
     (void)host;
-    ssize_t count;
-    do
-        count = read(handle, out_value, sizeof *out_value);
-    while (count < 0 && errno == EINTR);
-    if (count < 0)
-        return -errno;
-    return count == (ssize_t)sizeof *out_value ? 0 : -EIO;
+    return perf_read(handle, out_value);
 }
 
 static int real_open_stream(struct joule_host *host, const char *address, int64_t deadline_ns)

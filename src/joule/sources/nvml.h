@@ -16,6 +16,8 @@
 #define NVML_MOST_CHANNELS 12
 #define NVML_RING_SIZE     1024 /* samples taken from the driver at once; it keeps fewer */
 
+/* Where this system has the driver's library; NULL ends them. */
+extern const char *const nvml_names[];
 /* Whether the driver's library is there, be it that it does not start. */
 bool nvml_is_there(struct joule_host *host);
 /* Loads and initialises the library (JOULE_NVML_LIB names another one). OK, or why not, with a remedy for a person. */

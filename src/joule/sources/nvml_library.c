@@ -1,7 +1,6 @@
 /* joule/sources/nvml_library.c - loads NVIDIA's library and says what its return codes mean. See nvml.h.
  *
- * Owns the search for the library, its first call, and the map from codes to statuses. Newcomers: the file without
- * ".1" is a stub for linking and never the driver's; it is not tried.
+ * Owns the search for the library, its first call, and the map from codes to statuses.
  */
 #include <math.h>
 #include <string.h>
@@ -13,10 +12,9 @@ static void *open_library(struct joule_host *host)
     const char *own = host->ops->env(host, "JOULE_NVML_LIB");
     if (own && *own)
         return host->ops->open_library(host, own);
-    static const char *const names[] = {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !library; i++)
-        library = host->ops->open_library(host, names[i]);
+    for (const char *const *name = nvml_names; *name && !library; name++)
+        library = host->ops->open_library(host, *name);
     return library;
 }
 

@@ -1,0 +1,17 @@
+# The compiler of zig_target: `python3 -m ziglang cc`. Zig's own archiver goes with it; its linker knows every format.
+find_program(JOULE_PYTHON python3 REQUIRED)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES JOULE_PYTHON)
+set(CMAKE_C_COMPILER ${JOULE_PYTHON} -m ziglang cc -target ${zig_target})
+foreach(tool ar ranlib)
+  string(TOUPPER ${tool} variable)
+  set(wrapper ${CMAKE_BINARY_DIR}/zig-${tool})
+  if(NOT EXISTS ${wrapper})
+    file(WRITE ${wrapper} "#!/bin/sh\nexec ${JOULE_PYTHON} -m ziglang ${tool} \"$@\"\n")
+    file(CHMOD ${wrapper} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  endif()
+  set(CMAKE_${variable} ${wrapper})
+endforeach()
+# What this machine has is not what the target has.
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

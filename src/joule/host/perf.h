@@ -1,0 +1,11 @@
+/* joule/host/perf.h - counts of the kernel's perf events, behind open_perf and read_perf of the real host. */
+#ifndef JOULE_HOST_PERF_H
+#define JOULE_HOST_PERF_H
+
+#include "joule/host/host.h"
+
+/* As host_ops.open_perf and read_perf. */
+int perf_open(const struct host_perf_event *event);
+int perf_read(int fd, uint64_t *out_value);
+
+#endif

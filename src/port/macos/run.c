@@ -1,0 +1,195 @@
+/* port/macos/run.c - in the place of joule/host/run.c.
+ *
+ * Owns one program at a time and thread, started with posix_spawn, which passes on no descriptor that is not named here.
+ * Newcomers: here the program is a child of the caller's. What is not so good as on Linux: a caller that waits for any child
+ * may take its end from us, and a handler of SIGCHLD is called; its status is then unknown.
+ */
+#include "joule/host/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/string.h"
+#include "joule/host/path.h"
+
+#define USUAL_PATH "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+#define LOOK_AGAIN_NS                                                                                        \
+    (NS_PER_S / 100) /* nothing tells that a child has ended while others hold its output open */
+#define LAST_BREATH_NS (NS_PER_S / 2)
+
+extern char **environ;
+
+struct job {
+    int64_t deadline_ns;
+    char *buffer;
+    size_t size, length;
+    int output; /* the pipe's end to read from */
+    pid_t pid;
+    int error, status, wait_status;
+};
+
+static int check_program(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return errno;
+    return S_ISREG(info.st_mode) ? access(path, X_OK) == 0 ? 0 : errno : EACCES;
+}
+
+/* As a shell does, but never in a folder that depends on where the program happens to stand. */
+static int find_program(const char *name, char out_path[HOST_PATH_MAX])
+{
+    if (strchr(name, '/'))
+        return string_copy(out_path, HOST_PATH_MAX, name) ? check_program(name) : ENAMETOOLONG;
+    const char *path = secure_getenv("PATH");
+    int error = ENOENT;
+    for (path = path ? path : USUAL_PATH; *path;) {
+        size_t length = strcspn(path, ":");
+        struct text candidate;
+        text_init(&candidate, out_path, HOST_PATH_MAX);
+        text_add_bytes(&candidate, path, length);
+        text_printf(&candidate, "/%s", name);
+        int problem = *path == '/' && candidate.length < HOST_PATH_MAX ? check_program(out_path) : ENOENT;
+        if (problem == 0)
+            return 0;
+        if (problem == EACCES)
+            error = EACCES;
+        path += length + (path[length] == ':');
+    }
+    return error;
+}
+
+/* --- starting ------------------------------------------------------------------------------------------------------- */
+
+static void describe_files(posix_spawn_file_actions_t *files, const int ends[2])
+{
+    posix_spawn_file_actions_init(files);
+    posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(files, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+}
+
+/* A process group of its own, no signal blocked, none ignored. */
+static void describe_process(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(attributes);
+    posix_spawnattr_setpgroup(attributes, 0);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &all);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_CLOEXEC_DEFAULT);
+}
+
+/* Returns an errno value. */
+static int start(struct job *job, const char *path, char *const *argv)
+{
+    static char usual_path[] = "PATH=" USUAL_PATH;
+    static char *const clean[] = {usual_path, NULL}; /* who was started with rights may not lend them on */
+    int ends[2];
+    if (pipe(ends) != 0)
+        return errno;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    describe_files(&files, ends);
+    describe_process(&attributes);
+    int error = posix_spawn(&job->pid, path, &files, &attributes, argv, issetugid() ? clean : environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    close(ends[1]);
+    job->output = ends[0];
+    if (error)
+        close(ends[0]);
+    return error;
+}
+
+/* --- following ------------------------------------------------------------------------------------------------------ */
+
+/* False: nothing more can come. */
+static bool take_output(struct job *job)
+{
+    ssize_t count;
+    char beyond;
+    while (job->length < job->size - 1) {
+        count = read(job->output, job->buffer + job->length, job->size - 1 - job->length);
+        if (count <= 0)
+            return count < 0 && (errno == EAGAIN || errno == EINTR);
+        job->length += (size_t)count;
+    }
+    count = read(job->output, &beyond, 1);
+    if (count > 0)
+        job->error = ENOBUFS;
+    return count < 0;
+}
+
+/* It is waited for later, after its group was killed: until then nobody else can have its number. */
+static bool has_ended(const struct job *job)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+/* Until the program has ended, or has to. */
+static void follow(struct job *job)
+{
+    struct pollfd output = {.fd = job->output, .events = POLLIN};
+    while (!has_ended(job) && !job->error) {
+        int64_t left_ns = job->deadline_ns - clock_now_ns();
+        if (left_ns <= 0)
+            job->error = ETIMEDOUT;
+        struct timespec pause = clock_timespec(left_ns <= 0              ? 0
+                                               : left_ns < LOOK_AGAIN_NS ? left_ns
+                                                                         : LOOK_AGAIN_NS);
+        ppoll(&output, 1, &pause, NULL);
+        if (output.fd >= 0 && !take_output(job))
+            output.fd = -1;
+    }
+    if (!job->error && output.fd >= 0)
+        take_output(job);
+}
+
+/* Kills all that is left, and waits for the program unless it is stuck in the kernel. */
+static void finish(struct job *job)
+{
+    static const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS / 10};
+    kill(-job->pid, SIGKILL);
+    int64_t deadline_ns = clock_now_ns() + LAST_BREATH_NS;
+    pid_t ended;
+    while ((ended = waitpid(job->pid, &job->wait_status, WNOHANG)) == 0 && clock_now_ns() < deadline_ns)
+        nanosleep(&pause, NULL);
+    if (ended == job->pid && !job->error)
+        job->status =
+            WIFEXITED(job->wait_status) ? WEXITSTATUS(job->wait_status) : 128 + WTERMSIG(job->wait_status);
+    close(job->output);
+}
+
+ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status)
+{
+    char path[HOST_PATH_MAX];
+    struct job job = {
+        .deadline_ns = clock_now_ns() + timeout_ns, .buffer = buffer, .size = size, .status = -1};
+    buffer[0] = '\0';
+    *out_status = -1;
+    int error = find_program(argv[0], path);
+    if (!error)
+        error = start(&job, path, (char *const *)argv);
+    if (error)
+        return -error;
+    follow(&job);
+    finish(&job);
+    buffer[job.length] = '\0';
+    *out_status = job.status;
+    return job.error ? -job.error : (ssize_t)job.length;
+}
