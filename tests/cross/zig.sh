@@ -11,6 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 describe() { # TOOLCHAIN LIBRARY PROGRAM (what file(1) says of them)
     case $1 in
     aarch64-macos) check "$1" libjoule.0.dylib "Mach-O 64-bit arm64 dynamically linked shared library" joule "Mach-O 64-bit arm64 executable" ;;
+    x86_64-windows) check "$1" libjoule_internal.a "current ar archive" joule.exe "PE32+ executable (console) x86-64" ;;
     *) echo "zig.sh: no toolchain '$1' here" >&2; exit 2 ;;
     esac
 }
@@ -43,7 +44,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export ZIG_GLOBAL_CACHE_DIR=$work/cache ZIG_LOCAL_CACHE_DIR=$work/cache
 unset CMAKE_C_COMPILER_LAUNCHER CFLAGS LDFLAGS
-(($#)) || set -- aarch64-macos
+(($#)) || set -- aarch64-macos x86_64-windows
 for toolchain; do
     describe "$toolchain"
 done

@@ -1,4 +1,4 @@
-/* port/macos/semaphore.h - semaphores without names, which macOS declares but has not.
+/* port/elsewhere/semaphore.h - semaphores without names, which macOS has not, nor Windows with the steady clock.
  *
  * Owns those of one process, of a lock and a condition. Newcomers: found before the system's header of this name.
  */
@@ -20,7 +20,11 @@ static inline int sem_init(sem_t *semaphore, int is_shared, unsigned count)
     (void)is_shared;
     semaphore->count = count;
     pthread_mutex_init(&semaphore->lock, NULL);
-    pthread_cond_init(&semaphore->more, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&semaphore->more, &attributes);
+    pthread_condattr_destroy(&attributes);
     return 0;
 }
 

@@ -1,0 +1,89 @@
+/* port/windows/session.c - in the place of joule/session.c: a session of this process alone.
+ *
+ * Newcomers: nothing is shared with children here, so nobody is a client, and there is no fork to survive.
+ */
+#include "joule/session.h"
+
+#include <windows.h>
+#include "base/error.h"
+
+struct session {
+    _Atomic(struct session_map *) map;
+};
+
+static struct session current;
+_Atomic uint32_t session_generation = 1;
+
+static void attach(void)
+{
+    struct session_map *none = NULL;
+    struct session_map *map = VirtualAlloc(NULL, sizeof *map, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    if (!map)
+        return;
+    atomic_store(&map->tag_count, TAG_OTHER + 1);
+    if (!atomic_compare_exchange_strong(&current.map, &none, map))
+        VirtualFree(map, 0, MEM_RELEASE); /* another thread was faster */
+}
+
+struct session *session_current(void)
+{
+    if (!atomic_load_explicit(&current.map, memory_order_acquire))
+        attach();
+    return &current;
+}
+
+struct session_map *session_map(struct session *session)
+{
+    return atomic_load_explicit(&session->map, memory_order_acquire);
+}
+
+bool session_populate(void *start, size_t size)
+{
+    (void)start, (void)size;
+    return true; /* was committed with the mapping */
+}
+
+bool session_is_client(struct session *session)
+{
+    (void)session;
+    return false;
+}
+
+bool session_has_clients(struct session *session)
+{
+    (void)session;
+    return false;
+}
+
+joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error)
+{
+    (void)out_path, (void)size;
+    return error_set(out_error, JOULE_UNSUPPORTED, "a session is not shared between processes on Windows");
+}
+
+void session_remove_leftovers(void) {}
+
+void session_remove_shared(void) {}
+
+static void raise_used(struct session_map *map, uint32_t number)
+{
+    uint32_t used = atomic_load(&map->slots_used);
+    while (used <= number && !atomic_compare_exchange_weak(&map->slots_used, &used, number + 1))
+        ;
+}
+
+struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number)
+{
+    struct session_map *map = session_map(session);
+    uint64_t owner = session_owner(GetCurrentProcessId(), tid);
+    for (uint32_t i = 0; map && i < SESSION_SLOTS; i++) {
+        uint64_t found = 0;
+        if (!atomic_compare_exchange_strong(&map->owners[i], &found, owner) && found != owner)
+            continue;
+        slot_clear_open(&map->slots[i]); /* the thread that had this number before may have left some */
+        raise_used(map, i);
+        *out_number = i;
+        return &map->slots[i];
+    }
+    return NULL;
+}
