@@ -119,7 +119,7 @@ static void free_source(struct source *source)
     free(source);
 }
 
-static void lane_release(struct lane *lane)
+void lane_release(struct lane *lane)
 {
     if (atomic_fetch_sub(&lane->references, 1) != 1)
         return;
@@ -325,12 +325,5 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
         pthread_join(lane->thread, NULL);
     else
         pthread_detach(lane->thread);
-    return finished;
-}
-
-bool lane_stop(struct lane *lane, int64_t deadline_ns)
-{
-    bool finished = lane_halt(lane, deadline_ns);
-    lane_release(lane);
     return finished;
 }

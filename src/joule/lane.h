@@ -67,7 +67,7 @@ bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
 /* Asks the thread to stop and waits for it until deadline_ns. False: it hangs in a source, or is the calling one; it
  * keeps its lane, frees it when it returns, and still uses the host until then, but never the meter. Once for a lane. */
 bool lane_halt(struct lane *lane, int64_t deadline_ns);
-/* The same, and drops the caller's reference. */
-bool lane_stop(struct lane *lane, int64_t deadline_ns);
+/* Drops a reference; the last one frees the lane with its sources. */
+void lane_release(struct lane *lane);
 
 #endif

@@ -249,7 +249,11 @@ void joule_close(joule_meter *meter)
     bool joined = true;
     for (size_t i = 0; i < meter->lane_count; i++)
         if (meter->lanes[i])
-            joined = lane_stop(meter->lanes[i], deadline_ns) && joined;
+            joined = lane_halt(meter->lanes[i], deadline_ns) && joined;
+    for (size_t i = 0; i < meter->lane_count;
+         i++) /* not before: a lane that opens looks at what the others found */
+        if (meter->lanes[i])
+            lane_release(meter->lanes[i]);
     if (meter->collector)
         collector_free(meter->collector);
     if (meter->owns_host && joined)
