@@ -515,7 +515,7 @@ static void test_headers_of_amdgpu_top(void **state)
     assert_non_null(list);
     for (const struct json_value *board = list->first; board; board = board->next) {
         const struct json_value *header = json_member(json_member(board, "gpu_metrics"), "header");
-        uint64_t format, content, size, counts = 1, modulus;
+        uint64_t format = 0, content = 0, size = 0, counts = 1, modulus;
         assert_true(json_u64_of(json_member(header, "format_revision"), &format) &&
                     json_u64_of(json_member(header, "content_revision"), &content) &&
                     json_u64_of(json_member(header, "structure_size"), &size));
