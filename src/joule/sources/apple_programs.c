@@ -4,9 +4,7 @@
  * Newcomers: "macmon pipe" prints one JSON object for each interval, and has no other form. Each look takes the interval
  * that it is a mean of.
  */
-#include <errno.h>
 #include <math.h>
-#include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/apple_power.h"
 #include "joule/sources/ioreport.h"
@@ -31,14 +29,13 @@ struct program {
 static joule_status ask(struct source *source, struct apple_power *out_power)
 {
     const struct program *program = source->data;
-    int exit_status;
-    ssize_t length = source->host->ops->run(source->host, program->command, TIMEOUT_NS, program->text,
-                                            MOST_TEXT, &exit_status);
+    struct source_output output;
+    joule_status status = source_run(source, program->command, TIMEOUT_NS, program->text, MOST_TEXT, &output);
     *out_power = apple_power_unknown();
-    if (length < 0)
-        return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
+    if (status != JOULE_OK)
+        return status;
     bool found = program->command == macmon ? macmon_parse(program->text, out_power)
-                                            : powermetrics_parse(program->text, (size_t)length, out_power);
+                                            : powermetrics_parse(program->text, output.length, out_power);
     return found ? JOULE_OK : JOULE_FAILED;
 }
 

@@ -6,9 +6,7 @@
  * this source would need of the host, and a controller that hangs must be given up after a deadline. Asking costs the
  * controller milliseconds of its slow processor, so it is asked once a second at most.
  */
-#include <errno.h>
 #include <string.h>
-#include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/dcmi.h"
 #include "joule/sources/source.h"
@@ -34,13 +32,12 @@ struct ipmi {
 static joule_status ask(struct source *source, const char *const *command, struct dcmi_reading *out_reading)
 {
     char text[2048];
-    int exit_status;
-    ssize_t length =
-        source->host->ops->run(source->host, command, TIMEOUT_NS, text, sizeof text, &exit_status);
-    if (length < 0)
-        return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
-    joule_status status = dcmi_parse_text(text, out_reading);
-    return status == JOULE_OK && exit_status != 0 ? JOULE_FAILED : status;
+    struct source_output output;
+    joule_status status = source_run(source, command, TIMEOUT_NS, text, sizeof text, &output);
+    if (status != JOULE_OK)
+        return status;
+    status = dcmi_parse_text(text, out_reading);
+    return status == JOULE_OK && output.exit_status != 0 ? JOULE_FAILED : status;
 }
 
 /* The first command that gives a reading, or the state of the one that came nearest. */

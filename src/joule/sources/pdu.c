@@ -5,10 +5,8 @@
  * Newcomers: community and passphrases stand in net-snmp's own snmp.conf, where they can be kept for each host
  * (hosts/HOST.conf), and never in an argument, which everybody may read. One plug that does not answer leaves the sum unknown.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/pdu_table.h"
 #include "joule/sources/source.h"
@@ -49,7 +47,7 @@ static joule_status ask_host(struct source *source, size_t first, oid_of oid, do
     size_t words = 9, plug_of_value[PDU_MOST_PLUGS], values = 0;
     char text[2048];
     double got[PDU_MOST_PLUGS];
-    int exit_status;
+    struct source_output output;
     for (*out_count = 0; first + *out_count < pdu->plugs.count; ++*out_count) {
         const struct pdu_plug *plug = &pdu->plugs.list[first + *out_count];
         if (strcmp(plug->host, host) != 0)
@@ -61,10 +59,10 @@ static joule_status ask_host(struct source *source, size_t first, oid_of oid, do
     }
     if (values == 0)
         return JOULE_OK;
-    ssize_t length = source->host->ops->run(source->host, argv, TIMEOUT_NS, text, sizeof text, &exit_status);
-    if (length < 0)
-        return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
-    if (exit_status != 0 || pdu_parse_values(text, got, values) != values)
+    joule_status status = source_run(source, argv, TIMEOUT_NS, text, sizeof text, &output);
+    if (status != JOULE_OK)
+        return status;
+    if (output.exit_status != 0 || pdu_parse_values(text, got, values) != values)
         return JOULE_FAILED;
     for (size_t i = 0; i < values; i++)
         out_values[plug_of_value[i]] = got[i];

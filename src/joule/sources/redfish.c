@@ -6,10 +6,8 @@
  * answers counts: what goes into the power supplies, before the chassis' own figure, before PowerControl. It is read every five
  * seconds, as each request costs the controller's slow processor about a tenth of one.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/redfish_text.h"
 #include "joule/sources/source.h"
@@ -38,15 +36,15 @@ static joule_status run_program(struct source *source, const char *program, stru
     const struct redfish *redfish = source->data;
     const char *argv[3 + REDFISH_MOST_READINGS] = {program, redfish->config};
     char text[8192];
-    int exit_status;
+    struct source_output output;
     for (size_t i = 0; i < redfish->target_count; i++)
         argv[2 + i] = redfish->targets[i];
-    ssize_t length = source->host->ops->run(source->host, argv, redfish->target_count ? READ_NS : FIND_NS,
-                                            text, sizeof text, &exit_status);
-    if (length < 0)
-        return length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
+    joule_status status =
+        source_run(source, argv, redfish->target_count ? READ_NS : FIND_NS, text, sizeof text, &output);
+    if (status != JOULE_OK)
+        return status;
     redfish_parse(text, out_text);
-    return exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
+    return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
 /* Beside joule, or beside another of its programs, in a tree that may have been moved. Any other program may lie in a folder

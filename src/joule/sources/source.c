@@ -1,4 +1,4 @@
-/* joule/sources/source.c - what every source needs: a new channel, its own state, small files as values. */
+/* joule/sources/source.c - what every source needs: a new channel, its own state, the output of a program. */
 #include "joule/sources/source.h"
 
 #include <errno.h>
@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/error.h"
 #include "base/string.h"
 
 #define MAX_WATTS     5000 /* of any single device, generous */
@@ -48,4 +49,12 @@ joule_status source_say(struct source *source, joule_status status, const char *
     vsnprintf(source->remedy, sizeof source->remedy, remedy, arguments);
     va_end(arguments);
     return source->state = status;
+}
+
+joule_status source_run(struct source *source, const char *const *argv, int64_t timeout_ns, char *text,
+                        size_t size, struct source_output *out)
+{
+    ssize_t length = source->host->ops->run(source->host, argv, timeout_ns, text, size, &out->exit_status);
+    out->length = length < 0 ? 0 : (size_t)length;
+    return length >= 0 ? JOULE_OK : length == -ETIMEDOUT ? JOULE_STALE : status_of_errno((int)-length);
 }

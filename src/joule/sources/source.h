@@ -144,6 +144,15 @@ struct channel *source_add_channel(struct source *source);
 joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
     __attribute__((format(printf, 3, 4)));
 
+struct source_output {
+    size_t length; /* of the text */
+    int exit_status;
+};
+/* Runs a vendor's program, as host_ops.run: OK when it has ended, well or badly. STALE: it did not in time, and `text`
+ * holds what it wrote until then. */
+joule_status source_run(struct source *source, const char *const *argv, int64_t timeout_ns, char *text,
+                        size_t size, struct source_output *out);
+
 /* Whether a board's counter stands: one that works moves several times a second, also when idle. A source that asks this of
  * each reading can say UNSUPPORTED instead of 0 J. True once the same count has come for 2 s. */
 struct standstill {

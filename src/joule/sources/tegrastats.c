@@ -5,10 +5,8 @@
  * Newcomers: it prints for ever, so it is always ended by its deadline, and what it has printed until then is the answer.
  * A last resort: each look holds this source's thread for most of a second.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/jetson.h"
 #include "joule/sources/jetson_board.h"
@@ -27,11 +25,10 @@ struct tegrastats_source {
 static joule_status ask(struct source *source, struct tegrastats *out_stats)
 {
     char text[4096];
-    int exit_status;
-    ssize_t length =
-        source->host->ops->run(source->host, command, TIMEOUT_NS, text, sizeof text, &exit_status);
-    if (length < 0 && length != -ETIMEDOUT)
-        return status_of_errno((int)-length);
+    struct source_output output;
+    joule_status status = source_run(source, command, TIMEOUT_NS, text, sizeof text, &output);
+    if (status != JOULE_OK && status != JOULE_STALE)
+        return status;
     return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;
 }
 
