@@ -7,15 +7,20 @@
  * controller milliseconds of its slow processor, so it is asked once a second at most.
  */
 #include <string.h>
-#include "base/string.h"
 #include "joule/sources/dcmi.h"
-#include "joule/sources/source.h"
+#include "joule/sources/node_power.h"
 
 #define PERIOD_S   1.0
 #define TIMEOUT_NS INT64_C(5000000000)
-#define GAIN_SD    0.03 /* assumed, as for supplies */
-#define CAUSE_HERE 340
-#define MOST_WATTS 20000.0
+
+static const struct node_power dcmi = {
+    .name = "node",
+    .label = "DCMI power reading",
+    .rank = RANK_NODE_IPMI,
+    .cause = 340,
+    .gain_sd = 0.03, /* assumed, as for supplies */
+    .most_watts = 20000,
+};
 
 /* In the order in which they are tried; bytes last, which some controllers give in another length. */
 static const char *const commands[][9] = {
@@ -68,23 +73,6 @@ static joule_status say_why_not(struct source *source, joule_status status)
         "ipmitool dcmi power reading gives no power; try it as root, and load ipmi_devintf and ipmi_si");
 }
 
-static void describe(struct channel *ch)
-{
-    ch->mode = CHANNEL_POWER;
-    ch->rank = RANK_NODE_IPMI;
-    ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_HWMON_GAIN, CAUSE_HERE);
-    ch->info.scope = JOULE_SCOPE_NODE;
-    ch->info.reading = JOULE_READING_POWER;
-    ch->info.cls = JOULE_CLASS_DERIVED;
-    ch->integrator.period_s = PERIOD_S;
-    ch->integrator.max_watts = MOST_WATTS;
-    string_copy(ch->info.name, sizeof ch->info.name, "node");
-    string_copy(ch->info.label, sizeof ch->info.label, "DCMI power reading");
-    string_copy(ch->info.device, sizeof ch->info.device, "node");
-    string_copy(ch->zone, sizeof ch->zone, "node");
-}
-
 static joule_status ipmi_open(struct source *source)
 {
     const char *where = source->host->ops->env(source->host, "JOULE_IPMI");
@@ -99,11 +87,8 @@ static joule_status ipmi_open(struct source *source)
     joule_status status = find_command(source, ipmi);
     if (status != JOULE_OK)
         return say_why_not(source, status);
-    ipmi->channel = source_add_channel(source);
-    if (!ipmi->channel)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
-    describe(ipmi->channel);
-    return JOULE_OK;
+    ipmi->channel = source_add_node_power(source, &dcmi);
+    return ipmi->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
 }
 
 static void ipmi_read(struct source *source, struct sink *sink)

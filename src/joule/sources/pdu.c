@@ -7,16 +7,22 @@
  */
 #include <math.h>
 #include <string.h>
-#include "base/string.h"
+#include "joule/sources/node_power.h"
 #include "joule/sources/pdu_table.h"
-#include "joule/sources/source.h"
 
 #define PERIOD_S    2.0 /* units renew their figures every 1 to 10 s */
 #define TIMEOUT_NS  INT64_C(8000000000)
-#define GAIN_SD     0.01 /* billing grade, as their data sheets say */
-#define CAUSE_HERE  348
 #define MOST_WATTS  100000.0
 #define MOST_DIGITS 6
+
+static const struct node_power at_plugs = {
+    .name = "node-plugs",
+    .label = "the plugs that JOULE_PDU lists",
+    .rank = RANK_NODE_PDU,
+    .cause = 348,
+    .gain_sd = 0.01, /* billing grade, as their data sheets say */
+    .most_watts = MOST_WATTS,
+};
 
 struct pdu {
     struct pdu_plugs plugs;
@@ -107,23 +113,6 @@ static joule_status read_watts(struct source *source, double *out_watts)
     return status;
 }
 
-static void describe(struct channel *ch)
-{
-    ch->mode = CHANNEL_POWER;
-    ch->rank = RANK_NODE_PDU;
-    ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_HWMON_GAIN, CAUSE_HERE);
-    ch->info.scope = JOULE_SCOPE_NODE;
-    ch->info.reading = JOULE_READING_POWER;
-    ch->info.cls = JOULE_CLASS_DERIVED;
-    ch->integrator.period_s = PERIOD_S;
-    ch->integrator.max_watts = MOST_WATTS;
-    string_copy(ch->info.name, sizeof ch->info.name, "node-plugs");
-    string_copy(ch->info.label, sizeof ch->info.label, "the plugs that JOULE_PDU lists");
-    string_copy(ch->info.device, sizeof ch->info.device, "node");
-    string_copy(ch->zone, sizeof ch->zone, "node");
-}
-
 static joule_status pdu_open(struct source *source)
 {
     const char *plugs = source->host->ops->env(source->host, "JOULE_PDU");
@@ -147,11 +136,8 @@ static joule_status pdu_open(struct source *source)
     if (status != JOULE_OK)
         return source_say(source, status, "a plug of JOULE_PDU gives no power; try: snmpget %s %s",
                           pdu->plugs.list[0].host, pdu->plugs.list[0].watts_oid);
-    pdu->channel = source_add_channel(source);
-    if (!pdu->channel)
-        return source_say(source, JOULE_NO_MEMORY, "no memory");
-    describe(pdu->channel);
-    return JOULE_OK;
+    pdu->channel = source_add_node_power(source, &at_plugs);
+    return pdu->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
 }
 
 static void pdu_read(struct source *source, struct sink *sink)

@@ -9,16 +9,15 @@
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/node_power.h"
 #include "joule/sources/redfish_text.h"
-#include "joule/sources/source.h"
 
-#define PERIOD_S    5.0
-#define FIND_NS     INT64_C(60000000000) /* a slow controller, asked link by link */
-#define READ_NS     INT64_C(20000000000)
-#define FIND_AGAIN  120  /* readings: a supply may have been taken out or put in */
-#define GAIN_SD     0.03 /* assumed, as for supplies */
-#define FIRST_CAUSE 344
-#define MOST_WATTS  100000.0
+#define PERIOD_S   5.0
+#define FIND_NS    INT64_C(60000000000) /* a slow controller, asked link by link */
+#define READ_NS    INT64_C(20000000000)
+#define FIND_AGAIN 120  /* readings: a supply may have been taken out or put in */
+#define GAIN_SD    0.03 /* assumed, as for supplies */
+#define MOST_WATTS 100000.0
 
 struct redfish {
     const char *config;
@@ -120,13 +119,10 @@ static joule_status ask(struct source *source, struct redfish_text *out_text)
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
 
-static const struct {
-    const char *name, *label;
-    uint32_t rank;
-} views[REDFISH_VIEWS] = {
-    {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES},
-    {"node-chassis", "the chassis' EnvironmentMetrics", RANK_NODE_CHASSIS},
-    {"node-control", "the chassis' PowerControl", RANK_NODE_CONTROL},
+static const struct node_power views[REDFISH_VIEWS] = {
+    {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES, 344, GAIN_SD, MOST_WATTS},
+    {"node-chassis", "the chassis' EnvironmentMetrics", RANK_NODE_CHASSIS, 345, GAIN_SD, MOST_WATTS},
+    {"node-control", "the chassis' PowerControl", RANK_NODE_CONTROL, 346, GAIN_SD, MOST_WATTS},
 };
 
 static void add_view(struct source *source, enum redfish_view view, const struct redfish_text *text)
@@ -135,24 +131,10 @@ static void add_view(struct source *source, enum redfish_view view, const struct
     bool is_told = false;
     for (size_t i = 0; i < text->count; i++)
         is_told = is_told || text->readings[i].view == view;
-    struct channel *ch = is_told ? source_add_channel(source) : NULL;
-    if (!ch)
-        return;
+    struct channel *ch = is_told ? source_add_node_power(source, &views[view]) : NULL;
     redfish->views[view] = ch;
-    ch->mode = CHANNEL_POWER;
-    ch->rank = views[view].rank;
-    ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_HWMON_GAIN, FIRST_CAUSE + view);
-    ch->info.scope = JOULE_SCOPE_NODE;
-    ch->info.reading = JOULE_READING_POWER;
-    ch->info.cls = JOULE_CLASS_DERIVED;
-    ch->integrator.period_s = PERIOD_S;
-    ch->integrator.max_watts = MOST_WATTS;
-    string_copy(ch->info.name, sizeof ch->info.name, views[view].name);
-    string_copy(ch->info.label, sizeof ch->info.label, views[view].label);
-    string_copy(ch->info.model, sizeof ch->info.model, text->model);
-    string_copy(ch->info.device, sizeof ch->info.device, "node");
-    string_copy(ch->zone, sizeof ch->zone, "node");
+    if (ch)
+        string_copy(ch->info.model, sizeof ch->info.model, text->model);
 }
 
 static joule_status redfish_open(struct source *source)
