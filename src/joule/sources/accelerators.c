@@ -75,10 +75,7 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
         host_close_handle(source->host, handle);
         return;
     }
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = ROLE_BUSY;
-    ch->info.reading = JOULE_READING_UTILISATION;
-    ch->info.cls = JOULE_CLASS_NONE;
+    channel_set_gauge(ch, ROLE_BUSY, "");
     string_copy(ch->info.label, sizeof ch->info.label, "busy time");
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }

@@ -115,14 +115,13 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
 
 /* `what` goes behind the board's name. */
 static struct channel *add_channel(struct amd_boards *boards, const struct amd_board *board, const char *what,
-                                   const char *label, joule_reading_kind reading)
+                                   const char *label)
 {
     struct channel *ch = source_add_channel(boards->source);
     if (!ch)
         return NULL;
     const struct device *device = board->device;
     ch->info.scope = board->has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
-    ch->info.reading = reading;
     gpu_name_channel(ch, device->index, what);
     string_print(ch->info.label, sizeof ch->info.label, "%s by %s", label, boards->interface->tells);
     string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
@@ -155,12 +154,12 @@ static void add_energy(struct amd_boards *boards, struct amd_board *board)
     joule_status status = interface->energy(boards->context, board->name, &counts);
     if (!tells(boards, status, counts != 0))
         return;
-    struct channel *ch = board->energy =
-        add_channel(boards, board, "", "energy accumulator", JOULE_READING_ENERGY);
+    struct channel *ch = board->energy = add_channel(boards, board, "", "energy accumulator");
     if (!ch)
         return;
     set_sensor(board, ch, interface->rank);
     ch->mode = CHANNEL_COUNTER;
+    ch->info.reading = JOULE_READING_ENERGY;
     ch->counter.unit_joules = GPU_METRICS_UNIT_J;
     ch->counter.max_watts = MOST_WATTS;
     ch->counter.tick_s = TICK_S;
@@ -177,11 +176,12 @@ static void add_power(struct amd_boards *boards, struct amd_board *board)
     if (!tells(boards, status, watts > 0))
         return;
     struct channel *ch = board->power =
-        add_channel(boards, board, board->energy ? "power" : "", "socket power", JOULE_READING_POWER);
+        add_channel(boards, board, board->energy ? "power" : "", "socket power");
     if (!ch)
         return;
     set_sensor(board, ch, interface->rank + RANK_INTEGRATED - RANK_DRIVER);
     ch->mode = CHANNEL_POWER;
+    ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_DERIVED;
     ch->integrator.period_s = interface->period_s > 0 ? interface->period_s : PERIOD_S;
     ch->integrator.age_s = TICK_S;
@@ -189,15 +189,11 @@ static void add_power(struct amd_boards *boards, struct amd_board *board)
 }
 
 static struct channel *add_gauge(struct amd_boards *boards, const struct amd_board *board, const char *what,
-                                 const char *label, joule_reading_kind reading, enum gauge_role role)
+                                 const char *label, enum gauge_role role)
 {
-    struct channel *ch = add_channel(boards, board, what, label, reading);
-    if (!ch)
-        return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.cls = JOULE_CLASS_NONE;
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, board->zone);
+    struct channel *ch = add_channel(boards, board, what, label);
+    if (ch)
+        channel_set_gauge(ch, role, board->zone);
     return ch;
 }
 
@@ -206,18 +202,17 @@ static void add_gauges(struct amd_boards *boards, struct amd_board *board)
     const struct amd_interface *interface = boards->interface;
     double value;
     if (interface->busy && interface->busy(boards->context, board->name, &value) == JOULE_OK)
-        board->busy = add_gauge(boards, board, "busy", "busy", JOULE_READING_UTILISATION, ROLE_BUSY);
+        board->busy = add_gauge(boards, board, "busy", "busy", ROLE_BUSY);
     if (!interface->celsius)
         return;
     board->warmest = AMD_JUNCTION;
     if (interface->celsius(boards->context, board->name, AMD_JUNCTION, &value) != JOULE_OK)
         board->warmest = AMD_EDGE;
     if (interface->celsius(boards->context, board->name, board->warmest, &value) == JOULE_OK)
-        board->temperature = add_gauge(boards, board, "temperature", "chip temperature",
-                                       JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+        board->temperature = add_gauge(boards, board, "temperature", "chip temperature", ROLE_TEMPERATURE);
     if (interface->celsius(boards->context, board->name, AMD_MEMORY, &value) == JOULE_OK)
-        board->memory_temperature = add_gauge(boards, board, "memory-temperature", "memory temperature",
-                                              JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE);
+        board->memory_temperature =
+            add_gauge(boards, board, "memory-temperature", "memory temperature", ROLE_MEMORY_TEMPERATURE);
 }
 
 static bool has_cpu_cores(struct source *source, const char *pci)

@@ -110,12 +110,8 @@ static void add_gauge(struct source *source, const struct drm_card *card, struct
         source->host->ops->close_handle(source->host, handle);
         return;
     }
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.reading = JOULE_READING_UTILISATION;
-    ch->info.cls = JOULE_CLASS_NONE;
+    channel_set_gauge(ch, role, board->zone);
     string_copy(ch->info.label, sizeof ch->info.label, label);
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, board->zone);
     board->gauges[board->gauge_count++] = (struct gauge){ch, handle};
 }
 

@@ -110,15 +110,11 @@ static struct channel *add_power(struct source *source, const struct board *boar
 }
 
 static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
-                                 joule_reading_kind reading, enum gauge_role role)
+                                 enum gauge_role role)
 {
     struct channel *ch = add_channel(source, board, what, what);
-    if (!ch)
-        return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.reading = reading;
-    ch->info.cls = JOULE_CLASS_NONE;
+    if (ch)
+        channel_set_gauge(ch, role, "");
     return ch;
 }
 
@@ -140,10 +136,9 @@ static bool add_board(struct source *source, const struct hl_smi_board *said)
         string_print(device->driver, sizeof device->driver, "habanalabs %s", said->driver);
     board->power = add_power(source, board, said->most_watts);
     if (!isnan(said->celsius))
-        board->temperature =
-            add_gauge(source, board, "temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+        board->temperature = add_gauge(source, board, "temperature", ROLE_TEMPERATURE);
     if (!isnan(said->busy_percent))
-        board->busy = add_gauge(source, board, "busy", JOULE_READING_UTILISATION, ROLE_BUSY);
+        board->busy = add_gauge(source, board, "busy", ROLE_BUSY);
     return board->power != NULL;
 }
 

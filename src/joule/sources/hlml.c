@@ -104,16 +104,11 @@ static void find_power(struct source *source, struct board *board)
 }
 
 static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
-                                 const char *label, joule_reading_kind reading, enum gauge_role role)
+                                 const char *label, enum gauge_role role)
 {
     struct channel *ch = add_channel(source, board, what, label);
-    if (!ch)
-        return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.reading = reading;
-    ch->info.cls = JOULE_CLASS_NONE;
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, board->zone);
+    if (ch)
+        channel_set_gauge(ch, role, board->zone);
     return ch;
 }
 
@@ -124,14 +119,13 @@ static void find_gauges(struct source *source, struct board *board)
     struct hlml_utilization busy;
     if (api->device_get_temperature &&
         api->device_get_temperature(board->handle, HLML_TEMPERATURE_ON_AIP, &value) == HLML_SUCCESS)
-        board->temperature = add_gauge(source, board, "temperature", "chip temperature",
-                                       JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+        board->temperature = add_gauge(source, board, "temperature", "chip temperature", ROLE_TEMPERATURE);
     if (api->device_get_clock_info &&
         api->device_get_clock_info(board->handle, HLML_CLOCK_SOC, &value) == HLML_SUCCESS)
-        board->clock = add_gauge(source, board, "clock", "SoC clock", JOULE_READING_CLOCK, ROLE_CLOCK);
+        board->clock = add_gauge(source, board, "clock", "SoC clock", ROLE_CLOCK);
     if (api->device_get_utilization_rates &&
         api->device_get_utilization_rates(board->handle, &busy) == HLML_SUCCESS)
-        board->busy = add_gauge(source, board, "busy", "busy time", JOULE_READING_UTILISATION, ROLE_BUSY);
+        board->busy = add_gauge(source, board, "busy", "busy time", ROLE_BUSY);
 }
 
 /* Numbered by its place on the bus, as all that speaks of it does; by the library where that is not known. */

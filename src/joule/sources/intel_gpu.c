@@ -32,23 +32,19 @@ struct intel_gpu {
 /* --- opening -------------------------------------------------------------------------------------------------- */
 
 static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
-                                 const char *label, joule_reading_kind reading, enum gauge_role role)
+                                 const char *label, enum gauge_role role)
 {
     const struct device *device = board->device;
     struct channel *ch = source_add_channel(source);
     if (!ch)
         return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
+    channel_set_gauge(ch, role, board->zone);
     ch->info.scope = JOULE_SCOPE_GPU;
-    ch->info.reading = reading;
-    ch->info.cls = JOULE_CLASS_NONE;
     gpu_name_channel(ch, device->index, what);
     string_copy(ch->info.label, sizeof ch->info.label, label);
     string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
     string_copy(ch->info.model, sizeof ch->info.model, device->model);
     string_copy(ch->info.uuid, sizeof ch->info.uuid, device->pci_address);
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, board->zone);
     return ch;
 }
 
@@ -70,15 +66,14 @@ static void find_clock(struct source *source, struct board *board)
     board->actual_clock = open_clock(source, &board->card, "act");
     board->asked_clock = open_clock(source, &board->card, "cur");
     if (board->actual_clock >= 0)
-        board->clock = add_gauge(source, board, "clock", "GPU clock", JOULE_READING_CLOCK, ROLE_CLOCK);
+        board->clock = add_gauge(source, board, "clock", "GPU clock", ROLE_CLOCK);
 }
 
 static void find_busy(struct source *source, struct board *board)
 {
     intel_pmu_find(source, &board->card, &board->pmu);
     if (board->pmu.folder[0])
-        board->busy =
-            add_gauge(source, board, "busy", "busiest engine", JOULE_READING_UTILISATION, ROLE_BUSY);
+        board->busy = add_gauge(source, board, "busy", "busiest engine", ROLE_BUSY);
     if (board->busy)
         string_copy(
             board->busy->info.remedy, sizeof board->busy->info.remedy,

@@ -27,8 +27,7 @@ struct making {
 
 /* --- channels ------------------------------------------------------------------------------------------------- */
 
-static struct channel *add_channel(struct making *m, const char *what, const char *label,
-                                   enum channel_mode mode, joule_reading_kind reading)
+static struct channel *add_channel(struct making *m, const char *what, const char *label)
 {
     const struct device *device = m->board->device;
     struct channel *ch = source_add_channel(m->source);
@@ -42,28 +41,24 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
     string_copy(ch->info.model, sizeof ch->info.model, device->model);
     string_copy(ch->info.uuid, sizeof ch->info.uuid, device->uuid);
     ch->info.scope = JOULE_SCOPE_GPU;
-    ch->info.reading = reading;
-    ch->mode = mode;
     return ch;
 }
 
-static struct channel *add_gauge(struct making *m, const char *what, const char *label,
-                                 joule_reading_kind reading, enum gauge_role role)
+static struct channel *add_gauge(struct making *m, const char *what, const char *label, enum gauge_role role)
 {
-    struct channel *ch = add_channel(m, what, label, CHANNEL_GAUGE, reading);
-    if (!ch)
-        return NULL;
-    ch->info.cls = JOULE_CLASS_NONE;
-    ch->role = role;
-    string_copy(ch->parent_zone, sizeof ch->parent_zone, m->board->zone);
+    struct channel *ch = add_channel(m, what, label);
+    if (ch)
+        channel_set_gauge(ch, role, m->board->zone);
     return ch;
 }
 
 static void add_counter(struct making *m, const char *label)
 {
-    struct channel *ch = m->board->energy = add_channel(m, "", label, CHANNEL_COUNTER, JOULE_READING_ENERGY);
+    struct channel *ch = m->board->energy = add_channel(m, "", label);
     if (!ch)
         return;
+    ch->mode = CHANNEL_COUNTER;
+    ch->info.reading = JOULE_READING_ENERGY;
     string_copy(ch->zone, sizeof ch->zone, m->board->zone);
     ch->rank = RANK_LEVEL_ZERO;
     ch->gain_sd = GAIN_SD;
@@ -204,9 +199,8 @@ static bool add_sensor(struct making *m, lz_handle handle, const struct lz_tempe
         string_print(what, sizeof what, "tile-%u-%s", properties->subdevice, word);
     else
         string_copy(what, sizeof what, word);
-    struct channel *ch =
-        add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest", JOULE_READING_TEMPERATURE,
-                  is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
+    struct channel *ch = add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest",
+                                   is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
     if (ch)
         board->sensors[board->sensor_count++] = (struct lz_sensor){handle, ch};
     return ch != NULL;
@@ -279,8 +273,7 @@ static void add_busy(struct making *m)
     if (!m->api->zesDeviceEnumEngineGroups || !m->api->zesEngineGetProperties ||
         !m->api->zesEngineGetActivity)
         return;
-    struct channel *ch = m->board->busy =
-        add_gauge(m, "busy", "busiest engine", JOULE_READING_UTILISATION, ROLE_BUSY);
+    struct channel *ch = m->board->busy = add_gauge(m, "busy", "busiest engine", ROLE_BUSY);
     if (ch)
         string_copy(
             ch->info.remedy, sizeof ch->info.remedy,

@@ -114,9 +114,7 @@ static struct channel *add_share(struct source *source, const struct one *one)
     struct channel *ch = add_channel(source, one, "power-share");
     if (!ch)
         return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->info.reading = JOULE_READING_UTILISATION;
-    ch->info.cls = JOULE_CLASS_NONE;
+    channel_set_gauge(ch, ROLE_NONE, "");
     string_copy(ch->info.label, sizeof ch->info.label, "mean power of a minute, of an unpublished most");
     accelerator_zone("neuron", one->device->index, ch->parent_zone);
     return ch;

@@ -17,19 +17,16 @@
 
 static const struct {
     enum smi_field field;
-    joule_reading_kind reading;
     enum gauge_role role;
     const char *what, *label;
     double unit, most; /* in which it is told; the highest number that can be meant */
 } gauges[] = {
-    {SMI_TEMPERATURE, JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE, "temperature", "GPU temperature", 1, 200},
-    {SMI_MEMORY_TEMPERATURE, JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE, "memory-temperature",
-     "memory temperature", 1, 200},
-    {SMI_CLOCK, JOULE_READING_CLOCK, ROLE_CLOCK, "sm-clock", "SM clock", 1, 1e5},
-    {SMI_MEMORY_CLOCK, JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK, "memory-clock", "memory clock", 1, 1e5},
-    {SMI_BUSY, JOULE_READING_UTILISATION, ROLE_BUSY, "busy", "busy time", 0.01, 100},
-    {SMI_MEMORY_BUSY, JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY, "memory-busy",
-     "time in which memory was read or written", 0.01, 100},
+    {SMI_TEMPERATURE, ROLE_TEMPERATURE, "temperature", "GPU temperature", 1, 200},
+    {SMI_MEMORY_TEMPERATURE, ROLE_MEMORY_TEMPERATURE, "memory-temperature", "memory temperature", 1, 200},
+    {SMI_CLOCK, ROLE_CLOCK, "sm-clock", "SM clock", 1, 1e5},
+    {SMI_MEMORY_CLOCK, ROLE_MEMORY_CLOCK, "memory-clock", "memory clock", 1, 1e5},
+    {SMI_BUSY, ROLE_BUSY, "busy", "busy time", 0.01, 100},
+    {SMI_MEMORY_BUSY, ROLE_MEMORY_BUSY, "memory-busy", "time in which memory was read or written", 0.01, 100},
 };
 #define GAUGES (sizeof gauges / sizeof gauges[0])
 _Static_assert(GAUGES == NVIDIA_SMI_GAUGES, "each has its channel");
@@ -115,12 +112,8 @@ static void add_gauges(struct source *source, struct nvidia_smi_board *board, co
             add_channel(source, board, gauges[i].what, gauges[i].label);
         if (!channel)
             return;
-        channel->mode = CHANNEL_GAUGE;
-        channel->role = gauges[i].role;
-        channel->info.reading = gauges[i].reading;
-        channel->info.cls = JOULE_CLASS_NONE;
+        channel_set_gauge(channel, gauges[i].role, board->zone);
         channel->info.scope = JOULE_SCOPE_GPU;
-        string_copy(channel->parent_zone, sizeof channel->parent_zone, board->zone);
     }
 }
 

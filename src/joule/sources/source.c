@@ -35,6 +35,29 @@ struct channel *source_add_channel(struct source *source)
     return channel;
 }
 
+static joule_reading_kind reading_of_role(enum gauge_role role)
+{
+    switch (role) {
+    case ROLE_TEMPERATURE:
+    case ROLE_MEMORY_TEMPERATURE:
+        return JOULE_READING_TEMPERATURE;
+    case ROLE_CLOCK:
+    case ROLE_MEMORY_CLOCK:
+        return JOULE_READING_CLOCK;
+    default:
+        return JOULE_READING_UTILISATION;
+    }
+}
+
+void channel_set_gauge(struct channel *channel, enum gauge_role role, const char *zone)
+{
+    channel->mode = CHANNEL_GAUGE;
+    channel->role = role;
+    channel->info.reading = reading_of_role(role);
+    channel->info.cls = JOULE_CLASS_NONE;
+    string_copy(channel->parent_zone, sizeof channel->parent_zone, zone);
+}
+
 bool standstill_notice(struct standstill *still, int64_t now_ns, uint64_t counts)
 {
     if (counts != still->counts || still->since_ns == 0)

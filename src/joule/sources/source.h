@@ -140,6 +140,8 @@ struct source_ops {
 /* A zeroed channel with the source's name, measurement and tier filled in, max_watts and cls at their defaults;
  * NULL when memory is used up. */
 struct channel *source_add_channel(struct source *source);
+/* Makes it a gauge of what the role says, with ROLE_NONE of a share; `zone`, which may be empty, is the one it tells of. */
+void channel_set_gauge(struct channel *channel, enum gauge_role role, const char *zone);
 /* Sets state and remedy; returns the status. */
 joule_status source_say(struct source *source, joule_status status, const char *remedy, ...)
     __attribute__((format(printf, 3, 4)));

@@ -114,10 +114,7 @@ static void add_busy(struct source *source, struct chip *chip)
     struct channel *ch = chip->busy = add_channel(source, chip, "busy");
     if (!ch)
         return;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = ROLE_BUSY;
-    ch->info.reading = JOULE_READING_UTILISATION;
-    ch->info.cls = JOULE_CLASS_NONE;
+    channel_set_gauge(ch, ROLE_BUSY, "");
     string_copy(ch->info.label, sizeof ch->info.label, "duty cycle");
     accelerator_zone("tpu", chip->device->index, ch->parent_zone);
 }
