@@ -282,12 +282,13 @@ bool lane_start(struct lane *lane)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the program that is measured */
     atomic_fetch_add(&lane->references, 1);
-    lane->has_thread = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
+    bool has_thread = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (!lane->has_thread)
+    lane->has_thread = has_thread;
+    if (!has_thread)
         lane_release(lane);
-    return lane->has_thread;
+    return has_thread;
 }
 
 /* Waits for *flag, guarded by the lane's lock, until deadline_ns; longer only for what the thread does in the meter. */
