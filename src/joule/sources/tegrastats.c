@@ -27,6 +27,7 @@ static joule_status ask(struct source *source, struct tegrastats *out_stats)
     char text[4096];
     struct source_output output;
     joule_status status = source_run(source, command, TIMEOUT_NS, text, sizeof text, &output);
+    *out_stats = tegrastats_unknown();
     if (status != JOULE_OK && status != JOULE_STALE)
         return status;
     return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;

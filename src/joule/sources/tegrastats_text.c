@@ -87,6 +87,11 @@ static void take_word(const char *previous, const char *word, struct tegrastats 
     rail->watts = watts;
 }
 
+struct tegrastats tegrastats_unknown(void)
+{
+    return (struct tegrastats){.gpu_busy = NAN, .gpu_megahertz = NAN, .gpu_celsius = NAN};
+}
+
 /* The start of the last line that ends; NULL: none does. */
 static const char *find_last_line(const char *text, const char **out_end)
 {
@@ -103,7 +108,7 @@ bool tegrastats_parse(const char *text, struct tegrastats *out_stats)
 {
     char words[2][64] = {"", ""};
     const char *end = NULL, *at = find_last_line(text, &end);
-    *out_stats = (struct tegrastats){.gpu_busy = NAN, .gpu_megahertz = NAN, .gpu_celsius = NAN};
+    *out_stats = tegrastats_unknown();
     bool knows_memory = false;
     for (size_t i = 0; at && at < end; i++) {
         at += strspn(at, " \r");

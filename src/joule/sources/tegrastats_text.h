@@ -22,6 +22,8 @@ struct tegrastats {
     double gpu_megahertz, gpu_celsius; /* NaN: not told, or the sensor is off */
 };
 
+/* What a line tells that says nothing: no rail, and all else NaN. */
+struct tegrastats tegrastats_unknown(void);
 /* The last whole line of `text`, which ends in a newline. False: there is none of tegrastats. */
 bool tegrastats_parse(const char *text, struct tegrastats *out_stats);
 

@@ -158,6 +158,10 @@ static void test_source(void **state)
     truth.text = "";
     machine_run(bench->meter, 4, 2);
     assert_int_equal(machine_channel(bench->meter, "module-0")->info.state, JOULE_FAILED);
+    truth = (struct truth){"", -EACCES};
+    machine_run(bench->meter, 4, 2);
+    assert_int_equal(machine_channel(bench->meter, "module-0")->info.state, JOULE_DENIED);
+    assert_int_equal(machine_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_DENIED);
 }
 
 static void test_not_beside_sysfs(void **state)
