@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/string.h"
+#include "joule/attribute_pod.h"
 #include "joule/engine.h"
 
 #define MOST_TENANTS   2048
@@ -18,6 +19,8 @@
 #define PATIENCE_NS    5000000000LL
 #define MOST_PROCESSES 64
 #define PATH_SIZE      512
+/* include/linux/proc_ns.h: PROC_PID_INIT_INO is 0xEFFFFFFC */
+#define FIRST_PID_SPACE "pid:[4026531836]"
 
 /* --- the tree of cgroups ---------------------------------------------------------------------------------------- */
 
@@ -106,6 +109,7 @@ static joule_status see(struct tenants *tenants, const char *path, const struct 
     tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s); /* less: another one with the same name */
     tenant->usage_s = usage_s;
     tenant->seen_ns = now_ns;
+    tenant->looks++;
     return JOULE_OK;
 }
 
@@ -224,14 +228,71 @@ static void share_device(struct tenants *tenants, const joule_device *device, do
     tenants->rest_gpu_joules += fmax(0, joules - given);
 }
 
+/* Numbers of processes are the machine's: not in a container, which sees its own processes alone. */
+static bool sees_all_processes(struct joule_host *host)
+{
+    char name[64];
+    ssize_t length = host->ops->read_link(host, "/proc/self/ns/pid", name, sizeof name);
+    return length < 0 || strncmp(name, FIRST_PID_SPACE, strlen(FIRST_PID_SPACE)) == 0;
+}
+
+/* NVIDIA's MPS runs what others ask it to, who are in no list. The kernel cuts names to 15 bytes. */
+static bool is_deputy(struct joule_host *host, uint64_t pid)
+{
+    char file[64], name[32];
+    string_print(file, sizeof file, "/proc/%llu/comm", (unsigned long long)pid);
+    return host_read_text(host, file, name, sizeof name) && strcmp(name, "nvidia-cuda-mps") == 0;
+}
+
+/* The pod and container of all processes; false: they are of several pods, of none, or not all known. */
+static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
+{
+    joule_device_process list[MOST_PROCESSES];
+    size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
+    if (!device->knows_processes || device->state != JOULE_OK || count == 0 || count > MOST_PROCESSES)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct tenant *tenant = tenant_of(tenants, list[i].pid);
+        if (!tenant || !tenant->name.pod[0] || is_deputy(tenants->meter->host, list[i].pid) ||
+            (i > 0 && strcmp(tenant->name.pod_uid, out_pod->pod_uid) != 0))
+            return false;
+        if (i == 0)
+            *out_pod = tenant->name;
+        else if (strcmp(tenant->name.container_id, out_pod->container_id) != 0)
+            out_pod->container[0] = '\0';
+    }
+    return true;
+}
+
+static void note_pod(struct tenants *tenants, const joule_device *device)
+{
+    if (!sees_all_processes(tenants->meter->host) ||
+        !ARRAY_ROOM(tenants->devices, tenants->device_capacity, tenants->device_count))
+        return;
+    struct tenant_device *row = &tenants->devices[tenants->device_count];
+    string_copy(row->device, sizeof row->device, device->name);
+    tenants->device_count += find_pod(tenants, device, &row->pod);
+}
+
+const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const char *device)
+{
+    for (size_t i = 0; i < tenants->device_count; i++)
+        if (strcmp(tenants->devices[i].device, device) == 0)
+            return &tenants->devices[i].pod;
+    return NULL;
+}
+
 static void share_devices(struct tenants *tenants)
 {
+    tenants->device_count = 0;
     for (size_t i = 0; i < joule_device_count(tenants->meter); i++) {
         joule_device device = {.struct_size = sizeof device};
         joule_quantity joules;
-        if (joule_device_get(tenants->meter, i, &device) != JOULE_OK || device.domain < 0 ||
-            joule_window_joules(tenants->meter, device.domain, tenants->begin_ns, tenants->end_ns, &joules,
-                                NULL) != JOULE_OK)
+        if (joule_device_get(tenants->meter, i, &device) != JOULE_OK)
+            continue;
+        note_pod(tenants, &device);
+        if (device.domain < 0 || joule_window_joules(tenants->meter, device.domain, tenants->begin_ns,
+                                                     tenants->end_ns, &joules, NULL) != JOULE_OK)
             continue;
         tenants->gpu_class = weakest(tenants->gpu_class, joules.cls);
         share_device(tenants, &device, joules.value);
@@ -267,6 +328,7 @@ joule_status tenants_update(struct tenants *tenants)
     if (!tenants->begin_ns)
         tenants->begin_ns = now_ns; /* what was used before is not known */
     joule_status status = look_below(tenants, "", 0, now_ns);
+    pods_name(tenants, now_ns);
     tenants->end_ns = now_ns;
     forget_ended(tenants, now_ns);
     return status;
@@ -275,6 +337,8 @@ joule_status tenants_update(struct tenants *tenants)
 void tenants_free(struct tenants *tenants)
 {
     free(tenants->list);
+    free(tenants->devices);
     tenants->list = NULL;
-    tenants->count = tenants->capacity = 0;
+    tenants->devices = NULL;
+    tenants->count = tenants->capacity = tenants->device_count = tenants->device_capacity = 0;
 }

@@ -17,8 +17,10 @@
 struct tenant_name {
     char kind[16]; /* "slurm", "container", "service", "user"; of what is left: "unattributed", "ended" */
     char slurm_job[24], user[16];
-    char container[65], pod[40]; /* full ids */
-    char unit[96];               /* systemd's */
+    char container_id[65], pod_uid[40]; /* whole */
+    char unit[96];                      /* systemd's */
+    /* Of pods, which a cgroup's path does not name: attribute_pod.h. As long as Kubernetes allows. */
+    char pod[254], namespace[64], container[64];
 };
 
 /* Whether the cgroup at `path`, from the root of the tree of cgroups, is a tenant: the outermost of its kinds. What is inside
@@ -33,6 +35,12 @@ struct tenant {
     /* Below: attribute_tenant.c's. */
     double usage_s, pending_cpu_s; /* as the kernel counts; used in the window that is not settled yet */
     int64_t seen_ns;
+    unsigned looks; /* in which it was seen */
+};
+
+struct tenant_device {
+    char device[16];
+    struct tenant_name pod; /* its container is empty where several use the device */
 };
 
 /* Zeroed but for the meter. One thread. */
@@ -46,6 +54,8 @@ struct tenants {
     double ended_cpu_s, ended_cpu_joules, ended_gpu_joules; /* of those that are not in the list any more */
     joule_class cpu_class, gpu_class; /* weakest of what was shared out, derived at best */
     /* Below: attribute_tenant.c's. */
+    struct tenant_device *devices; /* that one pod alone uses */
+    size_t device_count, device_capacity;
     int64_t begin_ns, end_ns; /* of the window that is not settled yet; 0: none */
     unsigned cpu_count;
     const char *root; /* of the tree of cgroups; NULL: not looked for, or none */
@@ -57,5 +67,8 @@ struct tenants {
  * NO_MEMORY: some are not in the list. */
 joule_status tenants_update(struct tenants *tenants);
 void tenants_free(struct tenants *tenants);
+/* The pod of all processes that are on a device ("gpu:0") now; NULL where there is none, or it is not certain. Until the next
+ * update. */
+const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const char *device);
 
 #endif

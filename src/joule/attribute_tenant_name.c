@@ -5,7 +5,7 @@
  *   /docker/ID, /system.slice/docker-ID.scope, /machine.slice/libpod-ID.scope      containers
  *   /kubepods/burstable/podUID/ID, /kubepods.slice/kubepods-podU_I_D.slice/cri-containerd-ID.scope    of Kubernetes
  *   /system.slice/NAME.service, /user.slice/user-1000.slice                        systemd
- * Newcomers: names of pods are only in Kubernetes; a UID is what a cgroup knows.
+ * Newcomers: a cgroup knows the UID of a pod and the ID of a container; attribute_pod.c finds what they are called.
  */
 #include <string.h>
 #include "base/string.h"
@@ -64,8 +64,8 @@ static void read_pod(struct word word, struct tenant_name *name)
     }
     if (!consists_of(uid, "0123456789abcdef-_"))
         return;
-    copy(name->pod, sizeof name->pod, uid);
-    for (char *c = name->pod; *c; c++)
+    copy(name->pod_uid, sizeof name->pod_uid, uid);
+    for (char *c = name->pod_uid; *c; c++)
         *c = *c == '_' ? '-' : *c;
 }
 
@@ -74,11 +74,11 @@ static bool read_container(struct word word, struct word parent, struct tenant_n
     static const char *const makers[] = {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-"};
     struct word id = word;
     bool is_one =
-        is_id(word) && (name->pod[0] || (parent.length == 6 && strncmp(parent.text, "docker", 6) == 0));
+        is_id(word) && (name->pod_uid[0] || (parent.length == 6 && strncmp(parent.text, "docker", 6) == 0));
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !is_one; i++)
         is_one = (between(word, makers[i], ".scope", &id) || between(word, makers[i], "", &id)) && is_id(id);
     if (is_one)
-        copy(name->container, sizeof name->container, id);
+        copy(name->container_id, sizeof name->container_id, id);
     return is_one;
 }
 

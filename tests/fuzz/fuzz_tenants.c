@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/attribute_tenant.h"
+#include "joule/attribute_pod.h"
 #include "joule/engine.h"
 #include "require.h"
 
@@ -26,12 +26,17 @@ static ssize_t counted(void *context, int64_t time_ns, char *text, size_t size)
 static void check_name(const char *path)
 {
     struct tenant_name name;
+    if (pod_read_folder(path, &name))
+        require(name.pod[0] && name.namespace[0] && name.pod_uid[0] && !strpbrk(name.pod, "_/\"\\\n"));
+    if (pod_read_log(path, &name))
+        require(name.pod[0] && name.container[0] && name.container_id[0] &&
+                !strpbrk(name.container, "_/\"\\\n"));
     if (!tenant_name_read(path, &name))
         return;
     require(name.kind[0]);
-    require(strspn(name.container, "0123456789abcdef") == strlen(name.container));
+    require(strspn(name.container_id, "0123456789abcdef") == strlen(name.container_id));
     require(strspn(name.slurm_job, "0123456789") == strlen(name.slurm_job));
-    require(strspn(name.pod, "0123456789abcdef-") == strlen(name.pod));
+    require(strspn(name.pod_uid, "0123456789abcdef-") == strlen(name.pod_uid));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -245,7 +245,7 @@ class Serve(unittest.TestCase):
                 time.sleep(0.02)
             page = server.metrics()
             schema_check.validator("serve").validate(json.loads(server.get("/api/devices")[2]))
-        tenant = re.search(r'^joule_tenant_energy_joules_total\{tenant="[^"]*",kind="container",container="%s",part="cpu",'
+        tenant = re.search(r'^joule_tenant_energy_joules_total\{tenant="[^"]*",kind="container",container_id="%s",part="cpu",'
                            r'class="derived"\} (\S+)$' % identity, page, re.M)
         rest = value_of(page, 'joule_tenant_energy_joules_total{kind="unattributed",part="cpu",class="derived"}')
         self.assertTrue(tenant and rest, page)
@@ -254,6 +254,25 @@ class Serve(unittest.TestCase):
         total = value_of(page, "joule_energy_joules_total" + PACKAGE)
         self.assertLessEqual(float(tenant[1]) + rest, total + 0.01)
         self.assertNotIn("joule_tenant_energy_joules_total{tenant=\"\"", page)
+
+    def test_pods_have_names(self):
+        identity = "0123456789ab" * 5 + "0123"
+        group = f"sys/fs/cgroup/kubepods.slice/kubepods-pod1a2b_3c.slice/cri-containerd-{identity}.scope/cpu.stat"
+        self.machine.write("sys/fs/cgroup/cgroup.controllers", "cpu\n")
+        self.machine.write(group, "usage_usec 1000000\n")
+        self.machine.write("var/log/pods/shop_web-0_1a2b-3c/nginx/0.log", "")
+        os.makedirs(os.path.join(self.machine.root, "var/log/containers"))
+        os.symlink("/var/log/pods/shop_web-0_1a2b-3c/nginx/0.log",
+                   os.path.join(self.machine.root, f"var/log/containers/web-0_shop_nginx-{identity}.log"))
+        with serving(*self.options, "--tenants") as server:
+            self.machine.use(joules=150, seconds=3)
+            page = server.metrics()
+            answer = json.loads(server.get("/api/devices")[2])
+        schema_check.validator("serve").validate(answer)
+        self.assertRegex(page, r'(?m)^joule_tenant_cpu_seconds_total\{tenant="[^"]*",kind="container",pod="web-0",namespace="shop",'
+                               r'container="nginx",pod_uid="1a2b-3c",container_id="%s"\} ' % identity)
+        tenant = answer["shares"]["tenants"][0]
+        self.assertEqual([tenant[key] for key in ("namespace", "pod", "container", "pod_uid")], ["shop", "web-0", "nginx", "1a2b-3c"])
 
     def see_page(self, server):
         """What a browser makes of the page in 6 s of its own time."""

@@ -6,6 +6,7 @@
  * Newcomers: they stand here for GPUs of all vendors. What Joule does not know has no series; docs/exporter.md lists it.
  */
 #include <string.h>
+#include "joule/attribute_tenant.h"
 #include "joule/report/metrics.h"
 
 #define ROW     struct overview_device
@@ -64,6 +65,19 @@ static void label_pci(struct metrics *metrics, const char *address)
         metrics_label(metrics, "pci_bus_id", theirs);
 }
 
+/* As dcgm-exporter labels what it exports of pods. */
+static void label_pod(struct metrics *metrics, const char *device)
+{
+    const struct tenants *tenants = metrics->overview->tenants;
+    const struct tenant_name *name = tenants ? tenants_pod_on(tenants, device) : NULL;
+    if (!name)
+        return;
+    metrics_label(metrics, "container", name->container);
+    metrics_label(metrics, "namespace", name->namespace);
+    metrics_label(metrics, "pod", name->pod);
+    metrics_label(metrics, "pod_uid", name->pod_uid);
+}
+
 /* As dcgm-exporter has them. NVIDIA's boards keep the numbers of their driver, which are those of its device files. */
 static void label_gpu(struct metrics *metrics, const void *row)
 {
@@ -80,6 +94,7 @@ static void label_gpu(struct metrics *metrics, const void *row)
     metrics_label(metrics, "modelName", device->model);
     metrics_label(metrics, "Hostname", metrics->overview->hostname);
     metrics_label(metrics, "DCGM_FI_DRIVER_VERSION", version ? version + 1 : "");
+    label_pod(metrics, device->name);
 }
 
 /* GPUs come first among devices; other accelerators have numbers of their own. */

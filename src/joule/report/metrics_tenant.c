@@ -13,7 +13,10 @@ static void add_labels(struct metrics *metrics, const struct tenant *tenant)
     metrics_label(metrics, "slurm_job", tenant->name.slurm_job);
     metrics_label(metrics, "user", tenant->name.user);
     metrics_label(metrics, "pod", tenant->name.pod);
+    metrics_label(metrics, "namespace", tenant->name.namespace);
     metrics_label(metrics, "container", tenant->name.container);
+    metrics_label(metrics, "pod_uid", tenant->name.pod_uid);
+    metrics_label(metrics, "container_id", tenant->name.container_id);
     metrics_label(metrics, "unit", tenant->name.unit);
 }
 

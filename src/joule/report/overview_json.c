@@ -104,7 +104,10 @@ static void add_tenant(struct json *json, const struct tenant *tenant)
     json_text(json, "slurm_job", tenant->name.slurm_job);
     json_text(json, "user", tenant->name.user);
     json_text(json, "pod", tenant->name.pod);
+    json_text(json, "namespace", tenant->name.namespace);
     json_text(json, "container", tenant->name.container);
+    json_text(json, "pod_uid", tenant->name.pod_uid);
+    json_text(json, "container_id", tenant->name.container_id);
     json_text(json, "unit", tenant->name.unit);
     json_double(json, "cpu_seconds", tenant->cpu_s);
     json_double(json, "cpu_joules", tenant->cpu_joules);

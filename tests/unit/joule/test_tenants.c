@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "joule/attribute_tenant.h"
+#include "joule/attribute_pod.h"
 #include "support/fake_nvml.h"
 #include "support/rig.h"
 
@@ -62,8 +62,8 @@ static void test_names(void **state)
         assert_string_equal(name.kind, cases[i].name.kind);
         assert_string_equal(name.slurm_job, cases[i].name.slurm_job);
         assert_string_equal(name.user, cases[i].name.user);
-        assert_string_equal(name.container, cases[i].name.container);
-        assert_string_equal(name.pod, cases[i].name.pod);
+        assert_string_equal(name.container_id, cases[i].name.container_id);
+        assert_string_equal(name.pod_uid, cases[i].name.pod_uid);
         assert_string_equal(name.unit, cases[i].name.unit);
     }
 }
@@ -260,6 +260,158 @@ static void test_device_goes_to_who_runs_on_it(void **state)
     fake_nvml_close(&fake);
 }
 
+/* --- pods by name ------------------------------------------------------------------------------------------------- */
+
+static void test_names_of_logs(void **state)
+{
+    (void)state;
+    struct tenant_name name;
+    assert_true(pod_read_folder("kube-system_coredns-5d78c9869d-abcde_1a2b-3c", &name));
+    assert_string_equal(name.namespace, "kube-system");
+    assert_string_equal(name.pod, "coredns-5d78c9869d-abcde");
+    assert_string_equal(name.pod_uid, "1a2b-3c");
+    assert_string_equal(name.container, "");
+    assert_true(pod_read_log("web.example-0_shop_log-tail-" ID ".log", &name));
+    assert_string_equal(name.pod, "web.example-0");
+    assert_string_equal(name.namespace, "shop");
+    assert_string_equal(name.container, "log-tail");
+    assert_string_equal(name.container_id, ID);
+    static const char *const folders[] = {"",     "_",       "__",    "a_b_",    "a_b",     "a_b_c_d", "_b_c",
+                                          "a__c", "1a2b-3c", "A_b_c", "a_b_c\n", "a_b/c_d", "a_\"b_c"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (pod_read_folder(folders[i], &name))
+            fail_msg("'%s' names a pod", folders[i]);
+    static const char *const logs[] = {
+        "",     "a_b_c-" ID,  "a_b_" ID ".log",     "a_b_-" ID ".log",    "a-b_c_d.log",
+        ".log", "a_b_c-.log", "a_b_c_d-" ID ".log", "a_b_c-" ID ID ".log"};
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+        if (pod_read_log(logs[i], &name))
+            fail_msg("'%s' names a container", logs[i]);
+    char much[400] = "a_";
+    memset(much + 2, 'b', 300); /* longer than any name that Kubernetes allows */
+    assert_false(pod_read_folder(strcat(much, "_1a2b"), &name));
+}
+
+#define POD   "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a2b_3c.slice"
+#define FIRST POD "/cri-containerd-" ID ".scope"
+#define PAUSE POD "/cri-containerd-fedcba9876543210.scope"
+#define LINK  "/var/log/containers/web-0_shop_nginx-" ID ".log"
+
+static void test_pods_have_names(void **state)
+{
+    struct rig *rig = *state;
+    struct user user = {1, 0};
+    put_machine(rig, true);
+    host_script_file(rig->host, V2 FIRST "/cpu.stat", cpu_stat, &user);
+    host_script_file(rig->host, V2 PAUSE "/cpu.stat", cpu_stat, &user);
+    host_script_text(rig->host, "/var/log/pods/shop_web-0_1a2b-3c/nginx/0.log", "");
+    host_script_text(rig->host, "/var/log/pods/shop_web-1_4d5e-6f/nginx/0.log", "");
+    host_script_text(rig->host, "/var/log/pods/garbage/0.log", "");
+    rig_open_powercap(rig);
+    struct tenants tenants = {.meter = rig->meter};
+    run(&tenants, 2);
+    assert_string_equal(tenant(&tenants, FIRST)->name.pod, "web-0");
+    assert_string_equal(tenant(&tenants, FIRST)->name.namespace, "shop");
+    assert_string_equal(tenant(&tenants, FIRST)->name.container, "");
+    host_script_text(rig->host, LINK, ""); /* made after the container was started */
+    host_script_text(rig->host, "/var/log/containers/web-0_shop_nginx-0123.log", "");
+    run(&tenants, 3);
+    assert_string_equal(tenant(&tenants, FIRST)->name.container, "nginx");
+    assert_string_equal(tenant(&tenants, FIRST)->name.container_id, ID);
+    assert_string_equal(tenant(&tenants, FIRST)->name.pod_uid, "1a2b-3c");
+    assert_string_equal(tenant(&tenants, PAUSE)->name.pod, "web-0");
+    assert_string_equal(tenant(&tenants, PAUSE)->name.container, ""); /* it has no log */
+    tenants_free(&tenants);
+}
+
+/* Folders are listed when somebody is new, a few times more, and then no more. */
+static void test_pods_without_logs(void **state)
+{
+    struct rig *rig = *state;
+    struct user user = {1, 0};
+    put_machine(rig, true);
+    host_script_file(rig->host, V2 FIRST "/cpu.stat", cpu_stat, &user);
+    rig_open_powercap(rig);
+    struct tenants tenants = {.meter = rig->meter};
+    run(&tenants, 130);
+    host_script_text(rig->host, "/var/log/pods/shop_web-0_1a2b-3c/nginx/0.log", "");
+    host_script_text(rig->host, LINK, "");
+    run(&tenants, 130);
+    assert_string_equal(tenant(&tenants, FIRST)->name.pod, "");
+    assert_string_equal(tenant(&tenants, FIRST)->name.container, "");
+    tenants_free(&tenants);
+}
+
+static struct tenants open_pods(struct fake_nvml *fake)
+{
+    static struct user user = {0.1, 0};
+    host_script_text(fake->host, V2 "/cgroup.controllers", "cpu\n");
+    host_script_file(fake->host, V2 FIRST "/cpu.stat", cpu_stat, &user);
+    host_script_file(fake->host, V2 PAUSE "/cpu.stat", cpu_stat, &user);
+    host_script_text(fake->host, "/var/log/pods/shop_web-0_1a2b-3c/nginx/0.log", "");
+    host_script_text(fake->host, LINK, "");
+    host_script_text(fake->host, "/proc/1000/cgroup", "0::" FIRST "\n");
+    host_script_text(fake->host, "/proc/1001/cgroup", "0::" FIRST "\n");
+    fake_nvml_open_devices(fake);
+    return (struct tenants){.meter = fake->meter};
+}
+
+static const struct tenant_name *pod_after(struct tenants *tenants, struct fake_nvml *fake, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        fake_nvml_run(fake, 1);
+        assert_int_equal(tenants_update(tenants), JOULE_OK);
+    }
+    return tenants_pod_on(tenants, "gpu:0");
+}
+
+/* Two processes of one container, then of two of its containers, then one that is in no pod, or may be anybody. */
+static void test_pod_that_has_a_board_alone(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "processes=2"))
+        skip();
+    struct tenants tenants = open_pods(&fake);
+    const struct tenant_name *pod = pod_after(&tenants, &fake, 6);
+    assert_non_null(pod);
+    assert_string_equal(pod->pod, "web-0");
+    assert_string_equal(pod->namespace, "shop");
+    assert_string_equal(pod->container, "nginx");
+    assert_null(tenants_pod_on(&tenants, "gpu:1"));
+    host_script_text(fake.host, "/proc/1001/cgroup", "0::" PAUSE "\n");
+    pod = pod_after(&tenants, &fake, 3);
+    assert_non_null(pod);
+    assert_string_equal(pod->pod, "web-0");
+    assert_string_equal(pod->container, "");
+    host_script_text(fake.host, "/proc/1001/comm", "nvidia-cuda-mps\n");
+    assert_null(pod_after(&tenants, &fake, 3));
+    host_script_text(fake.host, "/proc/1001/comm", "python3\n");
+    assert_non_null(pod_after(&tenants, &fake, 3));
+    host_script_text(fake.host, "/proc/1001/cgroup", "0::/user.slice\n");
+    assert_null(pod_after(&tenants, &fake, 3));
+    host_script_text(fake.host, "/proc/1001/cgroup", NULL);
+    assert_null(pod_after(&tenants, &fake, 3));
+    tenants_free(&tenants);
+    fake_nvml_close(&fake);
+}
+
+/* In a container numbers of processes mean others than the driver's. */
+static void test_no_pod_where_numbers_mean_others(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "processes=1"))
+        skip();
+    struct tenants tenants = open_pods(&fake);
+    host_script_link(fake.host, "/proc/self/ns/pid", "pid:[4026532201]");
+    assert_null(pod_after(&tenants, &fake, 6));
+    host_script_link(fake.host, "/proc/self/ns/pid", "pid:[4026531836]");
+    assert_non_null(pod_after(&tenants, &fake, 3));
+    tenants_free(&tenants);
+    fake_nvml_close(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +422,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nonsense, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_no_cgroups, rig_set_up, rig_tear_down),
         cmocka_unit_test(test_device_goes_to_who_runs_on_it),
+        cmocka_unit_test(test_names_of_logs),
+        cmocka_unit_test_setup_teardown(test_pods_have_names, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_pods_without_logs, rig_set_up, rig_tear_down),
+        cmocka_unit_test(test_pod_that_has_a_board_alone),
+        cmocka_unit_test(test_no_pod_where_numbers_mean_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

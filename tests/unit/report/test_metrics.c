@@ -373,9 +373,12 @@ static void test_tenants(void **state)
          .cpu_s = 12.5,
          .cpu_joules = 30.25,
          .gpu_joules = 1},
-        {.path = "/system.slice/cron.service", .name = {"service", "", "", "", "", "cron.service"}}};
+        {.path = "/system.slice/cron.service", .name = {"service", "", "", "", "", "cron.service"}},
+        {.path = "/kubepods/pod1a2b/0123456789ab",
+         .name = {"container", "", "", "0123456789ab", "1a2b", "", "web-0", "shop", "nginx"},
+         .cpu_joules = 3}};
     struct tenants tenants = {.list = list,
-                              .count = 2,
+                              .count = 3,
                               .rest_cpu_joules = 70,
                               .ended_cpu_joules = 5,
                               .cpu_class = JOULE_CLASS_DERIVED};
@@ -391,8 +394,28 @@ static void test_tenants(void **state)
     expect_line("joule_tenant_energy_joules_total{kind=\"ended\",part=\"cpu\",class=\"derived\"} 5");
     expect_line("joule_tenant_cpu_seconds_total{tenant=\"/slurm/uid_7/"
                 "job_42\",kind=\"slurm\",slurm_job=\"42\",user=\"7\"} 12.5");
+    expect_line("joule_tenant_energy_joules_total{tenant=\"/kubepods/pod1a2b/"
+                "0123456789ab\",kind=\"container\",pod=\"web-0\","
+                "namespace=\"shop\",container=\"nginx\",pod_uid=\"1a2b\",container_id=\"0123456789ab\","
+                "part=\"cpu\",class=\"derived\"} 3");
     assert_null(strstr(page, "part=\"gpu\",class=\"none\""));
     assert_null(strstr(page, "slurm_job=\"42\",user=\"7\",part=\"gpu\""));
+}
+
+/* Labels of dcgm-exporter on a board that one pod alone uses, and on no other. */
+static void test_dcgm_names_of_a_pod(void **state)
+{
+    (void)state;
+    struct tenant_device on = {
+        "gpu:0", {.pod_uid = "1a2b", .pod = "web-0", .namespace = "shop", .container = "nginx"}};
+    struct tenants tenants = {.devices = &on, .device_count = 1};
+    struct overview overview = one_board();
+    overview.tenants = &tenants;
+    print(&overview, METRICS_TEXT);
+    assert_non_null(strstr(page,
+                           "DCGM_FI_DRIVER_VERSION=\"580.95.05\",container=\"nginx\",namespace=\"shop\","
+                           "pod=\"web-0\",pod_uid=\"1a2b\"} 612.25\n"));
+    expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
 }
 
 /* Labels are copied from column to column: of many rows, and when only part of the page fits. */
@@ -503,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_dcgm_names),
         cmocka_unit_test(test_tenants),
+        cmocka_unit_test(test_dcgm_names_of_a_pod),
         cmocka_unit_test(test_cut_page_has_the_same_length),
         cmocka_unit_test(test_unknown_is_absent),
         cmocka_unit_test_setup_teardown(test_figures_of_a_machine, rig_set_up, rig_tear_down),

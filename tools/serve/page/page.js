@@ -288,7 +288,7 @@ function showTenants() {
   const left = shares.tenants.length - most.length;
   get("tenants-note").textContent = left > 0 ? `the first ${most.length} of ${shares.tenants.length}` : "";
   get("tenants").tBodies[0].replaceChildren(...[...most, ...others].filter((row) => row.path || own(row) > 0).map((row) => make("tr", {},
-    cell(row.kind), cell(row.name || (row.slurm_job ? "job " + row.slurm_job : row.unit || (row.container || "").slice(0, 12) || "user " + row.user)),
+    cell(row.kind), cell(row.name || (row.slurm_job ? "job " + row.slurm_job : (row.pod && [row.namespace, row.pod, row.container].filter(Boolean).join("/")) || row.unit || (row.container_id || "").slice(0, 12) || "user " + row.user)),
     cell(row.cpu_seconds === undefined ? "" : quantity(row.cpu_seconds, "s"), "number"),
     cell(shares.cpu_class ? quantity(row.cpu_joules, "J") : "", "number"), cell(shares.gpu_class ? quantity(row.gpu_joules, "J") : "", "number"),
     barred(sum > 0 ? share(own(row) / sum) : "", sum > 0 ? own(row) / sum : null))));
