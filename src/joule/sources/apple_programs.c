@@ -5,7 +5,6 @@
  * that it is a mean of.
  */
 #include <math.h>
-#include "base/string.h"
 #include "joule/sources/apple_power.h"
 #include "joule/sources/ioreport.h"
 
@@ -41,24 +40,9 @@ static joule_status ask(struct source *source, struct apple_power *out_power)
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
 
-static struct channel *add_gauge(struct source *source, enum gauge_role role, joule_reading_kind reading,
-                                 const char *what, double value)
+static struct channel *add_gauge(struct source *source, enum gauge_role role, const char *what, double value)
 {
-    const struct device *gpu = isnan(value) ? NULL : apple_gpu_device(source);
-    struct channel *ch = gpu ? source_add_channel(source) : NULL;
-    if (!ch)
-        return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.tier = 3;
-    ch->info.scope = JOULE_SCOPE_GPU;
-    ch->info.cls = JOULE_CLASS_NONE;
-    ch->info.reading = reading;
-    gpu_name_channel(ch, gpu->index, what);
-    gpu_zone(gpu->index, false, ch->parent_zone);
-    string_print(ch->info.label, sizeof ch->info.label, "GPU %s", what);
-    string_copy(ch->info.vendor, sizeof ch->info.vendor, "apple");
-    return ch;
+    return isnan(value) ? NULL : gpu_add_gauge(source, apple_gpu_device(source), role, what);
 }
 
 static void add_part(struct source *source, enum apple_part part)
@@ -81,10 +65,9 @@ static joule_status describe(struct source *source, const struct apple_power *po
     for (int part = 0; part < APPLE_PARTS; part++)
         if (!isnan(power->watts[part]))
             add_part(source, part);
-    program->busy = add_gauge(source, ROLE_BUSY, JOULE_READING_UTILISATION, "busy", power->gpu_busy);
-    program->clock = add_gauge(source, ROLE_CLOCK, JOULE_READING_CLOCK, "clock", power->gpu_megahertz);
-    program->temperature =
-        add_gauge(source, ROLE_TEMPERATURE, JOULE_READING_TEMPERATURE, "temperature", power->gpu_celsius);
+    program->busy = add_gauge(source, ROLE_BUSY, "busy", power->gpu_busy);
+    program->clock = add_gauge(source, ROLE_CLOCK, "clock", power->gpu_megahertz);
+    program->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", power->gpu_celsius);
     return JOULE_OK;
 }
 

@@ -65,6 +65,23 @@ void gpu_zone(int32_t index, bool has_cpu, char out_zone[48])
     string_print(out_zone, 48, "gpu%d/%s", index, has_cpu ? "module" : "board");
 }
 
+struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, enum gauge_role role,
+                              const char *what)
+{
+    char zone[48];
+    struct channel *ch = gpu ? source_add_channel(source) : NULL;
+    if (!ch)
+        return NULL;
+    gpu_zone(gpu->index, false, zone);
+    channel_set_gauge(ch, role, zone);
+    gpu_name_channel(ch, gpu->index, what);
+    ch->info.tier = 3;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    string_print(ch->info.label, sizeof ch->info.label, "GPU %s", what);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, gpu->vendor);
+    return ch;
+}
+
 /* --- numbers ------------------------------------------------------------------------------------------------ */
 
 static const char *const drivers[] = {"amdgpu", "radeon", "xe", "i915", "nouveau"};

@@ -50,6 +50,9 @@ int32_t gpu_index(struct source *source, const char *address);
 
 /* The name of a GPU's channel, "gpu-0" or "gpu-0-what", and what it says of its device. */
 void gpu_name_channel(struct channel *channel, int32_t index, const char *what);
+/* A gauge of the GPU in a chip, by a source that tells of the chip: "gpu-0-what". NULL: there is no such GPU, or no memory. */
+struct channel *gpu_add_gauge(struct source *source, const struct device *gpu, enum gauge_role role,
+                              const char *what);
 /* The zone of a board, "gpu0/board"; of one with CPU cores in it "gpu0/module". The same in every source. */
 void gpu_zone(int32_t index, bool has_cpu, char out_zone[48]);
 

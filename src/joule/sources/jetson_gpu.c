@@ -41,8 +41,8 @@ static void add_gauge(struct source *source, struct jetson_gpu *gpu, const char 
 {
     bool is_clock = role == ROLE_CLOCK;
     int handle = source->host->ops->open_file(source->host, path);
-    const struct device *device = handle < 0 ? NULL : jetson_gpu_device(source);
-    struct channel *ch = device ? source_add_channel(source) : NULL;
+    const char *what = is_clock ? "clock" : "busy";
+    struct channel *ch = handle < 0 ? NULL : gpu_add_gauge(source, jetson_gpu_device(source), role, what);
     if (!ch) {
         host_close_handle(source->host, handle);
         return;
@@ -51,16 +51,6 @@ static void add_gauge(struct source *source, struct jetson_gpu *gpu, const char 
                                                       .handle = handle,
                                                       .unit = is_clock ? 1e-6 : 1e-3,
                                                       .most = is_clock ? MOST_MEGAHERTZ : 1};
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.tier = 3;
-    ch->info.scope = JOULE_SCOPE_GPU;
-    ch->info.cls = JOULE_CLASS_NONE;
-    ch->info.reading = is_clock ? JOULE_READING_CLOCK : JOULE_READING_UTILISATION;
-    gpu_name_channel(ch, device->index, is_clock ? "clock" : "busy");
-    gpu_zone(device->index, false, ch->parent_zone);
-    string_copy(ch->info.label, sizeof ch->info.label, is_clock ? "GPU clock" : "GPU busy");
-    string_copy(ch->info.vendor, sizeof ch->info.vendor, "nvidia");
 }
 
 void jetson_gpu_open(struct source *source, struct jetson_gpu *gpu)

@@ -7,7 +7,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include "base/string.h"
 #include "joule/sources/jetson.h"
 #include "joule/sources/jetson_board.h"
 #include "joule/sources/tegrastats_text.h"
@@ -35,24 +34,9 @@ static joule_status ask(struct source *source, struct tegrastats *out_stats)
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
 
-static struct channel *add_gauge(struct source *source, enum gauge_role role, joule_reading_kind reading,
-                                 const char *what, double value)
+static struct channel *add_gauge(struct source *source, enum gauge_role role, const char *what, double value)
 {
-    const struct device *gpu = isnan(value) ? NULL : jetson_gpu_device(source);
-    struct channel *ch = gpu ? source_add_channel(source) : NULL;
-    if (!ch)
-        return NULL;
-    ch->mode = CHANNEL_GAUGE;
-    ch->role = role;
-    ch->info.tier = 3;
-    ch->info.scope = JOULE_SCOPE_GPU;
-    ch->info.cls = JOULE_CLASS_NONE;
-    ch->info.reading = reading;
-    gpu_name_channel(ch, gpu->index, what);
-    gpu_zone(gpu->index, false, ch->parent_zone);
-    string_print(ch->info.label, sizeof ch->info.label, "GPU %s", what);
-    string_copy(ch->info.vendor, sizeof ch->info.vendor, "nvidia");
-    return ch;
+    return isnan(value) ? NULL : gpu_add_gauge(source, jetson_gpu_device(source), role, what);
 }
 
 static joule_status describe(struct source *source, const struct tegrastats *stats)
@@ -62,10 +46,9 @@ static joule_status describe(struct source *source, const struct tegrastats *sta
     for (size_t i = 0; i < stats->rail_count; i++)
         jetson_add_rail(&own->board, stats->rails[i].name);
     jetson_describe(source, &own->board, &sensor);
-    own->busy = add_gauge(source, ROLE_BUSY, JOULE_READING_UTILISATION, "busy", stats->gpu_busy);
-    own->clock = add_gauge(source, ROLE_CLOCK, JOULE_READING_CLOCK, "clock", stats->gpu_megahertz);
-    own->temperature =
-        add_gauge(source, ROLE_TEMPERATURE, JOULE_READING_TEMPERATURE, "temperature", stats->gpu_celsius);
+    own->busy = add_gauge(source, ROLE_BUSY, "busy", stats->gpu_busy);
+    own->clock = add_gauge(source, ROLE_CLOCK, "clock", stats->gpu_megahertz);
+    own->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);
     if (source->channel_count)
         return JOULE_OK;
     return source_say(source, JOULE_UNSUPPORTED,

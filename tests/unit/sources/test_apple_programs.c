@@ -191,6 +191,17 @@ static double watts_of(struct machine_bench *bench, const char *name)
     return machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
 }
 
+static void assert_gauge(const struct channel *ch, enum gauge_role role, joule_reading_kind reading)
+{
+    assert_int_equal(ch->mode, CHANNEL_GAUGE);
+    assert_int_equal(ch->role, role);
+    assert_int_equal(ch->info.reading, reading);
+    assert_int_equal(ch->info.cls, JOULE_CLASS_NONE);
+    assert_int_equal(ch->info.tier, 3);
+    assert_string_equal(ch->info.vendor, "apple");
+    assert_string_equal(ch->parent_zone, "gpu0/board");
+}
+
 static void test_macmon(void **state)
 {
     struct machine_bench *bench = *state;
@@ -200,6 +211,10 @@ static void test_macmon(void **state)
     assert_near(watts_of(bench, "node"), 5.875);
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875); /* measured, and all of it */
     assert_near(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0.09);
+    assert_gauge(machine_channel(bench->meter, "gpu-0-busy"), ROLE_BUSY, JOULE_READING_UTILISATION);
+    assert_gauge(machine_channel(bench->meter, "gpu-0-clock"), ROLE_CLOCK, JOULE_READING_CLOCK);
+    assert_gauge(machine_channel(bench->meter, "gpu-0-temperature"), ROLE_TEMPERATURE,
+                 JOULE_READING_TEMPERATURE);
     assert_int_equal(machine_channel(bench->meter, "package-0")->info.cls, JOULE_CLASS_MODELLED);
     truth.error = -ETIMEDOUT;
     machine_run(bench->meter, 4, 2);
