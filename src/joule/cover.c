@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/engine.h"
+#include "joule/meter_lanes.h"
 #include "joule/session.h"
 
 /* A view must have seen at least this part of what the best-seeing view of its zone saw. */
@@ -245,14 +246,6 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
     put_in_order(meter, out_cover);
 }
 
-static bool all_opened(joule_meter *meter)
-{
-    for (size_t i = 0; i < meter->lane_count; i++)
-        if (!lane_wait_opened(meter->lanes[i], 0))
-            return false;
-    return true;
-}
-
 static joule_status state_of(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);
@@ -265,7 +258,7 @@ joule_status meter_why_unknown(joule_meter *meter, int32_t domain)
 {
     if (domain >= 0)
         return state_of(&meter->channels[domain]);
-    if (meter->is_client || !all_opened(meter))
+    if (meter->is_client || !meter_lanes_wait(meter, 0))
         return JOULE_PENDING;
     joule_status why = JOULE_ABSENT;
     size_t count = meter_channel_count(meter);

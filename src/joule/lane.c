@@ -92,21 +92,20 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
     return lane;
 }
 
-bool lane_add(struct lane *lane, const struct source_ops *ops, bool is_named)
+struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named)
 {
     if (lane->source_count == LANE_MAX_SOURCES)
-        return false;
+        return NULL;
     struct source *source = calloc(1, sizeof *source);
     if (!source)
-        return false;
+        return NULL;
     source->ops = ops;
     source->host = lane->host;
     source->cpu = &lane->cpu;
     source->gpus = &lane->gpus;
     source->is_named = is_named;
     source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
-    lane->sources[lane->source_count++] = source;
-    return true;
+    return lane->sources[lane->source_count++] = source;
 }
 
 static void free_source(struct source *source)
@@ -170,6 +169,8 @@ static bool open_all(struct lane *lane)
     cpu_info_read(lane->host, &lane->cpu);
     for (size_t i = 0; i < lane->source_count; i++) {
         struct source *source = lane->sources[i];
+        if (source->state != JOULE_PENDING)
+            continue;
         source->state = source->ops->open(source);
         if (source->ops->is_slow && source->period_s > 0)
             lane->period_ns = (int64_t)(source->period_s * 1e9);

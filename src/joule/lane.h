@@ -30,6 +30,7 @@ struct lane {
     _Atomic int64_t period_ns;
     pthread_t thread;
     bool has_thread;
+    bool is_late;            /* has no joules: starts when somebody watches, and nobody waits for it */
     pthread_mutex_t lock;    /* channels, and the fields below */
     pthread_cond_t wake;     /* one of those changed */
     sem_t ended;             /* posted with stop: the thread sleeps on it */
@@ -55,7 +56,8 @@ struct sink {
 
 /* An empty lane with one reference, or NULL. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
-bool lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
+/* The source, PENDING until it is opened: one of another state then is never opened. NULL: no memory, or too many. */
+struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);
 /* One round of readings; waits while the sources are being opened. */

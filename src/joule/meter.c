@@ -16,6 +16,7 @@
 #include "joule/budget_list.h"
 #include "joule/engine.h"
 #include "joule/collector.h"
+#include "joule/meter_lanes.h"
 #include "joule/record.h"
 #include "joule/session.h"
 
@@ -33,48 +34,6 @@ int64_t meter_now_ns(joule_meter *meter)
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
-
-/* "a,b" uses a and b alone; "-a" leaves a out. */
-static bool is_selected(const char *list, const char *name, bool *out_is_named)
-{
-    *out_is_named = false;
-    if (!list || !*list)
-        return true;
-    bool only = false, selected = false;
-    size_t length = strlen(name);
-    for (const char *item = list; *item;) {
-        size_t n = strcspn(item, ",");
-        bool minus = item[0] == '-';
-        bool same = n - minus == length && strncmp(item + minus, name, length) == 0;
-        if (minus && same)
-            return false;
-        only = only || (!minus && n > 0);
-        selected = selected || (!minus && same);
-        item += n + (item[n] == ',');
-    }
-    *out_is_named = selected;
-    return !only || selected;
-}
-
-static bool is_source_name(const char *name, size_t length)
-{
-    for (const struct source_ops *const *ops = source_table; *ops; ops++)
-        if (strlen((*ops)->name) == length && strncmp((*ops)->name, name, length) == 0)
-            return true;
-    return false;
-}
-
-static joule_status check_sources(const char *list, joule_error *error)
-{
-    for (const char *item = list ? list : ""; *item;) {
-        size_t n = strcspn(item, ","), minus = item[0] == '-';
-        if (n > minus && !is_source_name(item + minus, n - minus))
-            return error_set(error, JOULE_INVALID, "no source is named \"%.*s\"; `joule devices` lists them",
-                             (int)(n - minus), item + minus);
-        item += n + (item[n] == ',');
-    }
-    return JOULE_OK;
-}
 
 /* Options as this library knows them; NULL stands for the defaults. */
 static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
@@ -100,62 +59,7 @@ static joule_status check_options(const joule_options *options, joule_error *err
                          options->period_s);
     if (isnan(options->wait_s) || options->wait_s > 60)
         return error_set(error, JOULE_INVALID, "wait of %g s for sources: at most 60 s", options->wait_s);
-    return check_sources(options->sources, error);
-}
-
-/* A slow source that will find nothing is as quick as any other. */
-static bool needs_lane(struct joule_host *host, const struct source_ops *ops, bool is_named)
-{
-    const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
-    bool is_set = value && *value;
-    if (ops->variable && !ops->folder && !is_set)
-        return false;
-    if (!ops->is_slow || !ops->folder || (is_named && is_set))
-        return ops->is_slow;
-    return host_has_any(host, ops->folder);
-}
-
-/* Prompt sources share lane 0, each slow one has its own. */
-static joule_status make_lanes(joule_meter *meter, const char *list, bool looks, joule_error *error)
-{
-    int64_t period_ns = (int64_t)(meter->period_s * 1e9);
-    meter->lanes[0] = lane_create(meter, period_ns);
-    if (!meter->lanes[0])
-        return error_set(error, JOULE_NO_MEMORY, "no memory for a meter");
-    meter->lane_count = 1;
-    for (const struct source_ops *const *ops = source_table; *ops; ops++) {
-        bool is_named;
-        if (!is_selected(list, (*ops)->name, &is_named) || meter->lane_count == METER_MAX_LANES)
-            continue;
-        struct lane *lane = meter->lanes[0];
-        if (needs_lane(meter->host, *ops, is_named)) {
-            int64_t own_ns = (*ops)->period_s > 0 ? (int64_t)((*ops)->period_s * 1e9) : period_ns;
-            lane = meter->lanes[meter->lane_count++] = lane_create(meter, own_ns);
-        }
-        if (!lane || !lane_add(lane, *ops, is_named))
-            return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
-    }
-    for (size_t i = 0; i < meter->lane_count; i++)
-        meter->lanes[i]->looks = looks;
-    return JOULE_OK;
-}
-
-/* Slow sources are opened by their threads, prompt ones here: to wait for a thread would take longer than they do. */
-static joule_status start_lanes(joule_meter *meter, bool watches, double wait_s, joule_error *error)
-{
-    bool is_virtual = meter->host->ops->is_virtual, has_threads = true;
-    int64_t deadline_ns = meter_now_ns(meter) + (int64_t)(wait_s * 1e9);
-    for (size_t i = 1; i < meter->lane_count && !is_virtual; i++)
-        has_threads = lane_start(meter->lanes[i]) && has_threads;
-    for (size_t i = 0; i < (is_virtual ? meter->lane_count : 1); i++)
-        lane_open_sources(meter->lanes[i]);
-    if (!has_threads || (watches && !meter_watch(meter)))
-        return error_set(error, JOULE_NO_MEMORY,
-                         "no thread for sampling; raise the limit on processes (ulimit -u)");
-    for (size_t i = 0; i < meter->lane_count; i++)
-        if (i == 0 || meter->lanes[i]->looks || !meter->lanes[i]->sources[0]->ops->is_late)
-            lane_wait_opened(meter->lanes[i], deadline_ns);
-    return JOULE_OK;
+    return meter_lanes_check(options->sources, error);
 }
 
 /* A recorded or scripted machine, or an explicit wish, is measured here even where a parent measures too. */
@@ -189,12 +93,12 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
     meter->is_client = uses_session(host, options) && session_is_client(meter->session);
     if (!meter->is_client) {
         meter->collector = collector_create(meter, meter->session);
-        status = make_lanes(meter, options->sources, options->flags & JOULE_OPEN_DEVICES, out_error);
+        status = meter_lanes_make(meter, options->sources, options->flags & JOULE_OPEN_DEVICES, out_error);
         if (status == JOULE_OK)
-            status = start_lanes(meter, watches, wait_s, out_error);
+            status = meter_lanes_start(meter, watches, wait_s, out_error);
     } else {
-        status = make_lanes(meter, NO_SOURCES, false,
-                            out_error); /* no thread until somebody watches: meter_watch */
+        status = meter_lanes_make(meter, NO_SOURCES, false,
+                                  out_error); /* no thread until somebody watches: meter_watch */
     }
     if (status != JOULE_OK) {
         joule_close(meter);
@@ -388,15 +292,6 @@ void meter_tick(joule_meter *meter)
         lane_read(meter->lanes[i]);
         meter_after_read(meter, meter->lanes[i]);
     }
-}
-
-bool meter_watch(joule_meter *meter)
-{
-    pthread_mutex_lock(&meter->lock);
-    struct lane *prompt = meter->lanes[0];
-    bool runs = meter->host->ops->is_virtual || prompt->has_thread || lane_start(prompt);
-    pthread_mutex_unlock(&meter->lock);
-    return runs;
 }
 
 void meter_reserve(joule_meter *meter)

@@ -20,6 +20,7 @@ fi
 (($#)) || set -- "./dev demo" "./dev test"
 
 tree=$(mktemp -d)
+chmod 755 "$tree" # the root folder of everybody in there
 # shellcheck disable=SC2317  # called by the trap
 cleanup() {
     umount -R "$tree/proc" "$tree/sys" "$tree/tmp" "$tree/dev/pts" 2>/dev/null || true

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "joule/meter_lanes.h"
 #include "joule/session.h"
 #include "joule/sources/cpu_map.h"
 #include "joule/sources/estimated.h"
@@ -83,8 +84,7 @@ static double process_cpu_s(void)
 
 void measuring_wait_ready(struct measuring *m)
 {
-    for (size_t i = 0; i < m->meter->lane_count; i++)
-        lane_wait_opened(m->meter->lanes[i], m->open_ns + READY_WITHIN_NS);
+    meter_lanes_wait(m->meter, m->open_ns + READY_WITHIN_NS);
     joule_budget_options budget = {
         .struct_size = sizeof budget, .domain = JOULE_TOTAL, .max_joules = m->budget_joules};
     if (m->budget_joules > 0 && !m->budget)

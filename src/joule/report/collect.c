@@ -163,7 +163,7 @@ static bool is_opened(struct lane *lane)
 static const char *late_source(const struct collection *c)
 {
     for (size_t l = 0; l < c->meter->lane_count; l++)
-        if (c->meter->lanes[l]->source_count && !is_opened(c->meter->lanes[l]))
+        if (!c->meter->lanes[l]->is_late && !is_opened(c->meter->lanes[l]))
             return c->meter->lanes[l]->sources[0]->ops->name;
     return NULL;
 }

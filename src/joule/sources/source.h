@@ -119,9 +119,10 @@ struct source_ops {
     const char *measurement; /* the report's word, from the closed list */
     uint32_t tier;
     bool is_slow; /* vendor library or network: gets a lane and thread of its own */
-    bool is_late; /* slow to find the little that it reads: nobody who only measures waits for it */
+    bool
+        is_late; /* slow to find the little that it reads, and no joules: starts when somebody watches, nobody waits */
     /* Where all that it reads would be found, several folders with colons between them; empty or absent: it will find
-     * nothing, and no thread is made to learn that. NULL: it must be opened to know. */
+     * nothing, and who only measures does not open it to learn that. NULL: it must be opened to know. */
     const char *folder;
     /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. Beside a folder
      * it stands for what is asked instead, a library or program, where the source is asked for by name. */
