@@ -267,15 +267,36 @@ static void add_remedies(const struct listing *listing, struct text *out)
     }
 }
 
+static bool is_absent(const struct source_row *source)
+{
+    return source->state != JOULE_OK && !source->domain_count;
+}
+
+static bool has_same_reason(const struct source_row *a, const struct source_row *b)
+{
+    return is_absent(a) && is_absent(b) && a->state == b->state && strcmp(a->remedy, b->remedy) == 0;
+}
+
+/* Sources that look for the same boards miss them for the same reason: it is said once. */
 static void add_absent(const struct listing *listing, struct text *out)
 {
     bool any = false;
     for (size_t i = 0; i < listing->source_count; i++) {
         const struct source_row *source = &listing->sources[i];
-        if (source->state == JOULE_OK || source->domain_count)
+        size_t first = 0;
+        while (first < i && !has_same_reason(&listing->sources[first], source))
+            first++;
+        if (!is_absent(source) || first < i)
             continue;
+        char names[256];
+        struct text list;
+        text_init(&list, names, sizeof names);
+        text_add(&list, source->name);
+        for (size_t k = i + 1; k < listing->source_count; k++)
+            if (has_same_reason(&listing->sources[k], source))
+                text_printf(&list, ", %s", listing->sources[k].name);
         text_add(out, any ? "" : "\nnot here:\n");
-        add_note(listing, out, source->name, source->state, source->remedy);
+        add_note(listing, out, names, source->state, source->remedy);
         any = true;
     }
 }

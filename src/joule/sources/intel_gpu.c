@@ -116,7 +116,7 @@ static joule_status intel_gpu_open(struct source *source)
     }
     if (source->device_count)
         return JOULE_OK;
-    return source_say(source, JOULE_ABSENT, "no GPU of this machine has the driver i915 or xe");
+    return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
