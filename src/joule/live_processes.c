@@ -75,13 +75,19 @@ static struct live_process first_sight(const struct look *look, const struct tre
                                  .children_s = is_young ? 0 : seen->children_s};
 }
 
+static void add_step(const struct look *look, struct live_process *process, double step_s)
+{
+    process->cpu_share += look->elapsed_s > 0 ? step_s / look->elapsed_s : 0;
+    process->step_s += step_s;
+}
+
 static void update(struct look *look, struct live_process process, const struct tree_process *seen)
 {
-    double own_s = seen->cpu_s - seen->children_s, step_s = fmax(own_s - process.own_s, 0);
+    double own_s = seen->cpu_s - seen->children_s;
     process.parent = seen->parent;
     string_copy(process.name, sizeof process.name, seen->name);
-    process.cpu_share = look->elapsed_s > 0 ? step_s / look->elapsed_s : 0;
-    process.step_s += step_s;
+    process.cpu_share = 0;
+    add_step(look, &process, fmax(own_s - process.own_s, 0));
     process.own_s = own_s;
     look->next[look->count++] = process;
 }
@@ -121,11 +127,11 @@ static void merge(struct look *look, const struct tree_process *seen, size_t see
 }
 
 /* The time of children that a process waited for is its own as far as it was not counted while they lived. */
-static void take_children(struct live_process *process, double children_s)
+static void take_children(const struct look *look, struct live_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
     process->owed_s = fmax(-missed_s, 0);
-    process->step_s += fmax(missed_s, 0);
+    add_step(look, process, fmax(missed_s, 0));
     process->children_s = children_s;
 }
 
@@ -155,7 +161,7 @@ static void settle_children(struct look *look, const struct tree_process *seen, 
         while (process->pid != seen[i].pid)
             process++; /* those outside */
         if (seen[i].children_s != process->children_s)
-            take_children(process, seen[i].children_s);
+            take_children(look, process, seen[i].children_s);
     }
 }
 

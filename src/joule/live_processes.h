@@ -16,9 +16,10 @@ struct live_process {
     char name[TREE_NAME];
     bool
         is_outside; /* a driver says that it uses a GPU, and /proc does not know it: another container's, say */
-    double cpu_share;          /* CPUs that it kept busy between the last two looks: 1.5 is one and a half */
-    double gpu_share;          /* the same for GPUs; NaN: unknown */
-    uint64_t gpu_memory_bytes; /* on all GPUs together; JOULE_BYTES_UNKNOWN */
+    double
+        cpu_share; /* CPUs that it, and children that it waited for, kept busy between the last two looks */
+    double gpu_share;              /* the same for GPUs; NaN: unknown */
+    uint64_t gpu_memory_bytes;     /* on all GPUs together; JOULE_BYTES_UNKNOWN */
     double cpu_joules, gpu_joules; /* its part since the first look */
     double cpu_watts, gpu_watts;   /* and over the last interval */
     /* live.c's */

@@ -265,6 +265,8 @@ static void test_children_count_once(void **state)
     }
     assert_near(process(20)->cpu_joules, 400, 1);
     assert_near(process(30)->cpu_joules, 100, 1);
+    assert_near(process(20)->cpu_share, 0.8, 1e-6);
+    assert_near(process(30)->cpu_share, 0.2, 1e-6);
     pass(bench, 1);
     child.own_s += 1, rig.busy_s += 1;
     child.state = 'Z';
