@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-#define JOULE_BYTES_UNKNOWN UINT64_MAX
+#define JOULE_BYTES_UNKNOWN    UINT64_MAX
+#define JOULE_INSTANCE_UNKNOWN UINT32_MAX
 
 /* What holds a device's clocks down; bits of joule_device.clock_reasons. */
 #define JOULE_CLOCKS_IDLE         1u   /* nothing to do */
@@ -71,10 +72,14 @@ typedef struct joule_device_process {
     double busy;           /* 0 to 1: its part of the device's time lately; NaN: unknown */
 } joule_device_process;
 
-/* A part of a device that programs see as one of its own: a MIG instance. */
+/* A part of a device that programs see as one of its own: a MIG device, which is a compute instance of a GPU instance. Power and
+ * energy are the board's: no driver tells them for a part. Strings are terminated; an unknown one is empty. */
 typedef struct joule_device_partition {
-    char uuid[96];
-    uint32_t instance, compute_instance;
+    char uuid[96];                       /* "MIG-..." */
+    uint32_t instance, compute_instance; /* the driver's numbers, or JOULE_INSTANCE_UNKNOWN */
+    char profile[32]; /* the driver's word: "1g.18gb"; of one of several in a GPU instance "1c.2g.35gb" */
+    /* Of the GPU instance, whose compute instances share it; or JOULE_BYTES_UNKNOWN. */
+    uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
 } joule_device_partition;
 
 /* Words in static storage for one bit of clock_reasons: "power limit". Any thread. */

@@ -204,13 +204,17 @@ class Rules(unittest.TestCase):
         program = tool("promtool")
         if not program:
             self.skipTest("there is no promtool")
-        with serving("--sources", "nvml,estimated", JOULE_NVML_LIB=NVML, JOULE_FAKE_NVML=BOARDS) as server:
-            time.sleep(0.5)
-            page = server.metrics()
-        done = subprocess.run([program, "check", "metrics"], input=page, capture_output=True, text=True)
-        complaints = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("DCGM_FI_")]
-        self.assertEqual(complaints, [])
-        self.assertIn("joule_device_energy_joules_total", page)
+        for boards in (BOARDS, "boards=2; mig=3"):
+            with serving("--sources", "nvml,estimated", JOULE_NVML_LIB=NVML, JOULE_FAKE_NVML=boards) as server:
+                time.sleep(1.5)
+                page = server.metrics()
+            done = subprocess.run([program, "check", "metrics"], input=page, capture_output=True, text=True)
+            complaints = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("DCGM_FI_")]
+            self.assertEqual(complaints, [])
+            self.assertIn("joule_device_energy_joules_total", page)
+        instances = re.findall(r'^DCGM_FI_DEV_FB_USED\{gpu="1",.*GPU_I_PROFILE="1g.18gb",GPU_I_ID="(\d+)",.*\} (\d+)$', page, re.M)
+        self.assertEqual(instances, [("7", "100"), ("8", "200"), ("9", "300")])
+        self.assertEqual(len(re.findall("^DCGM_FI_DEV_FB_USED", page, re.M)), 6, "the boards' own is not told once more")
 
 
 class Dashboard(unittest.TestCase):

@@ -140,8 +140,10 @@ static void add_partitions(const struct device_row *row, struct line *line)
     end_line(line);
     for (size_t i = 0; i < row->partition_count; i++) {
         add_word(line, "", row->partitions[i].uuid);
-        text_printf(next_fact(line), "instance %u/%u", row->partitions[i].instance,
-                    row->partitions[i].compute_instance);
+        add_word(line, "", row->partitions[i].profile);
+        if (row->partitions[i].instance != JOULE_INSTANCE_UNKNOWN)
+            text_printf(next_fact(line), "instance %u/%u", row->partitions[i].instance,
+                        row->partitions[i].compute_instance);
         end_line(line);
     }
 }
@@ -238,14 +240,26 @@ static void json_reasons(const joule_device *d, struct json *json)
     json_close(json, ']');
 }
 
+static void json_instance(struct json *json, const char *key, uint32_t number)
+{
+    if (number == JOULE_INSTANCE_UNKNOWN)
+        json_null(json, key);
+    else
+        json_integer(json, key, number);
+}
+
 static void json_partitions(const struct device_row *row, struct json *json)
 {
     json_open(json, "partitions", '[');
     for (size_t i = 0; i < row->partition_count; i++) {
         json_open(json, NULL, '{');
         json_text(json, "uuid", row->partitions[i].uuid);
-        json_integer(json, "instance", row->partitions[i].instance);
-        json_integer(json, "compute_instance", row->partitions[i].compute_instance);
+        json_text(json, "profile", row->partitions[i].profile);
+        json_instance(json, "instance", row->partitions[i].instance);
+        json_instance(json, "compute_instance", row->partitions[i].compute_instance);
+        json_bytes(json, "memory_total_bytes", row->partitions[i].memory_total_bytes);
+        json_bytes(json, "memory_used_bytes", row->partitions[i].memory_used_bytes);
+        json_bytes(json, "memory_free_bytes", row->partitions[i].memory_free_bytes);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -13,10 +13,12 @@
 #define MIB     (1.0 / (1024 * 1024))
 #define PERCENT 100
 
-#define FIELD(name, type, help, member, scale)                                                               \
+#define FIELD_OF(row, name, type, help, member, scale)                                                       \
     {                                                                                                        \
-        {name, type, NULL, help}, offsetof(ROW, member), scale                                               \
+        {name, type, NULL, help}, offsetof(row, member), scale                                               \
     }
+#define FIELD(name, type, help, member, scale) FIELD_OF(ROW, name, type, help, member, scale)
+#define MEMORY(name, help, member)             FIELD_OF(struct overview_part, name, METRIC_GAUGE, help, member, MIB)
 
 static const struct metric_column columns[] = {
     FIELD("DCGM_FI_DEV_SM_CLOCK", METRIC_GAUGE, "SM clock frequency (in MHz).", device.clock_megahertz, 1),
@@ -31,11 +33,6 @@ static const struct metric_column columns[] = {
     FIELD("DCGM_FI_DEV_GPU_UTIL", METRIC_GAUGE, "GPU utilization (in %).", device.busy, PERCENT),
     FIELD("DCGM_FI_DEV_MEM_COPY_UTIL", METRIC_GAUGE, "Memory utilization (in %).", device.memory_busy,
           PERCENT),
-    FIELD("DCGM_FI_DEV_FB_TOTAL", METRIC_GAUGE, "Framebuffer memory (in MiB).", memory_total_bytes, MIB),
-    FIELD("DCGM_FI_DEV_FB_FREE", METRIC_GAUGE, "Framebuffer memory free (in MiB).", memory_free_bytes, MIB),
-    FIELD("DCGM_FI_DEV_FB_USED", METRIC_GAUGE, "Framebuffer memory used (in MiB).", memory_used_bytes, MIB),
-    FIELD("DCGM_FI_DEV_FB_RESERVED", METRIC_GAUGE, "Framebuffer memory reserved (in MiB).",
-          memory_reserved_bytes, MIB),
     FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT", METRIC_GAUGE, "Power limit that is set (in W).",
           device.power_limit_watts, 1),
     FIELD("DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF", METRIC_GAUGE, "Power limit that the board comes with (in W).",
@@ -52,6 +49,14 @@ static const struct metric_column columns[] = {
           tensor_activity, 1),
     FIELD("DCGM_FI_PROF_DRAM_ACTIVE", METRIC_GAUGE, "Ratio of cycles the device memory interface is active.",
           dram_activity, 1),
+};
+
+/* Of MIG instances, too. */
+static const struct metric_column memory_columns[] = {
+    MEMORY("DCGM_FI_DEV_FB_TOTAL", "Framebuffer memory (in MiB).", memory_total_bytes),
+    MEMORY("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB).", memory_free_bytes),
+    MEMORY("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB).", memory_used_bytes),
+    MEMORY("DCGM_FI_DEV_FB_RESERVED", "Framebuffer memory reserved (in MiB).", memory_reserved_bytes),
 };
 
 /* "0000:65:00.0" as NVIDIA writes it: "00000000:65:00.0", with letters large. */
@@ -78,10 +83,22 @@ static void label_pod(struct metrics *metrics, const char *device)
     metrics_label(metrics, "pod_uid", name->pod_uid);
 }
 
-/* As dcgm-exporter has them. NVIDIA's boards keep the numbers of their driver, which are those of its device files. */
-static void label_gpu(struct metrics *metrics, const void *row)
+/* Of a GPU instance: the profile without the part of it that a compute instance has, "1c." of "1c.2g.35gb". */
+static void label_instance(struct metrics *metrics, const joule_device_partition *info)
 {
-    const joule_device *device = &((const struct overview_device *)row)->device;
+    char number[16];
+    const char *profile = info->profile + strspn(info->profile, "0123456789");
+    if (info->instance == JOULE_INSTANCE_UNKNOWN)
+        return;
+    string_print(number, sizeof number, "%u", info->instance);
+    metrics_label(metrics, "GPU_I_PROFILE", string_starts(profile, "c.") ? profile + 2 : info->profile);
+    metrics_label(metrics, "GPU_I_ID", number);
+}
+
+/* As dcgm-exporter has them. NVIDIA's boards keep the numbers of their driver, which are those of its device files. */
+static void label_part(struct metrics *metrics, const joule_device *device,
+                       const joule_device_partition *info)
+{
     bool is_nvidia = strcmp(device->vendor, "nvidia") == 0;
     const char *version = strchr(device->driver, ' ');
     char number[16], file[24];
@@ -92,18 +109,36 @@ static void label_gpu(struct metrics *metrics, const void *row)
     label_pci(metrics, device->pci_address);
     metrics_label(metrics, "device", is_nvidia ? file : device->name);
     metrics_label(metrics, "modelName", device->model);
+    if (info)
+        label_instance(metrics, info);
     metrics_label(metrics, "Hostname", metrics->overview->hostname);
     metrics_label(metrics, "DCGM_FI_DRIVER_VERSION", version ? version + 1 : "");
     label_pod(metrics, device->name);
+}
+
+static void label_gpu(struct metrics *metrics, const void *row)
+{
+    label_part(metrics, &((const struct overview_device *)row)->device, NULL);
+}
+
+static void label_memory(struct metrics *metrics, const void *row)
+{
+    const struct overview_part *part = row;
+    label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
 /* GPUs come first among devices; other accelerators have numbers of their own. */
 void metrics_add_dcgm(struct metrics *metrics)
 {
     const struct overview *overview = metrics->overview;
-    struct metric_table table = {overview->devices, 0, sizeof *overview->devices, label_gpu};
-    while (table.row_count < overview->device_count &&
-           string_starts(overview->devices[table.row_count].device.name, "gpu:"))
-        table.row_count++;
-    metrics_add_columns(metrics, &table, columns, sizeof columns / sizeof *columns);
+    struct metric_table gpus = {overview->devices, 0, sizeof *overview->devices, label_gpu};
+    struct metric_table memories = {overview->parts, 0, sizeof *overview->parts, label_memory};
+    while (gpus.row_count < overview->device_count &&
+           string_starts(overview->devices[gpus.row_count].device.name, "gpu:"))
+        gpus.row_count++;
+    while (memories.row_count < overview->part_count &&
+           overview->parts[memories.row_count].device < gpus.row_count)
+        memories.row_count++;
+    metrics_add_columns(metrics, &gpus, columns, sizeof columns / sizeof *columns);
+    metrics_add_columns(metrics, &memories, memory_columns, sizeof memory_columns / sizeof *memory_columns);
 }

@@ -142,6 +142,33 @@ static const struct {
      add_reasons},
 };
 
+static void label_number(struct metrics *metrics, const char *name, uint32_t number)
+{
+    char text[16];
+    string_print(text, sizeof text, "%u", number);
+    metrics_label(metrics, name, number == JOULE_INSTANCE_UNKNOWN ? "" : text);
+}
+
+static void add_partitions(struct metrics *metrics)
+{
+    static const struct metric_family info = {"joule_device_partition", METRIC_INFO, NULL,
+                                              "What a MIG device is; its energy is its board's"};
+    const struct overview *overview = metrics->overview;
+    metrics_begin(metrics, &info);
+    for (size_t i = 0; i < overview->part_count; i++) {
+        const joule_device_partition *part = &overview->parts[i].info;
+        if (!part->uuid[0] && part->instance == JOULE_INSTANCE_UNKNOWN)
+            continue; /* a whole device, or one of which nothing tells it from others */
+        metrics_open(metrics);
+        metrics_label(metrics, "device", overview->devices[overview->parts[i].device].device.name);
+        label_number(metrics, "instance", part->instance);
+        label_number(metrics, "compute_instance", part->compute_instance);
+        metrics_label(metrics, "profile", part->profile);
+        metrics_label(metrics, "uuid", part->uuid);
+        metrics_close(metrics, 1);
+    }
+}
+
 void metrics_add_devices(struct metrics *metrics)
 {
     const struct overview *overview = metrics->overview;
@@ -153,4 +180,5 @@ void metrics_add_devices(struct metrics *metrics)
         for (size_t i = 0; i < overview->device_count; i++)
             others[k].add(metrics, &overview->devices[i].device);
     }
+    add_partitions(metrics);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "joule/engine.h"
+#include "joule/sources/device.h"
 
 /* --- domains -------------------------------------------------------------------------------------------------- */
 
@@ -75,8 +76,6 @@ static void take_memory(struct overview_device *row)
     row->memory_total_bytes = bytes_or_nan(row->device.memory_total_bytes);
     row->memory_used_bytes = bytes_or_nan(row->device.memory_used_bytes);
     row->memory_free_bytes = bytes_or_nan(row->device.memory_free_bytes);
-    double rest = row->memory_total_bytes - row->memory_used_bytes - row->memory_free_bytes;
-    row->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, how much is not told */
 }
 
 static void take_activities(struct overview_device *row, joule_meter *meter)
@@ -112,6 +111,71 @@ static bool gather_devices(struct overview *overview, joule_meter *meter)
         row->process_count = row->device.knows_processes ? row->device.process_count : NAN;
         row->partition_count = row->device.partition_count ? row->device.partition_count : NAN;
         overview->device_count++;
+    }
+    return true;
+}
+
+/* --- parts of devices ----------------------------------------------------------------------------------------- */
+
+static struct overview_part *add_part(struct overview *overview, size_t device,
+                                      const joule_device_partition *info)
+{
+    if (!ARRAY_ROOM(overview->parts, overview->part_capacity, overview->part_count))
+        return NULL;
+    struct overview_part *part = &overview->parts[overview->part_count++];
+    *part = (struct overview_part){.device = device,
+                                   .info = *info,
+                                   .memory_total_bytes = bytes_or_nan(info->memory_total_bytes),
+                                   .memory_used_bytes = bytes_or_nan(info->memory_used_bytes),
+                                   .memory_free_bytes = bytes_or_nan(info->memory_free_bytes)};
+    double rest = part->memory_total_bytes - part->memory_used_bytes - part->memory_free_bytes;
+    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, how much is not told */
+    return part;
+}
+
+static void forget_memory(struct overview_part *part)
+{
+    part->memory_total_bytes = part->memory_used_bytes = part->memory_free_bytes =
+        part->memory_reserved_bytes = NAN;
+}
+
+/* The MIG devices of a device, with the memory of each GPU instance once. *out_tells: some is known. */
+static bool add_partitions(struct overview *overview, joule_meter *meter, size_t device, bool *out_tells)
+{
+    joule_device_partition list[DEVICE_MOST_PARTITIONS];
+    size_t count =
+        joule_device_partitions(meter, overview->devices[device].device.name, list, DEVICE_MOST_PARTITIONS);
+    for (size_t i = 0; i < count && i < DEVICE_MOST_PARTITIONS; i++) {
+        struct overview_part *part = add_part(overview, device, &list[i]);
+        if (!part)
+            return false;
+        bool is_first = list[i].instance != JOULE_INSTANCE_UNKNOWN;
+        for (size_t k = 0; k < i; k++)
+            is_first = is_first && list[k].instance != list[i].instance;
+        if (!is_first)
+            forget_memory(part);
+        *out_tells = *out_tells || !isnan(part->memory_used_bytes);
+    }
+    return true;
+}
+
+static bool gather_parts(struct overview *overview, joule_meter *meter)
+{
+    overview->part_count = 0;
+    for (size_t i = 0; i < overview->device_count; i++) {
+        const joule_device *device = &overview->devices[i].device;
+        const joule_device_partition whole = {.instance = JOULE_INSTANCE_UNKNOWN,
+                                              .compute_instance = JOULE_INSTANCE_UNKNOWN,
+                                              .memory_total_bytes = device->memory_total_bytes,
+                                              .memory_used_bytes = device->memory_used_bytes,
+                                              .memory_free_bytes = device->memory_free_bytes};
+        bool is_told = false;
+        size_t at = overview->part_count;
+        if (!add_part(overview, i, &whole) ||
+            (device->partition_count && !add_partitions(overview, meter, i, &is_told)))
+            return false;
+        if (is_told)
+            forget_memory(&overview->parts[at]);
     }
     return true;
 }
@@ -173,13 +237,14 @@ bool overview_gather(struct overview *overview, joule_meter *meter)
     struct cover total;
     gather_sums(overview, meter, &total);
     return gather_domains(overview, meter, &total) && gather_devices(overview, meter) &&
-           gather_sources(overview, meter);
+           gather_parts(overview, meter) && gather_sources(overview, meter);
 }
 
 void overview_free(struct overview *overview)
 {
     free(overview->domains);
     free(overview->devices);
+    free(overview->parts);
     free(overview->sources);
     *overview = (struct overview){0};
 }

@@ -20,10 +20,18 @@ struct overview_domain {
 
 struct overview_device {
     joule_device device;
-    /* As numbers that may be unknown; reserved: what is neither used nor free. */
-    double memory_total_bytes, memory_used_bytes, memory_free_bytes, memory_reserved_bytes;
-    double sm_activity, tensor_activity, dram_activity; /* 0 to 1 */
+    double memory_total_bytes, memory_used_bytes, memory_free_bytes; /* as numbers that may be unknown */
+    double sm_activity, tensor_activity, dram_activity;              /* 0 to 1 */
     double process_count, partition_count;
+};
+
+/* A device, or a part of it: a MIG device. */
+struct overview_part {
+    size_t device;               /* among the overview's */
+    joule_device_partition info; /* of a whole device nothing */
+    /* What is free and used is told once: by GPU instances where there are any, and by the first of each one's compute
+     * instances; else by the device. NaN elsewhere. Reserved: neither used nor free. */
+    double memory_total_bytes, memory_used_bytes, memory_free_bytes, memory_reserved_bytes;
 };
 
 struct overview_source {
@@ -54,6 +62,8 @@ struct overview {
     size_t domain_count, domain_capacity;
     struct overview_device *devices;
     size_t device_count, device_capacity;
+    struct overview_part *parts;
+    size_t part_count, part_capacity;
     struct overview_source *sources;
     size_t source_count, source_capacity;
 };

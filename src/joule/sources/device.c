@@ -28,6 +28,15 @@ struct device_facts device_facts_unknown(void)
                                  .clock_reasons = JOULE_CLOCKS_UNKNOWN};
 }
 
+joule_device_partition device_partition_unknown(void)
+{
+    return (joule_device_partition){.instance = JOULE_INSTANCE_UNKNOWN,
+                                    .compute_instance = JOULE_INSTANCE_UNKNOWN,
+                                    .memory_total_bytes = JOULE_BYTES_UNKNOWN,
+                                    .memory_used_bytes = JOULE_BYTES_UNKNOWN,
+                                    .memory_free_bytes = JOULE_BYTES_UNKNOWN};
+}
+
 struct device *source_add_device(struct source *source, const char *kind, int32_t index)
 {
     struct device *device = arena_alloc(&source->arena, sizeof *device);

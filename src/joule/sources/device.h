@@ -65,8 +65,9 @@ struct gpu_list {
     bool is_read;
 };
 
-/* Facts that say nothing. */
+/* Facts, and a partition, that say nothing. */
 struct device_facts device_facts_unknown(void);
+joule_device_partition device_partition_unknown(void);
 /* For look: the device answered with these facts; or it did not, and is `status`. */
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
 void sink_device_fail(struct sink *sink, struct device *device, joule_status status);

@@ -185,6 +185,18 @@ static char *uuid_in(char *line)
     return uuid + strlen("(UUID: ");
 }
 
+/* "  MIG 1g.5gb      Device  1: " */
+static void take_profile(const char *line, joule_device_partition *partition)
+{
+    struct text profile;
+    line += strspn(line, " ");
+    if (!string_starts(line, "MIG "))
+        return;
+    line += strlen("MIG ");
+    text_init(&profile, partition->profile, sizeof partition->profile);
+    text_add_bytes(&profile, line, strcspn(line, " "));
+}
+
 static struct smi_board *find_board(struct smi_board *boards, size_t count, const char *uuid)
 {
     for (size_t i = 0; i < count; i++)
@@ -207,6 +219,7 @@ void smi_read_list(char *text, struct smi_board *boards, size_t count)
         } else if (board && uuid && number < board->partition_count) {
             joule_device_partition *partition = &board->partitions[number++];
             string_copy(partition->uuid, sizeof partition->uuid, uuid);
+            take_profile(line, partition);
         }
     }
 }

@@ -100,15 +100,20 @@ static void take_reason(struct smi_board *board, const char *path, const char *t
             }
 }
 
+static void take_mib(uint64_t *bytes, const char *text)
+{
+    double mib;
+    if (string_scan_double(text, &mib) && mib >= 0 && mib < 0x1p40)
+        *bytes = (uint64_t)(mib * 1048576.0);
+}
+
 static void take_process(struct smi_board *board, const char *name, const char *text)
 {
     joule_device_process *process = board->process_count ? &board->processes[board->process_count - 1] : NULL;
-    double mib;
     if (strcmp(name, "pid") == 0 && process)
         string_to_u64(text, 10, &process->pid);
-    else if (strcmp(name, "used_memory") == 0 && process && string_scan_double(text, &mib) && mib >= 0 &&
-             mib < 0x1p40)
-        process->memory_bytes = (uint64_t)(mib * 1048576.0);
+    else if (strcmp(name, "used_memory") == 0 && process)
+        take_mib(&process->memory_bytes, text);
 }
 
 static void take_partition(struct smi_board *board, const char *name, const char *text)
@@ -124,6 +129,12 @@ static void take_partition(struct smi_board *board, const char *name, const char
         partition->instance = (uint32_t)number;
     else if (strcmp(name, "compute_instance_id") == 0 && string_to_u64(text, 10, &number))
         partition->compute_instance = (uint32_t)number;
+    else if (strcmp(name, "fb_memory_usage/total") == 0)
+        take_mib(&partition->memory_total_bytes, text);
+    else if (strcmp(name, "fb_memory_usage/used") == 0)
+        take_mib(&partition->memory_used_bytes, text);
+    else if (strcmp(name, "fb_memory_usage/free") == 0)
+        take_mib(&partition->memory_free_bytes, text);
 }
 
 static void take_field(struct smi_board *board, const char *path, const char *text)
@@ -198,7 +209,7 @@ static bool begin_element(struct description *d, const char *name, char *attribu
             (joule_device_process){.memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};
     else if (strcmp(path, "mig_devices/mig_device") == 0 &&
              d->board->partition_count < DEVICE_MOST_PARTITIONS)
-        d->board->partitions[d->board->partition_count++] = (joule_device_partition){.uuid = ""};
+        d->board->partitions[d->board->partition_count++] = device_partition_unknown();
     return true;
 }
 

@@ -42,18 +42,19 @@ void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board)
 /* --- facts ---------------------------------------------------------------------------------------------------- */
 
 /* The older call counts the driver's own memory as used; the newer one does not. */
-static void add_memory(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+static void read_memory(const struct nvml_api *api, nvml_device handle, uint64_t *out_total,
+                        uint64_t *out_used, uint64_t *out_free)
 {
     struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
     struct nvml_memory older;
     if (api->DeviceGetMemoryInfo_v2 && api->DeviceGetMemoryInfo_v2(handle, &memory) == NVML_SUCCESS) {
-        facts->memory_total_bytes = memory.total;
-        facts->memory_used_bytes = memory.used;
-        facts->memory_free_bytes = memory.free;
+        *out_total = memory.total;
+        *out_used = memory.used;
+        *out_free = memory.free;
     } else if (api->DeviceGetMemoryInfo && api->DeviceGetMemoryInfo(handle, &older) == NVML_SUCCESS) {
-        facts->memory_total_bytes = older.total;
-        facts->memory_used_bytes = older.used;
-        facts->memory_free_bytes = older.free;
+        *out_total = older.total;
+        *out_used = older.used;
+        *out_free = older.free;
     }
 }
 
@@ -169,8 +170,23 @@ static void add_processes(const struct nvml_api *api, struct nvml_board *board, 
 
 /* --- instances ------------------------------------------------------------------------------------------------ */
 
+/* "NVIDIA H200 MIG 1g.18gb" */
+static void read_profile(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
+{
+    char name[NVML_NAME_SIZE];
+    if (!api->DeviceGetName || api->DeviceGetName(handle, name, sizeof name) != NVML_SUCCESS)
+        return;
+    const char *profile = strstr(name, " MIG ");
+    if (profile)
+        string_copy(partition->profile, sizeof partition->profile, profile + strlen(" MIG "));
+}
+
 static void add_instance(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
 {
+    *partition = device_partition_unknown();
+    read_profile(api, handle, partition);
+    read_memory(api, handle, &partition->memory_total_bytes, &partition->memory_used_bytes,
+                &partition->memory_free_bytes);
     if (api->DeviceGetUUID)
         api->DeviceGetUUID(handle, partition->uuid, sizeof partition->uuid);
     if (api->DeviceGetGpuInstanceId)
@@ -196,7 +212,8 @@ static void add_instances(const struct nvml_api *api, nvml_device handle, struct
 struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board)
 {
     struct device_facts facts = device_facts_unknown();
-    add_memory(api, board->handle, &facts);
+    read_memory(api, board->handle, &facts.memory_total_bytes, &facts.memory_used_bytes,
+                &facts.memory_free_bytes);
     add_limits(api, board->handle, &facts);
     add_reasons(api, board->handle, &facts);
     add_processes(api, board, &facts);

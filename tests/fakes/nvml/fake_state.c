@@ -16,23 +16,29 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utiliz
 static const uint64_t memory_bytes = 143771ull << 20, reserved_bytes = 600ull << 20,
                       used_bytes = 1024ull << 20;
 
+/* Of a MIG instance an eighth, of which each next one uses another 100 MiB. */
+static struct nvml_memory_v2 memory_of(const struct fake_board *board)
+{
+    uint64_t total = board->part < 0 ? memory_bytes : memory_bytes / 8;
+    uint64_t used = board->part < 0 ? used_bytes : (uint64_t)(board->part + 1) * 100 << 20;
+    uint64_t reserved = board->part < 0 ? reserved_bytes : 0;
+    return (struct nvml_memory_v2){NVML_MEMORY_V2, total, reserved, total - reserved - used, used};
+}
+
 nvml_return nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory)
 {
     ENTER(device);
-    (void)board;
-    *memory = (struct nvml_memory){memory_bytes, memory_bytes - reserved_bytes - used_bytes,
-                                   reserved_bytes + used_bytes};
+    struct nvml_memory_v2 all = memory_of(board);
+    *memory = (struct nvml_memory){all.total, all.free, all.reserved + all.used};
     return NVML_SUCCESS;
 }
 
 nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory)
 {
     ENTER(device);
-    (void)board;
     if (memory->version != NVML_MEMORY_V2)
         return NVML_ARGUMENT_VERSION_MISMATCH;
-    *memory = (struct nvml_memory_v2){NVML_MEMORY_V2, memory_bytes, reserved_bytes,
-                                      memory_bytes - reserved_bytes - used_bytes, used_bytes};
+    *memory = memory_of(board);
     return NVML_SUCCESS;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include "joule/attribute_tenant.h"
 #include "joule/report/metrics.h"
+#include "joule/sources/device.h"
 #include "support/rig.h"
 
 static char page[1 << 18];
@@ -257,7 +258,6 @@ static struct overview_device unknown_device(const char *name, const char *vendo
     double *const unknown[] = {&row.memory_total_bytes,
                                &row.memory_used_bytes,
                                &row.memory_free_bytes,
-                               &row.memory_reserved_bytes,
                                &row.sm_activity,
                                &row.tensor_activity,
                                &row.dram_activity,
@@ -281,6 +281,16 @@ static struct overview_device unknown_device(const char *name, const char *vendo
     strcpy(row.device.vendor, vendor);
     row.device.index = (int32_t)strtol(strchr(name, ':') + 1, NULL, 10);
     return row;
+}
+
+static struct overview_part part_of(size_t device, double used_bytes)
+{
+    return (struct overview_part){.device = device,
+                                  .info = device_partition_unknown(),
+                                  .memory_total_bytes = NAN,
+                                  .memory_used_bytes = used_bytes,
+                                  .memory_free_bytes = NAN,
+                                  .memory_reserved_bytes = NAN};
 }
 
 static struct overview one_board(void)
@@ -308,6 +318,12 @@ static struct overview one_board(void)
     devices[2].device.busy = 0.25;
     overview.devices = devices;
     overview.device_count = 3;
+    static struct overview_part parts[4];
+    for (size_t i = 0; i < 3; i++)
+        parts[i] = part_of(i, NAN);
+    parts[0].memory_used_bytes = devices[0].memory_used_bytes;
+    overview.parts = parts;
+    overview.part_count = 3;
     return overview;
 }
 
@@ -361,6 +377,39 @@ static void test_dcgm_names(void **state)
     print(&overview, METRICS_OPENMETRICS);
     expect_line(
         "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */
+}
+
+/* Labels of dcgm-exporter on GPU instances; the board's own memory is not told once more. */
+static void test_dcgm_names_of_instances(void **state)
+{
+    (void)state;
+    struct overview overview = one_board();
+    struct overview_part parts[] = {part_of(0, NAN), part_of(0, 1024.0 * 1024 * 512),
+                                    part_of(0, 1024.0 * 1024 * 256), part_of(0, NAN)};
+    for (uint32_t i = 1; i < 4; i++) {
+        parts[i].info.instance = i == 3 ? 9 : 6 + i;
+        parts[i].info.compute_instance = i == 3;
+        snprintf(parts[i].info.uuid, sizeof parts[i].info.uuid, "MIG-%u", i);
+        strcpy(parts[i].info.profile, i == 1 ? "1g.18gb" : "");
+    }
+    strcpy(parts[2].info.profile, "1c.2g.35gb");
+    parts[2].info.instance = parts[3].info.instance;
+    parts[3].info.compute_instance = JOULE_INSTANCE_UNKNOWN;
+    overview.parts = parts;
+    overview.part_count = 4;
+    print(&overview, METRICS_TEXT);
+    expect_line(
+        "DCGM_FI_DEV_FB_USED{gpu=\"0\",UUID=\"GPU-1234\",pci_bus_id=\"00000000:C5:00.0\",device=\"nvidia0\","
+        "modelName=\"NVIDIA H200\",GPU_I_PROFILE=\"1g.18gb\",GPU_I_ID=\"7\",Hostname=\"node-7\","
+        "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 512");
+    assert_non_null(strstr(page, "GPU_I_PROFILE=\"2g.35gb\",GPU_I_ID=\"9\",Hostname=\"node-7\","
+                                 "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 256\n"));
+    assert_null(strstr(page, "DCGM_FI_DEV_FB_USED" H200));
+    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* of the board alone */
+    expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"7\",compute_instance=\"0\",profile="
+                "\"1g.18gb\","
+                "uuid=\"MIG-1\"} 1");
+    expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"9\",uuid=\"MIG-3\"} 1");
 }
 
 /* Of a part of which nothing was shared out there is nothing, not even of nobody. */
@@ -525,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_accept_chooses),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_dcgm_names),
+        cmocka_unit_test(test_dcgm_names_of_instances),
         cmocka_unit_test(test_tenants),
         cmocka_unit_test(test_dcgm_names_of_a_pod),
         cmocka_unit_test(test_cut_page_has_the_same_length),

@@ -505,6 +505,11 @@ static void test_partitions(void **state)
     assert_int_equal(partitions[0].instance, 1);
     assert_string_equal(partitions[1].uuid, "MIG-2cc993d7-588c-5c28-b454-b3851897e3d7");
     assert_int_equal(partitions[1].instance, 13);
+    assert_string_equal(partitions[0].profile, "4g.20gb");
+    assert_string_equal(partitions[1].profile, "1g.5gb");
+    assert_true(partitions[0].memory_total_bytes == 19968ull << 20);
+    assert_true(partitions[1].memory_used_bytes == 5 << 20 && partitions[1].memory_free_bytes == 4859ull
+                                                                                                     << 20);
 }
 
 static void test_a_new_description(void **state)

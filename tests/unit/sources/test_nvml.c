@@ -435,6 +435,10 @@ static void boards_describe_themselves(void **state)
     assert_int_equal(joule_device_partitions(fake.meter, "gpu:0", parts, 1), 2); /* there are more than fit */
     assert_string_equal(parts[0].uuid, "MIG-5eed0000-0000-4000-8000-000000000001");
     assert_int_equal(parts[0].instance, 7);
+    assert_string_equal(parts[0].profile, "1g.18gb");
+    assert_true(parts[0].memory_total_bytes == (143771ull << 20) / 8 &&
+                parts[0].memory_used_bytes == 100 << 20);
+    assert_true(parts[0].memory_free_bytes == parts[0].memory_total_bytes - (100 << 20));
     assert_string_equal(joule_clock_reason_name(JOULE_CLOCKS_POWER), "power limit");
     /* Nothing is known of what is denied, and nothing is 0. */
     assert_int_equal(denied.state, JOULE_DENIED);
