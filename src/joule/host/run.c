@@ -17,18 +17,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/string.h"
-#include "joule/host/path.h"
+#include "joule/host/find_program.h"
 #include "joule/host/spawn.h"
 
 #define USUAL_PATH     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -183,37 +179,6 @@ UNWATCHED static void keep(void *context)
 
 /* --- in the caller ---------------------------------------------------------------------------------------------------- */
 
-static int check_program(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return errno;
-    return S_ISREG(info.st_mode) ? access(path, X_OK) == 0 ? 0 : errno : EACCES;
-}
-
-/* As a shell does, but never in a folder that depends on where the program happens to stand. */
-static int find_program(const char *name, char out_path[HOST_PATH_MAX])
-{
-    if (strchr(name, '/'))
-        return string_copy(out_path, HOST_PATH_MAX, name) ? check_program(name) : ENAMETOOLONG;
-    const char *path = secure_getenv("PATH");
-    int error = ENOENT;
-    for (path = path ? path : USUAL_PATH; *path;) {
-        size_t length = strcspn(path, ":");
-        struct text candidate;
-        text_init(&candidate, out_path, HOST_PATH_MAX);
-        text_add_bytes(&candidate, path, length);
-        text_printf(&candidate, "/%s", name);
-        int problem = *path == '/' && candidate.length < HOST_PATH_MAX ? check_program(out_path) : ENOENT;
-        if (problem == 0)
-            return 0;
-        if (problem == EACCES)
-            error = EACCES;
-        path += length + (path[length] == ':');
-    }
-    return error;
-}
-
 ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status)
 {
     static char usual_path[] = "PATH=" USUAL_PATH;
@@ -231,7 +196,7 @@ ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, s
                       .status = -1};
     buffer[0] = '\0';
     *out_status = -1;
-    int error = find_program(argv[0], path);
+    int error = find_program(argv[0], USUAL_PATH, path);
     if (error)
         return -error;
     sigset_t all, before;

@@ -12,12 +12,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/string.h"
-#include "joule/host/path.h"
+#include "joule/host/find_program.h"
 
 #define USUAL_PATH "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 #define LOOK_AGAIN_NS                                                                                        \
@@ -34,37 +32,6 @@ struct job {
     pid_t pid;
     int error, status, wait_status;
 };
-
-static int check_program(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return errno;
-    return S_ISREG(info.st_mode) ? access(path, X_OK) == 0 ? 0 : errno : EACCES;
-}
-
-/* As a shell does, but never in a folder that depends on where the program happens to stand. */
-static int find_program(const char *name, char out_path[HOST_PATH_MAX])
-{
-    if (strchr(name, '/'))
-        return string_copy(out_path, HOST_PATH_MAX, name) ? check_program(name) : ENAMETOOLONG;
-    const char *path = secure_getenv("PATH");
-    int error = ENOENT;
-    for (path = path ? path : USUAL_PATH; *path;) {
-        size_t length = strcspn(path, ":");
-        struct text candidate;
-        text_init(&candidate, out_path, HOST_PATH_MAX);
-        text_add_bytes(&candidate, path, length);
-        text_printf(&candidate, "/%s", name);
-        int problem = *path == '/' && candidate.length < HOST_PATH_MAX ? check_program(out_path) : ENOENT;
-        if (problem == 0)
-            return 0;
-        if (problem == EACCES)
-            error = EACCES;
-        path += length + (path[length] == ':');
-    }
-    return error;
-}
 
 /* --- starting ------------------------------------------------------------------------------------------------------- */
 
@@ -182,7 +149,7 @@ ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, s
         .deadline_ns = clock_now_ns() + timeout_ns, .buffer = buffer, .size = size, .status = -1};
     buffer[0] = '\0';
     *out_status = -1;
-    int error = find_program(argv[0], path);
+    int error = find_program(argv[0], USUAL_PATH, path);
     if (!error)
         error = start(&job, path, (char *const *)argv);
     if (error)
