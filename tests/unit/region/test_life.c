@@ -317,14 +317,16 @@ static void *begin_for_others(void *unused)
 {
     (void)unused;
     while (!stop) {
-        joule_region *region = malloc(sizeof *region), *nothing = NULL;
+        joule_region *region = malloc(sizeof *region);
         *region = joule_begin(joule_tag("passed on"));
-        while (!stop && !atomic_compare_exchange_weak(&mailbox, &nothing, region))
-            nothing = NULL;
-        if (stop && atomic_load(&mailbox) != region) {
+        bool is_passed_on = false;
+        while (!stop && !is_passed_on) {
+            joule_region *nothing = NULL;
+            is_passed_on = atomic_compare_exchange_weak(&mailbox, &nothing, region);
+        }
+        if (!is_passed_on) {
             ended += joule_end(region) == JOULE_OK;
             free(region);
-            break;
         }
     }
     return NULL;
