@@ -58,9 +58,10 @@ typedef struct joule_device {
     double power_limit_least_watts, power_limit_most_watts; /* between which it can be set */
     joule_quantity power_watts;                             /* now, of the domain in `domain` */
     joule_quantity energy_joules;                           /* since the meter was opened, of that domain */
-    int32_t domain;           /* whose joules the device's are: the best of its domains; -1: none */
-    uint32_t process_count;   /* that joule_device_processes would give; 0 also where it is unknown */
-    uint32_t knows_processes; /* 1: it is known which processes use it */
+    int32_t domain;         /* whose joules the device's are: the best of its domains; -1: none */
+    uint32_t process_count; /* that joule_device_processes would give; 0 also where it is unknown */
+    /* 1: it is known which processes use it; of AMD's and Intel's, those whose files this program may see. */
+    uint32_t knows_processes;
     uint32_t partition_count; /* MIG instances, compute partitions; its energy is that of all together */
     double age_s;             /* since it last answered; NaN: never */
 } joule_device;

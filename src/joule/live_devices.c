@@ -27,7 +27,6 @@ static struct live_device *device_of(struct live *live, const joule_device *seen
     struct live_sum *sum = &live->sums[live->device_count];
     *device = (struct live_device){0};
     *sum = (struct live_sum){.busy = NAN};
-    string_copy(device->pci_address, sizeof device->pci_address, seen->pci_address);
     string_copy(sum->device, sizeof sum->device, seen->name);
     return device;
 }
@@ -93,28 +92,10 @@ static bool ask_driver(struct live *live, struct live_device *device, const joul
             list[i].pid <= INT32_MAX ? live_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
         if (!process)
             return list[i].pid > INT32_MAX;
-        double active_s = active_of(seen, &list[i], elapsed_s);
         process->is_listed = true;
-        device->driver_tells = device->driver_tells || !isnan(active_s);
-        note_active(device, process, active_s, list[i].memory_bytes, elapsed_s);
+        note_active(device, process, active_of(seen, &list[i], elapsed_s), list[i].memory_bytes, elapsed_s);
     }
     return true;
-}
-
-struct drm_look {
-    struct live *live;
-    double elapsed_s;
-};
-
-static void note_client(const struct live_process *process, const struct drm_client *client, double active_s,
-                        void *context)
-{
-    struct drm_look *look = context;
-    struct live *live = look->live;
-    for (size_t i = 0; i < live->device_count; i++)
-        if (strcmp(live->devices[i].pci_address, client->pci_address) == 0 && !live->devices[i].driver_tells)
-            note_active(&live->devices[i], live_table_find(&live->table, process->pid), active_s,
-                        client->memory_bytes, look->elapsed_s);
 }
 
 /* --- sharing --------------------------------------------------------------------------------------------------- */
@@ -196,7 +177,7 @@ static void forget_last(struct live *live)
     }
 }
 
-static bool ask_devices(struct live *live, double elapsed_s, bool *out_has_drm)
+static bool ask_devices(struct live *live, double elapsed_s)
 {
     bool has_room = true;
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
@@ -207,7 +188,6 @@ static bool ask_devices(struct live *live, double elapsed_s, bool *out_has_drm)
             continue;
         live->sums[1 + (size_t)(device - live->devices)].busy = seen.busy;
         device->busy_s += seen.busy * elapsed_s;
-        *out_has_drm = *out_has_drm || (seen.pci_address[0] && strcmp(seen.vendor, "nvidia") != 0);
         has_room = ask_driver(live, device, &seen, elapsed_s) && has_room;
     }
     return has_room;
@@ -216,14 +196,8 @@ static bool ask_devices(struct live *live, double elapsed_s, bool *out_has_drm)
 joule_status live_look_at_devices(struct live *live, int64_t now_ns)
 {
     double elapsed_s = live->looked_ns ? (double)(now_ns - live->looked_ns) * 1e-9 : 0;
-    bool has_drm = false;
     forget_last(live);
-    bool has_room = ask_devices(live, elapsed_s, &has_drm);
-    struct drm_look look = {live, elapsed_s};
-    if (has_drm)
-        has_room =
-            live_drm_look(&live->drm, live->meter->host, &live->table, elapsed_s, note_client, &look) &&
-            has_room;
+    bool has_room = ask_devices(live, elapsed_s);
     for (size_t d = 0; d < live->device_count; d++)
         end_uses(live, d);
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
@@ -243,5 +217,4 @@ void live_free_devices(struct live *live)
     for (size_t i = 0; i < live->device_count; i++)
         free(live->devices[i].uses);
     free(live->devices);
-    live_drm_free(&live->drm);
 }

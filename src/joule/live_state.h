@@ -1,6 +1,6 @@
 /* joule/live_state.h - the accounts, for the files that keep them.
  *
- * Owns what live.c, live_devices.c and live_drm.c share. Newcomers: time of activity waits in a step until the meter has told
+ * Owns what live.c and live_devices.c share. Newcomers: time of activity waits in a step until the meter has told
  * the joules of the same time; a meter that ticks every few seconds gets several looks' worth at once.
  */
 #ifndef JOULE_LIVE_STATE_H
@@ -10,7 +10,7 @@
 #include "joule/attribute.h"
 #include "joule/cost/cost.h"
 #include "joule/live.h"
-#include "joule/live_drm.h"
+#include "joule/live_processes.h"
 
 /* What one meter tells from look to look. */
 struct live_meter {
@@ -32,10 +32,8 @@ struct live_use {
 
 struct live_device {
     struct live_meter account;
-    char pci_address[16];
     int64_t waits_since_ns; /* when the steps begin */
     double busy_s;          /* active time of all, as the device tells; NaN: it does not */
-    bool driver_tells;      /* which process is active: others need not be asked */
     struct live_use *uses;
     size_t use_count, use_capacity;
 };
@@ -47,7 +45,6 @@ struct live {
     struct live_sum *sums;       /* [0]: CPUs; [1 + i]: devices[i] */
     struct live_device *devices; /* as many as sums, less one */
     size_t device_count, device_capacity, sum_capacity;
-    struct live_drm drm;
     struct {
         struct live_meter account;
         struct machine_time shared, looked; /* up to where steps are shared out; at the last look */

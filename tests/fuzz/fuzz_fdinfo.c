@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/live_drm.h"
+#include <joule/devices.h>
+#include "joule/attribute_tree.h"
+#include "joule/sources/drm_fdinfo.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,8 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_client = drm_parse(text, &before);
     require(!is_client || (before.pci_address[0] && before.engine_count <= DRM_MOST_ENGINES));
     if (drm_parse(later, &now) && is_client) {
-        double active_s = drm_active_s(&before, &now, 0.5);
+        double active_s = drm_advance(&before, &now, 0.5);
         require(active_s >= 0 && active_s <= 0.5);
+        require(drm_advance(&before, &now, 0.5) == 0); /* the same again is nothing new */
     }
     struct tree_process process;
     if (tree_parse(stat <= text + size ? stat : "", &process))

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/amdgpu.h"
+#include "joule/sources/drm_processes.h"
 #include "joule/sources/gpu_metrics.h"
 #include "joule/sources/hwmon.h"
 
@@ -40,6 +41,7 @@ struct board {
 struct amdgpu {
     struct board boards[MOST_BOARDS];
     size_t count;
+    struct drm_processes processes;
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
@@ -206,7 +208,8 @@ static void amdgpu_read(struct source *source, struct sink *sink)
 
 static void amdgpu_look(struct source *source, struct sink *sink)
 {
-    const struct amdgpu *amdgpu = source->data;
+    struct amdgpu *amdgpu = source->data;
+    drm_processes_look(&amdgpu->processes, source->host, sink_now(sink));
     for (size_t i = 0; i < amdgpu->count; i++) {
         const struct board *board = &amdgpu->boards[i];
         if (hwmon_is_asleep(source->host, board->power_state)) {
@@ -214,6 +217,7 @@ static void amdgpu_look(struct source *source, struct sink *sink)
             continue;
         }
         struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
+        drm_processes_tell(&amdgpu->processes, board->device->pci_address, &facts);
         sink_facts(sink, board->device, &facts);
     }
 }
@@ -223,7 +227,10 @@ static void amdgpu_look(struct source *source, struct sink *sink)
 static void amdgpu_close(struct source *source)
 {
     struct amdgpu *amdgpu = source->data;
-    for (size_t i = 0; amdgpu && i < amdgpu->count; i++) {
+    if (!amdgpu)
+        return;
+    drm_processes_free(&amdgpu->processes);
+    for (size_t i = 0; i < amdgpu->count; i++) {
         struct board *board = &amdgpu->boards[i];
         host_close_handle(source->host, board->power_state);
         host_close_handle(source->host, board->metrics);

@@ -37,6 +37,19 @@ joule_device_partition device_partition_unknown(void)
                                     .memory_free_bytes = JOULE_BYTES_UNKNOWN};
 }
 
+joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid)
+{
+    facts->knows_processes = true;
+    for (size_t i = 0; i < facts->process_count; i++)
+        if (facts->processes[i].pid == pid)
+            return &facts->processes[i];
+    if (facts->process_count == DEVICE_MOST_PROCESSES)
+        return NULL;
+    joule_device_process *process = &facts->processes[facts->process_count++];
+    *process = (joule_device_process){.pid = pid, .memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};
+    return process;
+}
+
 struct device *source_add_device(struct source *source, const char *kind, int32_t index)
 {
     struct device *device = arena_alloc(&source->arena, sizeof *device);

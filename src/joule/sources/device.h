@@ -68,6 +68,9 @@ struct gpu_list {
 /* Facts, and a partition, that say nothing. */
 struct device_facts device_facts_unknown(void);
 joule_device_partition device_partition_unknown(void);
+/* The process with this id among those that use the device, added where it is not there yet, with all unknown: the facts know
+ * processes from then on. NULL: there are too many. */
+joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
 /* For look: the device answered with these facts; or it did not, and is `status`. */
 void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
 void sink_device_fail(struct sink *sink, struct device *device, joule_status status);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/drm_processes.h"
 #include "joule/sources/hwmon.h"
 #include "joule/sources/intel_gpu.h"
 
@@ -27,6 +28,7 @@ struct board {
 struct intel_gpu {
     struct board boards[MOST_BOARDS];
     size_t count;
+    struct drm_processes processes;
 };
 
 /* --- opening -------------------------------------------------------------------------------------------------- */
@@ -163,6 +165,7 @@ static void intel_gpu_read(struct source *source, struct sink *sink)
 
 static void look_at_board(struct source *source, struct board *board, struct sink *sink)
 {
+    const struct intel_gpu *gpus = source->data;
     if (hwmon_is_asleep(source->host, board->power_state)) {
         sink_device_fail(sink, board->device, JOULE_STALE);
         return;
@@ -175,12 +178,14 @@ static void look_at_board(struct source *source, struct board *board, struct sin
         }
     }
     struct device_facts facts = intel_gpu_facts(source->host, &board->card, board->hwmon);
+    drm_processes_tell(&gpus->processes, board->device->pci_address, &facts);
     sink_facts(sink, board->device, &facts);
 }
 
 static void intel_gpu_look(struct source *source, struct sink *sink)
 {
     struct intel_gpu *gpus = source->data;
+    drm_processes_look(&gpus->processes, source->host, sink_now(sink));
     for (size_t i = 0; i < gpus->count; i++)
         look_at_board(source, &gpus->boards[i], sink);
 }
@@ -190,6 +195,7 @@ static void intel_gpu_look(struct source *source, struct sink *sink)
 static void intel_gpu_close(struct source *source)
 {
     struct intel_gpu *gpus = source->data;
+    drm_processes_free(&gpus->processes);
     for (size_t i = 0; i < gpus->count; i++) {
         host_close_handle(source->host, gpus->boards[i].power_state);
         host_close_handle(source->host, gpus->boards[i].actual_clock);

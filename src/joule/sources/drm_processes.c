@@ -1,0 +1,235 @@
+/* joule/sources/drm_processes.c - see drm_processes.h.
+ *
+ * Newcomers: to look through all files of all processes each second would cost more than all the rest. A process is looked
+ * through when it is new, since programs open a GPU early, then after twice as long each time; the files that were found are
+ * read each time. Those that were there before the first look are looked through then, and in turn later.
+ */
+#include "joule/sources/drm_processes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/string.h"
+#include "joule/sources/drm_fdinfo.h"
+
+#define FDINFO_SIZE   8192
+#define PATH_SIZE     64
+#define LONGEST_LOOKS 32  /* between two times that a process is looked through */
+#define MOST_THROUGH  256 /* looked through at a time, beside a part of all */
+
+/* The kernel gives the machine's own namespace of processes this number (PROC_PID_INIT_INO); containers have others. */
+#define WHOLE_MACHINE "pid:[4026531836]"
+
+struct drm_file {
+    pid_t pid;
+    unsigned number;
+    bool is_known;    /* client is what it was */
+    bool is_repeated; /* a file before it is the same client's */
+    double active_s;  /* between the last two looks; NaN: it is new */
+    struct drm_client client;
+};
+
+struct drm_process {
+    pid_t pid;
+    uint32_t wait, left; /* looks between two times, and until the next */
+    bool is_hidden;      /* its files cannot be seen, or have not been yet */
+};
+
+/* --- finding files --------------------------------------------------------------------------------------------- */
+
+static bool is_known_file(const struct drm_processes *processes, pid_t pid, unsigned number)
+{
+    for (size_t i = 0; i < processes->file_count; i++)
+        if (processes->files[i].pid == pid && processes->files[i].number == number)
+            return true;
+    return false;
+}
+
+static void add_file(struct drm_processes *processes, pid_t pid, unsigned number)
+{
+    if (!is_known_file(processes, pid, number) &&
+        ARRAY_ROOM(processes->files, processes->file_capacity, processes->file_count))
+        processes->files[processes->file_count++] = (struct drm_file){.pid = pid, .number = number};
+}
+
+/* Adds the files of /dev/dri that a process holds open. */
+static void look_through(struct drm_processes *processes, struct joule_host *host,
+                         struct drm_process *process)
+{
+    struct arena arena = {0};
+    char path[PATH_SIZE], target[PATH_SIZE], **names;
+    string_print(path, sizeof path, "/proc/%d/fd", (int)process->pid);
+    ssize_t count = host->ops->list(host, path, &arena, &names);
+    process->is_hidden = count == -EACCES || count == -EPERM;
+    for (ssize_t i = 0; i < count; i++) {
+        uint64_t number;
+        string_print(path, sizeof path, "/proc/%d/fd/%s", (int)process->pid, names[i]);
+        if (string_to_u64(names[i], 10, &number) && number <= UINT32_MAX &&
+            host->ops->read_link(host, path, target, sizeof target) > 0 && string_starts(target, "/dev/dri/"))
+            add_file(processes, process->pid, (unsigned)number);
+    }
+    arena_free(&arena);
+}
+
+static void find_files(struct drm_processes *processes, struct joule_host *host, bool is_first)
+{
+    size_t room = MOST_THROUGH + processes->count / (LONGEST_LOOKS / 2);
+    for (size_t i = 0; i < processes->count; i++) {
+        struct drm_process *process = &processes->list[i];
+        if (process->left > 0) {
+            process->left--;
+        } else if (room > 0) {
+            room--;
+            look_through(processes, host, process);
+            if (is_first) { /* not all of them at the same time again */
+                process->wait = LONGEST_LOOKS;
+                process->left = (uint32_t)process->pid % LONGEST_LOOKS;
+                continue;
+            }
+            process->left = process->wait;
+            process->wait = process->wait ? process->wait * 2 : 1;
+            if (process->wait > LONGEST_LOOKS)
+                process->wait = LONGEST_LOOKS;
+        }
+    }
+}
+
+/* --- who there is ---------------------------------------------------------------------------------------------- */
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t left = ((const struct drm_process *)a)->pid, right = ((const struct drm_process *)b)->pid;
+    return (left > right) - (left < right);
+}
+
+/* Gives those of `next` that were there before their turns. Both are sorted. */
+static void carry_over(const struct drm_processes *old, struct drm_process *next, size_t count)
+{
+    for (size_t i = 0, k = 0; i < count; i++) {
+        while (k < old->count && old->list[k].pid < next[i].pid)
+            k++;
+        if (k < old->count && old->list[k].pid == next[i].pid)
+            next[i] = old->list[k];
+    }
+}
+
+/* False where there is no /proc or no memory: all is as it was. */
+static bool list_processes(struct drm_processes *processes, struct joule_host *host)
+{
+    struct arena arena = {0};
+    struct drm_process *next = NULL;
+    char **names;
+    size_t count = 0, capacity = 0;
+    uint64_t pid;
+    ssize_t entries = host->ops->list(host, "/proc", &arena, &names);
+    bool is_there = entries > 0 && array_reserve((void **)&next, &capacity, (size_t)entries, sizeof *next);
+    for (ssize_t i = 0; is_there && i < entries; i++)
+        if (string_to_u64(names[i], 10, &pid) && pid > 0 && pid <= INT32_MAX)
+            next[count++] = (struct drm_process){.pid = (pid_t)pid, .is_hidden = true};
+    arena_free(&arena);
+    if (!is_there)
+        return false;
+    qsort(next, count, sizeof *next, by_pid);
+    carry_over(processes, next, count);
+    free(processes->list);
+    processes->list = next;
+    processes->count = count;
+    processes->capacity = capacity;
+    return true;
+}
+
+static bool sees_all(const struct drm_processes *processes, struct joule_host *host)
+{
+    char namespace[PATH_SIZE];
+    bool has_first = processes->count && processes->list[0].pid == 1; /* hidepid hides it */
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->list[i].is_hidden)
+            return false;
+    return has_first && host->ops->read_link(host, "/proc/self/ns/pid", namespace, sizeof namespace) > 0 &&
+           strcmp(namespace, WHOLE_MACHINE) == 0;
+}
+
+/* --- reading files --------------------------------------------------------------------------------------------- */
+
+/* The client is open before, in this process or another. */
+static bool is_repeated(const struct drm_processes *processes, size_t count, const struct drm_client *client)
+{
+    for (size_t i = 0; i < count; i++)
+        if (drm_is_same_client(&processes->files[i].client, client))
+            return true;
+    return false;
+}
+
+/* False: it is gone, or is no file of a graphics driver that tells anything. */
+static bool read_file(struct drm_file *file, struct joule_host *host, double elapsed_s)
+{
+    char path[PATH_SIZE], text[FDINFO_SIZE];
+    struct drm_client client;
+    string_print(path, sizeof path, "/proc/%d/fdinfo/%u", (int)file->pid, file->number);
+    if (host->ops->read_file(host, path, text, sizeof text) <= 0 || !drm_parse(text, &client))
+        return false;
+    if (file->is_known && drm_is_same_client(&file->client, &client)) {
+        file->active_s = drm_advance(&file->client, &client, elapsed_s);
+    } else { /* also where the number is another file's now */
+        file->client = client;
+        file->active_s = NAN;
+    }
+    file->is_known = true;
+    return true;
+}
+
+static void read_files(struct drm_processes *processes, struct joule_host *host)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < processes->file_count; i++) {
+        struct drm_file file = processes->files[i];
+        if (!read_file(&file, host, processes->elapsed_s))
+            continue;
+        file.is_repeated = is_repeated(processes, kept, &file.client);
+        processes->files[kept++] = file;
+    }
+    processes->file_count = kept;
+}
+
+void drm_processes_look(struct drm_processes *processes, struct joule_host *host, int64_t now_ns)
+{
+    bool is_first = processes->looked_ns == 0;
+    processes->elapsed_s = is_first ? 0 : (double)(now_ns - processes->looked_ns) * 1e-9;
+    processes->looked_ns = now_ns;
+    if (list_processes(processes, host))
+        find_files(processes, host, is_first);
+    read_files(processes, host);
+    processes->sees_all = sees_all(processes, host);
+}
+
+/* --- telling --------------------------------------------------------------------------------------------------- */
+
+static void add_client(joule_device_process *process, const struct drm_file *file, double elapsed_s)
+{
+    drm_add_bytes(&process->memory_bytes, file->client.memory_bytes);
+    if (!isnan(file->active_s) && elapsed_s > 0)
+        process->busy = fmin(1, (isnan(process->busy) ? 0 : process->busy) + file->active_s / elapsed_s);
+}
+
+void drm_processes_tell(const struct drm_processes *processes, const char *pci_address,
+                        struct device_facts *facts)
+{
+    facts->knows_processes = facts->knows_processes || processes->sees_all;
+    for (size_t i = 0; i < processes->file_count; i++) {
+        const struct drm_file *file = &processes->files[i];
+        if (file->is_repeated || !file->client.is_used || strcmp(file->client.pci_address, pci_address) != 0)
+            continue;
+        joule_device_process *process = device_facts_process(facts, (uint64_t)file->pid);
+        if (process)
+            add_client(process, file, processes->elapsed_s);
+    }
+}
+
+void drm_processes_free(struct drm_processes *processes)
+{
+    free(processes->files);
+    free(processes->list);
+    *processes = (struct drm_processes){0};
+}
