@@ -45,6 +45,8 @@ bool session_allow(struct session *session, uint32_t tag, double joules);
 /* The joules that budgets have so far allowed a tag in all; NaN: none was set. */
 double session_allowed(struct session *session, uint32_t tag);
 
+/* The number by which this process owns slots; 0 where it is of another PID namespace than the session. Async-signal-safe. */
+uint32_t session_process(struct session *session);
 /* A slot for the thread `tid` of this process: the one that it already has, else a free one, with all its memory in
  * place. NULL: none is free. Async-signal-safe. */
 struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number);

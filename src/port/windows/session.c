@@ -65,25 +65,8 @@ void session_remove_leftovers(void) {}
 
 void session_remove_shared(void) {}
 
-static void raise_used(struct session_map *map, uint32_t number)
+uint32_t session_process(struct session *session)
 {
-    uint32_t used = atomic_load(&map->slots_used);
-    while (used <= number && !atomic_compare_exchange_weak(&map->slots_used, &used, number + 1))
-        ;
-}
-
-struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number)
-{
-    struct session_map *map = session_map(session);
-    uint64_t owner = session_owner(GetCurrentProcessId(), tid);
-    for (uint32_t i = 0; map && i < SESSION_SLOTS; i++) {
-        uint64_t found = 0;
-        if (!atomic_compare_exchange_strong(&map->owners[i], &found, owner) && found != owner)
-            continue;
-        slot_clear_open(&map->slots[i]); /* the thread that had this number before may have left some */
-        raise_used(map, i);
-        *out_number = i;
-        return &map->slots[i];
-    }
-    return NULL;
+    (void)session;
+    return GetCurrentProcessId();
 }
