@@ -77,6 +77,9 @@ bool host_read_text(struct joule_host *host, const char *path, char *buffer, siz
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
 /* Whether any of these folders, with colons between them, has anything in it. */
 bool host_has_any(struct joule_host *host, const char *folders);
+/* Puts the symbol of this name into a pointer to a function or an object, which out_pointer points to; NULL, and false, where
+ * the library has none. */
+bool host_find_symbol(struct joule_host *host, void *library, const char *name, void *out_pointer);
 /* Closes a handle; a negative one is none. */
 void host_close_handle(struct joule_host *host, int handle);
 

@@ -1,4 +1,4 @@
-/* joule/host/read.c - small files as text and numbers, and the end of a handle, on any host. See host.h.
+/* joule/host/read.c - small files as text and numbers, symbols of libraries, the end of a handle. See host.h.
  *
  * Owns what every reader of /sys and /proc would do itself otherwise. Newcomers: a buffer is empty after a failure, so
  * that whoever only searches it need not ask.
@@ -22,6 +22,14 @@ bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_valu
 {
     char text[64];
     return host_read_text(host, path, text, sizeof text) && string_to_u64(text, 10, out_value);
+}
+
+bool host_find_symbol(struct joule_host *host, void *library, const char *name, void *out_pointer)
+{
+    void *symbol = host->ops->library_symbol(host, library, name);
+    _Static_assert(sizeof symbol == sizeof(void (*)(void)), "alike wherever there is dlsym");
+    memcpy(out_pointer, &symbol, sizeof symbol);
+    return symbol != NULL;
 }
 
 void host_close_handle(struct joule_host *host, int handle)

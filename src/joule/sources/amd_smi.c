@@ -49,25 +49,20 @@ static joule_status status_of(amd_code code)
     }
 }
 
-static void *find(struct joule_host *host, void *library, const char *name, const char *old_name)
+static void find(struct joule_host *host, void *library, const char *name, const char *old_name,
+                 void *out_function)
 {
     char symbol[48];
     string_print(symbol, sizeof symbol, "amdsmi_%s", name);
-    void *found = host->ops->library_symbol(host, library, symbol);
-    if (found)
-        return found;
+    if (host_find_symbol(host, library, symbol, out_function))
+        return;
     string_print(symbol, sizeof symbol, "amdsmi_%s", old_name);
-    return host->ops->library_symbol(host, library, symbol);
+    host_find_symbol(host, library, symbol, out_function);
 }
 
-/* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct amd_api *api)
 {
-    void *symbol;
-    _Static_assert(sizeof symbol == sizeof api->init, "function pointers fit in object pointers");
-#define AMD_RESOLVE(member, name, old_name, parameters)                                                      \
-    symbol = find(host, library, name, old_name);                                                            \
-    memcpy(&api->member, &symbol, sizeof symbol);
+#define AMD_RESOLVE(member, name, old_name, parameters) find(host, library, name, old_name, &api->member);
     AMD_FUNCTIONS(AMD_RESOLVE)
 #undef AMD_RESOLVE
 }

@@ -3,7 +3,6 @@
  * Newcomers: the library lies where no linker looks by itself, and it may have been initialised by somebody else in this
  * process already, which is as good.
  */
-#include <string.h>
 #include "base/string.h"
 #include "joule/sources/hlml.h"
 
@@ -35,14 +34,9 @@ bool hlml_has_driver(struct source *source, const char *variable)
     return has_driver || (own && *own);
 }
 
-/* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct hlml_api *api)
 {
-    void *symbol;
-    _Static_assert(sizeof symbol == sizeof api->init, "function pointers fit in object pointers");
-#define HLML_RESOLVE(name, parameters)                                                                       \
-    symbol = host->ops->library_symbol(host, library, "hlml_" #name);                                        \
-    memcpy(&api->name, &symbol, sizeof symbol);
+#define HLML_RESOLVE(name, parameters) host_find_symbol(host, library, "hlml_" #name, &api->name);
     HLML_FUNCTIONS(HLML_RESOLVE)
 #undef HLML_RESOLVE
 }

@@ -1,5 +1,4 @@
 /* joule/sources/ioreport_library.c - see ioreport.h: finding the library and its functions. */
-#include <string.h>
 #include "joule/sources/ioreport.h"
 
 static void *open_library(struct joule_host *host)
@@ -38,12 +37,10 @@ bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library
     void *library = open_library(host);
     *out_missing = "";
     for (size_t i = 0; library && i < sizeof functions / sizeof functions[0]; i++) {
-        void *symbol = host->ops->library_symbol(host, library, functions[i].name);
-        if (!symbol) {
-            *out_missing = functions[i].name;
-            return false;
-        }
-        memcpy(functions[i].function, &symbol, sizeof symbol);
+        if (host_find_symbol(host, library, functions[i].name, functions[i].function))
+            continue;
+        *out_missing = functions[i].name;
+        return false;
     }
     return library != NULL;
 }

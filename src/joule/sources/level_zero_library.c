@@ -17,14 +17,9 @@ static void *open_library(struct joule_host *host)
     return host->ops->open_library(host, own && *own ? own : "libze_loader.so.1");
 }
 
-/* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct lz_api *api)
 {
-    void *symbol;
-    _Static_assert(sizeof symbol == sizeof api->zesInit, "function pointers fit in object pointers");
-#define RESOLVE(name, parameters)                                                                            \
-    symbol = host->ops->library_symbol(host, library, #name);                                                \
-    memcpy(&api->name, &symbol, sizeof symbol);
+#define RESOLVE(name, parameters) host_find_symbol(host, library, #name, &api->name);
     LZ_FUNCTIONS(RESOLVE)
 #undef RESOLVE
 }

@@ -3,7 +3,6 @@
  * Owns the search for the library, its first call, and the map from codes to statuses.
  */
 #include <math.h>
-#include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvml.h"
 
@@ -23,14 +22,9 @@ bool nvml_is_there(struct joule_host *host)
     return open_library(host) != NULL;
 }
 
-/* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct nvml_api *api)
 {
-    void *symbol;
-    _Static_assert(sizeof symbol == sizeof api->Init_v2, "function pointers fit in object pointers");
-#define NVML_RESOLVE(name, parameters)                                                                       \
-    symbol = host->ops->library_symbol(host, library, "nvml" #name);                                         \
-    memcpy(&api->name, &symbol, sizeof symbol);
+#define NVML_RESOLVE(name, parameters) host_find_symbol(host, library, "nvml" #name, &api->name);
     NVML_FUNCTIONS(NVML_RESOLVE)
 #undef NVML_RESOLVE
 }

@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 #include "base/string.h"
 #include "joule/sources/amd_boards.h"
 #include "joule/sources/rocm_smi_abi.h"
@@ -38,14 +37,9 @@ static joule_status status_of(rocm_code code)
     }
 }
 
-/* A function pointer and an object pointer are the same on every system that has dlsym. */
 static void resolve(struct joule_host *host, void *library, struct rocm_api *api)
 {
-    void *symbol;
-    _Static_assert(sizeof symbol == sizeof api->init, "function pointers fit in object pointers");
-#define ROCM_RESOLVE(name, parameters)                                                                       \
-    symbol = host->ops->library_symbol(host, library, "rsmi_" #name);                                        \
-    memcpy(&api->name, &symbol, sizeof symbol);
+#define ROCM_RESOLVE(name, parameters) host_find_symbol(host, library, "rsmi_" #name, &api->name);
     ROCM_FUNCTIONS(ROCM_RESOLVE)
 #undef ROCM_RESOLVE
 }

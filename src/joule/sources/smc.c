@@ -77,13 +77,10 @@ static bool load(struct joule_host *host, struct iokit *iokit)
     const char *path = host->ops->env(host, "JOULE_IOKIT_LIB");
     void *library = host->ops->open_library(
         host, path && *path ? path : "/System/Library/Frameworks/IOKit.framework/IOKit");
-    for (size_t i = 0; library && i < sizeof functions / sizeof functions[0]; i++) {
-        void *symbol = host->ops->library_symbol(host, library, functions[i].name);
-        if (!symbol)
-            return false;
-        memcpy(functions[i].function, &symbol, sizeof symbol);
-    }
-    return library != NULL;
+    bool has_all = library != NULL;
+    for (size_t i = 0; has_all && i < sizeof functions / sizeof functions[0]; i++)
+        has_all = host_find_symbol(host, library, functions[i].name, functions[i].function);
+    return has_all;
 }
 
 static bool try_service(struct smc *smc, io_object service)
