@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/string.h"
 #include "joule/attribute_pod.h"
+#include "joule/attribute_process.h"
 #include "joule/engine.h"
 
 #define MOST_TENANTS   2048
@@ -159,7 +160,7 @@ static void forget_ended(struct tenants *tenants, int64_t now_ns)
 
 /* --- sharing out -------------------------------------------------------------------------------------------------- */
 
-static joule_class weakest(joule_class a, joule_class b)
+joule_class tenant_class(joule_class a, joule_class b)
 {
     a = a > JOULE_CLASS_DERIVED ? a : JOULE_CLASS_DERIVED;
     return a > b ? a : b;
@@ -170,6 +171,8 @@ static void share_cpu(struct tenants *tenants, joule_quantity joules)
     double capacity_s = tenants->cpu_count * (double)(tenants->end_ns - tenants->begin_ns) * 1e-9, used_s = 0;
     for (size_t i = 0; i < tenants->count; i++)
         used_s += tenants->list[i].pending_cpu_s;
+    if (tenants->processes)
+        process_share_cpu(tenants->processes, &joules, capacity_s);
     capacity_s = fmax(capacity_s, used_s); /* counts are read one after the other */
     double given = 0;
     for (size_t i = 0; i < tenants->count; i++) {
@@ -183,11 +186,10 @@ static void share_cpu(struct tenants *tenants, joule_quantity joules)
     if (isnan(joules.value))
         return;
     tenants->rest_cpu_joules += fmax(0, joules.value - given);
-    tenants->cpu_class = weakest(tenants->cpu_class, joules.cls);
+    tenants->cpu_class = tenant_class(tenants->cpu_class, joules.cls);
 }
 
-/* The tenant in which a process is, itself or further out; NULL: none. */
-static struct tenant *tenant_of(const struct tenants *tenants, uint64_t pid)
+struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid)
 {
     char file[64], text[4096];
     string_print(file, sizeof file, "/proc/%llu/cgroup", (unsigned long long)pid);
@@ -208,24 +210,30 @@ static struct tenant *tenant_of(const struct tenants *tenants, uint64_t pid)
 
 /* By the time in which each process ran on it. One that is alone ran whenever anything did; of several of which that is not
  * known it stays nobody's. */
-static void share_device(struct tenants *tenants, const joule_device *device, double joules)
+static void share_device(struct tenants *tenants, const joule_device *device, const joule_quantity *joules)
 {
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
-    double busy = 0, given = 0;
+    double busy = 0, given = 0, told = 0;
     count = count < MOST_PROCESSES ? count : MOST_PROCESSES;
     if (count == 1 && isnan(list[0].busy))
         list[0].busy = device->busy;
     for (size_t i = 0; i < count; i++)
         busy += list[i].busy > 0 ? list[i].busy : 0;
     for (size_t i = 0; i < count; i++) {
-        struct tenant *tenant = list[i].busy > 0 ? tenant_of(tenants, list[i].pid) : NULL;
-        double share = tenant ? joules * list[i].busy / fmax(1, busy) : 0;
+        if (!(list[i].busy > 0))
+            continue;
+        double share = joules->value * list[i].busy / fmax(1, busy);
+        struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
         if (tenant)
             tenant->gpu_joules += share;
-        given += share;
+        given += tenant ? share : 0;
+        if (tenants->processes)
+            told += process_share_device(tenants->processes, list[i].pid, share);
     }
-    tenants->rest_gpu_joules += fmax(0, joules - given);
+    tenants->rest_gpu_joules += fmax(0, joules->value - given);
+    if (tenants->processes)
+        process_leave_device(tenants->processes, joules, told);
 }
 
 /* Numbers of processes are the machine's: not in a container, which sees its own processes alone. */
@@ -252,7 +260,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     if (!device->knows_processes || device->state != JOULE_OK || count == 0 || count > MOST_PROCESSES)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct tenant *tenant = tenant_of(tenants, list[i].pid);
+        const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
         if (!tenant || !tenant->name.pod[0] || is_deputy(tenants->meter->host, list[i].pid) ||
             (i > 0 && strcmp(tenant->name.pod_uid, out_pod->pod_uid) != 0))
             return false;
@@ -294,8 +302,8 @@ static void share_devices(struct tenants *tenants)
         if (device.domain < 0 || joule_window_joules(tenants->meter, device.domain, tenants->begin_ns,
                                                      tenants->end_ns, &joules, NULL) != JOULE_OK)
             continue;
-        tenants->gpu_class = weakest(tenants->gpu_class, joules.cls);
-        share_device(tenants, &device, joules.value);
+        tenants->gpu_class = tenant_class(tenants->gpu_class, joules.cls);
+        share_device(tenants, &device, &joules);
     }
 }
 
@@ -319,7 +327,8 @@ static bool settle(struct tenants *tenants, int64_t now_ns)
 joule_status tenants_update(struct tenants *tenants)
 {
     int64_t now_ns = meter_now_ns(tenants->meter);
-    if (!find_root(tenants))
+    bool has_tree = find_root(tenants);
+    if (!has_tree && !tenants->processes)
         return JOULE_ABSENT;
     if (!tenants->cpu_count)
         tenants->cpu_count = count_cpus(tenants->meter->host);
@@ -327,11 +336,12 @@ joule_status tenants_update(struct tenants *tenants)
         return JOULE_OK; /* the next look tells what is used meanwhile, too */
     if (!tenants->begin_ns)
         tenants->begin_ns = now_ns; /* what was used before is not known */
-    joule_status status = look_below(tenants, "", 0, now_ns);
+    joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
     pods_name(tenants, now_ns);
+    joule_status told = tenants->processes ? process_look(tenants->processes, tenants, now_ns) : JOULE_OK;
     tenants->end_ns = now_ns;
     forget_ended(tenants, now_ns);
-    return status;
+    return told == JOULE_OK ? status : told;
 }
 
 void tenants_free(struct tenants *tenants)

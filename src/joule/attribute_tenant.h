@@ -43,9 +43,12 @@ struct tenant_device {
     struct tenant_name pod; /* its container is empty where several use the device */
 };
 
-/* Zeroed but for the meter. One thread. */
+struct process_shares; /* attribute_process.h */
+
+/* Zeroed but for the first two. One thread. */
 struct tenants {
     joule_meter *meter;
+    struct process_shares *processes; /* also tell processes apart; NULL: no. The caller's */
     struct tenant *list;
     size_t count, capacity;
     /* What nobody had, or nobody that is known: idle time, the kernel, processes outside of all tenants. A sum of its own, as
@@ -64,9 +67,13 @@ struct tenants {
 
 /* Looks at all cgroups and shares out what was used since the last call; about once a second. What ended between two calls is
  * nobody's from the last look at it on; it stays in the list for some minutes. ABSENT: there are no cgroups here.
- * NO_MEMORY: some are not in the list. */
+ * NO_MEMORY: some are not in the list. Others: why processes could not be told apart. */
 joule_status tenants_update(struct tenants *tenants);
 void tenants_free(struct tenants *tenants);
+/* The tenant in which a process is, itself or further out; NULL: none. Until the next update. */
+struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid);
+/* Of what was shared out: the weaker class, derived at best. */
+joule_class tenant_class(joule_class a, joule_class b);
 /* The pod of all processes that are on a device ("gpu:0") now; NULL where there is none, or it is not certain. Until the next
  * update. */
 const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const char *device);

@@ -33,6 +33,10 @@ def usage(*arguments, **environment):
                           env={**os.environ, **environment})
 
 
+def stat(pid, name, ticks):
+    return f"{pid} ({name}) S 1 0 0 0 0 0 0 0 0 0 {ticks:09.0f} 0 0 0 20 0 1 0 1 0 0\n"
+
+
 class Serve(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -273,6 +277,34 @@ class Serve(unittest.TestCase):
                                r'container="nginx",pod_uid="1a2b-3c",container_id="%s"\} ' % identity)
         tenant = answer["shares"]["tenants"][0]
         self.assertEqual([tenant[key] for key in ("namespace", "pod", "container", "pod_uid")], ["shop", "web-0", "nginx", "1a2b-3c"])
+
+    def test_processes(self):
+        """One of two CPUs' worth for one process, a quarter of that for another: what is not told of them is told of the others."""
+        for pid, name in ((1, "init"), (100, "train me"), (200, "sshd")):
+            self.machine.write(f"proc/{pid}/stat", stat(pid, name, 0))
+        self.machine.write("sys/devices/system/cpu/online", "0-1\n")
+        with serving(*self.options, "--processes", "1") as server:
+            begin = time.monotonic()
+            user = threading.Thread(target=lambda: self.machine.use(joules=250, seconds=5))
+            user.start()
+            while user.is_alive():
+                ticks = 100 * (time.monotonic() - begin)
+                for pid, name, share in ((100, "train me", 1), (200, "sshd", 0.25)):
+                    with open(os.path.join(self.machine.root, f"proc/{pid}/stat"), "r+b", buffering=0) as file:
+                        os.pwrite(file.fileno(), stat(pid, name, ticks * share).encode(), 0)
+                time.sleep(0.02)
+            page = server.metrics()
+        series = "joule_process_energy_joules_total{kind=%s,part=\"cpu\",class=\"derived\"}"
+        told = value_of(page, series % '"process",pid="100",comm="train me"')
+        other, ended, rest = (value_of(page, series % f'"{kind}"') for kind in ("other", "ended", "unattributed"))
+        self.assertIsNone(value_of(page, series % '"process",pid="200",comm="sshd"'))
+        self.assertTrue(told > 30 and other > 10 and rest > 20 and ended == 0, page)
+        self.assertLessEqual(told + other + ended + rest, value_of(page, "joule_energy_joules_total" + PACKAGE) + 0.01)
+        self.assertAlmostEqual(rest / (told + other + rest), 1 - 1.25 / 2, delta=0.15)
+        self.assertNotIn("joule_tenant_", page)
+        for wrong in ("0", "65", "x", "-1"):
+            done = usage("--processes", wrong)
+            self.assertEqual(done.returncode, 2, done.stderr)
 
     def see_page(self, server):
         """What a browser makes of the page in 6 s of its own time."""

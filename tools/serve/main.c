@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "common/output.h"
+#include "joule/attribute_process.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9400"
@@ -81,6 +82,11 @@ int main(int argc, char **argv)
                                     .kind = OPTION_FLAG,
                                     .value = &settings.shares_out,
                                     .help = "tell jobs, containers, services and users apart"},
+                                   {.name = "processes",
+                                    .kind = OPTION_COUNT,
+                                    .value = &settings.process_count,
+                                    .argument = "N",
+                                    .help = "tell the N processes apart that use most, at most 64"},
                                    {.name = "sources",
                                     .kind = OPTION_TEXT,
                                     .value = &options.sources,
@@ -104,6 +110,11 @@ int main(int argc, char **argv)
         return first == OPTIONS_HELP ? output_end(SERVE, 0) : EXIT_USAGE;
     if (first < argc) {
         complain(SERVE, "unexpected '%s'; see joule serve --help", argv[first]);
+        return EXIT_USAGE;
+    }
+    if (settings.process_count > PROCESSES_MOST) {
+        complain(SERVE, "--processes %u: at most %d can be told apart", settings.process_count,
+                 PROCESSES_MOST);
         return EXIT_USAGE;
     }
     return serve(&options, &settings);

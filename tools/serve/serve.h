@@ -19,6 +19,7 @@
 struct serve_settings {
     const char *listen, *token_file;
     bool shares_out;            /* among tenants */
+    unsigned process_count;     /* told apart; 0: none */
     char token[TOKEN_MOST + 1]; /* empty: everybody may ask */
 };
 

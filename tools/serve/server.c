@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "answer.h"
 #include "common/options.h"
-#include "joule/attribute_tenant.h"
+#include "joule/attribute_process.h"
 #include "page_files.h"
 #include "serve.h"
 
@@ -37,6 +37,7 @@ struct server {
     const char *token;
     struct answers answers;
     struct tenants tenants;
+    struct process_shares processes;
     int64_t next_share_ns;                    /* when tenants are looked at; 0: never */
     struct MHD_Response *ready[ANSWER_KINDS]; /* of the answers that hold */
     struct MHD_Daemon *daemon;
@@ -321,10 +322,13 @@ static void share_out(struct server *server)
     if (!server->next_share_ns || now < server->next_share_ns)
         return;
     joule_status status = tenants_update(&server->tenants);
-    if (status == JOULE_ABSENT)
+    bool has_tenants = status != JOULE_ABSENT || !server->answers.overview.tenants;
+    if (!has_tenants) {
         complain(SERVE,
                  "--tenants: there are no cgroups with CPU time below /sys/fs/cgroup; nothing is shared out");
-    server->next_share_ns = status == JOULE_ABSENT ? 0 : now + SHARE_NS;
+        server->answers.overview.tenants = NULL;
+    }
+    server->next_share_ns = has_tenants || server->tenants.processes ? now + SHARE_NS : 0;
 }
 
 static int run(struct server *server, int signals)
@@ -350,10 +354,14 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
-    if (settings->shares_out) {
+    if (settings->shares_out)
         server.answers.overview.tenants = &server.tenants;
-        server.next_share_ns = now_ns();
+    if (settings->process_count) {
+        server.processes.most = settings->process_count;
+        server.answers.overview.processes = server.tenants.processes = &server.processes;
     }
+    if (settings->shares_out || settings->process_count)
+        server.next_share_ns = now_ns();
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         complain(SERVE, "cannot start to answer: %s", strerror(errno));
@@ -367,6 +375,7 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
             MHD_destroy_response(server.ready[i]);
     answers_free(&server.answers);
     tenants_free(&server.tenants);
+    process_shares_free(&server.processes);
     if (signals >= 0)
         close(signals);
     return code;

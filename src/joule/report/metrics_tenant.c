@@ -1,23 +1,30 @@
-/* joule/report/metrics_tenant.c - who used the energy: jobs, containers, services, users. See attribute_tenant.h.
+/* joule/report/metrics_tenant.c - who used the energy: jobs, containers, services, users; and single processes. See
+ * attribute_tenant.h and attribute_process.h.
  *
- * Owns two families. Over all series of one part the energies add up to what the meter saw: what nobody had is the
- * series of kind "unattributed", what those had who ended some minutes ago that of kind "ended".
+ * Owns three families. Over all series of one family and part the energies add up to what the meter saw: what nobody had is the
+ * series of kind "unattributed", what those had who ended some minutes ago that of kind "ended". Newcomers: tenants and processes
+ * are two ways of sharing out the same joules.
  */
-#include "joule/attribute_tenant.h"
+#include "joule/attribute_process.h"
 #include "joule/report/metrics.h"
+
+static void add_name(struct metrics *metrics, const struct tenant_name *name)
+{
+    metrics_label(metrics, "slurm_job", name->slurm_job);
+    metrics_label(metrics, "user", name->user);
+    metrics_label(metrics, "pod", name->pod);
+    metrics_label(metrics, "namespace", name->namespace);
+    metrics_label(metrics, "container", name->container);
+    metrics_label(metrics, "pod_uid", name->pod_uid);
+    metrics_label(metrics, "container_id", name->container_id);
+    metrics_label(metrics, "unit", name->unit);
+}
 
 static void add_labels(struct metrics *metrics, const struct tenant *tenant)
 {
     metrics_label(metrics, "tenant", tenant->path);
     metrics_label(metrics, "kind", tenant->name.kind);
-    metrics_label(metrics, "slurm_job", tenant->name.slurm_job);
-    metrics_label(metrics, "user", tenant->name.user);
-    metrics_label(metrics, "pod", tenant->name.pod);
-    metrics_label(metrics, "namespace", tenant->name.namespace);
-    metrics_label(metrics, "container", tenant->name.container);
-    metrics_label(metrics, "pod_uid", tenant->name.pod_uid);
-    metrics_label(metrics, "container_id", tenant->name.container_id);
-    metrics_label(metrics, "unit", tenant->name.unit);
+    add_name(metrics, &tenant->name);
 }
 
 static void add_energy(struct metrics *metrics, const struct tenant *tenant, const char *part,
@@ -45,6 +52,60 @@ static void add_part(struct metrics *metrics, const struct tenants *tenants, con
     add_energy(metrics, &ended, part, cls, is_cpu ? tenants->ended_cpu_joules : tenants->ended_gpu_joules);
 }
 
+/* --- processes ------------------------------------------------------------------------------------------------------ */
+
+/* What is no process has a kind alone. */
+static void add_process(struct metrics *metrics, const char *kind, const struct process_row *row,
+                        const char *part, joule_class cls, double joules)
+{
+    char pid[16] = "";
+    metrics_open(metrics);
+    metrics_label(metrics, "kind", kind);
+    if (row) {
+        string_print(pid, sizeof pid, "%d", (int)row->pid);
+        metrics_label(metrics, "pid", pid);
+        metrics_label(metrics, "comm", row->name);
+        metrics_label(metrics, "tenant", row->tenant);
+        add_name(metrics, &row->tenant_name);
+    }
+    metrics_label(metrics, "part", part);
+    metrics_label(metrics, "class", joule_class_name(cls));
+    metrics_close(metrics, joules);
+}
+
+/* A process that never was on a GPU has no series of one. */
+static void add_process_part(struct metrics *metrics, const struct process_shares *shares, const char *part)
+{
+    bool is_cpu = part[0] == 'c';
+    joule_class cls = is_cpu ? shares->cpu_class : shares->gpu_class;
+    if (cls == JOULE_CLASS_NONE)
+        return;
+    for (size_t i = 0; i < shares->count; i++) {
+        const struct process_row *row = &shares->rows[i];
+        if (is_cpu || row->gpu_joules > 0)
+            add_process(metrics, "process", row, part, cls, is_cpu ? row->cpu_joules : row->gpu_joules);
+    }
+    add_process(metrics, "other", NULL, part, cls,
+                is_cpu ? shares->other_cpu_joules : shares->other_gpu_joules);
+    add_process(metrics, "ended", NULL, part, cls,
+                is_cpu ? shares->ended_cpu_joules : shares->ended_gpu_joules);
+    add_process(metrics, "unattributed", NULL, part, cls,
+                is_cpu ? shares->rest_cpu_joules : shares->rest_gpu_joules);
+}
+
+static void add_processes(struct metrics *metrics)
+{
+    static const struct metric_family energy = {
+        "joule_process_energy_joules", METRIC_COUNTER, "joules",
+        "Energy of the processes that use most, each since it was picked, and of all others together"};
+    const struct process_shares *shares = metrics->overview->processes;
+    if (!shares)
+        return;
+    metrics_begin(metrics, &energy);
+    add_process_part(metrics, shares, "cpu");
+    add_process_part(metrics, shares, "gpu");
+}
+
 void metrics_add_tenants(struct metrics *metrics)
 {
     static const struct metric_family energy = {
@@ -53,6 +114,7 @@ void metrics_add_tenants(struct metrics *metrics)
     static const struct metric_family cpu = {"joule_tenant_cpu_seconds", METRIC_COUNTER, "seconds",
                                              "CPU time that was paid with the energy of part cpu"};
     const struct tenants *tenants = metrics->overview->tenants;
+    add_processes(metrics);
     if (!tenants)
         return;
     metrics_begin(metrics, &energy);

@@ -51,9 +51,12 @@ struct overview_sum {
 
 struct tenants; /* attribute_tenant.h */
 
+struct process_shares; /* attribute_process.h */
+
 /* Zeroed before the first gathering. */
 struct overview {
     const struct tenants *tenants; /* who used the energy; NULL: nobody asked. The caller's, who updates it */
+    const struct process_shares *processes; /* the same of single processes */
     char hostname[65];
     double unix_time_s, age_s, period_s; /* the moment; since the meter was opened; between readings */
     double overhead_cpu_s;               /* what measuring itself took */

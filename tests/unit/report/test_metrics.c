@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/attribute_tenant.h"
+#include "joule/attribute_process.h"
 #include "joule/report/metrics.h"
 #include "joule/sources/device.h"
 #include "support/rig.h"
@@ -451,6 +451,47 @@ static void test_tenants(void **state)
     assert_null(strstr(page, "slurm_job=\"42\",user=\"7\",part=\"gpu\""));
 }
 
+static void test_processes(void **state)
+{
+    (void)state;
+    struct process_row rows[] = {
+        {.pid = 1234, .name = "python \"3\"", .cpu_joules = 30.5, .gpu_joules = 400.25},
+        {.pid = 77,
+         .name = "cron",
+         .tenant = "/system.slice/cron.service",
+         .tenant_name = {"service", "", "", "", "", "cron.service"},
+         .cpu_joules = 0}};
+    struct process_shares shares = {.rows = rows,
+                                    .count = 2,
+                                    .other_cpu_joules = 5,
+                                    .ended_cpu_joules = 2,
+                                    .rest_cpu_joules = 70,
+                                    .rest_gpu_joules = 9,
+                                    .cpu_class = JOULE_CLASS_DERIVED};
+    struct overview overview = three_domains();
+    print(&overview, METRICS_TEXT);
+    assert_null(strstr(page, "joule_process_"));
+    overview.processes = &shares;
+    print(&overview, METRICS_TEXT);
+#define SERIES "joule_process_energy_joules_total"
+    expect_line("# TYPE " SERIES " counter");
+    expect_line(
+        SERIES
+        "{kind=\"process\",pid=\"1234\",comm=\"python \\\"3\\\"\",part=\"cpu\",class=\"derived\"} 30.5");
+    expect_line(SERIES "{kind=\"process\",pid=\"77\",comm=\"cron\",tenant=\"/system.slice/"
+                       "cron.service\",unit=\"cron.service\","
+                       "part=\"cpu\",class=\"derived\"} 0");
+    expect_line(SERIES "{kind=\"other\",part=\"cpu\",class=\"derived\"} 5");
+    expect_line(SERIES "{kind=\"ended\",part=\"cpu\",class=\"derived\"} 2");
+    expect_line(SERIES "{kind=\"unattributed\",part=\"cpu\",class=\"derived\"} 70");
+    assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* nothing was shared out */
+    shares.gpu_class = JOULE_CLASS_DERIVED;
+    print(&overview, METRICS_OPENMETRICS);
+    expect_line("# UNIT joule_process_energy_joules joules");
+    assert_non_null(strstr(page, "part=\"gpu\",class=\"derived\"} 400.25\n"));
+    assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* it never was on one */
+}
+
 /* Labels of dcgm-exporter on a board that one pod alone uses, and on no other. */
 static void test_dcgm_names_of_a_pod(void **state)
 {
@@ -576,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_dcgm_names),
         cmocka_unit_test(test_dcgm_names_of_instances),
         cmocka_unit_test(test_tenants),
+        cmocka_unit_test(test_processes),
         cmocka_unit_test(test_dcgm_names_of_a_pod),
         cmocka_unit_test(test_cut_page_has_the_same_length),
         cmocka_unit_test(test_unknown_is_absent),
