@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "../fake_words.h"
 
 static const struct {
     const char *name;
@@ -33,8 +34,9 @@ static _Atomic bool has_blocked, has_gone, is_read;
 
 /* --- the script ------------------------------------------------------------------------------------------------- */
 
-static bool set_key(const char *name, double value)
+static bool set_key(void *context, const char *name, double value)
 {
+    (void)context;
     unsigned first = 0, last = FAKE_MOST_BOARDS - 1;
     if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_BOARDS && name[1] == '.') {
         first = last = (unsigned)(name[0] - '0');
@@ -60,22 +62,13 @@ static bool set_key(const char *name, double value)
 
 static bool parse(const char *text)
 {
-    bool all_known = true;
     fake_script = (struct fake_script){.board_count = 1};
     for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++)
         fake_script.boards[b].index = b;
     for (size_t key = 0; key < KEY_COUNT; key++)
-        set_key(keys[key].name, keys[key].initial);
-    for (text += strspn(text, "; "); *text; text += strspn(text, "; ")) {
-        char name[64] = "";
-        size_t length = strcspn(text, "=; ");
-        if (length < sizeof name && text[length] == '=')
-            memcpy(name, text, length);
-        all_known = name[0] && set_key(name, strtod(text + length + 1, NULL)) && all_known;
-        text += strcspn(text, "; ");
-    }
+        set_key(NULL, keys[key].name, keys[key].initial);
     is_read = true;
-    return all_known;
+    return fake_words_each(text, set_key, NULL);
 }
 
 void fake_amd_script(const char *text)
@@ -113,8 +106,8 @@ bool fake_has_come(double at_ms)
 
 int fake_start(void)
 {
-    const char *text = getenv("JOULE_FAKE_AMD");
-    if (!is_read && !parse(text ? text : ""))
+    const char *text = fake_words_find("JOULE_FAKE_AMD");
+    if (!is_read && !parse(text))
         fprintf(stderr, "fake amd: the script has a key that does not exist: %s\n", text);
     if (fake_script.init_code != 0)
         return (int)fake_script.init_code;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../fake_words.h"
 
 static const struct {
     const char *name;
@@ -39,8 +40,9 @@ static void set_defaults(struct fake_script *script)
     }
 }
 
-static bool set_key(struct fake_script *script, const char *name, double value)
+static bool set_key(void *context, const char *name, double value)
 {
+    struct fake_script *script = context;
     unsigned first = 0, last = FAKE_MOST_CARDS - 1;
     if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_CARDS && name[1] == '.') {
         first = last = (unsigned)(name[0] - '0');
@@ -70,19 +72,6 @@ static bool set_key(struct fake_script *script, const char *name, double value)
 
 bool fake_script_parse(struct fake_script *script, const char *text)
 {
-    bool all_known = true;
     set_defaults(script);
-    while (*text != '\0') {
-        char name[64] = "";
-        text += strspn(text, "; \t\n");
-        size_t length = strcspn(text, "=; \t\n");
-        if (length > 0 && length < sizeof name && text[length] == '=') {
-            memcpy(name, text, length);
-            all_known &= set_key(script, name, strtod(text + length + 1, NULL));
-        } else if (length > 0) {
-            all_known = false;
-        }
-        text += strcspn(text, "; \t\n");
-    }
-    return all_known;
+    return fake_words_each(text, set_key, script);
 }

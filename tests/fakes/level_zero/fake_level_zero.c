@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "../fake_words.h"
 #include "fake_card.h"
 #include "joule/sources/level_zero_abi.h"
 
@@ -83,20 +84,9 @@ static void make_cards(void)
 
 static void script_load(void)
 {
-    static char text[8192];
-    const char *value = getenv("JOULE_FAKE_LEVEL_ZERO");
-    if (value == NULL)
-        value = "";
-    if (value[0] == '@') {
-        FILE *file = fopen(value + 1, "r");
-        size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-        text[length] = '\0';
-        if (file != NULL)
-            fclose(file);
-        value = text;
-    }
-    if (!fake_script_parse(&script, value))
-        fprintf(stderr, "fake level zero: the script has a key that does not exist: %s\n", value);
+    const char *text = fake_words_find("JOULE_FAKE_LEVEL_ZERO");
+    if (!fake_script_parse(&script, text))
+        fprintf(stderr, "fake level zero: the script has a key that does not exist: %s\n", text);
     make_cards();
 }
 
@@ -176,6 +166,10 @@ static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **
 #define NEED(condition)                                                                                      \
     if (!(condition))                                                                                        \
     return LZ_INVALID_ARGUMENT
+
+#define TELL_TILE(properties)                                                                                \
+    (properties)->on_subdevice = part->tile >= 0;                                                            \
+    (properties)->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
@@ -328,8 +322,7 @@ lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *prope
     struct lz_power_ext_properties *extension = properties->head.next;
     NEED(!extension || (extension->head.type == LZ_TYPE_POWER_EXT_PROPERTIES && !extension->head.next &&
                         !extension->default_limit));
-    properties->on_subdevice = part->tile >= 0;
-    properties->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0;
+    TELL_TILE(properties);
     properties->default_milliwatts = properties->most_milliwatts = (int32_t)(part->card->limit_watts * 1e3);
     properties->least_milliwatts = -1;
     if (extension && part->card->extension != 0)
@@ -399,8 +392,7 @@ lz_code zesTemperatureGetProperties(lz_handle sensor, struct lz_temperature_prop
     ENTER(sensor, PART_TEMPERATURE);
     NEED(properties && properties->head.type == LZ_TYPE_TEMPERATURE_PROPERTIES && !properties->head.next);
     properties->type = part->type;
-    properties->on_subdevice = part->tile >= 0;
-    properties->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0;
+    TELL_TILE(properties);
     return LZ_SUCCESS;
 }
 
@@ -422,8 +414,7 @@ lz_code zesMemoryGetProperties(lz_handle memory, struct lz_memory_properties *pr
     ENTER(memory, PART_MEMORY);
     NEED(properties && properties->head.type == LZ_TYPE_MEMORY_PROPERTIES && !properties->head.next);
     properties->location = part->type;
-    properties->on_subdevice = part->tile >= 0;
-    properties->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0;
+    TELL_TILE(properties);
     return LZ_SUCCESS;
 }
 
@@ -447,8 +438,7 @@ lz_code zesEngineGetProperties(lz_handle engine, struct lz_engine_properties *pr
     ENTER(engine, PART_ENGINE);
     NEED(properties && properties->head.type == LZ_TYPE_ENGINE_PROPERTIES && !properties->head.next);
     properties->type = part->type;
-    properties->on_subdevice = part->tile >= 0;
-    properties->subdevice = part->tile >= 0 ? (uint32_t)part->tile : 0;
+    TELL_TILE(properties);
     return LZ_SUCCESS;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../fake_words.h"
 #include "fake_driver.h"
 
 EXPORT nvml_return nvmlInitWithFlags(unsigned flags);
@@ -33,20 +34,9 @@ static _Atomic unsigned long calls;
 
 static void script_load(void)
 {
-    static char text[8192];
-    const char *value = getenv("JOULE_FAKE_NVML");
-    if (value == NULL)
-        value = "";
-    if (value[0] == '@') {
-        FILE *file = fopen(value + 1, "r");
-        size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-        text[length] = '\0';
-        if (file != NULL)
-            fclose(file);
-        value = text;
-    }
-    if (!fake_script_parse(&fake_script, value))
-        fprintf(stderr, "fake nvml: the script has a key that does not exist: %s\n", value);
+    const char *text = fake_words_find("JOULE_FAKE_NVML");
+    if (!fake_script_parse(&fake_script, text))
+        fprintf(stderr, "fake nvml: the script has a key that does not exist: %s\n", text);
 }
 
 void fake_nvml_script(const char *text)
