@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ZONE    "/sys/class/powercap/intel-rapl:0/"
 #define CARD    "/sys/class/drm/card0/device/"
 #define PMU     "/sys/bus/event_source/devices/xe_0000_03_00.0/"
+#define KFD     "/sys/class/kfd/kfd/"
 #define IIO     "/sys/bus/i2c/drivers/ina3221x/1-0040/iio:device0/"
 #define SOURCES "hwmon,battery,thermal,rapl_powercap,amdgpu,jetson,pm_counters,intel_gpu"
 #define ROUNDS  8
@@ -76,6 +77,13 @@ static const char *const paths[] = {
     PMU "format/gt",
     PMU "format/engine_class",
     PMU "format/engine_instance",
+    CARD "current_compute_partition",
+    CARD "current_memory_partition",
+    KFD "topology/generation_id",
+    KFD "topology/nodes/1/properties",
+    KFD "topology/nodes/1/gpu_id",
+    KFD "topology/nodes/1/mem_banks/0/properties",
+    KFD "proc/77/vram_5",
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 

@@ -42,6 +42,7 @@ struct amdgpu {
     struct board boards[MOST_BOARDS];
     size_t count;
     struct drm_processes processes;
+    struct kfd kfd;
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
@@ -129,7 +130,7 @@ static void add_board(struct source *source, const struct drm_card *card)
     board->device = device;
     board->has_cpu = card->pci_device == HWMON_MI300A;
     gpu_zone(device->index, board->has_cpu, board->zone);
-    amdgpu_introduce(source, card, device);
+    amdgpu_introduce(source, card, &amdgpu->kfd, device);
     string_copy(board->folder, sizeof board->folder, card->folder);
     amdgpu_find_hwmon(source, card, board->hwmon, sizeof board->hwmon);
     board->power_state = open_file(source, card, "power/runtime_status");
@@ -147,6 +148,7 @@ static joule_status amdgpu_open(struct source *source)
     source->data = arena_alloc(&source->arena, sizeof(struct amdgpu));
     if (!source->data)
         return source_say(source, JOULE_NO_MEMORY, "no memory");
+    kfd_read_nodes(&((struct amdgpu *)source->data)->kfd, source->host);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
         if (drm_card_open(source, ids[i], &card) && strcmp(card.driver, "amdgpu") == 0)
@@ -206,20 +208,39 @@ static void amdgpu_read(struct source *source, struct sink *sink)
         read_board(source->host, &amdgpu->boards[i], sink);
 }
 
+/* A container counts its processes by numbers of its own, and the compute driver's are the kernel's: there they are taken
+ * where no others are known. */
+static void tell_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
+{
+    const char *place = board->device->pci_address;
+    drm_processes_tell(&amdgpu->processes, place, facts);
+    if (amdgpu->processes.has_kernels_numbers || facts->process_count == 0)
+        kfd_tell_processes(&amdgpu->kfd, place, facts);
+}
+
+static void look_at_board(struct source *source, const struct board *board, struct sink *sink)
+{
+    const struct amdgpu *amdgpu = source->data;
+    char mode[32];
+    if (hwmon_is_asleep(source->host, board->power_state)) {
+        sink_device_fail(sink, board->device, JOULE_STALE);
+        return;
+    }
+    struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
+    tell_processes(amdgpu, board, &facts);
+    amdgpu_mode(source->host, board->folder, mode, sizeof mode);
+    if (*mode)
+        kfd_tell_partitions(&amdgpu->kfd, board->device->pci_address, mode, &facts);
+    sink_facts(sink, board->device, &facts);
+}
+
 static void amdgpu_look(struct source *source, struct sink *sink)
 {
     struct amdgpu *amdgpu = source->data;
     drm_processes_look(&amdgpu->processes, source->host, sink_now(sink));
-    for (size_t i = 0; i < amdgpu->count; i++) {
-        const struct board *board = &amdgpu->boards[i];
-        if (hwmon_is_asleep(source->host, board->power_state)) {
-            sink_device_fail(sink, board->device, JOULE_STALE);
-            continue;
-        }
-        struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
-        drm_processes_tell(&amdgpu->processes, board->device->pci_address, &facts);
-        sink_facts(sink, board->device, &facts);
-    }
+    kfd_look(&amdgpu->kfd, source->host);
+    for (size_t i = 0; i < amdgpu->count; i++)
+        look_at_board(source, &amdgpu->boards[i], sink);
 }
 
 /* --- closing ------------------------------------------------------------------------------------------------ */
@@ -230,6 +251,7 @@ static void amdgpu_close(struct source *source)
     if (!amdgpu)
         return;
     drm_processes_free(&amdgpu->processes);
+    kfd_free(&amdgpu->kfd);
     for (size_t i = 0; i < amdgpu->count; i++) {
         struct board *board = &amdgpu->boards[i];
         host_close_handle(source->host, board->power_state);

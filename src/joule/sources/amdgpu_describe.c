@@ -1,14 +1,12 @@
 /* joule/sources/amdgpu_describe.c - see amdgpu.h.
  *
  * Newcomers: product names are there on servers' boards alone, unique ids on most that are newer than Vega; the name of an
- * architecture ("gfx942") comes from the compute driver's topology, which counts CPUs as nodes, too.
+ * architecture ("gfx942") comes from the compute driver.
  */
 #include "joule/sources/amdgpu.h"
 
 #include <string.h>
 #include "base/string.h"
-
-#define KFD_NODES "/sys/class/kfd/kfd/topology/nodes"
 
 static bool card_text(struct source *source, const char *folder, const char *file, char *out, size_t size)
 {
@@ -17,58 +15,10 @@ static bool card_text(struct source *source, const char *folder, const char *fil
     return sysfs_text(source, path, out, size);
 }
 
-/* --- architecture --------------------------------------------------------------------------------------------- */
-
-/* The number behind a word at the beginning of a line: "gfx_target_version 90402". */
-static bool property(const char *lines, const char *word, uint64_t *out_value)
-{
-    size_t length = strlen(word);
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char number[24];
-        if (!string_starts(line, word) || line[length] != ' ')
-            continue;
-        size_t digits = strcspn(line + length + 1, "\n");
-        if (digits >= sizeof number)
-            return false;
-        memcpy(number, line + length + 1, digits);
-        number[digits] = '\0';
-        return string_to_u64(number, 10, out_value);
-    }
-    return false;
-}
-
-/* A node's place on the PCI bus, as the kernel writes addresses. */
-static bool is_node_at(const char *properties, const char *pci_address)
-{
-    uint64_t domain, location;
-    char address[SYSFS_PCI_SIZE];
-    if (!property(properties, "domain", &domain) || !property(properties, "location_id", &location))
-        return false;
-    string_print(address, sizeof address, "%04x:%02x:%02x.%x", (unsigned)domain & 0xffff,
-                 (unsigned)(location >> 8) & 0xff, (unsigned)(location >> 3) & 0x1f, (unsigned)location & 7);
-    return strcmp(address, pci_address) == 0;
-}
-
-static void find_architecture(struct source *source, struct device *device)
-{
-    char **nodes;
-    ssize_t count = source->host->ops->list(source->host, KFD_NODES, &source->arena, &nodes);
-    for (ssize_t i = 0; i < count && !device->architecture[0]; i++) {
-        char path[96], properties[4096];
-        uint64_t version;
-        string_print(path, sizeof path, KFD_NODES "/%s/properties", nodes[i]);
-        if (host_read_text(source->host, path, properties, sizeof properties) &&
-            is_node_at(properties, device->pci_address) &&
-            property(properties, "gfx_target_version", &version) && version)
-            string_print(device->architecture, sizeof device->architecture, "gfx%u%u%x",
-                         (unsigned)(version / 10000), (unsigned)(version / 100 % 100),
-                         (unsigned)(version % 100));
-    }
-}
-
 /* --- identity ------------------------------------------------------------------------------------------------- */
 
-void amdgpu_introduce(struct source *source, const struct drm_card *card, struct device *device)
+void amdgpu_introduce(struct source *source, const struct drm_card *card, const struct kfd *kfd,
+                      struct device *device)
 {
     char id[32];
     string_copy(device->vendor, sizeof device->vendor, "amd");
@@ -76,7 +26,7 @@ void amdgpu_introduce(struct source *source, const struct drm_card *card, struct
     card_text(source, card->folder, "product_name", device->model, sizeof device->model);
     if (card_text(source, card->folder, "unique_id", id, sizeof id) && strspn(id, "0") != strlen(id))
         string_print(device->uuid, sizeof device->uuid, "GPU-%s", id);
-    find_architecture(source, device);
+    kfd_architecture(kfd, device->pci_address, device->architecture, sizeof device->architecture);
 }
 
 void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size)
@@ -104,6 +54,21 @@ static void take_watts(struct joule_host *host, const char *folder, const char *
     string_print(path, sizeof path, "%s/%s", folder, file);
     if (host_read_u64(host, path, &microwatts))
         *out_watts = (double)microwatts * 1e-6;
+}
+
+void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, size_t size)
+{
+    char path[128], memory[16];
+    string_print(path, sizeof path, "%s/current_compute_partition", folder);
+    if (!host_read_text(host, path, out_mode, size) || strcmp(out_mode, "SPX") == 0 ||
+        strcmp(out_mode, "UNKNOWN") == 0) {
+        *out_mode = '\0';
+        return;
+    }
+    string_print(path, sizeof path, "%s/current_memory_partition", folder);
+    size_t length = strlen(out_mode);
+    if (host_read_text(host, path, memory, sizeof memory) && string_starts(memory, "NPS"))
+        string_print(out_mode + length, size - length, "/%s", memory);
 }
 
 struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, const char *hwmon)

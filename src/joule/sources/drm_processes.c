@@ -140,15 +140,19 @@ static bool list_processes(struct drm_processes *processes, struct joule_host *h
     return true;
 }
 
-static bool sees_all(const struct drm_processes *processes, struct joule_host *host)
+static bool is_whole_machine(struct joule_host *host)
 {
     char namespace[PATH_SIZE];
-    bool has_first = processes->count && processes->list[0].pid == 1; /* hidepid hides it */
+    return host->ops->read_link(host, "/proc/self/ns/pid", namespace, sizeof namespace) > 0 &&
+           strcmp(namespace, WHOLE_MACHINE) == 0;
+}
+
+static bool has_hidden(const struct drm_processes *processes)
+{
     for (size_t i = 0; i < processes->count; i++)
         if (processes->list[i].is_hidden)
-            return false;
-    return has_first && host->ops->read_link(host, "/proc/self/ns/pid", namespace, sizeof namespace) > 0 &&
-           strcmp(namespace, WHOLE_MACHINE) == 0;
+            return true;
+    return processes->count == 0 || processes->list[0].pid != 1; /* a mount of /proc may hide all others' */
 }
 
 /* --- reading files --------------------------------------------------------------------------------------------- */
@@ -201,7 +205,8 @@ void drm_processes_look(struct drm_processes *processes, struct joule_host *host
     if (list_processes(processes, host))
         find_files(processes, host, is_first);
     read_files(processes, host);
-    processes->sees_all = sees_all(processes, host);
+    processes->has_kernels_numbers = is_whole_machine(host);
+    processes->sees_all = processes->has_kernels_numbers && !has_hidden(processes);
 }
 
 /* --- telling --------------------------------------------------------------------------------------------------- */

@@ -18,9 +18,10 @@ struct drm_processes {
     size_t file_count, file_capacity;
     struct drm_process *list; /* all processes there are, by pid */
     size_t count, capacity;
-    int64_t looked_ns; /* 0: not yet */
-    double elapsed_s;  /* between the last two looks */
-    bool sees_all;     /* nobody can use a GPU unseen */
+    int64_t looked_ns;        /* 0: not yet */
+    double elapsed_s;         /* between the last two looks */
+    bool has_kernels_numbers; /* of processes: /proc is the whole machine's, no container's */
+    bool sees_all;            /* nobody can use a GPU unseen */
 };
 
 /* Reads the known files again and looks for others. */

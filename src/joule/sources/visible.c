@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/string.h"
+#include "joule/sources/kfd.h"
 
 #define LIST_BYTES 4096
 
@@ -170,23 +171,13 @@ static bool ze_entry(struct choice *choice, const char *entry)
 /* --- what programs may open ------------------------------------------------------------------------------------ */
 
 /* Numbers count the boards that a program may open; a container or a job may have fewer than the bus shows. */
-#define KFD_NODES "/sys/class/kfd/kfd/topology/nodes"
 
 /* Whether the compute driver gives this process all of AMD's boards: nodes of the others cannot be read. */
 static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
 {
-    struct arena arena = {0};
-    char **nodes, path[96], lines[4096];
-    size_t boards = 0;
-    ssize_t count = host->ops->list(host, KFD_NODES, &arena, &nodes);
-    for (ssize_t i = 0; i < count; i++) {
-        string_print(path, sizeof path, KFD_NODES "/%s/properties", nodes[i]);
-        host_read_text(host, path, lines, sizeof lines);
-        const char *units = strstr(lines, "simd_count ");
-        boards += units && units[strlen("simd_count ")] != '0'; /* a CPU has none */
-    }
-    arena_free(&arena);
-    return boards == choice->count;
+    struct kfd kfd = {0};
+    kfd_read_nodes(&kfd, host);
+    return kfd.node_count == choice->count;
 }
 
 /* Whether this process may open the board's device file, which a sleeping board is woken for. */
