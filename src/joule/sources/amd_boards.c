@@ -104,7 +104,7 @@ bool amd_has_library(struct joule_host *host)
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,
                                      void *context)
 {
-    struct amd_boards *boards = arena_alloc(&source->arena, sizeof *boards);
+    struct amd_boards *boards = source->data = arena_alloc(&source->arena, sizeof *boards);
     if (!boards)
         return NULL;
     boards->source = source;
@@ -361,8 +361,9 @@ static void read_gauges(struct amd_boards *boards, struct amd_board *board, stru
     }
 }
 
-void amd_boards_read(struct amd_boards *boards, struct sink *sink)
+void amd_boards_read(struct source *source, struct sink *sink)
 {
+    struct amd_boards *boards = source->data;
     int64_t now_ns = sink_now(sink);
     bool gauges_are_due = boards->gauges_ns == 0 || now_ns - boards->gauges_ns >= GAUGE_PERIOD_NS;
     for (size_t i = 0; i < boards->count; i++) {
@@ -378,8 +379,9 @@ void amd_boards_read(struct amd_boards *boards, struct sink *sink)
         boards->gauges_ns = now_ns;
 }
 
-void amd_boards_look(struct amd_boards *boards, struct sink *sink)
+void amd_boards_look(struct source *source, struct sink *sink)
 {
+    const struct amd_boards *boards = source->data;
     for (size_t i = 0; i < boards->count; i++) {
         const struct amd_board *board = &boards->list[i];
         struct device_facts facts = device_facts_unknown();

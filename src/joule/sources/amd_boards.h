@@ -68,7 +68,7 @@ void *amd_open_library(struct joule_host *host, const char *own, const char *con
 extern const char *const amd_smi_libraries[], *const rocm_smi_libraries[];
 bool amd_has_library(struct joule_host *host);
 
-/* In the source's arena; NULL when memory is used up. */
+/* In the source's arena, and from then on the source's data; NULL when memory is used up. */
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,
                                      void *context);
 
@@ -80,7 +80,8 @@ bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus
                         amd_device name);
 /* What open answers once all devices are added. */
 joule_status amd_boards_opened(struct amd_boards *boards);
-void amd_boards_read(struct amd_boards *boards, struct sink *sink);
-void amd_boards_look(struct amd_boards *boards, struct sink *sink);
+/* As in source_ops. */
+void amd_boards_read(struct source *source, struct sink *sink);
+void amd_boards_look(struct source *source, struct sink *sink);
 
 #endif

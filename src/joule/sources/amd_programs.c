@@ -233,7 +233,8 @@ static void add_boards(struct joule_host *host, struct programs *programs)
 
 static void programs_close(struct source *source)
 {
-    struct programs *programs = source->data;
+    const struct amd_boards *boards = source->data;
+    struct programs *programs = boards->context;
     arena_free(&programs->run_arena);
     free(programs->output);
 }
@@ -254,7 +255,7 @@ static joule_status open_program(struct source *source, const struct program *pr
         return source->state;
     if (!source->is_named && amd_has_library(source->host))
         return source_say(source, JOULE_ABSENT, "AMD's library tells what %s would", program->name);
-    struct programs *programs = source->data = arena_alloc(&source->arena, sizeof *programs);
+    struct programs *programs = arena_alloc(&source->arena, sizeof *programs);
     if (!programs || !(programs->boards = amd_boards_create(source, interface, programs)) ||
         !(programs->output = malloc(OUTPUT_BYTES)))
         return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
@@ -275,15 +276,10 @@ static joule_status open_program(struct source *source, const struct program *pr
 
 static void programs_read(struct source *source, struct sink *sink)
 {
-    struct programs *programs = source->data;
+    const struct amd_boards *boards = source->data;
+    struct programs *programs = boards->context;
     programs->state = run(source->host, programs, programs->words);
-    amd_boards_read(programs->boards, sink);
-}
-
-static void programs_look(struct source *source, struct sink *sink)
-{
-    const struct programs *programs = source->data;
-    amd_boards_look(programs->boards, sink);
+    amd_boards_read(source, sink);
 }
 
 static joule_status amd_smi_open(struct source *source)
@@ -306,7 +302,7 @@ const struct source_ops source_amd_smi_program = {
     .period_s = PERIOD_S,
     .open = amd_smi_open,
     .read = programs_read,
-    .look = programs_look,
+    .look = amd_boards_look,
     .close = programs_close,
 };
 
@@ -320,6 +316,6 @@ const struct source_ops source_rocm_smi_program = {
     .period_s = PERIOD_S,
     .open = rocm_smi_open,
     .read = programs_read,
-    .look = programs_look,
+    .look = amd_boards_look,
     .close = programs_close,
 };

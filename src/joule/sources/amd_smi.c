@@ -293,7 +293,7 @@ static joule_status amd_smi_open(struct source *source)
     const char *own = source->host->ops->env(source->host, source->ops->variable);
     if (!amd_boards_are_wanted(source, own))
         return source->state;
-    struct amd_source *amd = source->data = arena_alloc(&source->arena, sizeof *amd);
+    struct amd_source *amd = arena_alloc(&source->arena, sizeof *amd);
     if (!amd || !(amd->boards = amd_boards_create(source, &interface, amd)))
         return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
     joule_status status = load(source, own, &amd->api);
@@ -301,18 +301,6 @@ static joule_status amd_smi_open(struct source *source)
         return status;
     each_device(amd, add);
     return amd_boards_opened(amd->boards);
-}
-
-static void amd_smi_read(struct source *source, struct sink *sink)
-{
-    const struct amd_source *amd = source->data;
-    amd_boards_read(amd->boards, sink);
-}
-
-static void amd_smi_look(struct source *source, struct sink *sink)
-{
-    const struct amd_source *amd = source->data;
-    amd_boards_look(amd->boards, sink);
 }
 
 const struct source_ops source_amd_smi = {
@@ -324,6 +312,6 @@ const struct source_ops source_amd_smi = {
     .variable = "JOULE_AMD_SMI_LIB",
     .period_s = 0.1,
     .open = amd_smi_open,
-    .read = amd_smi_read,
-    .look = amd_smi_look,
+    .read = amd_boards_read,
+    .look = amd_boards_look,
 };

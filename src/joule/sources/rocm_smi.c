@@ -11,11 +11,6 @@
 #include "joule/sources/amd_boards.h"
 #include "joule/sources/rocm_smi_abi.h"
 
-struct rocm_source {
-    struct rocm_api api;
-    struct amd_boards *boards;
-};
-
 /* --- the library ------------------------------------------------------------------------------------------------ */
 
 static joule_status status_of(rocm_code code)
@@ -180,23 +175,24 @@ static const struct amd_interface interface = {
 
 /* --- the source ------------------------------------------------------------------------------------------------- */
 
-static void add_devices(struct rocm_source *rocm)
+static void add_devices(const struct rocm_api *api, struct amd_boards *boards)
 {
     uint32_t count = 0;
-    if (rocm->api.num_monitor_devices(&count) != ROCM_SUCCESS)
+    if (api->num_monitor_devices(&count) != ROCM_SUCCESS)
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bdfid;
-        if (rocm->api.dev_pci_id_get(i, &bdfid) == ROCM_SUCCESS)
-            amd_boards_add(rocm->boards, ROCM_DOMAIN(bdfid), ROCM_BUS(bdfid), ROCM_SLOT(bdfid), i);
+        if (api->dev_pci_id_get(i, &bdfid) == ROCM_SUCCESS)
+            amd_boards_add(boards, ROCM_DOMAIN(bdfid), ROCM_BUS(bdfid), ROCM_SLOT(bdfid), i);
     }
 }
 
 static void rocm_smi_close(struct source *source)
 {
-    struct rocm_source *rocm = source->data;
-    if (rocm->api.shut_down)
-        rocm->api.shut_down(); /* it counts those who started it */
+    const struct amd_boards *boards = source->data;
+    const struct rocm_api *api = boards->context;
+    if (api->shut_down)
+        api->shut_down(); /* it counts those who started it */
 }
 
 static joule_status rocm_smi_open(struct source *source)
@@ -204,29 +200,18 @@ static joule_status rocm_smi_open(struct source *source)
     const char *own = source->host->ops->env(source->host, source->ops->variable);
     if (!amd_boards_are_wanted(source, own))
         return source->state;
-    struct rocm_source *rocm = source->data = arena_alloc(&source->arena, sizeof *rocm);
-    if (!rocm || !(rocm->boards = amd_boards_create(source, &interface, &rocm->api)))
+    struct rocm_api *api = arena_alloc(&source->arena, sizeof *api);
+    struct amd_boards *boards = api ? amd_boards_create(source, &interface, api) : NULL;
+    if (!boards)
         return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
-    joule_status status = load(source, own, &rocm->api);
+    joule_status status = load(source, own, api);
     if (status != JOULE_OK)
         return status;
-    add_devices(rocm);
-    status = amd_boards_opened(rocm->boards);
+    add_devices(api, boards);
+    status = amd_boards_opened(boards);
     if (status != JOULE_OK)
         rocm_smi_close(source);
     return status;
-}
-
-static void rocm_smi_read(struct source *source, struct sink *sink)
-{
-    const struct rocm_source *rocm = source->data;
-    amd_boards_read(rocm->boards, sink);
-}
-
-static void rocm_smi_look(struct source *source, struct sink *sink)
-{
-    const struct rocm_source *rocm = source->data;
-    amd_boards_look(rocm->boards, sink);
 }
 
 const struct source_ops source_rocm_smi = {
@@ -238,7 +223,7 @@ const struct source_ops source_rocm_smi = {
     .variable = "JOULE_ROCM_SMI_LIB",
     .period_s = 0.1,
     .open = rocm_smi_open,
-    .read = rocm_smi_read,
-    .look = rocm_smi_look,
+    .read = amd_boards_read,
+    .look = amd_boards_look,
     .close = rocm_smi_close,
 };
