@@ -2,7 +2,7 @@
  *
  * Owns what the driver tells: a percentage of power for each minute, memory in use, and what the device is. Watts are told
  * nowhere, neither now nor at most; joules there are only with those that the user gives in JOULE_NEURON_WATTS, and
- * they are `assumed`.
+ * they are `assumed`. How much memory a device has its files do not tell; AWS's neuron-ls does, or what JOULE_NEURON_LS names.
  * Newcomers: a figure speaks of the minute before its stamp and is shown for the minute behind it. Nothing shorter can
  * be measured, and what was measured is known a minute late.
  */
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/sources/accelerator.h"
+#include "joule/sources/neuron_list.h"
 #include "joule/sources/neuron_power.h"
 #include "joule/sources/watts_pair.h"
 
@@ -19,6 +20,8 @@
 #define PERIOD_S     10.0
 #define WINDOW_S     60.0
 #define NS_PER_S     INT64_C(1000000000)
+#define LIST_BYTES   65536
+#define TIMEOUT_NS   (5 * NS_PER_S)
 #define GAIN_SD      0.3 /* assumed: power need not follow the percentage in a straight line */
 #define CAUSE_INDEX  1000
 #define NO_WATTS                                                                                             \
@@ -34,11 +37,13 @@ struct neuron {
         int64_t end_s, end_ns;          /* of the last minute that was read, on both clocks */
         double mean;                    /* and of it; not where is_known is false */
         bool is_known;
+        uint64_t memory_bytes; /* that it has */
         char folder[64];
     } devices[MOST_DEVICES];
     size_t count;
     struct watts_pair watts;
-    bool has_watts;
+    bool has_watts, is_listed;
+    char text[LIST_BYTES]; /* of neuron-ls */
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------ */
@@ -149,6 +154,7 @@ static bool add_device(struct source *source, const char *name)
         return true;
     struct one *one = &neuron->devices[neuron->count++];
     one->power = -1;
+    one->memory_bytes = JOULE_BYTES_UNKNOWN;
     string_print(one->folder, sizeof one->folder, FOLDER "/%s", name);
     one->device = source_add_device(source, "neuron", (int32_t)number);
     if (!one->device)
@@ -240,6 +246,32 @@ static void neuron_read(struct source *source, struct sink *sink)
 
 /* --- facts -------------------------------------------------------------------------------------------------- */
 
+static joule_status run_list(struct source *source, const char *program, struct source_output *out)
+{
+    struct neuron *neuron = source->data;
+    const char *const argv[] = {program, "-j", NULL};
+    joule_status status = source_run(source, argv, TIMEOUT_NS, neuron->text, sizeof neuron->text, out);
+    return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
+}
+
+/* How much memory each device has, which does not change: it is asked for once. AWS's tools need not be on the path. */
+static void list_devices(struct source *source)
+{
+    struct neuron *neuron = source->data;
+    struct neuron_listed listed[MOST_DEVICES];
+    struct source_output out;
+    const char *own = source->host->ops->env(source->host, "JOULE_NEURON_LS");
+    neuron->is_listed = true;
+    joule_status status = run_list(source, own && *own ? own : "neuron-ls", &out);
+    if (status == JOULE_ABSENT && !(own && *own))
+        status = run_list(source, "/opt/aws/neuron/bin/neuron-ls", &out);
+    size_t count = status == JOULE_OK ? neuron_list_parse(neuron->text, out.length, listed, MOST_DEVICES) : 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < neuron->count; k++)
+            if ((uint64_t)neuron->devices[k].device->index == listed[i].number)
+                neuron->devices[k].memory_bytes = listed[i].memory_bytes;
+}
+
 /* What its cores together have in use of the device's memory. */
 static void look_at(struct source *source, const struct one *one, struct sink *sink)
 {
@@ -255,12 +287,15 @@ static void look_at(struct source *source, const struct one *one, struct sink *s
     }
     if (core > 0)
         facts.memory_used_bytes = used;
+    facts.memory_total_bytes = one->memory_bytes;
     sink_facts(sink, one->device, &facts);
 }
 
 static void neuron_look(struct source *source, struct sink *sink)
 {
     const struct neuron *neuron = source->data;
+    if (!neuron->is_listed)
+        list_devices(source);
     for (size_t i = 0; i < neuron->count; i++)
         look_at(source, &neuron->devices[i], sink);
 }

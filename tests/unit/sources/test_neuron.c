@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
+#include "joule/sources/neuron_list.h"
 #include "joule/sources/neuron_power.h"
 #include "joule/sources/watts_pair.h"
 #include "support/machine.h"
@@ -263,6 +264,106 @@ static void test_what_it_is(void **state)
     assert_true(device.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
+/* --- neuron-ls ------------------------------------------------------------------------------------------------ */
+
+#define LIST                                                                                                 \
+    "[{\"neuron_device\":1,\"bdf\":\"cd:00.0\",\"memory_size\":1,\"neuron_processes\":[]},\n"                \
+    " {\"neuron_device\":0,\"bdf\":\"cc:00.0\",\"connected_to\":[12,3],\"nc_count\":2,"                      \
+    "\"memory_size\":34359738368,\"neuroncore_ids\":[0,1],"                                                  \
+    "\"neuron_processes\":[{\"pid\":113985,\"command\":\"neuron-bench\"}]}]\n"
+
+static void test_lists(void **state)
+{
+    static const char *const others[] = {"",
+                                         "[]",
+                                         "{}",
+                                         "neuron-ls: no devices\n",
+                                         "[{\"neuron_device\":0,\"memory_size\":0}]",
+                                         "[{\"neuron_device\":0,\"memory_size\":-1}]",
+                                         "[{\"neuron_device\":\"x\",\"memory_size\":7}]",
+                                         "[{\"memory_size\":7},7,null,[]]",
+                                         "[{\"neuron_device\":0,\"memory_size\":7}"};
+    struct neuron_listed devices[2];
+    char text[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(text, sizeof text, "%s", others[i]);
+        if (neuron_list_parse(text, strlen(text), devices, 2) != 0)
+            fail_msg("taken: %s", others[i]);
+    }
+    snprintf(text, sizeof text, "%s", LIST);
+    assert_int_equal(neuron_list_parse(text, strlen(text), devices, 2), 2);
+    assert_int_equal(devices[1].number, 0);
+    assert_true(devices[1].memory_bytes == 34359738368);
+    snprintf(text, sizeof text, "%s", LIST);
+    assert_int_equal(neuron_list_parse(text, strlen(text), devices, 1), 1);
+}
+
+/* What neuron-ls answers, and how often it was asked. */
+struct program {
+    const char *text;
+    int status;
+    ssize_t error;
+    unsigned runs;
+};
+
+static ssize_t run_program(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
+                           int *out_status)
+{
+    struct program *program = context;
+    (void)time_ns;
+    assert_string_equal(argv[1], "-j");
+    program->runs++;
+    *out_status = program->status;
+    if (program->error)
+        return program->error;
+    snprintf(buffer, size, "%s", program->text);
+    return (ssize_t)strlen(program->text);
+}
+
+static void assert_total(struct machine_bench *bench, const char *name, struct program *program,
+                         uint64_t wanted)
+{
+    joule_device device = {.struct_size = sizeof device};
+    assert_true(host_script_program(bench->host, name, run_program, program));
+    bench->meter = machine_open_devices(bench->host, "neuron");
+    machine_run(bench->meter, 40, 10);
+    assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
+    assert_true(device.memory_total_bytes == wanted);
+    assert_true(device.memory_used_bytes == 193986816 + 20971520);
+    assert_int_equal(program->runs, 1);
+    joule_close(bench->meter);
+    bench->meter = NULL;
+}
+
+static void test_how_much_memory_there_is(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct program tools = {.text = LIST}, good = {.text = LIST}, failing = {.text = LIST, .status = 1},
+                   hanging = {.text = "", .error = -ETIMEDOUT}, other = {.text = "no devices\n"},
+                   own = {.text = LIST};
+    setup_device(bench, NULL);
+    assert_total(bench, "/opt/aws/neuron/bin/neuron-ls", &tools, 34359738368);
+    assert_total(bench, "neuron-ls", &good, 34359738368);
+    assert_total(bench, "neuron-ls", &failing, JOULE_BYTES_UNKNOWN);
+    assert_total(bench, "neuron-ls", &hanging, JOULE_BYTES_UNKNOWN);
+    assert_total(bench, "neuron-ls", &other, JOULE_BYTES_UNKNOWN);
+    assert_true(host_script_env(bench->host, "JOULE_NEURON_LS", "/home/me/neuron-ls"));
+    assert_total(bench, "/home/me/neuron-ls", &own, 34359738368);
+}
+
+/* Who only measures runs no program. */
+static void test_a_meter_runs_no_program(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct program program = {.text = LIST};
+    setup_device(bench, NULL);
+    assert_true(host_script_program(bench->host, "neuron-ls", run_program, &program));
+    bench->meter = machine_open(bench->host, "neuron");
+    machine_run(bench->meter, 40, 10);
+    assert_int_equal(program.runs, 0);
+}
+
 #define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)
 
 int main(void)
@@ -279,6 +380,9 @@ int main(void)
         ON_A_MACHINE(test_garbage_and_older_drivers),
         ON_A_MACHINE(test_wrong_watts_are_said),
         ON_A_MACHINE(test_what_it_is),
+        cmocka_unit_test(test_lists),
+        ON_A_MACHINE(test_how_much_memory_there_is),
+        ON_A_MACHINE(test_a_meter_runs_no_program),
     };
     return cmocka_run_group_tests_name("neuron", tests, NULL, NULL);
 }
