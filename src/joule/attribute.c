@@ -7,7 +7,7 @@
 
 const char *attribute_method_name(enum attribute_method method)
 {
-    static const char *const names[] = {"none", "cgroup", "subreaper", "wait4"};
+    static const char *const names[] = {"none", "cgroup", "subreaper", "wait4", "tree"};
     return (size_t)method < sizeof names / sizeof names[0] ? names[method] : "none";
 }
 

@@ -27,8 +27,9 @@ enum attribute_method {
     ATTRIBUTE_CGROUP,    /* counts children that have ended, and those that made themselves daemons */
     ATTRIBUTE_SUBREAPER, /* children and orphans that we reaped, and those still alive at the end */
     ATTRIBUTE_WAIT4,     /* what the command itself waited for */
+    ATTRIBUTE_TREE,      /* a process that ran before, and those below it, as /proc shows them */
 };
-const char *attribute_method_name(enum attribute_method method); /* "cgroup", "subreaper", "wait4", "none" */
+const char *attribute_method_name(enum attribute_method method); /* "cgroup" ... "tree"; "none" */
 
 struct attribution {
     enum attribute_method method;
@@ -44,6 +45,10 @@ struct attribute_group;
 /* Prepares the best method from `best` on that works here: makes a cgroup, becomes subreaper. Cgroups that dead runs
  * left behind are removed. NULL only when memory is used up. */
 struct attribute_group *attribute_begin(struct joule_host *host, enum attribute_method best);
+/* The same for a process that runs already, which nothing is done to. NULL with errno: ESRCH, or no memory. */
+struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid);
+/* Such a process takes its times with it when it ends, so they must be looked at now and then. False: it has ended. */
+bool attribute_look(struct attribute_group *group);
 enum attribute_method attribute_group_method(const struct attribute_group *group);
 /* Starts counting. */
 void attribute_start(struct attribute_group *group);

@@ -3,11 +3,13 @@
  * Newcomers: a subreaper inherits orphans, so while one is in use their parent is this process and not init. A
  * cgroup needs no such thing, and the command's daemons then see what they always see.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/string.h"
 #include "joule/attribute.h"
 #include "joule/attribute_cgroup.h"
 #include "joule/attribute_tree.h"
@@ -23,7 +25,9 @@ struct attribute_group {
     pid_t earlier[MAX_EARLIER]; /* children that this process had before */
     size_t earlier_count;
     double reaped_cpu_s;
-    double start_cpu_s; /* of the cgroup */
+    double start_cpu_s;   /* of the cgroup, or of the tree */
+    double tree_cpu_s;    /* of the tree when it was last looked at */
+    uint64_t start_ticks; /* of the process above it: a process id may be used again */
     struct machine_time start;
 };
 
@@ -94,7 +98,51 @@ static struct living find_living(const struct attribute_group *group, pid_t *pid
     return living;
 }
 
+/* --- a process from before ----------------------------------------------------------------------------------- */
+
+static bool read_process(const struct attribute_group *group, struct tree_process *out_process)
+{
+    char path[48], stat[1024];
+    string_print(path, sizeof path, "/proc/%d/stat", (int)group->command);
+    return group->host->ops->read_file(group->host, path, stat, sizeof stat) > 0 &&
+           tree_parse(stat, out_process);
+}
+
+static void add_cpu(const struct tree_process *process, void *context)
+{
+    double *sum_s = context;
+    *sum_s += process->cpu_s;
+}
+
+bool attribute_look(struct attribute_group *group)
+{
+    struct tree_process top;
+    if (!read_process(group, &top) || top.start_ticks != group->start_ticks)
+        return false;
+    double sum_s = top.cpu_s;
+    tree_below(group->host, group->command, add_cpu, &sum_s);
+    group->tree_cpu_s = fmax(group->tree_cpu_s, sum_s); /* less: one ended for which nobody waited */
+    return top.is_alive;
+}
+
 /* --- life --------------------------------------------------------------------------------------------------- */
+
+struct attribute_group *attribute_attach(struct joule_host *host, pid_t pid)
+{
+    struct tree_process top;
+    struct attribute_group *group = calloc(1, sizeof *group);
+    if (!group)
+        return NULL;
+    *group =
+        (struct attribute_group){.host = host, .method = ATTRIBUTE_TREE, .command = pid, .start_cpu_s = NAN};
+    if (read_process(group, &top) && top.is_alive) {
+        group->start_ticks = top.start_ticks;
+        return group;
+    }
+    free(group);
+    errno = ESRCH;
+    return NULL;
+}
 
 static void become_subreaper(struct attribute_group *group)
 {
@@ -148,6 +196,8 @@ void attribute_start(struct attribute_group *group)
 {
     if (group->method == ATTRIBUTE_CGROUP)
         group->start_cpu_s = cgroup_cpu_s(&group->cgroup);
+    if (group->method == ATTRIBUTE_TREE && attribute_look(group))
+        group->start_cpu_s = group->tree_cpu_s;
     group->start = attribute_machine(group->host);
 }
 
@@ -192,6 +242,8 @@ static double command_cpu_s(const struct attribute_group *group)
         return group->reaped_cpu_s + find_living(group, NULL, 0).cpu_s;
     case ATTRIBUTE_WAIT4:
         return group->reaped_cpu_s;
+    case ATTRIBUTE_TREE:
+        return group->tree_cpu_s - group->start_cpu_s;
     default:
         return NAN;
     }
@@ -208,6 +260,8 @@ static double share_sd(double share, double busy_s)
 
 struct attribution attribute_finish(struct attribute_group *group)
 {
+    if (group->method == ATTRIBUTE_TREE)
+        attribute_look(group);
     struct machine_time end = attribute_machine(group->host);
     struct attribution a = {.method = group->method,
                             .command_cpu_s = command_cpu_s(group),

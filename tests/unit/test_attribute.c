@@ -431,6 +431,57 @@ static struct estimate measured(double joules, double sd)
     return estimate_make(joules, JOULE_CLASS_MEASURED, sd, CAUSE_NONE, 0);
 }
 
+/* --- a process from before ------------------------------------------------------------------------------------ */
+
+/* In clock ticks; its children's are of those that it waited for. */
+static void put_process(struct joule_host *host, int pid, int parent, char letter, int own, int children,
+                        int start)
+{
+    char path[32], stat[160];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    snprintf(stat, sizeof stat, "%d (p) %c %d 1 1 0 -1 4 1 0 0 0 %d 0 %d 0 20 0 1 0 %d 0 0\n", pid, letter,
+             parent, own, children, start);
+    host_script_text(host, path, stat);
+}
+
+static void test_a_process_from_before(void **state)
+{
+    (void)state;
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
+    struct joule_host *host = host_script_open();
+    host_script_text(host, "/proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
+    put_process(host, 40, 1, 'R', 500, 30, 77); /* what it did before does not count */
+    put_process(host, 41, 40, 'S', 60, 0, 80);
+    put_process(host, 99, 1, 'R', 5000, 0, 50); /* another's */
+    errno = 0;
+    assert_null(attribute_attach(host, 42));
+    assert_int_equal(errno, ESRCH);
+    struct attribute_group *group = attribute_attach(host, 40);
+    assert_non_null(group);
+    attribute_start(group);
+    put_process(host, 40, 1, 'R', 520, 30, 77);
+    put_process(host, 41, 40, 'S', 65, 0, 80);
+    put_process(host, 43, 41, 'R', 7, 0, 90);
+    host_script_text(host, "/proc/stat", "cpu  1100 0 0 9000 0 0 0 0 0 0\n");
+    assert_true(attribute_look(group));
+    struct attribution share = attribute_finish(group);
+    assert_int_equal(share.method, ATTRIBUTE_TREE);
+    assert_near(share.command_cpu_s, 32 * tick_s, 1e-9);
+    assert_near(share.share, 0.32, 1e-9);
+    put_process(host, 41, 1, 'S', 65, 0, 80); /* they leave the tree: what they did in it was its own */
+    assert_near(attribute_finish(group).command_cpu_s, 32 * tick_s, 1e-9);
+    put_process(host, 40, 1, 'Z', 620, 100, 77);
+    assert_false(attribute_look(group)); /* the last figures, while nobody has asked for them */
+    assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
+    put_process(host, 40, 1, 'R', 9000, 0, 1000); /* the number is somebody else's now */
+    assert_false(attribute_look(group));
+    assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
+    attribute_free(group);
+    host->ops->close(host);
+}
+
+/* --- energy --------------------------------------------------------------------------------------------------- */
+
 static void test_energy(void **state)
 {
     (void)state;
@@ -493,6 +544,7 @@ int main(int argc, char **argv)
         {"test_the_living by subreaper", test_the_living, NULL, NULL, &by_subreaper},
         cmocka_unit_test(test_leftovers_are_removed),
         cmocka_unit_test(test_machine_time),
+        cmocka_unit_test(test_a_process_from_before),
         cmocka_unit_test(test_energy),
         cmocka_unit_test(test_shares_conserve),
     };

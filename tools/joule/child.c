@@ -138,7 +138,7 @@ static int take_news(struct child *child)
 
 /* The shell watches this process and not the command, so a stop from the terminal must stop both. SIGSTOP is left
  * out: who sends that to the command alone may send SIGCONT to it alone. */
-static void stop_likewise(int stop_signal)
+void stop_likewise(int stop_signal)
 {
     if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
         return;

@@ -14,29 +14,18 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/string.h"
+#include "attach.h"
 #include "child.h"
 #include "commands.h"
 #include "guard.h"
 #include "joule/record.h"
 #include "measuring.h"
-#include "common/options.h"
 #include "common/output.h"
 #include "page.h"
+#include "run_settings.h"
 
 #define LEFT_BEHIND_CHECK_NS (20 * 1000000LL)
-#define GRACE_S              2
-
-struct settings {
-    const char *subject; /* what people typed: run or record */
-    const char *json, *csv, *idle, *record;
-    bool quiet, wait_all;
-    unsigned runs;
-    double idle_s; /* measure the baseline for so long; 0: do not */
-    double grace_s;
-    struct measuring_options measuring;
-    struct option_list labels;
-    char **command;
-};
+#define PROGRAM_SIZE         1024 /* at least; enough for the name of a process */
 
 /* One call of `joule run`. */
 struct job {
@@ -45,100 +34,16 @@ struct job {
     struct measuring measuring;
     struct guard guard;
     struct recorder *recorder; /* NULL: no -o */
-    struct child child;        /* of the last run */
+    struct child child;        /* of the last run; of a process from before its times and group alone */
+    struct arena arena;        /* program */
+    const char *program;       /* what the report calls it */
     int64_t stopped_ns;        /* of all runs */
     int interrupted_by;        /* Ctrl-C or its like, whatever the command made of it; 0: nothing */
     bool lacks_runs;           /* for that alone */
     size_t left_count;         /* processes that outlive the last run, which nobody waits for */
 };
 
-/* --- settings ----------------------------------------------------------------------------------------------- */
-
-static const struct command_text run_text = {
-    .usage = "joule run [OPTIONS] [--] COMMAND [ARGUMENT...]",
-    .summary = "Runs COMMAND and reports on standard error how much energy was used meanwhile, and by it.",
-    .notes =
-        "The exit status is the command's; if it died by a signal, joule dies by the same one. Otherwise:\n"
-        "    2  wrong usage\n"
-        "  124  the budget was passed\n"
-        "  125  joule itself failed\n"
-        "  126  the command cannot be run\n"
-        "  127  the command was not found\n",
-};
-
-static bool is_label(const char *word)
-{
-    const char *equals = strchr(word, '=');
-    return equals && equals > word;
-}
-
-static bool check_settings(struct settings *s)
-{
-    joule_error error;
-    for (size_t i = 0; i < s->labels.count; i++) {
-        if (is_label(s->labels.items[i]))
-            continue;
-        complain(s->subject, "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
-        return false;
-    }
-    /* What was kept is of this machine. */
-    s->measuring.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measuring.root;
-    if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
-        return true;
-    if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
-        return true;
-    complain(s->subject, "--idle takes 'auto', 'none' or a time to measure for, such as 10s; not '%s'",
-             s->idle);
-    return false;
-}
-
-static const struct command_text record_text = {
-    .usage = "joule record -o FILE [OPTIONS] [--] COMMAND [ARGUMENT...]",
-    .summary =
-        "Runs COMMAND as `joule run` does and keeps every reading and region in FILE, for `joule report`.",
-    .notes =
-        "Exit status as for `joule run`. A record whose writer was killed can be read as far as it goes.\n",
-};
-
-static int read_settings(const char *subject, const struct command_text *text, int argc, char **argv,
-                         struct settings *out)
-{
-    *out = (struct settings){
-        .subject = subject, .runs = 1, .grace_s = GRACE_S, .measuring.idle = idle_unknown()};
-    const struct option table[] = {
-        {"json", 0, OPTION_TEXT, &out->json, "FILE",
-         "write the report as one line of JSON ('-': standard output)"},
-        {"csv", 0, OPTION_TEXT, &out->csv, "FILE", "write one row for each run"},
-        {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "no report on standard error"},
-        {"repeat", 'r', OPTION_COUNT, &out->runs, "N", "run N times; ends at the first run that fails"},
-        {"budget", 0, OPTION_ENERGY, &out->measuring.budget_joules, "JOULES",
-         "end the command when it passes, say, 500J"},
-        {"grace", 0, OPTION_TIME, &out->grace_s, "TIME", "from SIGTERM to SIGKILL for such a command (2s)"},
-        {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
-         "'auto': net of the kept baseline; a time: measure and keep it; 'none'"},
-        {"interval", 0, OPTION_TIME, &out->measuring.period_s, "TIME",
-         "between readings of the sensors, 1ms to 60s (100ms)"},
-        {"sources", 0, OPTION_TEXT, &out->measuring.sources, "LIST",
-         "use these alone, or '-NAME' to leave one out"},
-        {"root", 0, OPTION_TEXT, &out->measuring.root, "FOLDER",
-         "read the sensors of a machine recorded there"},
-        {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "put a label into the report; may be repeated"},
-        {"output", 'o', OPTION_TEXT, &out->record, "FILE",
-         "keep every reading and region, for `joule report`"},
-        {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
-         "measure until all that the command started has ended"},
-        {0},
-    };
-    int first = options_read(table, text, argc, argv);
-    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
-        return first;
-    if (first == argc) {
-        complain(subject, "no command given; usage: %s", text->usage);
-        return OPTIONS_WRONG;
-    }
-    out->command = argv + first;
-    return check_settings(out) ? first : OPTIONS_WRONG;
-}
+/* --- before the first run ----------------------------------------------------------------------------------- */
 
 static bool have_files_of_their_own(const struct settings *settings)
 {
@@ -163,7 +68,23 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
-/* --- before the first run ----------------------------------------------------------------------------------- */
+/* What the report calls it. A process may be gone by then. */
+static const char *program_name(const struct settings *s, struct arena *arena)
+{
+    size_t size = PROGRAM_SIZE;
+    for (char **word = s->command; *word; word++)
+        size += strlen(*word) + 1;
+    char *name = arena_alloc(arena, size);
+    struct text out;
+    text_init(&out, name, name ? size : 0);
+    for (char **word = s->command; name && *word; word++) {
+        text_add(&out, word == s->command ? "" : " ");
+        text_add(&out, *word);
+    }
+    if (name && s->pid)
+        attach_name((pid_t)s->pid, name, size);
+    return name ? name : s->subject;
+}
 
 /* With a meter of its own, before anything is made that an interrupt could leave behind. */
 static bool measure_idle(struct settings *s)
@@ -274,6 +195,32 @@ static int run_once(struct job *job)
     return code;
 }
 
+/* A process that nobody here started: its end, ours or the time's is the end of the measurement. */
+static int run_attached(struct job *job)
+{
+    struct attached process;
+    const struct settings *s = &job->settings;
+    if (!attach_open(&process, &job->signals, (pid_t)s->pid)) {
+        complain(s->subject, "process %u: %s", s->pid, strerror(errno));
+        return EXIT_OWN_FAILURE;
+    }
+    measuring_wait_ready(&job->measuring);
+    attribute_start(process.group);
+    int64_t begin_ns = clock_now_ns();
+    int64_t until_ns = s->longest_s > 0 ? begin_ns + (int64_t)(s->longest_s * 1e9) : INT64_MAX;
+    measuring_started(&job->measuring);
+    while (!process.has_ended && !job->interrupted_by && clock_now_ns() < until_ns) {
+        int64_t watch_ns = measuring_watch_ns(&job->measuring);
+        int taken = attach_wait(&process, watch_ns < until_ns ? watch_ns : until_ns);
+        job->interrupted_by = signal_asks_to_end(taken) ? taken : 0;
+        watch_when_due(job);
+    }
+    struct attribution share = attribute_finish(process.group);
+    measuring_add(&job->measuring, begin_ns, clock_now_ns(), &share);
+    attach_close(&process);
+    return 0;
+}
+
 /* As often as asked, or until a run fails or is interrupted. */
 static int run_all(struct job *job)
 {
@@ -311,7 +258,7 @@ static void add_labels(const struct settings *s, struct report *report)
 static void add_ending(const struct job *job, struct report *report)
 {
     int status = job->child.status;
-    report->has_exit_status = true;
+    report->has_exit_status = !job->settings.pid;
     report->exit_status = exit_code_of(status);
     report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     report->stopped_s = (double)job->stopped_ns * 1e-9;
@@ -320,21 +267,6 @@ static void add_ending(const struct job *job, struct report *report)
 static void print_words(const struct report *report, struct text *out)
 {
     report_text(report, page_has_colour(STDERR_FILENO), out);
-}
-
-static const char *program_name(struct arena *arena, char **command)
-{
-    size_t size = 1;
-    for (char **word = command; *word; word++)
-        size += strlen(*word) + 1;
-    char *name = arena_alloc(arena, size);
-    struct text out;
-    text_init(&out, name, name ? size : 0);
-    for (char **word = command; name && *word; word++) {
-        text_add(&out, word == command ? "" : " ");
-        text_add(&out, *word);
-    }
-    return name ? name : command[0];
 }
 
 /* Their joules are in no figure, which a daemon or a server of builds makes easy to overlook. */
@@ -352,9 +284,8 @@ static bool report_all(struct job *job)
 {
     const struct settings *s = &job->settings;
     struct report report;
-    struct arena arena = {0};
     measuring_finish(&job->measuring);
-    joule_status status = measuring_report(&job->measuring, program_name(&arena, s->command), &report);
+    joule_status status = measuring_report(&job->measuring, job->program, &report);
     bool done = status == JOULE_OK;
     if (done) {
         add_ending(job, &report);
@@ -369,7 +300,6 @@ static bool report_all(struct job *job)
         complain(s->subject, "no report: %s", joule_status_name(status));
     }
     report_free(&report);
-    arena_free(&arena);
     return done;
 }
 
@@ -378,10 +308,8 @@ static bool report_all(struct job *job)
 static bool start_record(struct job *job)
 {
     joule_error error;
-    struct arena arena = {0};
-    joule_status status = recorder_open(job->measuring.meter, job->settings.record,
-                                        program_name(&arena, job->settings.command), &job->recorder, &error);
-    arena_free(&arena);
+    joule_status status =
+        recorder_open(job->measuring.meter, job->settings.record, job->program, &job->recorder, &error);
     if (status != JOULE_OK)
         complain("record", "%s", error.message);
     return status == JOULE_OK;
@@ -402,6 +330,7 @@ static int run_job(struct job *job)
 {
     joule_error error;
     job->settings.measuring.has_gauges = job->settings.record;
+    job->program = program_name(&job->settings, &job->arena);
     signals_take(&job->signals);
     joule_status status =
         measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
@@ -415,7 +344,7 @@ static int run_job(struct job *job)
     }
     job->guard = guard_start(job->settings.measuring.budget_joules, job->settings.grace_s,
                              job->settings.quiet ? NULL : job->settings.subject);
-    int code = run_all(job);
+    int code = job->settings.pid ? run_attached(job) : run_all(job);
     if (code == 0)
         tell_left(job);
     if (code == 0 && !report_all(job))
@@ -431,16 +360,12 @@ static int run_job(struct job *job)
     exit_like(job->lacks_runs ? job->interrupted_by : job->child.status);
 }
 
-static int main_of(const char *subject, const struct command_text *subject_text, int argc, char **argv)
+static int main_of(const char *subject, int argc, char **argv)
 {
+    int code;
     struct job job = {0};
-    int first = read_settings(subject, subject_text, argc, argv, &job.settings);
-    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
-        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (subject_text == &record_text && !job.settings.record) {
-        complain(subject, "-o FILE is needed: where to keep the record");
-        return EXIT_USAGE;
-    }
+    if (!settings_read(subject, argc, argv, &job.settings, &code))
+        return code;
     if (!have_files_of_their_own(&job.settings))
         return EXIT_USAGE;
     if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
@@ -450,10 +375,10 @@ static int main_of(const char *subject, const struct command_text *subject_text,
 
 int run_main(int argc, char **argv)
 {
-    return main_of("run", &run_text, argc, argv);
+    return main_of("run", argc, argv);
 }
 
 int record_main(int argc, char **argv)
 {
-    return main_of("record", &record_text, argc, argv);
+    return main_of("record", argc, argv);
 }

@@ -97,6 +97,12 @@ static bool has_command(const struct report *report)
     return report->share.method != ATTRIBUTE_NONE;
 }
 
+/* What was measured: `joule run` runs one, or watches the other. */
+static const char *subject_of(const struct report *report)
+{
+    return report->share.method == ATTRIBUTE_TREE ? "process" : "command";
+}
+
 static void add_evidence(const struct page *page, joule_quantity q)
 {
     text_printf(page->out, "(%s, %s)", interval_of(q, JOULE_DIMENSION_ENERGY).text, joule_class_name(q.cls));
@@ -128,7 +134,10 @@ static void add_headline(const struct page *page)
     text_printf(page->out, "  %s over %s, ", figure_of(watts, JOULE_DIMENSION_POWER).text,
                 plain_figure(report->duration_s, JOULE_DIMENSION_TIME).text);
     size_t used = page->out->length - begin - (page->colour ? strlen(BOLD PLAIN) : 0);
-    text_add_cut(page->out, command ? "the command alone" : report->cover, used < WIDTH ? WIDTH - used : 0);
+    if (command)
+        text_printf(page->out, "the %s alone", subject_of(report));
+    else
+        text_add_cut(page->out, report->cover, used < WIDTH ? WIDTH - used : 0);
     text_add(page->out, "\n");
 }
 
@@ -172,8 +181,8 @@ static void add_second_line(const struct page *page)
         add_evidence(page, report->total_joules);
         text_add(page->out, " by the whole machine");
     } else if (has_command(report)) {
-        text_printf(page->out, "%s  %s", figure_of(report->command_joules, JOULE_DIMENSION_ENERGY).text,
-                    has_gpu(report) ? "command (CPU)" : "the command");
+        text_printf(page->out, has_gpu(report) ? "%s  %s (CPU)" : "%s  the %s",
+                    figure_of(report->command_joules, JOULE_DIMENSION_ENERGY).text, subject_of(report));
         if (!isnan(report->share.share))
             text_printf(page->out, ", %s of busy time (%s)", percent_of(report->share.share).text,
                         attribute_method_name(report->share.method));

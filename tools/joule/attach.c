@@ -1,0 +1,95 @@
+/* tools/joule/attach.c - see attach.h.
+ *
+ * Newcomers: what a process used goes with it, unless its parent is slow to ask. So it is looked at again and again, as often
+ * as that costs less than a hundredth of a CPU; what it does after the last look is missing.
+ */
+#include "attach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/string.h"
+
+#define LEAST_NS   (50 * 1000000LL) /* between two looks */
+#define SPARE_PART 100              /* of the time between two looks, that for one */
+
+bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid)
+{
+    *attached = (struct attached){.signals = signals, .process_fd = -1, .signal_fd = -1};
+    attached->group = attribute_attach(host_real(), pid);
+    if (!attached->group)
+        return false;
+    attached->process_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+    attached->signal_fd = signalfd(-1, &signals->taken, SFD_CLOEXEC);
+    if (attached->signal_fd >= 0)
+        return true;
+    int why = errno;
+    attach_close(attached);
+    errno = why;
+    return false;
+}
+
+static void look(struct attached *attached)
+{
+    int64_t begin_ns = clock_now_ns();
+    attached->has_ended = !attribute_look(attached->group);
+    int64_t end_ns = clock_now_ns(), pause_ns = (end_ns - begin_ns) * SPARE_PART;
+    attached->look_ns = end_ns + (pause_ns > LEAST_NS ? pause_ns : LEAST_NS);
+}
+
+static int take_signal(const struct signals *signals)
+{
+    const struct timespec no_time = {0};
+    siginfo_t info;
+    int taken = sigtimedwait(&signals->taken, &info, &no_time);
+    return taken > 0 ? taken : 0;
+}
+
+int attach_wait(struct attached *attached, int64_t until_ns)
+{
+    while (!attached->has_ended && clock_now_ns() < until_ns) {
+        int64_t now_ns = clock_now_ns(),
+                next_ns = attached->look_ns < until_ns ? attached->look_ns : until_ns;
+        struct timespec left = clock_timespec(next_ns > now_ns ? next_ns - now_ns : 0);
+        struct pollfd polls[] = {{.fd = attached->signal_fd, .events = POLLIN},
+                                 {.fd = attached->process_fd, .events = POLLIN}};
+        ppoll(polls, 2, &left, NULL);
+        if (polls[1].revents || clock_now_ns() >= attached->look_ns)
+            look(attached);
+        attached->has_ended = attached->has_ended || polls[1].revents;
+        int taken = polls[0].revents ? take_signal(attached->signals) : 0;
+        stop_likewise(taken);
+        if (taken)
+            return taken;
+    }
+    return 0;
+}
+
+void attach_name(pid_t pid, char *out_name, size_t size)
+{
+    char path[48], comm[64] = "";
+    struct joule_host *host = host_real();
+    string_print(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    ssize_t length = host->ops->read_file(host, path, out_name, size);
+    for (ssize_t i = 0; i + 1 < length; i++)
+        out_name[i] = out_name[i] ? out_name[i] : ' ';
+    if (length > 0)
+        return;
+    string_print(path, sizeof path, "/proc/%d/comm", (int)pid);
+    host->ops->read_file(host, path, comm, sizeof comm);
+    comm[strcspn(comm, "\n")] = '\0';
+    string_print(out_name, size, "[%s]", comm);
+}
+
+void attach_close(struct attached *attached)
+{
+    if (attached->process_fd >= 0)
+        close(attached->process_fd);
+    if (attached->signal_fd >= 0)
+        close(attached->signal_fd);
+    attribute_free(attached->group);
+}
