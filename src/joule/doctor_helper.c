@@ -1,4 +1,5 @@
-/* joule/doctor_helper.c - what the doctor says of joule-helper: that it is there, why it is not used, or that it would help.
+/* joule/doctor_helper.c - what the doctor says of joule-helper: that it is there, what it guards, why it is not used, or that
+ * it would help.
  *
  * Newcomers: it is offered only where a counter is there and refused, and nothing else measures the processor.
  */
@@ -28,6 +29,36 @@ static void say_it_is_there(struct exam *exam, const struct source *source)
             first->info.update_period_s, first->counter.grain_joules);
 }
 
+/* Another source that reads the same, so that its library or driver can hold up this process, too. */
+static const char *find_direct(joule_meter *meter, const struct channel *ch)
+{
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *other = &meter->channels[i];
+        if (other->source->ops->is_slow && strcmp(other->channel->zone, ch->zone) == 0)
+            return other->source->ops->name;
+    }
+    return NULL;
+}
+
+/* What the helper reads in processes of their own, as only guards bring boards: docs/helper.md. */
+static void say_what_is_guarded(struct exam *exam, const struct source *source)
+{
+    size_t boards = source->device_count;
+    if (boards == 0)
+        return;
+    struct finding *finding =
+        exam_find(exam, FINDING_FACT, "helper_guards",
+                  "joule-helper reads %zu board%s in a process of its own.", boards, boards == 1 ? "" : "s");
+    const char *direct = NULL;
+    for (size_t i = 0; i < source->channel_count && !direct; i++)
+        direct = find_direct(exam->meter, source->channels[i]);
+    finding->why = direct ? exam_format(exam,
+                                        "A driver that hangs holds up no program there; but %s is read by "
+                                        "each program, too, without --sources=-%s, or JOULE_SOURCES=-%s.",
+                                        direct, direct, direct)
+                          : "A driver that hangs holds up no program there.";
+}
+
 /* Nobody listens, and somebody should. */
 static void offer(struct exam *exam)
 {
@@ -51,8 +82,10 @@ void check_helper(struct exam *exam)
 {
     const struct source *source = find_source(exam->meter);
     joule_status state = source ? source->state : JOULE_PENDING;
-    if (state == JOULE_OK)
+    if (state == JOULE_OK) {
         say_it_is_there(exam, source);
+        say_what_is_guarded(exam, source);
+    }
     if (state == JOULE_OK || exam->package)
         return;
     if (state == JOULE_DENIED) {

@@ -212,6 +212,8 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 /* Whether every sensor has ticked anew when it is read: only then does it not matter when exactly that is. */
 static bool outpaces(const struct lane *lane, const struct source *source)
 {
+    if (source->ops->is_stamped)
+        return true;
     for (size_t i = 0; i < source->channel_count; i++) {
         const struct channel *ch = source->channels[i];
         double tick_s = ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s;

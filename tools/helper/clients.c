@@ -187,6 +187,32 @@ static void end_the_idle(struct clients *all, int64_t now_ns)
             refuse(all, i, now_ns, all->list[i].served_ns && !all->list[i].got ? "idle" : "half a request");
 }
 
+/* --- guards ------------------------------------------------------------------------------------------------- */
+
+/* Said once, and again when it has changed. */
+static void say_state(struct guard *guard, int64_t now_ns)
+{
+    joule_status state = guard_state(guard, now_ns);
+    if (state == guard->said)
+        return;
+    guard->said = state;
+    complain("", "%s: its process %s", guard->name,
+             state == JOULE_OK      ? "answers again"
+             : state == JOULE_STALE ? "does not answer; the driver or library may hang"
+                                    : "has ended; start joule-helper anew to read it again");
+}
+
+/* Their places are behind those of the `count` clients. */
+static void hear_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
+{
+    for (size_t i = 0; i < all->sensors->guard_count; i++) {
+        struct guard *guard = &all->sensors->guards[i];
+        if (has_any && all->polls[1 + count + i].revents)
+            guard_hear(guard, now_ns);
+        say_state(guard, now_ns);
+    }
+}
+
 /* --- the loop ----------------------------------------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
@@ -208,13 +234,20 @@ static int64_t prepare(struct clients *all, int64_t now_ns)
         all->polls[1 + i] = (struct pollfd){.fd = may_ask ? client->fd : -1, .events = POLLIN};
         until_ns = least(until_ns, may_ask ? patience_ns(client) : may_ask_ns(all, client));
     }
+    for (size_t i = 0; i < all->sensors->guard_count; i++) {
+        const struct guard *guard = &all->sensors->guards[i];
+        all->polls[1 + all->count + i] = (struct pollfd){.fd = guard->fd, .events = POLLIN};
+        if (guard_state(guard, now_ns) == JOULE_OK)
+            until_ns = least(until_ns, guard_stale_ns(guard) + 1);
+    }
     return until_ns;
 }
 
 static int wait_until(struct clients *all, int64_t now_ns, int64_t until_ns, const sigset_t *mask)
 {
     struct timespec left = clock_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
-    return ppoll(all->polls, 1 + all->count, until_ns == INT64_MAX ? NULL : &left, mask);
+    return ppoll(all->polls, 1 + all->count + all->sensors->guard_count, until_ns == INT64_MAX ? NULL : &left,
+                 mask);
 }
 
 joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop)
@@ -224,6 +257,7 @@ joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, v
         size_t count = clients->count;
         int ready = wait_until(clients, now_ns, prepare(clients, now_ns), wait_mask);
         now_ns = clock_now_ns();
+        hear_guards(clients, count, ready > 0, now_ns);
         if (now_ns >= sensors_due_ns(clients->sensors))
             sensors_read(clients->sensors, now_ns);
         for (size_t i = count; ready > 0 && i-- > 0;)

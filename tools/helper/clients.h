@@ -1,7 +1,7 @@
 /* tools/helper/clients.h - those who ask, and what each may take.
  *
- * Owns the connections, their limits, and the loop that serves them: one thread, one request at a time of each, nothing kept
- * for anybody and nothing waited for but the next event.
+ * Owns the connections, their limits, and the loop that serves them and hears guards: one thread, one request at a time of
+ * each, nothing kept for anybody and nothing waited for but the next event.
  * Newcomers: who asks too fast is not read until it is time, so that a flood fills its own socket; who does not take an
  * answer at once is dropped.
  */
@@ -31,7 +31,7 @@ struct clients {
     unsigned most, requests_per_s;
     size_t count;
     struct client list[CLIENTS_MOST];
-    struct pollfd polls[1 + CLIENTS_MOST];
+    struct pollfd polls[1 + CLIENTS_MOST + GUARD_MOST];
     int64_t deaf_ns;   /* until then nobody is welcome: there was no descriptor for the last one */
     int64_t logged_ns; /* the last line of the log; a flood of them helps nobody */
     uint64_t unlogged;

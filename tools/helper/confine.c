@@ -37,12 +37,29 @@ static joule_status become_nobody(joule_error *error)
     return JOULE_OK;
 }
 
-/* Ambient ones go with the permitted ones, and none comes back: no_new_privs, and nothing can be executed. */
-static joule_status drop_capabilities(joule_error *error)
+#define BIT(cap) (UINT64_C(1) << (cap))
+
+/* Ambient ones go with the inheritable ones. Threads that a library started before keep theirs, unless root becomes nobody,
+ * which the C library does for all of them. */
+static joule_status set_capabilities(uint64_t keep, joule_error *error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
-    return syscall(SYS_capset, &header, none) == 0 ? JOULE_OK : fail(error, "capabilities");
+    struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (syscall(SYS_capget, &header, have) != 0)
+        return fail(error, "capabilities");
+    for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        have[i].permitted &= (uint32_t)(keep >> 32 * i);
+        have[i].effective = have[i].permitted;
+        have[i].inheritable = 0;
+    }
+    return syscall(SYS_capset, &header, have) == 0 ? JOULE_OK : fail(error, "capabilities");
+}
+
+joule_status confine_capabilities(uint64_t keep, joule_error *out_error)
+{
+    if (geteuid() == 0)
+        keep |= BIT(CAP_SETUID) | BIT(CAP_SETGID);
+    return set_capabilities(keep, out_error);
 }
 
 /* --- system calls ------------------------------------------------------------------------------------------- */
@@ -115,14 +132,21 @@ static joule_status forbid_calls(joule_error *error)
 
 #endif
 
-joule_status confine(joule_error *out_error)
+/* None of it comes back: no_new_privs. */
+joule_status confine_rights(joule_error *out_error)
 {
     joule_status status = become_nobody(out_error);
     if (status == JOULE_OK)
-        status = drop_capabilities(out_error);
+        status = set_capabilities(0, out_error);
     if (status == JOULE_OK && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         status = fail(out_error, "new rights (no_new_privs)");
     if (status == JOULE_OK && prctl(PR_SET_DUMPABLE, 0) != 0)
         status = fail(out_error, "being looked into (dumpable)");
+    return status;
+}
+
+joule_status confine(joule_error *out_error)
+{
+    joule_status status = confine_rights(out_error);
     return status == JOULE_OK ? forbid_calls(out_error) : status;
 }

@@ -5,15 +5,18 @@
  */
 #include <joule/joule.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/error.h"
 #include "common/options.h"
 #include "helper/clients.h"
 #include "helper/confine.h"
 #include "helper/listener.h"
+#include "helper/worker.h"
 
 const char tool_name[] = "joule-helper";
 
@@ -24,9 +27,10 @@ const char tool_name[] = "joule-helper";
 #define COARSE_GRAIN_J  1.0
 #define REQUESTS_PER_S  2000
 #define MOST_RATE       100000
+#define MEET_NS         (10 * NS_PER_S) /* a driver that loads, and boards that wake */
 
 struct settings {
-    const char *socket, *group, *sources, *root;
+    const char *socket, *group, *sources, *guards, *root;
     bool is_coarse, is_private, wants_version;
     double pace_s, grain_joules;
     unsigned most_clients, requests_per_s;
@@ -55,6 +59,45 @@ static void take_signals(sigset_t *out_wait_mask)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* Guards of the sources in a list with commas. */
+static joule_status start_guards(const char *list, const struct sensors *sensors, struct guard *guards,
+                                 size_t *out_count, joule_error *error)
+{
+    *out_count = 0;
+    for (const char *item = list ? list : ""; *item;) {
+        size_t length = strcspn(item, ",");
+        if (*out_count == GUARD_MOST)
+            return error_set(error, JOULE_INVALID, "--guard takes at most %d sources", GUARD_MOST);
+        joule_status status =
+            worker_start(item, length, sensors->host, sensors->pace_ns, &guards[*out_count], error);
+        if (status != JOULE_OK)
+            return status;
+        ++*out_count;
+        item += length + (item[length] == ',');
+    }
+    return JOULE_OK;
+}
+
+/* Keeps those that have something to offer; one that hangs from the start is left out. */
+static size_t meet_guards(struct guard *guards, size_t count)
+{
+    size_t kept = 0;
+    int64_t deadline_ns = clock_now_ns() + MEET_NS;
+    for (size_t i = 0; i < count; i++) {
+        joule_status status = guard_meet(&guards[i], deadline_ns);
+        if (status == JOULE_OK) {
+            guards[kept++] = guards[i];
+            continue;
+        }
+        if (status == JOULE_FAILED) /* it has said why */
+            continue;
+        complain("", "%s: not open after %lld s; it is left out", guards[i].name,
+                 (long long)(MEET_NS / NS_PER_S));
+        kill(guards[i].pid, SIGKILL);
+    }
+    return kept;
+}
+
 static joule_status open_sensors(const struct settings *how, struct sensors *out, joule_error *error)
 {
     out->host = how->root ? host_tree_open(how->root) : host_real();
@@ -64,7 +107,19 @@ static joule_status open_sensors(const struct settings *how, struct sensors *out
     double pace_s = how->is_coarse ? COARSE_PACE_S : PACE_S;
     out->pace_ns = (int64_t)((how->pace_s > 0 ? how->pace_s : pace_s) * 1e9);
     out->grain_joules = how->grain_joules > 0 ? how->grain_joules : how->is_coarse ? COARSE_GRAIN_J : 0;
-    return sensors_open(out, how->sources, error);
+    static struct guard guards[GUARD_MOST];
+    size_t count;
+    joule_status status = start_guards(how->guards, out, guards, &count, error);
+    if (status == JOULE_OK)
+        status = sensors_open(out, how->sources, error);
+    if (status == JOULE_INVALID)
+        return status;
+    sensors_add_guards(out, guards, meet_guards(guards, count));
+    if (out->count == 0)
+        return status;
+    if (status != JOULE_OK && *how->sources)
+        complain("", "%s", error->message);
+    return JOULE_OK;
 }
 
 static joule_status open_socket(const struct settings *how, int *out_fd, joule_error *error)
@@ -118,6 +173,8 @@ static bool is_sound(const struct settings *how)
 {
     if (how->root && getauxval(AT_SECURE)) /* its rights are for the kernel's counters, whoever starts it */
         complain("", "--root is not for a program with capabilities of its own");
+    else if (how->guards && getauxval(AT_SECURE)) /* nor for the libraries that an environment may name */
+        complain("", "--guard is not for a program with capabilities of its own");
     else if (how->most_clients > CLIENTS_MOST)
         complain("", "--clients takes at most %d", CLIENTS_MOST);
     else if (how->requests_per_s > MOST_RATE)
@@ -144,6 +201,13 @@ int main(int argc, char **argv)
          .value = &how.sources,
          .argument = "LIST",
          .help = "of rapl_perf, rapl_powercap, rapl_msr and hwmon; without: the first three"},
+        {.name = "guard",
+         .kind = OPTION_TEXT,
+         .value = &how.guards,
+         .argument = "LIST",
+         .help =
+             "read these, which may hang, each in a process of its own: of nvml, amdgpu, amd_smi, rocm_smi, "
+             "level_zero, hlml and hwmon; without: none"},
         {.name = "socket",
          .kind = OPTION_TEXT,
          .value = &how.socket,

@@ -33,20 +33,13 @@ int64_t sink_now(struct sink *sink)
     return host->ops->clock_ns(host, CLOCK_MONOTONIC);
 }
 
-/* The place of a channel's value; NULL: it is not offered. */
-static struct helper_value *value_of(struct sink *sink, const struct channel *channel)
+/* The number of a channel; -1: it is not offered. */
+static ptrdiff_t find_channel(const struct sensors *sensors, const struct channel *channel)
 {
-    for (size_t i = 0; i < sink->sensors->count; i++)
-        if (sink->sensors->channels[i] == channel)
-            return &sink->sensors->values[i];
-    return NULL;
-}
-
-static void put(struct sink *sink, const struct channel *channel, struct helper_value value)
-{
-    struct helper_value *place = value_of(sink, channel);
-    if (place)
-        *place = value;
+    for (size_t i = 0; i < sensors->count; i++)
+        if (sensors->channels[i] == channel)
+            return (ptrdiff_t)i;
+    return -1;
 }
 
 /* Rounded down at both ends, a difference is wrong by less than a grain, and differences still add up. */
@@ -57,30 +50,52 @@ static uint64_t round_counts(const struct sensors *sensors, const struct channel
     return raw - raw % grain;
 }
 
+static double round_watts(const struct sensors *sensors, double watts)
+{
+    double grain_watts = sensors->grain_joules / clock_seconds(sensors->pace_ns);
+    return grain_watts > 0 ? floor(watts / grain_watts) * grain_watts : watts;
+}
+
+/* As clients may see it. */
+static void put(struct sensors *sensors, size_t i, struct helper_value value)
+{
+    const struct channel *channel = sensors->channels[i];
+    value.raw = channel->mode == CHANNEL_COUNTER
+                    ? round_counts(sensors, channel, value.raw)
+                    : helper_raw_of(round_watts(sensors, helper_watts_of(value.raw)));
+    sensors->values[i] = value;
+}
+
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
                   uint64_t raw)
 {
+    ptrdiff_t i = find_channel(sink->sensors, channel);
+    if (i < 0)
+        return;
     if (after_ns == 0)
         before_ns = after_ns = sink_now(sink);
-    put(sink, channel,
-        (struct helper_value){before_ns, after_ns, round_counts(sink->sensors, channel, raw), JOULE_OK});
+    put(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
+/* Of several samples, which a driver has kept since the last reading, the mean speaks for all. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
-    const struct sensors *sensors = sink->sensors;
+    struct sensors *sensors = sink->sensors;
+    ptrdiff_t i = find_channel(sensors, channel);
+    if (i < 0)
+        return;
     int64_t now_ns = sensor_ns ? sensor_ns : sink_now(sink);
-    double grain_watts = sensors->grain_joules / clock_seconds(sensors->pace_ns);
-    if (sensors->grain_joules > 0)
-        watts = floor(watts / grain_watts) * grain_watts;
-    put(sink, channel, (struct helper_value){now_ns, now_ns, helper_raw_of(watts), JOULE_OK});
+    unsigned samples = ++sensors->samples[i];
+    double *mean = &sensors->mean_watts[i];
+    *mean = samples == 1 ? watts : *mean + (watts - *mean) / samples;
+    put(sensors, (size_t)i, (struct helper_value){now_ns, now_ns, helper_raw_of(*mean), JOULE_OK});
 }
 
 void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
 {
-    struct helper_value *place = value_of(sink, channel);
-    if (place)
-        place->status = status;
+    ptrdiff_t i = find_channel(sink->sensors, channel);
+    if (i >= 0)
+        sink->sensors->values[i].status = status;
 }
 
 /* Nobody asks for the rest: gauges may be read by all, energy since the last reading would be taken by whoever comes first,
@@ -98,6 +113,16 @@ void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, 
 void sink_break(struct sink *sink, struct channel *channel)
 {
     (void)sink, (void)channel;
+}
+
+void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
+{
+    (void)sink, (void)device, (void)facts;
+}
+
+void sink_device_fail(struct sink *sink, struct device *device, joule_status status)
+{
+    (void)sink, (void)device, (void)status;
 }
 
 /* --- the list ----------------------------------------------------------------------------------------------- */
@@ -171,17 +196,22 @@ static void choose(struct sensors *s)
     s->count = kept;
 }
 
-/* How coarse it will be belongs to the description. */
-static void describe(struct sensors *s)
+void sensors_describe(struct sensors *sensors, int64_t pace_ns)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        struct channel *ch = s->channels[i];
-        ch->counter.grain_joules = s->grain_joules;
-        if (s->keeps_pace) {
-            ch->info.update_period_s = clock_seconds(s->pace_ns);
-            ch->integrator.period_s = fmax(ch->integrator.period_s, ch->info.update_period_s);
-        }
+    for (size_t i = 0; i < sensors->count; i++) {
+        struct channel *ch = sensors->channels[i];
+        ch->counter.grain_joules = sensors->grain_joules;
+        ch->info.update_period_s = fmax(ch->info.update_period_s, clock_seconds(pace_ns));
+        ch->integrator.period_s = fmax(ch->integrator.period_s, clock_seconds(pace_ns));
     }
+}
+
+static struct source *open_source(struct sensors *s, const struct source_ops *ops)
+{
+    struct source *source = &s->sources[s->source_count++];
+    *source = (struct source){.ops = ops, .host = s->host, .cpu = &s->cpu, .gpus = &s->gpus};
+    source->state = ops->open(source);
+    return source;
 }
 
 static joule_status open_one(struct sensors *s, const char *name, size_t length, joule_error *error)
@@ -192,12 +222,10 @@ static joule_status open_one(struct sensors *s, const char *name, size_t length,
         for (size_t k = 0; k < s->source_count; k++)
             if (s->sources[k].ops == known[i])
                 return JOULE_OK;
-        struct source *source = &s->sources[s->source_count++];
-        *source = (struct source){.ops = known[i], .host = s->host, .cpu = &s->cpu};
-        source->state = known[i]->open(source);
+        open_source(s, known[i]);
         return JOULE_OK;
     }
-    return error_set(error, JOULE_UNSUPPORTED,
+    return error_set(error, JOULE_INVALID,
                      "'%.*s' is no source of the helper: rapl_perf, rapl_powercap, rapl_msr, hwmon",
                      (int)length, name);
 }
@@ -220,18 +248,59 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
                          out->source_count ? first->remedy : "no source is given");
     }
     choose(out);
-    describe(out);
+    if (out->keeps_pace)
+        sensors_describe(out, out->pace_ns);
     return JOULE_OK;
+}
+
+joule_status sensors_open_alone(struct sensors *out, const struct source_ops *ops, joule_error *out_error)
+{
+    cpu_info_read(out->host, &out->cpu);
+    const struct source *source = open_source(out, ops);
+    if (source->state != JOULE_OK)
+        return error_set(out_error, source->state, "%s", source->remedy);
+    offer_all(out);
+    for (size_t i = 0; i < out->count; i++)
+        out->values[i].status = JOULE_PENDING;
+    return out->count ? JOULE_OK : error_set(out_error, JOULE_ABSENT, "nothing of it is for a total");
+}
+
+void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count)
+{
+    sensors->guards = guards;
+    sensors->guard_count = count;
+    for (size_t i = 0; i < count; i++) {
+        size_t places = HELPER_MOST_CHANNELS - sensors->count;
+        guards[i].offered = guards[i].count < places ? guards[i].count : places;
+        for (size_t k = 0; k < guards[i].offered; k++)
+            sensors->channels[sensors->count++] = &guards[i].channels[k];
+    }
+    if (sensors->keeps_pace)
+        sensors_describe(sensors, sensors->pace_ns);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
+/* The workers' stamps stay: they say when the hardware was read. */
+static void read_guards(struct sensors *sensors)
+{
+    size_t i = sensors->count;
+    int64_t now_ns = clock_now_ns();
+    for (size_t g = 0; g < sensors->guard_count; g++)
+        i -= sensors->guards[g].offered;
+    for (size_t g = 0; g < sensors->guard_count; g++)
+        for (size_t k = 0; k < sensors->guards[g].offered; k++)
+            put(sensors, i++, guard_value(&sensors->guards[g], k, now_ns));
+}
+
 void sensors_read(struct sensors *sensors, int64_t now_ns)
 {
     struct sink sink = {sensors};
+    memset(sensors->samples, 0, sizeof sensors->samples);
     for (size_t i = 0; i < sensors->source_count; i++)
         if (sensors->sources[i].state == JOULE_OK)
             sensors->sources[i].ops->read(&sensors->sources[i], &sink);
+    read_guards(sensors);
     sensors->read_ns = now_ns;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/sources/device.h"
 #include "joule/sources/helper_wire.h"
 
 #define OPEN_NS     (200 * NS_PER_S / 1000) /* for the first answer of all */
@@ -163,12 +164,33 @@ static bool is_measurement(const char *word)
     return false;
 }
 
+#define ACCELERATOR 3 /* tier of what a board says */
+
+/* The board that a channel is of, once: its number is the same in every source. */
+static bool add_device(struct source *source, const struct channel *ch)
+{
+    char kind[16];
+    size_t length = strcspn(ch->info.device, ":");
+    if (ch->info.tier < ACCELERATOR || ch->info.device_index < 0 || length >= sizeof kind)
+        return true;
+    for (size_t i = 0; i < source->device_count; i++)
+        if (strcmp(source->devices[i]->name, ch->info.device) == 0)
+            return true;
+    string_print(kind, sizeof kind, "%.*s", (int)length, ch->info.device);
+    struct device *device = source_add_device(source, kind, ch->info.device_index);
+    if (!device)
+        return false;
+    string_copy(device->vendor, sizeof device->vendor, ch->info.vendor);
+    string_copy(device->model, sizeof device->model, ch->info.model);
+    return true;
+}
+
 static bool add_channels(struct source *source, struct helper *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         struct channel *ch = source_add_channel(source);
         if (!ch || !helper_read_channel(h->list + i * HELPER_CHANNEL_BYTES, ch) ||
-            !is_measurement(ch->info.measurement))
+            !is_measurement(ch->info.measurement) || !add_device(source, ch))
             return false;
         char label[sizeof ch->info.label];
         string_print(label, sizeof label, "%.30s (%s)", ch->info.label, ch->info.source);
@@ -192,7 +214,7 @@ static joule_status open_helper(struct source *source)
     string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
     int rc = greet(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
     if (rc == 0 && !add_channels(source, h)) {
-        source->channel_count = 0; /* of a list that is wrong nothing is right */
+        source->channel_count = source->device_count = 0; /* of a list that is wrong nothing is right */
         rc = -EPROTO;
     }
     if (rc == 0 && h->count > 0)
@@ -236,13 +258,17 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
     return true;
 }
 
-static void take_value(struct sink *sink, struct channel *ch, const struct helper_value *value)
+/* seen_ns: of the value before. Power that was told before is no reading: the sensor may hang behind the helper. */
+static void take_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
+                       int64_t seen_ns)
 {
     double watts = helper_watts_of(value->raw);
     if (value->status != JOULE_OK)
         sink_fail(sink, ch, value->status);
     else if (ch->mode == CHANNEL_COUNTER)
         sink_counter(sink, ch, value->before_ns, value->after_ns, value->raw);
+    else if (value->before_ns == seen_ns)
+        return;
     else if (isfinite(watts) && watts >= 0)
         sink_power(sink, ch, 0, watts);
     else
@@ -269,9 +295,9 @@ static bool take_reply(struct source *source, struct helper *h, struct sink *sin
             !is_in_order(h, i, &values[i], now_ns))
             return false;
     for (size_t i = 0; i < h->count; i++) {
+        take_value(sink, source->channels[i], &values[i], h->seen_ns[i]);
         if (values[i].status == JOULE_OK)
             h->seen_ns[i] = values[i].before_ns;
-        take_value(sink, source->channels[i], &values[i]);
     }
     return true;
 }
@@ -322,6 +348,7 @@ const struct source_ops source_helper = {
     .name = "helper",
     .measurement = "rapl",
     .tier = 2,
+    .is_stamped = true,
     .open = open_helper,
     .read = read_helper,
     .close = close_helper,

@@ -119,6 +119,8 @@ struct source_ops {
     const char *measurement; /* the report's word, from the closed list */
     uint32_t tier;
     bool is_slow; /* vendor library or network: gets a lane and thread of its own */
+    /* What it tells was read elsewhere, at times that come along: it does not matter when it is asked. */
+    bool is_stamped;
     bool
         is_late; /* slow to find the little that it reads, and no joules: starts when somebody watches, nobody waits */
     /* Where all that it reads would be found, several folders with colons between them; empty or absent: it will find

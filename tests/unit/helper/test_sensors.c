@@ -140,7 +140,7 @@ static void test_nothing_to_offer(void **state)
     joule_error error;
     assert_int_equal(sensors_open(&sensors, "rapl_powercap", &error), JOULE_ABSENT);
     assert_non_null(strstr(error.message, "modprobe"));
-    assert_int_equal(sensors_open(&sensors, "rapl_powercap,nvml", &error), JOULE_UNSUPPORTED);
+    assert_int_equal(sensors_open(&sensors, "rapl_powercap,nvml", &error), JOULE_INVALID);
 }
 
 static void test_no_source(void **state)

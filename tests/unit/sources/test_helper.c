@@ -28,6 +28,7 @@ static struct fake {
     bool is_late, has_gone, is_nonsense;
     uint16_t version;
     int64_t skew_ns;
+    int64_t stands_ns; /* the stamp of every value; 0: now */
     unsigned hellos, reads;
     uint8_t late[4096];
     size_t late_length;
@@ -54,9 +55,9 @@ static size_t write_reply(const struct helper_request *request, uint8_t *reply)
         double grain = fake.channels[i].counter.grain_joules;
         joules = grain > 0 ? floor(joules / grain) * grain : joules;
         bool is_power = fake.channels[i].mode == CHANNEL_POWER;
-        struct helper_value value = {now_ns() + fake.skew_ns, now_ns() + fake.skew_ns,
-                                     is_power ? helper_raw_of(fake.watts) : (uint64_t)(joules * 1e6),
-                                     fake.status};
+        int64_t stamp_ns = fake.stands_ns ? fake.stands_ns : now_ns() + fake.skew_ns;
+        struct helper_value value = {
+            stamp_ns, stamp_ns, is_power ? helper_raw_of(fake.watts) : (uint64_t)(joules * 1e6), fake.status};
         if (is_hello)
             helper_write_channel(&fake.channels[i], reply + size);
         else
@@ -332,6 +333,49 @@ static void test_coarse_values(void **state)
     }
 }
 
+/* A board behind it is a device, and the same one as every other source's. */
+static void test_a_board(void **state)
+{
+    fake.channels[0] = offered(CHANNEL_COUNTER, "gpu-1", "gpu1/board", JOULE_SCOPE_GPU);
+    fake.channels[1] = offered(CHANNEL_POWER, "gpu-1-power", "gpu1/board", JOULE_SCOPE_GPU);
+    for (int i = 0; i < 2; i++) {
+        joule_domain *info = &fake.channels[i].info;
+        info->tier = 3;
+        info->device_index = 1;
+        string_copy(info->device, sizeof info->device, "gpu:1");
+        string_copy(info->vendor, sizeof info->vendor, "nvidia");
+    }
+    fake.count = 2;
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 2, 0.1);
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(source_of(meter)->device_count, 1);
+    assert_int_equal(joule_device_get(meter, 0, &device), JOULE_OK);
+    assert_string_equal(device.name, "gpu:1");
+    assert_string_equal(device.vendor, "nvidia");
+    assert_true(fabs(device.power_watts.value - WATTS) < 1);
+    assert_int_equal(meter_energy(meter, JOULE_GPU).joules.value > 0, true);
+    struct cover cover;
+    meter_cover(meter, JOULE_GPU, meter->begin_ns, meter_now_ns(meter), &cover);
+    assert_int_equal(cover.count, 1);
+}
+
+/* A value that is told again with the stamp that it had is no reading: what hangs behind the helper covers no time. */
+static void test_power_told_twice(void **state)
+{
+    fake.channels[0] = fake.channels[1];
+    joule_meter *meter = open_it(state, "helper");
+    machine_run(meter, 2, 0.1);
+    double before_s = meter_energy(meter, JOULE_CPU).covered_s;
+    fake.stands_ns = now_ns();
+    machine_run(meter, 5, 0.1);
+    assert_true(meter_energy(meter, JOULE_CPU).covered_s - before_s < 0.2);
+    fake.stands_ns = 0;
+    machine_run(meter, 2, 0.1);
+    double after_s = meter_energy(meter, JOULE_CPU).covered_s;
+    assert_true(after_s > before_s + 1.5 && after_s < before_s + 2.5);
+}
+
 #define HELPER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, machine_teardown)
 
 int main(void)
@@ -347,6 +391,8 @@ int main(void)
         HELPER_TEST(test_nonsense_later),
         HELPER_TEST(test_why_there_is_none),
         HELPER_TEST(test_coarse_values),
+        HELPER_TEST(test_a_board),
+        HELPER_TEST(test_power_told_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

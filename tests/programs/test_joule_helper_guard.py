@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""joule-helper's guards: a vendor's library that hangs, dies or is slow holds up no client, no other sensor and no end.
+
+Owns helpers that guard the stand-in for NVIDIA's library on this machine, or a chip of a recorded one. Newcomers: a worker
+that is stopped is, to the helper, one that sleeps in the kernel: it answers nothing and takes no signal but SIGKILL.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, state_of, wait_until
+from test_joule_helper import HELPER, Client, Still, is_sanitized, joule
+
+LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
+NO_LIBRARY = {"JOULE_NVML_LIB": "/nonexistent"}
+STALE, FAILED = 5, 4
+
+
+class Guarded:
+    """A running helper that guards the stand-in library by a script, and reads nothing else unless it is told to."""
+
+    def __init__(self, script="", *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "s")
+        self.log = os.path.join(self.folder.name, "log")
+        command = [HELPER, "--private", "--socket", self.path, "--sources", "", "--guard", "nvml", *options]
+        self.environment = {"JOULE_NVML_LIB": LIBRARY, "JOULE_FAKE_NVML": script}
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(command, stderr=log, env={**os.environ, **self.environment})
+        wait_until(lambda: "ready" in self.said() or self.process.poll() is not None, "the helper")
+
+    def said(self):
+        return read_file(self.log)
+
+    def worker(self):
+        return children_of(self.process.pid)[0]
+
+    def end(self):
+        """Its exit status, and how long it took."""
+        begin = time.monotonic()
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S), time.monotonic() - begin
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.end()
+        self.folder.cleanup()
+
+
+def boards(values):
+    """Of the values of a client those of one board, energy and power, which come last."""
+    return values[-2:]
+
+
+def devices(helper, **environment):
+    """What joule sees through a helper, without a library of its own."""
+    return json.loads(joule("devices", "--json", JOULE_HELPER=helper.path, **{**NO_LIBRARY, **environment}).stdout)
+
+
+def report(helper, **environment):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        subprocess.run([JOULE, "run", "-q", "--json", file.name, "--sources", "helper,nvml", "--", "sleep", "1"], check=True, timeout=60,
+                       env={**os.environ, "JOULE_HELPER": helper.path, **NO_LIBRARY, **environment})
+        return json.loads(read_file(file.name))
+
+
+def add_chip(root):
+    """A meter of the whole machine, which has a driver of its own; gives the folder of its files."""
+    folder = os.path.join(root, "sys/class/hwmon/hwmon0")
+    os.makedirs(folder)
+    for name, value in (("name", "power_meter"), ("power1_average", "217600000")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(value + "\n")
+    return folder
+
+
+def is_gone(pid):
+    return state_of(pid) in ("", "Z", "X")
+
+
+class Boards(unittest.TestCase):
+    def test_a_client_without_the_library_sees_them(self):
+        with Guarded("boards=2") as helper:
+            listing = devices(helper)
+            found = {(d["name"], d["device"], d["source"], d["state"]) for d in listing["domains"] if d["device"].startswith("gpu")}
+            self.assertLessEqual({("gpu-0", "gpu:0", "helper", "ok"), ("gpu-1", "gpu:1", "helper", "ok")}, found)
+            self.assertIn(("gpu:1", "nvidia"), {(d["device"], d["vendor"]) for d in listing["devices"]}, listing["devices"])
+            found = report(helper)
+            self.assertEqual(found["gross"]["cover"], "gpu-0 + gpu-1")
+            self.assertAlmostEqual(found["gross"]["energy_joules"] / found["duration_seconds"], 180, delta=20)
+
+    def test_joules_count_once(self):
+        with Guarded("boards=1") as helper:
+            both = report(helper, **helper.environment)
+            self.assertAlmostEqual(both["gross"]["energy_joules"] / both["duration_seconds"], 90, delta=12)
+            self.assertIn(both["gross"]["cover"], ("gpu-0", "gpu-0@nvml"))
+
+    def test_the_doctor_says_so(self):
+        with Guarded("boards=1") as helper:
+            for environment, said in ((NO_LIBRARY, "holds up no program there."), (helper.environment, "JOULE_SOURCES=-nvml")):
+                found = json.loads(joule("doctor", "--json", JOULE_HELPER=helper.path, **environment).stdout)
+                whys = {f["id"]: f["why"] for f in found["findings"]}
+                self.assertIn(said, whys["helper_guards"])
+
+    def test_coarse_values_are_steps(self):
+        with Guarded("boards=1", "--grain", "2J", "--pace", "200ms") as helper, Client(helper.path) as client:
+            seen = set()
+            wait_until(lambda: seen.add(boards(client.values())[0][:3]) or len(seen) > 4, "four readings")
+            self.assertEqual([v for v in seen if v[2] % 2000], [])
+
+    def test_a_library_that_is_not_there(self):
+        with Still() as machine:
+            done = subprocess.run([HELPER, "--sources", "", "--guard", "nvml", "--private"], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, **NO_LIBRARY}, cwd=machine.root)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn("joule-helper: nvml: ", done.stderr)
+            for name, words in (("magic", "'magic' is no source that can be guarded"), ("helper", "'helper' is no source")):
+                done = subprocess.run([HELPER, "--guard", name], capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, words in done.stderr), (125, True), done)
+
+
+class Rights(unittest.TestCase):
+    def test_a_worker_has_none_left(self):
+        with Guarded("boards=1") as helper:
+            status = read_file(f"/proc/{helper.worker()}/status")
+            found = dict(re.findall(r"^(Cap\w+|NoNewPrivs|Uid):\s+(\S+)", status, re.M))
+            self.assertEqual((found["CapPrm"], found["CapEff"], found["CapInh"], found["CapAmb"]), ("0" * 16,) * 4)
+            self.assertEqual(found["NoNewPrivs"], "1")
+            self.assertNotEqual(found["Uid"], "0")
+
+    def test_a_worker_holds_nothing_of_the_helpers(self):
+        with Guarded("boards=1") as helper:
+            if os.getuid() != 0:
+                self.skipTest("only root may look at who is nobody")
+            folder = f"/proc/{helper.worker()}/fd"
+            held = {int(fd): os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder)}
+            self.assertLessEqual(set(held), {0, 1, 2, 3}, held)
+            self.assertIn("socket", held[3])
+
+    def test_the_helper_is_as_confined_as_before(self):
+        with Guarded("boards=1") as helper:
+            status = read_file(f"/proc/{helper.process.pid}/status")
+            found = dict(re.findall(r"^(CapPrm|Seccomp|Uid):\s+(\S+)", status, re.M))
+            self.assertEqual(found["CapPrm"], "0" * 16)
+            self.assertEqual(found["Seccomp"], "0" if is_sanitized() else "2")
+
+    def test_rights_of_the_program_are_not_for_libraries(self):
+        """An environment names libraries: who starts a program with capabilities of its own must not choose what runs in it."""
+        if os.getuid() != 0 or not shutil.which("setcap"):
+            self.skipTest("only root can give a program capabilities, with setcap")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            program = shutil.copy(HELPER, folder)
+            subprocess.run(["setcap", "cap_perfmon+ep", program], check=True)
+            done = subprocess.run([program, "--guard", "nvml"], capture_output=True, text=True, timeout=60, user=65534, group=65534)
+            self.assertEqual((done.returncode, "--guard is not for a program" in done.stderr), (2, True), done)
+
+
+class Hangs(unittest.TestCase):
+    def statuses(self, helper):
+        """Of the boards, by a client that is answered at once; and how long that took."""
+        begin = time.monotonic()
+        with Client(helper.path) as client:
+            return {value[3] for value in boards(client.values())}, time.monotonic() - begin
+
+    def is_now(self, helper, status):
+        found, _ = self.statuses(helper)
+        return found == {status}
+
+    def test_a_library_that_hangs_is_stale_and_comes_back(self):
+        with Guarded("boards=1; block_at_ms=1000; block_s=4") as helper:
+            wait_until(lambda: self.is_now(helper, STALE), "the end of patience")
+            took = [self.statuses(helper)[1] for _ in range(20)]
+            self.assertLess(sorted(took)[10], 0.5)
+            wait_until(lambda: self.is_now(helper, 0), "the library")
+            said = helper.said()
+            self.assertEqual((said.count("does not answer"), said.count("answers again")), (1, 1), said)
+
+    def test_other_sensors_go_on(self):
+        """Of a recorded machine, whose counter runs, one guard is stopped; the client has its figures all the same."""
+        with Machine(80) as machine:
+            add_chip(machine.root)
+            options = ("--root", machine.root, "--sources", "rapl_powercap", "--guard", "hwmon")
+            with Guarded("", *options) as helper, Client(helper.path) as client:
+                first = client.values()
+                self.assertEqual([v[3] for v in first], [0, 0], helper.said())
+                os.kill(helper.worker(), signal.SIGSTOP)
+                wait_until(lambda: client.values()[1][3] == STALE, "the end of patience")
+                one = client.values()[0]
+                time.sleep(0.2)
+                two = client.values()[0]
+                self.assertAlmostEqual((two[2] - one[2]) * 1e-6 / ((two[0] - one[0]) * 1e-9), 80, delta=15)
+                os.kill(helper.worker(), signal.SIGCONT)
+                wait_until(lambda: client.values()[1][3] == 0, "the worker")
+
+    def test_the_helper_ends_in_time(self):
+        with Guarded("boards=1") as helper:
+            worker = helper.worker()
+            os.kill(worker, signal.SIGSTOP)
+            status, took = helper.end()
+            self.assertEqual(status, 0, helper.said())
+            self.assertLess(took, 5)
+            wait_until(lambda: is_gone(worker), "the worker's end")
+
+    def test_a_library_that_hangs_from_the_start_is_left_out(self):
+        with Still() as machine, contextlib.ExitStack() as stack:
+            meter = os.path.join(add_chip(machine.root), "power1_average")
+            os.remove(meter)
+            os.mkfifo(meter)  # opening it waits for a writer
+            helper = stack.enter_context(Guarded("", "--root", machine.root, "--sources", "rapl_powercap", "--guard", "hwmon"))
+            self.assertIn("hwmon: not open after 10 s; it is left out", helper.said())
+            with Client(helper.path) as client:
+                self.assertEqual(len(client.values()), 1)
+
+    def test_a_worker_that_dies_is_a_status(self):
+        with Guarded("boards=1") as helper:
+            os.kill(helper.worker(), signal.SIGKILL)
+            wait_until(lambda: self.is_now(helper, FAILED), "the status")
+            time.sleep(0.5)
+            self.assertEqual(helper.said().count("its process has ended"), 1, helper.said())
+            self.assertEqual(helper.end()[0], 0)
+
+    def test_a_helper_that_is_killed_leaves_no_worker(self):
+        with Guarded("boards=1") as helper:
+            worker = helper.worker()
+            helper.process.kill()
+            helper.process.wait(PATIENCE_S)
+            wait_until(lambda: is_gone(worker), "the worker's end")
+
+    def test_a_program_ends_although_the_library_hangs(self):
+        with Guarded("boards=1; block_at_ms=1500; block_s=60") as helper:
+            begin = time.monotonic()
+            found = report(helper)
+            self.assertLess(time.monotonic() - begin, PATIENCE_S)
+            self.assertLess(found["gross"]["energy_joules"] or 0, 120 * found["duration_seconds"])
+
+
+class Units(unittest.TestCase):
+    def test_systemd_takes_the_drop_in(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("there is no systemd-analyze")
+        with tempfile.TemporaryDirectory() as folder:
+            def put(name, text):
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(re.sub(r"(?m)^ExecStart=/.*", f"ExecStart={HELPER} --guard nvml", text))
+                return path
+            source = os.path.join(os.environ["JOULE_SOURCE"], "contrib/systemd")
+            service = put("joule-helper.service", read_file(os.path.join(os.environ["JOULE_BUILD"], "joule-helper.service")))
+            listener = put("joule-helper.socket", read_file(os.path.join(source, "joule-helper.socket")))
+            put("joule-helper.service.d/guard.conf", read_file(os.path.join(source, "joule-helper-guard.conf")))
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", service, listener], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+
+if __name__ == "__main__":
+    main()
