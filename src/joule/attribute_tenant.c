@@ -20,8 +20,6 @@
 #define PATIENCE_NS    5000000000LL
 #define MOST_PROCESSES 64
 #define PATH_SIZE      512
-/* include/linux/proc_ns.h: PROC_PID_INIT_INO is 0xEFFFFFFC */
-#define FIRST_PID_SPACE "pid:[4026531836]"
 
 /* --- the tree of cgroups ---------------------------------------------------------------------------------------- */
 
@@ -236,14 +234,6 @@ static void share_device(struct tenants *tenants, const joule_device *device, co
         process_leave_device(tenants->processes, joules, told);
 }
 
-/* Numbers of processes are the machine's: not in a container, which sees its own processes alone. */
-static bool sees_all_processes(struct joule_host *host)
-{
-    char name[64];
-    ssize_t length = host->ops->read_link(host, "/proc/self/ns/pid", name, sizeof name);
-    return length < 0 || strncmp(name, FIRST_PID_SPACE, strlen(FIRST_PID_SPACE)) == 0;
-}
-
 /* NVIDIA's MPS runs what others ask it to, who are in no list. The kernel cuts names to 15 bytes. */
 static bool is_deputy(struct joule_host *host, uint64_t pid)
 {
@@ -252,12 +242,14 @@ static bool is_deputy(struct joule_host *host, uint64_t pid)
     return host_read_text(host, file, name, sizeof name) && strcmp(name, "nvidia-cuda-mps") == 0;
 }
 
-/* The pod and container of all processes; false: they are of several pods, of none, or not all known. */
+/* The pod and container of all processes; false: they are of several pods, of none, or not all known. Other vendors' drivers
+ * leave it to /proc, where some may be out of sight. */
 static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
 {
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
-    if (!device->knows_processes || device->state != JOULE_OK || count == 0 || count > MOST_PROCESSES)
+    if (strcmp(device->vendor, "nvidia") != 0 || !device->knows_processes || device->state != JOULE_OK ||
+        count == 0 || count > MOST_PROCESSES)
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
@@ -274,7 +266,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
 
 static void note_pod(struct tenants *tenants, const joule_device *device)
 {
-    if (!sees_all_processes(tenants->meter->host) ||
+    if (!host_is_in_first_pid_space(tenants->meter->host) ||
         !ARRAY_ROOM(tenants->devices, tenants->device_capacity, tenants->device_count))
         return;
     struct tenant_device *row = &tenants->devices[tenants->device_count];

@@ -75,6 +75,9 @@ struct joule_host {
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size);
 /* The number that is all a file holds; false, and *out_value left alone, for anything else. */
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
+/* Whether processes have the numbers that the kernel's drivers know them by: not in a container with its own. False also where
+ * it cannot be told. */
+bool host_is_in_first_pid_space(struct joule_host *host);
 /* Whether any of these folders, with colons between them, has anything in it. */
 bool host_has_any(struct joule_host *host, const char *folders);
 /* Puts the symbol of this name into a pointer to a function or an object, which out_pointer points to; NULL, and false, where

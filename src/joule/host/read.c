@@ -1,4 +1,4 @@
-/* joule/host/read.c - small files as text and numbers, symbols of libraries, the end of a handle. See host.h.
+/* joule/host/read.c - small files as text and numbers, symbols of libraries, the end of a handle, whose numbers processes have. See host.h.
  *
  * Owns what every reader of /sys and /proc would do itself otherwise. Newcomers: a buffer is empty after a failure, so
  * that whoever only searches it need not ask.
@@ -6,6 +6,9 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/host/host.h"
+
+/* PROC_PID_INIT_INO of include/linux/proc_ns.h: 0xEFFFFFFC */
+#define FIRST_PID_SPACE "pid:[4026531836]"
 
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size)
 {
@@ -30,6 +33,13 @@ bool host_find_symbol(struct joule_host *host, void *library, const char *name, 
     _Static_assert(sizeof symbol == sizeof(void (*)(void)), "alike wherever there is dlsym");
     memcpy(out_pointer, &symbol, sizeof symbol);
     return symbol != NULL;
+}
+
+bool host_is_in_first_pid_space(struct joule_host *host)
+{
+    char name[64];
+    return host->ops->read_link(host, "/proc/self/ns/pid", name, sizeof name) > 0 &&
+           strcmp(name, FIRST_PID_SPACE) == 0;
 }
 
 void host_close_handle(struct joule_host *host, int handle)

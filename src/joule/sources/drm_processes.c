@@ -19,9 +19,6 @@
 #define LONGEST_LOOKS 32  /* between two times that a process is looked through */
 #define MOST_THROUGH  256 /* looked through at a time, beside a part of all */
 
-/* The kernel gives the machine's own namespace of processes this number (PROC_PID_INIT_INO); containers have others. */
-#define WHOLE_MACHINE "pid:[4026531836]"
-
 struct drm_file {
     pid_t pid;
     unsigned number;
@@ -140,13 +137,6 @@ static bool list_processes(struct drm_processes *processes, struct joule_host *h
     return true;
 }
 
-static bool is_whole_machine(struct joule_host *host)
-{
-    char namespace[PATH_SIZE];
-    return host->ops->read_link(host, "/proc/self/ns/pid", namespace, sizeof namespace) > 0 &&
-           strcmp(namespace, WHOLE_MACHINE) == 0;
-}
-
 static bool has_hidden(const struct drm_processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++)
@@ -205,7 +195,7 @@ void drm_processes_look(struct drm_processes *processes, struct joule_host *host
     if (list_processes(processes, host))
         find_files(processes, host, is_first);
     read_files(processes, host);
-    processes->has_kernels_numbers = is_whole_machine(host);
+    processes->has_kernels_numbers = host_is_in_first_pid_space(host);
     processes->sees_all = processes->has_kernels_numbers && !has_hidden(processes);
 }
 

@@ -352,6 +352,7 @@ static struct tenants open_pods(struct fake_nvml *fake)
     host_script_text(fake->host, LINK, "");
     host_script_text(fake->host, "/proc/1000/cgroup", "0::" FIRST "\n");
     host_script_text(fake->host, "/proc/1001/cgroup", "0::" FIRST "\n");
+    host_script_link(fake->host, "/proc/self/ns/pid", "pid:[4026531836]");
     fake_nvml_open_devices(fake);
     return (struct tenants){.meter = fake->meter};
 }
