@@ -18,13 +18,13 @@
 
 /* --- shares ------------------------------------------------------------------------------------------------------- */
 
-static struct live_process *process_of(struct process_shares *shares, const struct process_row *row)
+static struct seen_process *process_of(struct process_shares *shares, const struct process_row *row)
 {
-    struct live_process *process = live_table_find(&shares->table, row->pid);
+    struct seen_process *process = process_table_find(&shares->table, row->pid);
     return process && process->start_ticks == row->start_ticks ? process : NULL;
 }
 
-static struct process_row *row_of(struct process_shares *shares, const struct live_process *process)
+static struct process_row *row_of(struct process_shares *shares, const struct seen_process *process)
 {
     for (size_t i = 0; i < shares->count; i++)
         if (shares->rows[i].pid == process->pid && shares->rows[i].start_ticks == process->start_ticks)
@@ -32,7 +32,7 @@ static struct process_row *row_of(struct process_shares *shares, const struct li
     return NULL;
 }
 
-static double sum_steps(const struct live_table *table)
+static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
     for (size_t i = 0; i < table->count; i++)
@@ -45,13 +45,13 @@ void process_share_cpu(struct process_shares *shares, const joule_quantity *joul
     double used_s = sum_steps(&shares->table), told = 0, given = 0;
     double per_s = isnan(joules->value) || !(capacity_s > 0) ? 0 : joules->value / fmax(capacity_s, used_s);
     for (size_t i = 0; i < shares->count; i++) {
-        const struct live_process *process = process_of(shares, &shares->rows[i]);
+        const struct seen_process *process = process_of(shares, &shares->rows[i]);
         double share = process ? per_s * process->step_s : 0;
         shares->rows[i].cpu_joules += share;
         told += share;
     }
     for (size_t i = 0; i < shares->table.count; i++) {
-        struct live_process *process = &shares->table.items[i];
+        struct seen_process *process = &shares->table.items[i];
         process->cpu_joules += per_s * process->step_s;
         given += per_s * process->step_s;
         process->step_s = 0;
@@ -65,7 +65,7 @@ void process_share_cpu(struct process_shares *shares, const joule_quantity *joul
 
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules)
 {
-    struct live_process *process = pid <= INT32_MAX ? live_table_find(&shares->table, (pid_t)pid) : NULL;
+    struct seen_process *process = pid <= INT32_MAX ? process_table_find(&shares->table, (pid_t)pid) : NULL;
     if (!process)
         return 0;
     struct process_row *row = row_of(shares, process);
@@ -129,7 +129,7 @@ static bool make_place(struct process_shares *shares, int64_t now_ns)
     return true;
 }
 
-static void take(struct process_shares *shares, const struct live_process *process, int64_t now_ns)
+static void take(struct process_shares *shares, const struct seen_process *process, int64_t now_ns)
 {
     struct process_row *row = row_of(shares, process);
     if (!row) {
@@ -144,17 +144,17 @@ static void take(struct process_shares *shares, const struct live_process *proce
     row->most_ns = now_ns;
 }
 
-static double joules_of(const struct live_process *process)
+static double joules_of(const struct seen_process *process)
 {
     return process->cpu_joules + process->gpu_joules;
 }
 
 /* Those that used most since the last choice, in any order. */
-static size_t find_most(const struct process_shares *shares, const struct live_process *most[PROCESSES_MOST])
+static size_t find_most(const struct process_shares *shares, const struct seen_process *most[PROCESSES_MOST])
 {
     size_t count = 0;
     for (size_t i = 0; i < shares->table.count; i++) {
-        const struct live_process *process = &shares->table.items[i];
+        const struct seen_process *process = &shares->table.items[i];
         size_t at = count;
         while (at > 0 && joules_of(process) > joules_of(most[at - 1]))
             at--;
@@ -169,7 +169,7 @@ static size_t find_most(const struct process_shares *shares, const struct live_p
 
 static void pick(struct process_shares *shares, int64_t now_ns)
 {
-    const struct live_process *most[PROCESSES_MOST];
+    const struct seen_process *most[PROCESSES_MOST];
     size_t count = find_most(shares, most);
     for (size_t i = 0; i < count; i++)
         take(shares, most[i], now_ns);
@@ -190,7 +190,7 @@ static void name_tenant(struct process_row *row, const struct tenants *tenants)
 
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns)
 {
-    joule_status status = live_table_look(&shares->table, tenants->meter->host);
+    joule_status status = process_table_look(&shares->table, tenants->meter->host);
     if (status != JOULE_OK)
         return status;
     bool is_due = !shares->picked_ns || now_ns - shares->picked_ns >= PICK_NS;
@@ -198,7 +198,7 @@ joule_status process_look(struct process_shares *shares, const struct tenants *t
         pick(shares, now_ns);
     for (size_t i = 0; i < shares->count; i++) {
         struct process_row *row = &shares->rows[i];
-        const struct live_process *process = process_of(shares, row);
+        const struct seen_process *process = process_of(shares, row);
         if (!process)
             continue;
         row->alive_ns = now_ns;
@@ -212,7 +212,7 @@ joule_status process_look(struct process_shares *shares, const struct tenants *t
 
 void process_shares_free(struct process_shares *shares)
 {
-    live_table_free(&shares->table);
+    process_table_free(&shares->table);
     free(shares->rows);
     *shares = (struct process_shares){.most = shares->most};
 }

@@ -9,7 +9,7 @@
 #define JOULE_ATTRIBUTE_PROCESS_H
 
 #include "joule/attribute_tenant.h"
-#include "joule/live_processes.h"
+#include "joule/attribute_table.h"
 
 #define PROCESSES_MOST       64 /* that can be asked for */
 #define PROCESS_ROWS_PER_ONE 4  /* told apart at the same time, for each that is asked for */
@@ -36,7 +36,7 @@ struct process_shares {
     double rest_cpu_joules, rest_gpu_joules;
     joule_class cpu_class, gpu_class; /* NONE: nothing was shared out */
     /* Below: attribute_process.c's. The joules in the table are those since the last choice. */
-    struct live_table table;
+    struct process_table table;
     int64_t picked_ns; /* 0: never */
 };
 

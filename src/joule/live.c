@@ -75,7 +75,7 @@ static double idle_joules(const struct live *live, double joules, double seconds
     return joules * modelled_idle_part(live, busy_s, wall_s);
 }
 
-static double waiting_s(const struct live_table *table)
+static double waiting_s(const struct process_table *table)
 {
     double sum_s = 0;
     for (size_t i = 0; i < table->count; i++)
@@ -84,11 +84,11 @@ static double waiting_s(const struct live_table *table)
 }
 
 /* Gives each process its part of the active joules, of which busy_s seconds are the whole. */
-static double pay_out(struct live_table *table, double active_joules, double busy_s, double wall_s)
+static double pay_out(struct process_table *table, double active_joules, double busy_s, double wall_s)
 {
     double sum = 0;
     for (size_t i = 0; i < table->count; i++) {
-        struct live_process *process = &table->items[i];
+        struct seen_process *process = &table->items[i];
         if (process->is_outside)
             continue;
         double joules = process->step_s > 0 ? active_joules * process->step_s / busy_s : 0;
@@ -100,7 +100,7 @@ static double pay_out(struct live_table *table, double active_joules, double bus
     return sum;
 }
 
-static void forget_steps(struct live_table *table)
+static void forget_steps(struct process_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         table->items[i].step_s = 0;
@@ -159,7 +159,7 @@ void live_close(struct live *live)
     if (!live)
         return;
     live_free_devices(live);
-    live_table_free(&live->table);
+    process_table_free(&live->table);
     free(live->sums);
     free(live);
 }
@@ -171,7 +171,7 @@ void live_set_idle(struct live *live, const struct estimate *cpu_watts)
 
 joule_status live_look(struct live *live)
 {
-    joule_status status = live_table_look(&live->table, live->meter->host);
+    joule_status status = process_table_look(&live->table, live->meter->host);
     if (status != JOULE_OK)
         return status;
     int64_t now_ns = meter_now_ns(live->meter);
@@ -186,7 +186,7 @@ joule_status live_look(struct live *live)
     return status;
 }
 
-const struct live_process *live_processes(const struct live *live, size_t *out_count)
+const struct seen_process *live_processes(const struct live *live, size_t *out_count)
 {
     *out_count = live->table.count;
     return live->table.items;

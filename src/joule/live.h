@@ -10,7 +10,7 @@
 #define JOULE_LIVE_H
 
 #include "joule/engine.h"
-#include "joule/live_processes.h"
+#include "joule/attribute_table.h"
 
 /* What one meter saw since the first look that it answered, in joules; the last four add up to the first. */
 struct live_sum {
@@ -42,11 +42,11 @@ void live_set_idle(struct live *live, const struct estimate *cpu_watts);
 joule_status live_look(struct live *live);
 
 /* The processes of the last look, by process id; until the next one. */
-const struct live_process *live_processes(const struct live *live, size_t *out_count);
+const struct seen_process *live_processes(const struct live *live, size_t *out_count);
 /* [0]: CPUs. Then devices, in the order in which they were found. Until the next look. */
 const struct live_sum *live_sums(const struct live *live, size_t *out_count);
 /* Whether a process has used a device (`name` as in its sum) since it was first seen. */
-bool live_uses(const struct live *live, const struct live_process *process, const char *name);
+bool live_uses(const struct live *live, const struct seen_process *process, const char *name);
 
 /* A part of a sum as a quantity: with the meter's error, and that of taking every second of activity for alike. */
 joule_quantity live_quantity(const struct live_sum *sum, double joules);

@@ -31,13 +31,13 @@ static struct live_device *device_of(struct live *live, const joule_device *seen
     return device;
 }
 
-static bool is_of(const struct live_use *use, const struct live_process *process)
+static bool is_of(const struct live_use *use, const struct seen_process *process)
 {
     return use->pid == process->pid && use->start_ticks == process->start_ticks;
 }
 
 /* NULL when memory is used up. */
-static struct live_use *use_of(struct live_device *device, const struct live_process *process)
+static struct live_use *use_of(struct live_device *device, const struct seen_process *process)
 {
     for (size_t i = 0; i < device->use_count; i++)
         if (is_of(&device->uses[i], process))
@@ -49,7 +49,7 @@ static struct live_use *use_of(struct live_device *device, const struct live_pro
     return use;
 }
 
-bool live_uses(const struct live *live, const struct live_process *process, const char *name)
+bool live_uses(const struct live *live, const struct seen_process *process, const char *name)
 {
     for (size_t d = 0; d < live->device_count; d++)
         for (size_t i = 0; i < live->devices[d].use_count; i++)
@@ -60,7 +60,7 @@ bool live_uses(const struct live *live, const struct live_process *process, cons
 
 /* --- who was active -------------------------------------------------------------------------------------------- */
 
-static void note_active(struct live_device *device, struct live_process *process, double active_s,
+static void note_active(struct live_device *device, struct seen_process *process, double active_s,
                         uint64_t memory_bytes, double elapsed_s)
 {
     struct live_use *use = use_of(device, process);
@@ -88,8 +88,8 @@ static bool ask_driver(struct live *live, struct live_device *device, const joul
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(live->meter, seen->name, list, MOST_PROCESSES);
     for (size_t i = 0; i < count && i < MOST_PROCESSES; i++) {
-        struct live_process *process =
-            list[i].pid <= INT32_MAX ? live_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
+        struct seen_process *process =
+            list[i].pid <= INT32_MAX ? process_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
         if (!process)
             return list[i].pid > INT32_MAX;
         process->is_listed = true;
@@ -119,7 +119,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     double shared = 0;
     for (size_t i = 0; i < device->use_count && whole_s > 0; i++) {
         struct live_use *use = &device->uses[i];
-        struct live_process *process = live_table_find(&live->table, use->pid);
+        struct seen_process *process = process_table_find(&live->table, use->pid);
         double part = joules * use->step_s / whole_s;
         use->joules += part;
         use->step_s = 0;
@@ -142,7 +142,7 @@ static void end_uses(struct live *live, size_t d)
     size_t kept = 0;
     for (size_t i = 0; i < device->use_count; i++) {
         const struct live_use *use = &device->uses[i];
-        const struct live_process *process = live_table_find(&live->table, use->pid);
+        const struct seen_process *process = process_table_find(&live->table, use->pid);
         if (process && is_of(use, process)) {
             device->uses[kept++] = *use;
             continue;
@@ -160,7 +160,7 @@ static void sum_up(struct live *live)
     for (size_t d = 0; d < live->device_count; d++)
         for (size_t i = 0; i < live->devices[d].use_count; i++) {
             const struct live_use *use = &live->devices[d].uses[i];
-            live_table_find(&live->table, use->pid)->gpu_joules += use->joules;
+            process_table_find(&live->table, use->pid)->gpu_joules += use->joules;
         }
 }
 
@@ -169,7 +169,7 @@ static void sum_up(struct live *live)
 static void forget_last(struct live *live)
 {
     for (size_t i = 0; i < live->table.count; i++) {
-        struct live_process *process = &live->table.items[i];
+        struct seen_process *process = &live->table.items[i];
         process->gpu_share = NAN;
         process->gpu_watts = 0;
         process->gpu_memory_bytes = JOULE_BYTES_UNKNOWN;

@@ -10,7 +10,7 @@
 #include "joule/attribute.h"
 #include "joule/cost/cost.h"
 #include "joule/live.h"
-#include "joule/live_processes.h"
+#include "joule/attribute_table.h"
 
 /* What one meter tells from look to look. */
 struct live_meter {
@@ -40,7 +40,7 @@ struct live_device {
 
 struct live {
     joule_meter *meter;
-    struct live_table table;
+    struct process_table table;
     int64_t looked_ns;
     struct live_sum *sums;       /* [0]: CPUs; [1 + i]: devices[i] */
     struct live_device *devices; /* as many as sums, less one */

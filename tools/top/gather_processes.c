@@ -54,7 +54,7 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static const struct known_process *find(const struct gathering *g, const struct live_process *process)
+static const struct known_process *find(const struct gathering *g, const struct seen_process *process)
 {
     struct known_process wanted = {.pid = process->pid};
     const struct known_process *known =
@@ -64,7 +64,7 @@ static const struct known_process *find(const struct gathering *g, const struct 
     return is_same ? known : NULL;
 }
 
-static struct known_process know(struct gathering *g, const struct live_process *process)
+static struct known_process know(struct gathering *g, const struct seen_process *process)
 {
     const struct known_process *known = find(g, process);
     if (known)
@@ -110,7 +110,7 @@ static joule_quantity add(joule_quantity a, joule_quantity b)
     return (joule_quantity){value, value - low, value + high, weaker(a.cls, b.cls), 0};
 }
 
-static void fill(struct process_row *row, const struct live_process *process,
+static void fill(struct process_row *row, const struct seen_process *process,
                  const struct known_process *known, const struct live_sum *cpu,
                  const struct live_sum *devices)
 {
@@ -144,7 +144,7 @@ static void keep(struct gathering *g, const struct known_process *fresh, size_t 
 void gather_processes(struct gathering *g, struct model *model)
 {
     size_t count, sum_count;
-    const struct live_process *list = live_processes(g->live, &count);
+    const struct seen_process *list = live_processes(g->live, &count);
     const struct live_sum *sums = live_sums(g->live, &sum_count);
     struct live_sum devices = all_devices(sums, sum_count);
     struct arena arena = {0};

@@ -121,10 +121,10 @@ static void begin(struct machine_bench *bench, double idle_watts)
 
 /* --- what comes out ------------------------------------------------------------------------------------------- */
 
-static const struct live_process *process(int pid)
+static const struct seen_process *process(int pid)
 {
     size_t count;
-    const struct live_process *list = live_processes(rig.live, &count);
+    const struct seen_process *list = live_processes(rig.live, &count);
     for (size_t i = 0; i < count; i++)
         if (list[i].pid == pid)
             return &list[i];
@@ -137,7 +137,7 @@ static const struct live_sum *conserved(void)
 {
     size_t sum_count, count;
     const struct live_sum *sum = live_sums(rig.live, &sum_count);
-    const struct live_process *list = live_processes(rig.live, &count);
+    const struct seen_process *list = live_processes(rig.live, &count);
     double alive = 0, tolerance = 1e-9 * (1 + sum->seen_joules);
     for (size_t i = 0; i < count; i++) {
         assert_true(list[i].cpu_joules >= 0);

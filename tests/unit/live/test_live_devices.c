@@ -56,10 +56,10 @@ static void put_client(struct machine_bench *bench, int pid, int number, int id,
     put(bench, path, text);
 }
 
-static const struct live_process *process_of(const struct live *live, int pid)
+static const struct seen_process *process_of(const struct live *live, int pid)
 {
     size_t count;
-    const struct live_process *list = live_processes(live, &count);
+    const struct seen_process *list = live_processes(live, &count);
     for (size_t i = 0; i < count; i++)
         if (list[i].pid == pid)
             return &list[i];
@@ -179,7 +179,7 @@ static void test_nvidias_driver_names_processes(void **state)
     const struct live_sum *sum = sum_of(live, "gpu:0");
     assert_near(sum->seen_joules, 20 * 250, 150);
     assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->seen_joules, 100);
-    const struct live_process *other = process_of(live, 1001); /* in another container */
+    const struct seen_process *other = process_of(live, 1001); /* in another container */
     assert_true(other->is_outside);
     assert_near(other->gpu_joules, 0.25 * sum->seen_joules, 100);
     assert_true(isnan(other->cpu_joules));

@@ -1,5 +1,5 @@
-/* joule/live_processes.c - see live_processes.h. Two lists in the order of process ids are merged into a third. */
-#include "joule/live_processes.h"
+/* joule/attribute_table.c - see attribute_table.h. Two lists in the order of process ids are merged into a third. */
+#include "joule/attribute_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/string.h"
 
 /* Where the process is, or belongs. */
-static struct live_process *place_of(struct live_process *items, size_t count, pid_t pid)
+static struct seen_process *place_of(struct seen_process *items, size_t count, pid_t pid)
 {
     size_t low = 0;
     while (low < count) {
@@ -24,26 +24,26 @@ static struct live_process *place_of(struct live_process *items, size_t count, p
     return &items[low];
 }
 
-static struct live_process *find_in(struct live_process *items, size_t count, pid_t pid)
+static struct seen_process *find_in(struct seen_process *items, size_t count, pid_t pid)
 {
-    struct live_process *at = place_of(items, count, pid);
+    struct seen_process *at = place_of(items, count, pid);
     return at < items + count && at->pid == pid ? at : NULL;
 }
 
-struct live_process *live_table_find(struct live_table *table, pid_t pid)
+struct seen_process *process_table_find(struct process_table *table, pid_t pid)
 {
     return find_in(table->items, table->count, pid);
 }
 
-struct live_process *live_table_outside(struct live_table *table, pid_t pid)
+struct seen_process *process_table_outside(struct process_table *table, pid_t pid)
 {
-    struct live_process *known = live_table_find(table, pid);
+    struct seen_process *known = process_table_find(table, pid);
     if (known || !ARRAY_ROOM(table->items, table->capacity, table->count))
         return known;
-    struct live_process *at = place_of(table->items, table->count, pid), *end = table->items + table->count;
+    struct seen_process *at = place_of(table->items, table->count, pid), *end = table->items + table->count;
     memmove(at + 1, at, (size_t)(end - at) * sizeof *at);
     table->count++;
-    *at = (struct live_process){.pid = pid,
+    *at = (struct seen_process){.pid = pid,
                                 .is_outside = true,
                                 .cpu_share = NAN,
                                 .cpu_joules = NAN,
@@ -55,19 +55,19 @@ struct live_process *live_table_outside(struct live_table *table, pid_t pid)
 /* --- one look after the other --------------------------------------------------------------------------------- */
 
 struct look {
-    struct live_table *table;
+    struct process_table *table;
     double elapsed_s;
-    struct live_process *next, *ended;
+    struct seen_process *next, *ended;
     size_t count, ended_count;
 };
 
 /* What a process did before it was first seen is not counted, unless it began after the last look. */
-static struct live_process first_sight(const struct look *look, const struct tree_process *seen)
+static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
 {
     int64_t since_ns = look->table->looked_ns;
     double start_s = (double)seen->start_ticks / (double)sysconf(_SC_CLK_TCK);
     bool is_young = since_ns && start_s >= (double)since_ns * 1e-9;
-    return (struct live_process){.pid = seen->pid,
+    return (struct seen_process){.pid = seen->pid,
                                  .start_ticks = seen->start_ticks,
                                  .gpu_share = NAN,
                                  .gpu_memory_bytes = JOULE_BYTES_UNKNOWN,
@@ -75,13 +75,13 @@ static struct live_process first_sight(const struct look *look, const struct tre
                                  .children_s = is_young ? 0 : seen->children_s};
 }
 
-static void add_step(const struct look *look, struct live_process *process, double step_s)
+static void add_step(const struct look *look, struct seen_process *process, double step_s)
 {
     process->cpu_share += look->elapsed_s > 0 ? step_s / look->elapsed_s : 0;
     process->step_s += step_s;
 }
 
-static void update(struct look *look, struct live_process process, const struct tree_process *seen)
+static void update(struct look *look, struct seen_process process, const struct tree_process *seen)
 {
     double own_s = seen->cpu_s - seen->children_s;
     process.parent = seen->parent;
@@ -93,14 +93,14 @@ static void update(struct look *look, struct live_process process, const struct 
 }
 
 /* Its joules stay with those that have ended. */
-static void end_process(struct look *look, const struct live_process *process)
+static void end_process(struct look *look, const struct seen_process *process)
 {
     look->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
     look->ended[look->ended_count++] = *process;
 }
 
 /* A process that /proc does not show goes on where a driver still knows it. */
-static void carry_or_end(struct look *look, const struct live_process *process)
+static void carry_or_end(struct look *look, const struct seen_process *process)
 {
     if (process->is_outside && process->is_listed)
         look->next[look->count++] = *process;
@@ -111,7 +111,7 @@ static void carry_or_end(struct look *look, const struct live_process *process)
 /* Fills look->next from both lists. */
 static void merge(struct look *look, const struct tree_process *seen, size_t seen_count)
 {
-    const struct live_process *old = look->table->items, *end = old + look->table->count;
+    const struct seen_process *old = look->table->items, *end = old + look->table->count;
     for (size_t i = 0; i < seen_count; i++) {
         for (; old < end && old->pid < seen[i].pid; old++)
             carry_or_end(look, old);
@@ -127,7 +127,7 @@ static void merge(struct look *look, const struct tree_process *seen, size_t see
 }
 
 /* The time of children that a process waited for is its own as far as it was not counted while they lived. */
-static void take_children(const struct look *look, struct live_process *process, double children_s)
+static void take_children(const struct look *look, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
     process->owed_s = fmax(-missed_s, 0);
@@ -137,9 +137,9 @@ static void take_children(const struct look *look, struct live_process *process,
 
 /* Who will show the time of a process that ended: its parent, or where that ended as well the parent's parent, and so on.
  * NULL: nobody. */
-static struct live_process *heir_of(struct look *look, const struct live_process *ended)
+static struct seen_process *heir_of(struct look *look, const struct seen_process *ended)
 {
-    struct live_process *heir = NULL;
+    struct seen_process *heir = NULL;
     for (size_t i = 0; ended && !heir && i <= look->ended_count;
          i++) { /* ids may be used again: no circles */
         heir = find_in(look->next, look->count, ended->parent);
@@ -151,12 +151,12 @@ static struct live_process *heir_of(struct look *look, const struct live_process
 static void settle_children(struct look *look, const struct tree_process *seen, size_t seen_count)
 {
     for (size_t i = 0; i < look->ended_count; i++) {
-        const struct live_process *ended = &look->ended[i];
-        struct live_process *heir = heir_of(look, ended);
+        const struct seen_process *ended = &look->ended[i];
+        struct seen_process *heir = heir_of(look, ended);
         if (heir)
             heir->owed_s += ended->own_s + ended->children_s + ended->owed_s;
     }
-    struct live_process *process = look->next;
+    struct seen_process *process = look->next;
     for (size_t i = 0; i < seen_count; i++, process++) {
         while (process->pid != seen[i].pid)
             process++; /* those outside */
@@ -166,9 +166,9 @@ static void settle_children(struct look *look, const struct tree_process *seen, 
 }
 
 /* What was built takes the place of what was there. */
-static void take_over(struct live_table *table, size_t count, int64_t now_ns)
+static void take_over(struct process_table *table, size_t count, int64_t now_ns)
 {
-    struct live_table old = *table;
+    struct process_table old = *table;
     table->items = old.next;
     table->capacity = old.next_capacity;
     table->count = count;
@@ -198,7 +198,7 @@ static size_t keep_living(struct tree_process *seen, size_t count)
     return kept;
 }
 
-joule_status live_table_look(struct live_table *table, struct joule_host *host)
+joule_status process_table_look(struct process_table *table, struct joule_host *host)
 {
     struct arena arena = {0};
     struct tree_process *seen;
@@ -221,9 +221,9 @@ joule_status live_table_look(struct live_table *table, struct joule_host *host)
     return found < 0 ? status_of_errno((int)-found) : has_room ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
-void live_table_free(struct live_table *table)
+void process_table_free(struct process_table *table)
 {
     free(table->items);
     free(table->next);
-    *table = (struct live_table){0};
+    *table = (struct process_table){0};
 }
