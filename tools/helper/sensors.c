@@ -77,14 +77,16 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
     put(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
-/* Of several samples, which a driver has kept since the last reading, the mean speaks for all. */
+/* Of several samples, which a driver has kept since the last reading, the mean speaks for all. Its stamp is that of the
+ * reading: a driver's own clock may go back. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
     struct sensors *sensors = sink->sensors;
     ptrdiff_t i = find_channel(sensors, channel);
+    (void)sensor_ns;
     if (i < 0)
         return;
-    int64_t now_ns = sensor_ns ? sensor_ns : sink_now(sink);
+    int64_t now_ns = sink_now(sink);
     unsigned samples = ++sensors->samples[i];
     double *mean = &sensors->mean_watts[i];
     *mean = samples == 1 ? watts : *mean + (watts - *mean) / samples;
