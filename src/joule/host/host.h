@@ -23,6 +23,12 @@ struct host_perf_event {
     int cpu;
 };
 
+/* What graphics drivers are asked through their device files. */
+enum host_drm_question {
+    HOST_I915_MEMORY, /* struct drm_i915_query_memory_regions */
+    HOST_XE_MEMORY,   /* struct drm_xe_query_mem_regions */
+};
+
 struct host_ops {
     const char *name;
     bool is_virtual; /* time moves only when a test says so: no thread may wait for it */
@@ -39,6 +45,10 @@ struct host_ops {
     int (*read_register)(struct joule_host *host, int handle, uint32_t address, uint64_t *out_value);
     int (*open_perf)(struct joule_host *host, const struct host_perf_event *event);
     int (*read_perf)(struct joule_host *host, int handle, uint64_t *out_value);
+    /* What the driver of the board with this file below /dev/dri ("renderD128") answers, as it writes it: the length, or
+     * -errno; -ENOBUFS: it has more to say than the buffer holds. The board is woken. */
+    ssize_t (*ask_drm)(struct joule_host *host, const char *device, enum host_drm_question question,
+                       void *buffer, size_t size);
     /* Connections to services of this machine: "unix:/run/joule/helper.sock", "tcp:127.0.0.1:8431", "tcp:[::1]:8431".
      * None waits past deadline_ns (CLOCK_MONOTONIC): -ETIMEDOUT; one that has passed means not to wait at all. */
     int (*open_stream)(struct joule_host *host, const char *address, int64_t deadline_ns);
@@ -92,6 +102,7 @@ struct joule_host *host_real(void);
 /* A recorded machine: files are read below `root` (so /sys/class is root/sys/class). Beside sys and proc it may hold
  *   dev/cpu/N/msr       lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
+ *   drm/DEVICE/QUESTION what the driver of that board answers, QUESTION being the number of host_drm_question
  *   run/commands        lines "FILE STATUS COMMAND": what a program wrote, in run/FILE, its exit status (decimal), and its
  *                       words with single spaces between them; "- ERRNAME COMMAND": it fails so (ENOENT, ETIMEDOUT ...)
  *   cpuid               lines "leaf subleaf eax ebx ecx edx" (hex)
@@ -118,6 +129,7 @@ struct joule_host *host_script_open(void);
 void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* never back */
 void host_script_suspend(struct joule_host *host, int64_t duration_ns); /* BOOTTIME and REALTIME jump ahead */
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
+/* An answer to ask_drm is the file /drm/DEVICE/QUESTION, as in a recorded machine. */
 bool host_script_text(struct joule_host *host, const char *path,
                       const char *text); /* constant; NULL removes */
 bool host_script_error(struct joule_host *host, const char *path, int errno_value);

@@ -23,6 +23,7 @@ struct board {
     struct channel *clock, *busy;
     int actual_clock, asked_clock; /* handles; < 0: none */
     struct intel_pmu pmu;
+    struct intel_memory memory;
 };
 
 struct intel_gpu {
@@ -178,6 +179,8 @@ static void look_at_board(struct source *source, struct board *board, struct sin
         }
     }
     struct device_facts facts = intel_gpu_facts(source->host, &board->card, board->hwmon);
+    intel_memory_look(source->host, &board->card, &board->memory);
+    intel_memory_tell(&board->memory, &facts);
     drm_processes_tell(&gpus->processes, board->device->pci_address, &facts);
     sink_facts(sink, board->device, &facts);
 }

@@ -1,7 +1,7 @@
 /* joule/sources/intel_gpu.h - Intel's GPUs as the drivers i915 and xe show them: what hwmon does not have of them.
  *
  * Owns what the parts of the intel_gpu source share. intel_gpu.c is the source and reads clocks, intel_gpu_pmu.c reads how
- * busy the engines are, intel_gpu_describe.c says what a board is and which limits it has.
+ * busy the engines are, intel_gpu_memory.c how full the memory is, intel_gpu_describe.c says what a board is and which limits it has.
  * Newcomers: joules and temperatures are hwmon's and thermal's. A GPU inside a processor is a device, too; its joules are
  * the processor's.
  */
@@ -35,6 +35,20 @@ joule_status intel_pmu_open(struct source *source, struct intel_pmu *pmu);
 joule_status intel_pmu_read(struct joule_host *host, struct intel_pmu *pmu, int64_t now_ns,
                             double *out_share);
 void intel_pmu_close(struct joule_host *host, struct intel_pmu *pmu);
+
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+/* Begins as zeros. */
+struct intel_memory {
+    uint64_t total_bytes, used_bytes; /* 0: unknown */
+    bool is_done;                     /* it will not tell more */
+};
+
+/* Takes a driver's list of regions apart; false: it is none, or none of them is the board's own. */
+bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory);
+/* Asks the driver of a board that is awake. */
+void intel_memory_look(struct joule_host *host, const struct drm_card *card, struct intel_memory *memory);
+void intel_memory_tell(const struct intel_memory *memory, struct device_facts *facts);
 
 /* --- what a board is ------------------------------------------------------------------------------------------ */
 

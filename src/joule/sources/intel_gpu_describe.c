@@ -1,8 +1,7 @@
 /* joule/sources/intel_gpu_describe.c - what an Intel GPU is, and its limits. See intel_gpu.h.
  *
  * Owns the names of boards by PCI id, as Intel's compute runtime has them, and the files of two drivers for the same facts.
- * Newcomers: a power limit of 0 is one that is switched off. The card's limits are power1_*, those of its package power2_*;
- * no driver of the kernel's tells how much of the memory is used.
+ * Newcomers: a power limit of 0 is one that is switched off. The card's limits are power1_*, those of its package power2_*.
  */
 #include <math.h>
 #include <string.h>

@@ -48,6 +48,7 @@ static int set_up(void **state)
     write_link("/sys/class/hwmon/absolute", "/etc/hostname");
     write_file("/dev/cpu/1/msr", "0x606 0xa0e03\n0x611 0x1234\nnonsense\n");
     write_file("/perf/23/0x2/0", "4294967296\n");
+    write_file("/drm/renderD128/1", "regions");
     write_file("/cpuid", "0x1 0x0 0x806f8 0x2 0x3 0x80000000\n7 1 1 2 3 4\n");
     write_file("/env", "HOME=/home/x\n\nCUDA_VISIBLE_DEVICES=1,2\n");
     write_file("/run/commands",
@@ -170,6 +171,16 @@ static ssize_t run_words(struct joule_host *host, const char *const *argv, char 
     return host->ops->run(host, argv, 1, buffer, 64, out_status);
 }
 
+static void test_what_a_graphics_driver_answers(void **state)
+{
+    struct joule_host *host = *state;
+    char buffer[64];
+    assert_int_equal(host->ops->ask_drm(host, "renderD128", HOST_XE_MEMORY, buffer, sizeof buffer), 7);
+    assert_memory_equal(buffer, "regions", 7);
+    assert_int_equal(host->ops->ask_drm(host, "renderD128", HOST_I915_MEMORY, buffer, sizeof buffer),
+                     -ENOENT);
+}
+
 static void test_programs(void **state)
 {
     struct joule_host *host = *state;
@@ -224,6 +235,7 @@ static void test_the_real_machine(void **state)
     assert_int_equal(host->ops->list(host, "/proc/self/comm", &arena, &names), -ENOTDIR);
     assert_true(host->ops->read_link(host, "/proc/self/exe", buffer, sizeof buffer) > 0);
     assert_true(host->ops->clock_ns(host, CLOCK_MONOTONIC) > 0);
+    assert_int_equal(host->ops->ask_drm(host, "none", HOST_XE_MEMORY, buffer, sizeof buffer), -ENOENT);
     assert_null(host->ops->open_library(host, "libdoes-not-exist.so.9"));
     arena_free(&arena);
 }
@@ -236,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_listing),
         cmocka_unit_test(test_recorded_errors),
         cmocka_unit_test(test_registers_events_cpuid_env),
+        cmocka_unit_test(test_what_a_graphics_driver_answers),
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_no_folder),
         cmocka_unit_test(test_the_real_machine),

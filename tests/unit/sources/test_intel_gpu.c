@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/device.h"
+#include "joule/sources/intel_gpu.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 
@@ -180,6 +181,122 @@ static void test_a_tile_is_not_the_board(void **state)
 }
 
 /* --- memory and clocks ---------------------------------------------------------------------------------------- */
+
+/* What a driver answers of its memory, and how often it was asked. */
+static struct answer {
+    unsigned char bytes[512];
+    size_t size;
+    unsigned asked;
+} answer;
+
+static void add_number(uint64_t value, size_t size)
+{
+    memcpy(answer.bytes + answer.size, &value, size);
+    answer.size += size;
+}
+
+static void add_region(unsigned class, uint64_t total, uint64_t other)
+{
+    add_number(class, 2);
+    add_number(0, 2);
+    add_number(65536, 4);
+    add_number(total, 8);
+    add_number(other, 8);
+    answer.size += 64;
+}
+
+static ssize_t give_answer(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context, (void)time_ns;
+    assert_true(answer.size < size);
+    memcpy(buffer, answer.bytes, answer.size);
+    answer.asked++;
+    return (ssize_t)answer.size;
+}
+
+static void put_answer(struct machine_bench *bench, const char *driver, unsigned regions)
+{
+    put_card(bench, driver, "E20B", SLOT);
+    put(bench, DEVICE "drm/renderD129/dev", "226:129");
+    put(bench, DEVICE "drm/card0/dev", "226:0");
+    bool is_xe = strcmp(driver, "xe") == 0;
+    memset(&answer, 0, sizeof answer);
+    add_number(regions, 4);
+    answer.size += is_xe ? 4 : 12;
+    add_region(0, UINT64_C(64) << 30, is_xe ? 1 << 20 : UINT64_C(64) << 30);
+    assert_true(
+        host_script_file(bench->host, is_xe ? "/drm/renderD129/1" : "/drm/renderD129/0", give_answer, NULL));
+}
+
+static void assert_memory(struct machine_bench *bench, uint64_t total, uint64_t used, unsigned asked)
+{
+    run(bench, 10);
+    joule_device device = device_of(bench);
+    assert_true(device.memory_total_bytes == total);
+    assert_true(device.memory_used_bytes == used);
+    assert_true(device.memory_free_bytes == (used == JOULE_BYTES_UNKNOWN ? used : total - used));
+    if (asked ? answer.asked != asked : answer.asked < 8)
+        fail_msg("asked %u times", answer.asked);
+}
+
+static void test_memory_by_xe(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_answer(bench, "xe", 3);
+    add_region(1, UINT64_C(6) << 30, 1 << 30);
+    add_region(1, UINT64_C(6) << 30, 1 << 20);
+    assert_memory(bench, UINT64_C(12) << 30, (1 << 30) + (1 << 20), 0);
+}
+
+static void test_memory_by_i915(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_answer(bench, "i915", 2);
+    add_region(1, UINT64_C(6) << 30, UINT64_C(5) << 30);
+    assert_memory(bench, UINT64_C(6) << 30, 1 << 30, 0);
+}
+
+/* Without rights what is used is not told, which looks like 0; such a board is asked once. */
+static void test_memory_without_rights(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_answer(bench, "xe", 2);
+    add_region(1, UINT64_C(12) << 30, 0);
+    assert_memory(bench, UINT64_C(12) << 30, JOULE_BYTES_UNKNOWN, 1);
+}
+
+static void test_memory_without_rights_by_i915(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_answer(bench, "i915", 2);
+    add_region(1, UINT64_C(6) << 30, UINT64_C(6) << 30);
+    assert_memory(bench, UINT64_C(6) << 30, JOULE_BYTES_UNKNOWN, 1);
+}
+
+/* One inside a processor has none of its own; a list that was cut, or says what cannot be, says nothing. */
+static void test_no_memory_is_told(void **state)
+{
+    struct machine_bench *bench = *state;
+    struct intel_memory memory;
+    put_answer(bench, "xe", 1);
+    assert_memory(bench, JOULE_BYTES_UNKNOWN, JOULE_BYTES_UNKNOWN, 1);
+    put_answer(bench, "xe", 2);
+    assert_false(
+        intel_memory_parse((char *)answer.bytes, answer.size, true, &memory)); /* shorter than told */
+    add_region(1, 1 << 20, (1 << 20) + 1);
+    assert_false(intel_memory_parse((char *)answer.bytes, answer.size, true, &memory));
+    for (size_t length = 0; length < 9; length++)
+        assert_false(intel_memory_parse((char *)answer.bytes, length, true, &memory));
+}
+
+static void test_memory_that_may_not_be_asked(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_answer(bench, "xe", 2);
+    assert_true(host_script_error(bench->host, "/drm/renderD129/1", EACCES));
+    run(bench, 10);
+    assert_true(device_of(bench).memory_total_bytes == JOULE_BYTES_UNKNOWN);
+}
 
 static void test_memory_of_tiles(void **state)
 {
@@ -463,6 +580,12 @@ int main(void)
         TEST(test_limits_of_the_package),
         TEST(test_a_limit_that_is_switched_off),
         TEST(test_a_tile_is_not_the_board),
+        TEST(test_memory_by_xe),
+        TEST(test_memory_by_i915),
+        TEST(test_memory_without_rights),
+        TEST(test_memory_without_rights_by_i915),
+        TEST(test_no_memory_is_told),
+        TEST(test_memory_that_may_not_be_asked),
         TEST(test_memory_of_tiles),
         TEST(test_what_holds_the_clock),
         TEST(test_clocks),

@@ -1,0 +1,80 @@
+/* joule/host/drm.c - see drm.h.
+ *
+ * Owns the forms of the two drivers' questions (Linux: uapi/drm/i915_drm.h, xe_drm.h), which older headers lack.
+ * Newcomers: i915 takes any buffer that is large enough and zeroed; xe wants the very length that it asks for, and is asked
+ * for it first.
+ */
+#include "joule/host/drm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "base/string.h"
+
+struct i915_item {
+    uint64_t id;
+    int32_t length; /* of the answer, or -errno */
+    uint32_t flags;
+    uint64_t data;
+};
+
+struct i915_query {
+    uint32_t count, flags;
+    uint64_t items;
+};
+
+struct xe_query {
+    uint64_t extensions;
+    uint32_t id, length;
+    uint64_t data, reserved[2];
+};
+
+#define I915_QUERY          _IOWR('d', 0x79, struct i915_query)
+#define I915_MEMORY_REGIONS 4
+#define XE_QUERY            _IOWR('d', 0x40, struct xe_query)
+#define XE_MEMORY_REGIONS   1
+
+static int call(int fd, unsigned long request, void *argument)
+{
+    int rc;
+    do
+        rc = ioctl(fd, request, argument);
+    while (rc < 0 && (errno == EINTR || errno == EAGAIN));
+    return rc < 0 ? -errno : 0;
+}
+
+static ssize_t ask_i915(int fd, void *buffer, size_t size)
+{
+    struct i915_item item = {
+        .id = I915_MEMORY_REGIONS, .length = (int32_t)size, .data = (uint64_t)(uintptr_t)buffer};
+    struct i915_query query = {.count = 1, .items = (uint64_t)(uintptr_t)&item};
+    int rc = call(fd, I915_QUERY, &query);
+    return rc < 0 ? rc : item.length;
+}
+
+static ssize_t ask_xe(int fd, void *buffer, size_t size)
+{
+    struct xe_query query = {.id = XE_MEMORY_REGIONS};
+    int rc = call(fd, XE_QUERY, &query);
+    if (rc == 0 && query.length > size)
+        rc = -ENOBUFS;
+    query.data = (uint64_t)(uintptr_t)buffer;
+    if (rc == 0)
+        rc = call(fd, XE_QUERY, &query);
+    return rc < 0 ? rc : (ssize_t)query.length;
+}
+
+ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffer, size_t size)
+{
+    char path[64];
+    string_print(path, sizeof path, "/dev/dri/%s", device);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    memset(buffer, 0, size);
+    ssize_t length = question == HOST_XE_MEMORY ? ask_xe(fd, buffer, size) : ask_i915(fd, buffer, size);
+    close(fd);
+    return length;
+}

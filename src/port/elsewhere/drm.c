@@ -1,0 +1,9 @@
+/* port/elsewhere/drm.c - in the place of joule/host/drm.c: only Linux has these drivers. */
+#include <errno.h>
+#include "joule/host/drm.h"
+
+ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffer, size_t size)
+{
+    (void)device, (void)question, (void)buffer, (void)size;
+    return -ENOSYS;
+}

@@ -1,0 +1,13 @@
+/* Fuzz target: the lists of memory regions of i915 and xe, by the first byte. No board uses more than it has. */
+#include "joule/sources/intel_gpu.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct intel_memory memory = {0};
+    if (size > 0 && intel_memory_parse((const char *)data + 1, size - 1, data[0] & 1, &memory))
+        require(memory.total_bytes > 0 && memory.used_bytes <= memory.total_bytes);
+    return 0;
+}
