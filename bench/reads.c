@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "bench.h"
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 #define BATCHES 31
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bench.h"
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 #define ROUNDS   61 /* at most */
 #define NS_PER_S 1000000000LL

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 #include <time.h>
-#include "joule/sources/nvml_abi.h"
+#include "joule/sources/nvidia/nvml_abi.h"
 
 struct probe {
     struct nvml_api api;

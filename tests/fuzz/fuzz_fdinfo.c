@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <joule/devices.h>
-#include "joule/attribute_tree.h"
+#include "joule/attribute/attribute_tree.h"
 #include "joule/sources/drm_fdinfo.h"
 #include "require.h"
 

@@ -1,7 +1,7 @@
 /* Fuzz target: AMD's table of figures. Whatever its bytes are, nothing beyond them is read, and a count that comes out is one
  * that the field can hold. */
 #include <stdint.h>
-#include "joule/sources/gpu_metrics.h"
+#include "joule/sources/amd/gpu_metrics.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/grpc.h"
-#include "joule/sources/tpu_metrics.h"
+#include "joule/sources/accelerator/grpc.h"
+#include "joule/sources/accelerator/tpu_metrics.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  * byte say how far the other side plays by the rules: 1 headers are sound, but for the count; 2 stamps are of now; 4 answers
  * come late; 8 some break off. */
 #include <string.h>
-#include "joule/sources/helper_wire.h"
+#include "joule/sources/helper/helper_wire.h"
 #include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

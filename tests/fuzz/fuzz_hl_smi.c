@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/hl_smi_text.h"
+#include "joule/sources/gaudi/hl_smi_text.h"
 #include "require.h"
 
 #define MOST 8

@@ -1,5 +1,5 @@
 /* Fuzz target: the lists of memory regions of i915 and xe, by the first byte. No board uses more than it has. */
-#include "joule/sources/intel_gpu.h"
+#include "joule/sources/intel/intel_gpu.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* Fuzz target: the text of neuron-ls. What is taken has memory, and there is no more of it than there is room for. */
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/neuron_list.h"
+#include "joule/sources/accelerator/neuron_list.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

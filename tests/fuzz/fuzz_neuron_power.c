@@ -1,8 +1,8 @@
 /* Fuzz target: a line of the Neuron driver's power file, and a pair of watts. What is taken lies where it may. */
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/neuron_power.h"
-#include "joule/sources/watts_pair.h"
+#include "joule/sources/accelerator/neuron_power.h"
+#include "joule/sources/hwmon/watts_pair.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
  * The input is what the program says, each piece ended by a byte 0xFE: a table, a description, a list. The first byte of the
  * table, where it is no letter or digit, is the exit status. Each call gets them cut by some bytes more. */
 #include <string.h>
-#include "joule/sources/nvidia_smi.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
 #include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

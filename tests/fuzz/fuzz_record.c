@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/record.h"
-#include "joule/record_format.h"
+#include "joule/record/record.h"
+#include "joule/record/record_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "joule/collector.h"
-#include "joule/session.h"
+#include "joule/collector/collector.h"
+#include "joule/session/session.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

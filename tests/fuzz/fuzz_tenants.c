@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/attribute_pod.h"
-#include "joule/engine.h"
+#include "joule/attribute/attribute_pod.h"
+#include "joule/meter/engine.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

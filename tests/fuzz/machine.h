@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 #include "require.h"
 
 #define FUZZ_SEPARATOR 0xFE

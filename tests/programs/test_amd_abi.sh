@@ -20,7 +20,7 @@ present() {
 if present rocm_smi/rocm_smi.h; then
     cat >"$folder/rocm.c" <<'END'
 #include <rocm_smi/rocm_smi.h>
-#include "joule/sources/rocm_smi_abi.h"
+#include "joule/sources/amd/rocm_smi_abi.h"
 #define SAME(a, b) _Static_assert((uint64_t)(a) == (uint64_t)(b), #a)
 SAME(RSMI_STATUS_SUCCESS, ROCM_SUCCESS);
 SAME(RSMI_STATUS_INVALID_ARGS, ROCM_INVALID_ARGUMENTS);
@@ -77,7 +77,7 @@ if present amd_smi/amdsmi.h; then
     cat >"$folder/amd.c" <<'END'
 #include <amd_smi/amdsmi.h>
 #include <stddef.h>
-#include "joule/sources/amd_smi_abi.h"
+#include "joule/sources/amd/amd_smi_abi.h"
 #define SAME(a, b) _Static_assert((uint64_t)(a) == (uint64_t)(b), #a)
 SAME(AMDSMI_STATUS_SUCCESS, AMD_SUCCESS);
 SAME(AMDSMI_STATUS_INVAL, AMD_INVALID);

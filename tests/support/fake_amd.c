@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/amd_smi_abi.h"
-#include "joule/sources/rocm_smi_abi.h"
+#include "joule/sources/amd/amd_smi_abi.h"
+#include "joule/sources/amd/rocm_smi_abi.h"
 #include "support/machine.h"
 
 #define BEGIN_NS INT64_C(1000000000000)

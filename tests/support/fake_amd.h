@@ -6,7 +6,7 @@
 #ifndef TEST_FAKE_AMD_H
 #define TEST_FAKE_AMD_H
 
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 /* One way of asking. */
 struct fake_way {

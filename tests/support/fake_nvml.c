@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/sources/nvml_abi.h"
+#include "joule/sources/nvidia/nvml_abi.h"
 
 #define BEGIN_NS INT64_C(1000300000000) /* off every multiple of the fake's periods */
 #define STEP_NS  INT64_C(100000000)

@@ -7,7 +7,7 @@
 #ifndef TEST_FAKE_NVML_H
 #define TEST_FAKE_NVML_H
 
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 struct fake_nvml {
     void *library;

@@ -6,8 +6,8 @@
 #ifndef TESTS_SUPPORT_FORGERY_H
 #define TESTS_SUPPORT_FORGERY_H
 
-#include "joule/record.h"
-#include "joule/record_format.h"
+#include "joule/record/record.h"
+#include "joule/record/record_format.h"
 
 struct forgery {
     uint8_t bytes[1 << 19];

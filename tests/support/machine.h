@@ -6,7 +6,7 @@
 #ifndef TEST_MACHINE_H
 #define TEST_MACHINE_H
 
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 #include "support/sensor.h"
 
 /* A scripted host with every file and link below `root` (a recorded tree); NULL where it cannot be read. */

@@ -6,7 +6,7 @@
 #ifndef TEST_PATIENT_H
 #define TEST_PATIENT_H
 
-#include "joule/doctor.h"
+#include "joule/doctor/doctor.h"
 
 struct patient {
     struct joule_host *host;

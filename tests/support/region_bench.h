@@ -8,8 +8,8 @@
 #ifndef TEST_REGION_BENCH_H
 #define TEST_REGION_BENCH_H
 
-#include "joule/collector.h"
-#include "joule/session.h"
+#include "joule/collector/collector.h"
+#include "joule/session/session.h"
 
 #define BENCH_START_S   1000.0 /* of the machine, when the meter opens */
 #define BENCH_TICK_S    0.1    /* between two readings */

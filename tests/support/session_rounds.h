@@ -6,8 +6,8 @@
 #ifndef TEST_SESSION_ROUNDS_H
 #define TEST_SESSION_ROUNDS_H
 
-#include "joule/reader.h"
-#include "joule/session.h"
+#include "joule/collector/reader.h"
+#include "joule/session/session.h"
 
 /* What one round handed on. */
 struct seen {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/attribute.h"
-#include "joule/baseline.h"
-#include "joule/sources/nvml_abi.h"
+#include "joule/attribute/attribute.h"
+#include "joule/attribute/baseline.h"
+#include "joule/sources/nvidia/nvml_abi.h"
 #include "support/chance.h"
 #include "support/machine.h"
 #include "support/truth.h"

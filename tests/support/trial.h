@@ -8,7 +8,7 @@
 #ifndef TEST_TRIAL_H
 #define TEST_TRIAL_H
 
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 #include "support/truth.h"
 
 struct trial; /* one sensor behind its source, opened once */

@@ -8,7 +8,7 @@
 #ifndef HELPER_GUARD_H
 #define HELPER_GUARD_H
 
-#include "joule/sources/helper_wire.h"
+#include "joule/sources/helper/helper_wire.h"
 
 #define GUARD_MOST 8
 

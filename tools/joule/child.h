@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "joule/attribute.h"
+#include "joule/attribute/attribute.h"
 
 /* How signals were when joule was started: that is how the command gets them. */
 struct signals {

@@ -14,7 +14,7 @@
 #include <joule/joule.h>
 #include "commands.h"
 #include "devices.h"
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 #include "joule/report/table.h"
 #include "common/options.h"
 #include "page.h"

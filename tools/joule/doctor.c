@@ -1,6 +1,6 @@
 /* tools/joule/doctor.c - `joule doctor`: what would make the figures of this machine better, as commands to type.
  *
- * Owns the words around the findings of joule/doctor.h and their JSON. Newcomers: it changes nothing, and its exit
+ * Owns the words around the findings of joule/doctor/doctor.h and their JSON. Newcomers: it changes nothing, and its exit
  * code is 0 whatever it finds; --json tells a program whether all is fine.
  */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <joule/joule.h>
 #include "commands.h"
-#include "joule/doctor.h"
+#include "joule/doctor/doctor.h"
 #include "joule/report/json.h"
 #include "joule/report/table.h"
 #include "common/options.h"

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "joule/baseline.h"
+#include "joule/attribute/baseline.h"
 #include "joule/report/json.h"
 #include "joule/report/report.h"
 #include "common/output.h"

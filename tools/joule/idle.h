@@ -9,7 +9,7 @@
 #define JOULE_IDLE_H
 
 #include <joule/base.h>
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 #define IDLE_COVER_SIZE 512
 #define IDLE_DATE_SIZE  32

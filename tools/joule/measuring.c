@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "joule/meter_lanes.h"
-#include "joule/session.h"
-#include "joule/sources/cpu_map.h"
-#include "joule/sources/estimated.h"
+#include "joule/meter/meter_lanes.h"
+#include "joule/session/session.h"
+#include "joule/sources/cpu/cpu_map.h"
+#include "joule/sources/cpu/estimated.h"
 
 #define READY_WITHIN_NS  (250 * 1000000LL)
 #define SETTLE_WITHIN_NS (250 * 1000000LL)

@@ -9,8 +9,8 @@
 
 #include <joule/joule.h>
 #include "idle.h"
-#include "joule/attribute.h"
-#include "joule/baseline.h"
+#include "joule/attribute/attribute.h"
+#include "joule/attribute/baseline.h"
 #include "joule/cost/cost.h"
 #include "joule/report/report.h"
 

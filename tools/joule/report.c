@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "commands.h"
-#include "joule/record.h"
+#include "joule/record/record.h"
 #include "common/options.h"
 #include "common/output.h"
 #include "page.h"

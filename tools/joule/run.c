@@ -18,7 +18,7 @@
 #include "child.h"
 #include "commands.h"
 #include "guard.h"
-#include "joule/record.h"
+#include "joule/record/record.h"
 #include "measuring.h"
 #include "common/output.h"
 #include "page.h"

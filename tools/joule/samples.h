@@ -6,7 +6,7 @@
 #ifndef JOULE_SAMPLES_H
 #define JOULE_SAMPLES_H
 
-#include "joule/record.h"
+#include "joule/record/record.h"
 
 /* Into the file `path` (as output_open). */
 joule_status samples_write(const struct record *record, const char *path, joule_error *out_error);

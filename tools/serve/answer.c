@@ -7,7 +7,7 @@
 #include <time.h>
 #include "base/array.h"
 #include "history.h"
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 
 #define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
 #define FIRST_BYTES 65536

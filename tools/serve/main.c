@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "common/output.h"
-#include "joule/attribute_process.h"
+#include "joule/attribute/attribute_process.h"
 #include "serve.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:9400"

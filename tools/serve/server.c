@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "answer.h"
 #include "common/options.h"
-#include "joule/attribute_process.h"
+#include "joule/attribute/attribute_process.h"
 #include "page_files.h"
 #include "serve.h"
 

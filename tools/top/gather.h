@@ -6,8 +6,8 @@
 #ifndef TOP_GATHER_H
 #define TOP_GATHER_H
 
-#include "joule/live.h"
-#include "joule/record.h"
+#include "joule/live/live.h"
+#include "joule/record/record.h"
 #include "model.h"
 
 struct gathering {

@@ -8,7 +8,7 @@
 #define TOP_GATHER_MACHINE_H
 
 #include "gather.h"
-#include "joule/sources/cpu_map.h"
+#include "joule/sources/cpu/cpu_map.h"
 
 #define MOST_PACKAGES 64
 

@@ -9,7 +9,7 @@
 #define JOULE_COST_H
 
 #include <stdbool.h>
-#include "joule/estimate.h"
+#include "joule/curve/estimate.h"
 
 /* Raised when a feature or cause changes its meaning; new ones are added at the end. */
 #define COST_VERSION 1

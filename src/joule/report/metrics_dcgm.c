@@ -6,7 +6,7 @@
  * Newcomers: they stand here for GPUs of all vendors. What Joule does not know has no series; docs/exporter.md lists it.
  */
 #include <string.h>
-#include "joule/attribute_tenant.h"
+#include "joule/attribute/attribute_tenant.h"
 #include "joule/report/metrics.h"
 
 #define ROW     struct overview_device

@@ -5,7 +5,7 @@
  * series of kind "unattributed", what those had who ended some minutes ago that of kind "ended". Newcomers: tenants and processes
  * are two ways of sharing out the same joules.
  */
-#include "joule/attribute_process.h"
+#include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
 
 static void add_name(struct metrics *metrics, const struct tenant_name *name)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
-#include "joule/engine.h"
+#include "joule/meter/engine.h"
 #include "joule/sources/device.h"
 
 /* --- domains -------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * Newcomers: every key is always there; null means that it is not known, or not this domain's.
  */
 #include <math.h>
-#include "joule/attribute_tenant.h"
+#include "joule/attribute/attribute_tenant.h"
 #include "joule/report/json.h"
 #include "joule/report/overview.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/string.h"
-#include "joule/attribute.h"
-#include "joule/collector.h"
+#include "joule/attribute/attribute.h"
+#include "joule/collector/collector.h"
 
 #define REPORT_SCHEMA "joule-report-1"
 

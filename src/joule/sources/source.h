@@ -10,12 +10,12 @@
 
 #include <joule/domain.h>
 #include "base/arena.h"
-#include "joule/counter.h"
-#include "joule/curve.h"
+#include "joule/curve/counter.h"
+#include "joule/curve/curve.h"
 #include "joule/host/host.h"
-#include "joule/integrate.h"
-#include "joule/mirror.h"
-#include "joule/sources/cpu_info.h"
+#include "joule/curve/integrate.h"
+#include "joule/sources/mirror.h"
+#include "joule/sources/cpu/cpu_info.h"
 
 enum channel_mode {
     CHANNEL_COUNTER, /* raw counts: sink_counter */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/string.h"
-#include "joule/sources/kfd.h"
+#include "joule/sources/amd/kfd.h"
 
 #define LIST_BYTES 4096
 

@@ -1,8 +1,8 @@
-/* port/windows/session.c - in the place of joule/session.c: a session of this process alone.
+/* port/windows/session.c - in the place of joule/session/session.c: a session of this process alone.
  *
  * Newcomers: nothing is shared with children here, so nobody is a client, and there is no fork to survive.
  */
-#include "joule/session.h"
+#include "joule/session/session.h"
 
 #include <windows.h>
 #include "base/error.h"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 #include "fake_boards.h"
-#include "joule/sources/amd_smi_abi.h"
+#include "joule/sources/amd/amd_smi_abi.h"
 
 #if FAKE_AMD < 23
 #define NAME(name, old_name) amdsmi_##old_name

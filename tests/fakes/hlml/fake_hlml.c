@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "joule/sources/hlml_abi.h"
+#include "joule/sources/gaudi/hlml_abi.h"
 
 #define EXPORT                    __attribute__((visibility("default")))
 #define DECLARE(name, parameters) EXPORT hlml_return hlml_##name parameters;

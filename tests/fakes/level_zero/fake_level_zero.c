@@ -13,7 +13,7 @@
 #include <time.h>
 #include "../fake_words.h"
 #include "fake_card.h"
-#include "joule/sources/level_zero_abi.h"
+#include "joule/sources/intel/level_zero_abi.h"
 
 #define EXPORT                    __attribute__((visibility("default")))
 #define DECLARE(name, parameters) EXPORT lz_code name parameters;

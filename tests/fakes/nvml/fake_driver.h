@@ -9,7 +9,7 @@
 
 #include <time.h>
 #include "fake_board.h"
-#include "joule/sources/nvml_abi.h"
+#include "joule/sources/nvidia/nvml_abi.h"
 
 #define EXPORT                    __attribute__((visibility("default")))
 #define DECLARE(name, parameters) EXPORT nvml_return nvml##name parameters;

@@ -4,7 +4,7 @@
  * answer should go asks whether the call is supported, as the real one has it.
  */
 #include "fake_boards.h"
-#include "joule/sources/rocm_smi_abi.h"
+#include "joule/sources/amd/rocm_smi_abi.h"
 
 #define DECLARE(name, parameters) EXPORT rocm_code rsmi_##name parameters;
 ROCM_FUNCTIONS(DECLARE)

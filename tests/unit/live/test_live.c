@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "joule/live.h"
+#include "joule/live/live.h"
 #include "support/chance.h"
 #include "support/machine.h"
 

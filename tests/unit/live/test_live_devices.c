@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
-#include "joule/live.h"
+#include "joule/live/live.h"
 #include "support/fake_nvml.h"
 #include "support/machine.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
-#include "joule/counter.h"
-#include "joule/curve.h"
-#include "joule/integrate.h"
+#include "joule/curve/counter.h"
+#include "joule/curve/curve.h"
+#include "joule/curve/integrate.h"
 #include "support/test_data.h"
 
 static glob_t files(const char *pattern)

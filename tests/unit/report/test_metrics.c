@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/attribute_process.h"
+#include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
 #include "joule/sources/device.h"
 #include "support/rig.h"

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "joule/engine.h"
-#include "joule/session.h"
+#include "joule/meter/engine.h"
+#include "joule/session/session.h"
 
 static void work(double seconds)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/amd_words.h"
+#include "joule/sources/amd/amd_words.h"
 #include "support/machine.h"
 
 #define UNIT_J 0x1p-16

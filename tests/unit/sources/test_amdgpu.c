@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/json.h"
-#include "joule/sources/gpu_metrics.h"
+#include "joule/sources/amd/gpu_metrics.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/apple_power.h"
+#include "joule/sources/apple/apple_power.h"
 #include "support/machine.h"
 
 static void assert_near(double value, double wanted)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/cpu_info.h"
+#include "joule/sources/cpu/cpu_info.h"
 
 static struct cpu_info info_of(const char *cpuinfo, const char *online)
 {

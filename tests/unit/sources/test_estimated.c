@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include "base/string.h"
 #include "joule/cost/cost.h"
-#include "joule/engine.h"
-#include "joule/sources/cpu_map.h"
+#include "joule/meter/engine.h"
+#include "joule/sources/cpu/cpu_map.h"
 #include "support/machine.h"
 
 #define S INT64_C(1000000000)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/grpc.h"
-#include "joule/sources/tpu_metrics.h"
+#include "joule/sources/accelerator/grpc.h"
+#include "joule/sources/accelerator/tpu_metrics.h"
 #include "support/machine.h"
 #include "support/tpu_service.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "base/clock.h"
 #include "base/string.h"
-#include "joule/sources/helper_wire.h"
+#include "joule/sources/helper/helper_wire.h"
 #include "support/machine.h"
 
 #define ADDRESS "unix:" HELPER_SOCKET

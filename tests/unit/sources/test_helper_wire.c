@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/string.h"
-#include "joule/sources/helper_wire.h"
+#include "joule/sources/helper/helper_wire.h"
 
 static struct channel package(void)
 {

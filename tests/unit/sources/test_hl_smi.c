@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
-#include "joule/sources/hl_smi_text.h"
+#include "joule/sources/gaudi/hl_smi_text.h"
 #include "support/machine.h"
 
 #define LINE                                                                                                 \

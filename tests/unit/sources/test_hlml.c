@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "base/clock.h"
-#include "joule/lane.h"
-#include "joule/sources/hlml_abi.h"
+#include "joule/meter/lane.h"
+#include "joule/sources/gaudi/hlml_abi.h"
 #include "support/machine.h"
 
 #define LIBRARY TEST_BINARY_DIR "/fakes/hlml/libhlml.so"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/device.h"
-#include "joule/sources/intel_gpu.h"
+#include "joule/sources/intel/intel_gpu.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/kfd.h"
+#include "joule/sources/amd/kfd.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/level_zero.h"
+#include "joule/sources/intel/level_zero.h"
 #include "support/machine.h"
 
 #define BEGIN_NS INT64_C(1000300000000)

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "joule/sources/level_zero_abi.h"
+#include "joule/sources/intel/level_zero_abi.h"
 
 #if __has_include(<level_zero/zes_api.h>)
 #include <level_zero/ze_api.h>

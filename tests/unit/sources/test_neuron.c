@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
-#include "joule/sources/neuron_list.h"
-#include "joule/sources/neuron_power.h"
-#include "joule/sources/watts_pair.h"
+#include "joule/sources/accelerator/neuron_list.h"
+#include "joule/sources/accelerator/neuron_power.h"
+#include "joule/sources/hwmon/watts_pair.h"
 #include "support/machine.h"
 
 #define NODE     "/sys/class/neuron_device/neuron0/"

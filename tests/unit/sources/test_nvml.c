@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "joule/sources/nvml.h"
+#include "joule/sources/nvidia/nvml.h"
 #include "support/fake_nvml.h"
 
 #define LOAD "watts=90 peak_watts=400 duty=0.5 period_ms=1000; "

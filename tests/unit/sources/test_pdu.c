@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/pdu_table.h"
+#include "joule/sources/node/pdu_table.h"
 #include "support/machine.h"
 
 static void assert_near(double value, double wanted)

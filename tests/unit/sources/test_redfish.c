@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/redfish_text.h"
+#include "joule/sources/node/redfish_text.h"
 #include "support/machine.h"
 
 #define SUPPLY      "/redfish/v1/Chassis/1U/PowerSubsystem/PowerSupplies/Bay"

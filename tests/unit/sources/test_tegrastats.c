@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joule/sources/tegrastats_text.h"
+#include "joule/sources/jetson/tegrastats_text.h"
 #include "support/machine.h"
 
 static void assert_near(double value, double wanted)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
-#include "joule/sources/tpu_metrics.h"
+#include "joule/sources/accelerator/tpu_metrics.h"
 #include "support/machine.h"
 #include "support/tpu_service.h"
 

@@ -1,0 +1,48 @@
+/* joule/api/ask_model.c - see <joule/model.h>: what the cost model says of this machine.
+ *
+ * Newcomers: nothing is metered here; the `estimated` source prices what runs by the same table.
+ */
+#include <joule/model.h>
+
+#include "base/abi.h"
+#include "base/string.h"
+#include "joule/sources/cpu/cpu_map.h"
+
+static joule_quantity price(const struct cost_table *table, struct cost_features features)
+{
+    features.version = COST_VERSION;
+    struct estimate total = cost_of(table, &features).total;
+    return estimate_quantity(&total);
+}
+
+static void describe(const struct cpu_map *map, joule_cpu_model *out)
+{
+    struct cost_table table;
+    cost_cpu_table(&map->cpu, &table);
+    struct cost_features idle = {.amount[COST_PACKAGE_SECONDS] = map->cpu.packages};
+    struct cost_features busy = {.amount[COST_CORE_SECONDS] = 1, .amount[COST_CUBIC_SECONDS] = 1};
+    *out = (joule_cpu_model){.cores = map->cpu.cores,
+                             .idle_watts = price(&table, idle),
+                             .core_watts = price(&table, busy),
+                             .reference_hz = map->reference_hz};
+    string_copy(out->table, sizeof out->table, table.id);
+    string_copy(out->source, sizeof out->source, table.source);
+}
+
+joule_status joule_cpu_model_look(joule_cpu_model *out_model)
+{
+    if (!abi_has_room(out_model, SIZE_UP_TO(joule_cpu_model, source)))
+        return JOULE_INVALID;
+    struct arena arena = {0};
+    struct cpu_info info;
+    struct cpu_map map;
+    joule_cpu_model model;
+    cpu_info_read(host_real(), &info);
+    bool done = cpu_map_read(host_real(), &info, &arena, &map);
+    if (done) {
+        describe(&map, &model);
+        abi_give(out_model, &model, sizeof model);
+    }
+    arena_free(&arena);
+    return done ? JOULE_OK : JOULE_NO_MEMORY;
+}

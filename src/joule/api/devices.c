@@ -1,0 +1,361 @@
+/* joule/api/devices.c - what people ask a meter about devices: <joule/devices.h>.
+ *
+ * Owns the putting together: identity and facts of every source that knows a device, gauges by their roles, energy and
+ * power of its best domain. It keeps nothing; sources find devices, lanes look at them.
+ * Newcomers: where two sources know the same thing, that which stands first in the table of sources is believed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/abi.h"
+#include "joule/meter/engine.h"
+
+#define MOST_SIGHTINGS 256
+#define STALE_LOOKS_S  3.0 /* three looks late */
+
+/* --- which devices there are ---------------------------------------------------------------------------------- */
+
+/* A device as one source knows it. */
+struct sighting {
+    struct lane *lane;
+    const struct source *source;
+    struct device *device;
+};
+
+/* While a lane opens its sources, their lists grow: its devices come when it is done. */
+static size_t gather(joule_meter *meter, struct sighting out_list[MOST_SIGHTINGS])
+{
+    size_t count = 0;
+    for (size_t l = 0; l < meter->lane_count; l++) {
+        struct lane *lane = meter->lanes[l];
+        pthread_mutex_lock(&lane->lock);
+        bool is_open = lane->opened;
+        pthread_mutex_unlock(&lane->lock);
+        for (size_t s = 0; s < lane->source_count && is_open; s++)
+            for (size_t d = 0; d < lane->sources[s]->device_count && count < MOST_SIGHTINGS; d++)
+                out_list[count++] = (struct sighting){lane, lane->sources[s], lane->sources[s]->devices[d]};
+    }
+    return count;
+}
+
+static bool is_gpu(const struct device *device)
+{
+    return string_starts(device->name, "gpu:");
+}
+
+/* GPUs first; of one kind by number; of one device as the table of sources has them. */
+static int compare_sightings(const void *a, const void *b)
+{
+    const struct device *left = ((const struct sighting *)a)->device,
+                        *right = ((const struct sighting *)b)->device;
+    if (is_gpu(left) != is_gpu(right))
+        return is_gpu(left) ? -1 : 1;
+    size_t kind = strcspn(left->name, ":");
+    int order = strncmp(left->name, right->name, kind + 1);
+    if (order)
+        return order;
+    return left->index != right->index ? (left->index < right->index ? -1 : 1) : 0;
+}
+
+static void sort(struct sighting *list, size_t count)
+{
+    for (size_t i = 1; i < count; i++) { /* stable, and short */
+        struct sighting moved = list[i];
+        size_t k = i;
+        for (; k > 0 && compare_sightings(&list[k - 1], &moved) > 0; k--)
+            list[k] = list[k - 1];
+        list[k] = moved;
+    }
+}
+
+static bool is_first(const struct sighting *list, size_t i)
+{
+    return i == 0 || strcmp(list[i].device->name, list[i - 1].device->name) != 0;
+}
+
+/* The sightings of the device at `position`; NULL: there is none. */
+static const struct sighting *find_position(const struct sighting *list, size_t count, size_t position,
+                                            size_t *out_count)
+{
+    size_t first = 0;
+    for (; first < count; first++)
+        if (is_first(list, first) && position-- == 0)
+            break;
+    *out_count = 1;
+    while (first + *out_count < count && !is_first(list, first + *out_count))
+        ++*out_count;
+    return first < count ? list + first : NULL;
+}
+
+/* The facts of the first source that knows `what` of the device with this name. */
+static bool find_facts(joule_meter *meter, const char *name, bool (*knows)(const struct device_facts *),
+                       struct device_facts *out_facts)
+{
+    struct sighting list[MOST_SIGHTINGS];
+    size_t count = gather(meter, list);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) {
+        if (strcmp(list[i].device->name, name) != 0)
+            continue;
+        pthread_mutex_lock(&list[i].lane->lock);
+        found = knows(&list[i].device->facts);
+        if (found)
+            *out_facts = list[i].device->facts;
+        pthread_mutex_unlock(&list[i].lane->lock);
+    }
+    return found;
+}
+
+size_t joule_device_count(joule_meter *meter)
+{
+    struct sighting list[MOST_SIGHTINGS];
+    if (meter_take(&meter) != JOULE_OK)
+        return 0;
+    size_t count = gather(meter, list), devices = 0;
+    sort(list, count);
+    for (size_t i = 0; i < count; i++)
+        devices += is_first(list, i);
+    return devices;
+}
+
+/* --- identity and facts --------------------------------------------------------------------------------------- */
+
+static joule_device unknown_device(void)
+{
+    return (joule_device){.struct_size = sizeof(joule_device),
+                          .state = JOULE_PENDING,
+                          .clock_reasons = JOULE_CLOCKS_UNKNOWN,
+                          .memory_total_bytes = JOULE_BYTES_UNKNOWN,
+                          .memory_used_bytes = JOULE_BYTES_UNKNOWN,
+                          .memory_free_bytes = JOULE_BYTES_UNKNOWN,
+                          .busy = NAN,
+                          .memory_busy = NAN,
+                          .temperature_celsius = NAN,
+                          .memory_temperature_celsius = NAN,
+                          .clock_megahertz = NAN,
+                          .memory_clock_megahertz = NAN,
+                          .power_limit_watts = NAN,
+                          .power_limit_default_watts = NAN,
+                          .power_limit_enforced_watts = NAN,
+                          .power_limit_least_watts = NAN,
+                          .power_limit_most_watts = NAN,
+                          .power_watts = quantity_unknown(),
+                          .energy_joules = quantity_unknown(),
+                          .domain = -1,
+                          .age_s = NAN};
+}
+
+static void take_text(char *ours, size_t size, const char *theirs)
+{
+    if (!ours[0])
+        string_copy(ours, size, theirs);
+}
+
+static void take_bytes(uint64_t *ours, uint64_t theirs)
+{
+    if (*ours == JOULE_BYTES_UNKNOWN)
+        *ours = theirs;
+}
+
+static void take_number(double *ours, double theirs)
+{
+    if (isnan(*ours))
+        *ours = theirs;
+}
+
+static void take_identity(joule_device *d, const struct device *device)
+{
+    d->index = device->index;
+    take_text(d->name, sizeof d->name, device->name);
+    take_text(d->vendor, sizeof d->vendor, device->vendor);
+    take_text(d->model, sizeof d->model, device->model);
+    take_text(d->architecture, sizeof d->architecture, device->architecture);
+    take_text(d->compute_capability, sizeof d->compute_capability, device->compute_capability);
+    take_text(d->uuid, sizeof d->uuid, device->uuid);
+    take_text(d->pci_address, sizeof d->pci_address, device->pci_address);
+    take_text(d->driver, sizeof d->driver, device->driver);
+}
+
+/* Used and free are taken from one source: two may count the driver's own memory differently. */
+static void take_memory(joule_device *d, const struct device_facts *facts)
+{
+    if (d->memory_used_bytes == JOULE_BYTES_UNKNOWN && d->memory_free_bytes == JOULE_BYTES_UNKNOWN) {
+        d->memory_used_bytes = facts->memory_used_bytes;
+        d->memory_free_bytes = facts->memory_free_bytes;
+    }
+    take_bytes(&d->memory_total_bytes, facts->memory_total_bytes);
+}
+
+static void take_facts(joule_device *d, const struct device_facts *facts)
+{
+    take_memory(d, facts);
+    take_number(&d->power_limit_watts, facts->limit_watts);
+    take_number(&d->power_limit_default_watts, facts->default_limit_watts);
+    take_number(&d->power_limit_enforced_watts, facts->enforced_limit_watts);
+    take_number(&d->power_limit_least_watts, facts->least_limit_watts);
+    take_number(&d->power_limit_most_watts, facts->most_limit_watts);
+    if (d->clock_reasons == JOULE_CLOCKS_UNKNOWN)
+        d->clock_reasons = facts->clock_reasons;
+    if (!d->knows_processes && facts->knows_processes) {
+        d->knows_processes = 1;
+        d->process_count = (uint32_t)facts->process_count;
+    }
+    if (d->partition_count == 0)
+        d->partition_count = (uint32_t)facts->partition_count;
+}
+
+/* --- state ---------------------------------------------------------------------------------------------------- */
+
+/* What is known of whether the device answers, over all its sources and channels. */
+struct pulse {
+    int64_t answered_ns; /* 0: never */
+    double patience_s;   /* of the slowest that was asked */
+    joule_status worst;  /* of those that gave no answer */
+};
+
+static void take_pulse(struct pulse *pulse, const struct lane *lane, int64_t answered_ns, joule_status status)
+{
+    double patience_s = fmax(STALE_LOOKS_S, 3 * (double)lane->period_ns * 1e-9);
+    if (answered_ns > pulse->answered_ns)
+        pulse->answered_ns = answered_ns;
+    if (patience_s > pulse->patience_s)
+        pulse->patience_s = patience_s;
+    if (status != JOULE_OK && status != JOULE_PENDING)
+        pulse->worst = status;
+}
+
+/* A device of which anything answers is there, whatever else fails: each domain has its own state. */
+static void settle_state(joule_meter *meter, joule_device *d, const struct pulse *pulse)
+{
+    if (pulse->answered_ns) {
+        d->age_s = fmax(0, (double)(meter_now_ns(meter) - pulse->answered_ns) * 1e-9);
+        if (d->age_s <= pulse->patience_s)
+            d->state = JOULE_OK;
+        else
+            d->state = pulse->worst != JOULE_OK ? pulse->worst : JOULE_STALE;
+    } else if (pulse->worst != JOULE_OK) {
+        d->state = pulse->worst;
+    }
+}
+
+/* --- channels ------------------------------------------------------------------------------------------------- */
+
+static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gauge_role role)
+{
+    double *const places[] = {
+        [ROLE_BUSY] = &d->busy,
+        [ROLE_MEMORY_BUSY] = &d->memory_busy,
+        [ROLE_TEMPERATURE] = &d->temperature_celsius,
+        [ROLE_MEMORY_TEMPERATURE] = &d->memory_temperature_celsius,
+        [ROLE_CLOCK] = &d->clock_megahertz,
+        [ROLE_MEMORY_CLOCK] = &d->memory_clock_megahertz,
+    };
+    double value;
+    if (role >= sizeof places / sizeof places[0] || !places[role] ||
+        joule_gauge(meter, id, &value) != JOULE_OK)
+        return;
+    bool is_highest = role == ROLE_TEMPERATURE && value > *places[role];
+    if (isnan(*places[role]) || is_highest)
+        *places[role] = value;
+}
+
+static bool is_whole_device(const struct channel *ch)
+{
+    return ch->mode != CHANNEL_GAUGE && !string_starts(ch->parent_zone, "gpu") &&
+           (ch->info.scope == JOULE_SCOPE_GPU || ch->info.scope == JOULE_SCOPE_MODULE);
+}
+
+/* As covers choose: one that has risen before one that has not, then the better view. */
+static bool is_better(const struct channel *a, const struct channel *b)
+{
+    return a->moved != b->moved ? a->moved : a->rank < b->rank;
+}
+
+static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pulse)
+{
+    const struct channel *best = NULL;
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *mc = &meter->channels[i];
+        if (strcmp(mc->channel->info.device, d->name) != 0)
+            continue;
+        pthread_mutex_lock(&mc->lane->lock);
+        take_pulse(pulse, mc->lane, mc->channel->read_ns, mc->channel->info.state);
+        if (is_whole_device(mc->channel) && (!best || is_better(mc->channel, best)))
+            best = mc->channel;
+        pthread_mutex_unlock(&mc->lane->lock);
+        take_gauge(meter, d, (int32_t)i, mc->channel->role);
+    }
+    if (!best)
+        return;
+    d->domain = best->info.id;
+    joule_power_watts(meter, d->domain, &d->power_watts);
+    joule_energy_joules(meter, d->domain, &d->energy_joules);
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------ */
+
+joule_status joule_device_get(joule_meter *meter, size_t position, joule_device *out_device)
+{
+    if (!abi_has_room(out_device, DEVICE_SIZE_1))
+        return JOULE_INVALID;
+    joule_status status = meter_take(&meter);
+    if (status != JOULE_OK)
+        return status;
+    struct sighting list[MOST_SIGHTINGS];
+    size_t count = gather(meter, list), seen;
+    sort(list, count);
+    const struct sighting *mine = find_position(list, count, position, &seen);
+    if (!mine)
+        return JOULE_INVALID;
+    joule_device d = unknown_device();
+    struct pulse pulse = {0};
+    for (size_t i = 0; i < seen; i++) {
+        take_identity(&d, mine[i].device);
+        pthread_mutex_lock(&mine[i].lane->lock);
+        take_facts(&d, &mine[i].device->facts);
+        take_pulse(&pulse, mine[i].lane, mine[i].device->looked_ns, mine[i].device->state);
+        pthread_mutex_unlock(&mine[i].lane->lock);
+    }
+    take_channels(meter, &d, &pulse);
+    settle_state(meter, &d, &pulse);
+    abi_give(out_device, &d, sizeof d);
+    return JOULE_OK;
+}
+
+static bool knows_processes(const struct device_facts *facts)
+{
+    return facts->knows_processes;
+}
+
+static bool knows_partitions(const struct device_facts *facts)
+{
+    return facts->partition_count > 0;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t joule_device_processes(joule_meter *meter, const char *name, joule_device_process *out_processes,
+                              size_t size)
+{
+    struct device_facts facts;
+    if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, knows_processes, &facts))
+        return 0;
+    if (least(size, facts.process_count))
+        memcpy(out_processes, facts.processes, least(size, facts.process_count) * sizeof *out_processes);
+    return facts.process_count;
+}
+
+size_t joule_device_partitions(joule_meter *meter, const char *name, joule_device_partition *out_partitions,
+                               size_t size)
+{
+    struct device_facts facts;
+    if (!name || meter_take(&meter) != JOULE_OK || !find_facts(meter, name, knows_partitions, &facts))
+        return 0;
+    if (least(size, facts.partition_count))
+        memcpy(out_partitions, facts.partitions, least(size, facts.partition_count) * sizeof *out_partitions);
+    return facts.partition_count;
+}

@@ -1,0 +1,36 @@
+/* joule/api/measure.c - what one call cost.
+ *
+ * Owns joule_measure: a region around a function, and the wait for its figures.
+ * Newcomers: the figures are the machine's over that time (`window`), not the function's share of it; a program that
+ * runs others at once wants regions and their `attributed` joules.
+ */
+#include <math.h>
+#include <string.h>
+#include "joule/abi.h"
+#include "joule/meter/engine.h"
+#include "joule/collector/ledger.h"
+
+#define PATIENCE_S 2.0
+
+joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement)
+{
+    if (!fn || !abi_has_room(out_measurement, MEASUREMENT_SIZE_1))
+        return JOULE_INVALID;
+    joule_meter *meter = meter_or_default(NULL);
+    joule_region region = joule_begin(0);
+    fn(arg);
+    joule_end(&region);
+    joule_result result = result_unknown();
+    joule_status status = JOULE_FAILED;
+    if (meter)
+        status = joule_region_wait(meter, &region, PATIENCE_S, &result);
+    joule_measurement measurement = {
+        .duration_s = (double)(region.end_ns - region.begin_ns) * 1e-9,
+        .coverage = result.coverage,
+        .cpu_joules = result.cpu,
+        .gpu_joules = result.gpu,
+        .total_joules = result.window,
+    };
+    abi_give(out_measurement, &measurement, sizeof measurement);
+    return status;
+}

@@ -1,0 +1,322 @@
+/* joule/api/region.c - begin and end: the hot path, and the answers about regions.
+ *
+ * An edge costs a clock reading through the vDSO and a few stores and locked operations in memory of the calling
+ * thread: see session_layout.h. Everything that joule_begin and joule_end reach is async-signal-safe.
+ * Newcomers: a thread's slot is taken on its first region. A changed session_generation takes it away again: the process
+ * forked, or the session was replaced.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/thread_id.h"
+#include "joule/abi.h"
+#include "joule/collector/collector.h"
+#include "joule/collector/ledger.h"
+#include "joule/session/session.h"
+
+#define RETRY_NS     NS_PER_S /* a thread that found no slot looks again after this long */
+#define NO_SLOT      0xffffu
+#define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
+
+/* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's number or
+ * NO_SLOT, and from bit 16 the place in its open table. owner: the thread's id. */
+#define GENERATION_SHIFT 16
+
+static __thread struct {
+    struct slot *slot;
+    uint32_t number; /* of the slot */
+    uint32_t tid;
+    uint32_t generation; /* under which all this holds; 0: not yet */
+    int64_t tried_ns;    /* when no slot was to be had */
+} self __attribute__((tls_model("initial-exec")));
+
+static struct {
+    _Atomic joule_sync_fn hook;
+    void *context;
+} synchronise;
+
+/* --- begin and end ------------------------------------------------------------------------------------------ */
+
+__attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
+{
+    int64_t now = clock_now_ns();
+    if (self.generation == generation && now - self.tried_ns < RETRY_NS)
+        return NULL;
+    struct session *session = session_current();
+    uint32_t tid = thread_id(), number = 0;
+    struct slot *slot = session_take_slot(session, tid, &number);
+    self.slot = NULL; /* a signal handler sees no slot or a whole one */
+    atomic_signal_fence(memory_order_seq_cst);
+    self.number = slot ? number : NO_SLOT;
+    self.tid = tid;
+    self.tried_ns = now;
+    self.generation = generation;
+    atomic_signal_fence(memory_order_seq_cst);
+    self.slot = slot;
+    return slot;
+}
+
+static inline struct slot *own_slot(uint32_t generation)
+{
+    if (__builtin_expect(self.slot && self.generation == generation, 1))
+        return self.slot;
+    return take_slot(generation);
+}
+
+static uint32_t generation_now(void)
+{
+    return atomic_load_explicit(&session_generation, memory_order_relaxed);
+}
+
+/* True when the device is idle now because the hook made it so. */
+static bool call_hook(void)
+{
+    joule_sync_fn hook = atomic_load_explicit(&synchronise.hook, memory_order_acquire);
+    if (hook)
+        hook(synchronise.context);
+    return hook != NULL;
+}
+
+void joule_set_sync(joule_sync_fn sync, void *context)
+{
+    atomic_store_explicit(&synchronise.hook, NULL, memory_order_release);
+    synchronise.context = context;
+    atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
+}
+
+joule_region joule_begin_with(uint32_t tag, uint32_t flags)
+{
+    uint32_t generation = generation_now();
+    struct slot *slot = own_slot(generation);
+    flags &= PUBLIC_FLAGS;
+    if (flags & JOULE_REGION_GPU && call_hook())
+        flags |= SPAN_SYNCHRONISED;
+    int64_t begin_ns = clock_now_ns();
+    uint32_t place = NO_SLOT | SPAN_NOT_LISTED << 16;
+    if (slot)
+        place = self.number | slot_open(slot, begin_ns, open_what(tag, flags)) << 16;
+    return (joule_region){
+        .begin_ns = (uint64_t)begin_ns,
+        .tag = tag,
+        .flags = flags | generation << GENERATION_SHIFT,
+        .slot = place,
+        .owner = self.tid,
+    };
+}
+
+joule_region joule_begin(uint32_t tag)
+{
+    return joule_begin_with(tag, 0);
+}
+
+/* Whether the region may be ended here; JOULE_OK if so. */
+static joule_status check_running(const joule_region *region, uint32_t generation)
+{
+    if (!region || region->begin_ns == 0 || region->end_ns != 0)
+        return JOULE_INVALID;
+    if (region->flags >> GENERATION_SHIFT != (uint16_t)generation)
+        return JOULE_STALE;
+    if (region->flags & JOULE_REGION_THREAD_OWNED && region->owner != self.tid)
+        return JOULE_INVALID;
+    return JOULE_OK;
+}
+
+/* Takes it off the beginner's list of open regions. False: it was ended before, through a copy. */
+static bool close_region(const joule_region *region)
+{
+    uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
+    if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
+        return true; /* was not listed */
+    if (self.slot && number == self.number && region->owner == self.tid)
+        return slot_close(self.slot, index, (int64_t)region->begin_ns, true);
+    struct session_map *map = session_map(session_current());
+    if (!map)
+        return false;
+    if (slot_close(&map->slots[number], index, (int64_t)region->begin_ns, false))
+        return true;
+    /* The beginner's thread is gone, and its slot and list with it. */
+    uint64_t owner = atomic_load_explicit(&map->owners[number], memory_order_acquire);
+    return (uint32_t)owner != region->owner;
+}
+
+static void record(const joule_region *region, struct slot *slot)
+{
+    uint32_t tag = region->tag < SESSION_TAGS ? region->tag : TAG_OTHER;
+    uint32_t number = region->slot & 0xffff;
+    struct span span = {
+        .begin_ns = (int64_t)region->begin_ns,
+        .end_ns = (int64_t)region->end_ns,
+        .tag = (uint16_t)tag,
+        .slot = (uint16_t)(number < SESSION_SLOTS ? number : self.number),
+        .index = number < SESSION_SLOTS ? (uint8_t)(region->slot >> 16) : SPAN_NOT_LISTED,
+        .flags = (uint8_t)region->flags,
+        .device = SPAN_ALL_GPUS,
+    };
+    if (!slot_push(slot, &span))
+        slot_fold(slot, tag, span.end_ns - span.begin_ns);
+}
+
+joule_status joule_end(joule_region *region)
+{
+    uint32_t generation = generation_now();
+    struct slot *slot = own_slot(generation);
+    joule_status status = check_running(region, generation);
+    if (status != JOULE_OK)
+        return status;
+    if (region->flags & JOULE_REGION_GPU && !call_hook())
+        region->flags &= ~(uint32_t)SPAN_SYNCHRONISED;
+    int64_t end_ns = clock_now_ns();
+    if (!close_region(region))
+        return JOULE_INVALID;
+    region->end_ns = (uint64_t)end_ns;
+    if (slot)
+        record(region, slot);
+    return JOULE_OK;
+}
+
+uint32_t joule_tag(const char *name)
+{
+    return session_tag(session_current(), name);
+}
+
+/* --- foreign spans ------------------------------------------------------------------------------------------ */
+
+static bool is_span_valid(const joule_span *span, double begin_ns, double end_ns)
+{
+    return isfinite(begin_ns) && isfinite(end_ns) && begin_ns >= 1 && end_ns >= begin_ns && end_ns < 9e18 &&
+           isfinite(span->error_ns) && span->error_ns >= 0 && span->device_index >= -1 &&
+           span->tag < SESSION_TAGS;
+}
+
+joule_status joule_span_add(joule_meter *meter, const joule_span *span)
+{
+    joule_span known;
+    joule_status status = abi_take(&known, sizeof known, SPAN_SIZE_1, span);
+    if (status != JOULE_OK)
+        return status;
+    if (meter && meter->pid != getpid())
+        return JOULE_STALE;
+    span = &known;
+    double begin_ns = span->offset_ns + span->scale_ns * span->begin;
+    double end_ns = span->offset_ns + span->scale_ns * span->end;
+    int64_t now = meter ? meter_now_ns(meter) : clock_now_ns();
+    if (!is_span_valid(span, begin_ns, end_ns) || end_ns > (double)now + 3 * span->error_ns + 1e6)
+        return JOULE_INVALID;
+    struct slot *slot = own_slot(generation_now());
+    uint32_t device = span->device_index < 0 ? SPAN_ALL_GPUS : (uint32_t)span->device_index;
+    struct span record = {
+        .begin_ns = (int64_t)begin_ns,
+        .end_ns = (int64_t)end_ns,
+        .tag = (uint16_t)span->tag,
+        .slot = (uint16_t)self.number,
+        .index = SPAN_NOT_LISTED,
+        .flags = (uint8_t)((span->flags & PUBLIC_FLAGS) | SPAN_FOREIGN),
+        .device = (uint8_t)(device < SPAN_ALL_GPUS ? device : SPAN_ALL_GPUS),
+        .error_ns = (float)span->error_ns,
+    };
+    return slot && slot_push(slot, &record) ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static joule_status hand_out(joule_result *out, const joule_result *result, joule_status status)
+{
+    abi_give(out, result, sizeof *result);
+    return status;
+}
+
+static joule_status check_asking(joule_meter **meter, const joule_result *out)
+{
+    if (!abi_has_room(out, RESULT_SIZE_1))
+        return JOULE_INVALID;
+    *meter = meter_or_default(*meter);
+    if (!*meter)
+        return JOULE_FAILED;
+    return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
+}
+
+/* Without a collector: from the sensors of this meter, or from what the measuring parent shows. */
+static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t begin_ns, int64_t end_ns)
+{
+    uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
+    if (devices == 0)
+        return meter_window(meter, JOULE_TOTAL, begin_ns, end_ns);
+    if (devices == JOULE_REGION_CPU || devices == JOULE_REGION_GPU)
+        return meter_window(meter, devices == JOULE_REGION_CPU ? JOULE_CPU : JOULE_GPU, begin_ns, end_ns);
+    struct window cpu = meter_window(meter, JOULE_CPU, begin_ns, end_ns);
+    struct window gpu = meter_window(meter, JOULE_GPU, begin_ns, end_ns);
+    if (isnan(gpu.joules.value))
+        return cpu;
+    if (isnan(cpu.joules.value))
+        return gpu;
+    cpu.joules = estimate_add(cpu.joules, 1, &gpu.joules);
+    cpu.covered_s = fmin(cpu.covered_s, gpu.covered_s);
+    cpu.is_final = cpu.is_final && gpu.is_final;
+    return cpu;
+}
+
+static joule_status window_result(joule_meter *meter, const joule_region *region, joule_result *out)
+{
+    int64_t begin_ns = (int64_t)region->begin_ns, end_ns = (int64_t)region->end_ns;
+    struct window all = claimed_window(meter, region->flags, begin_ns, end_ns);
+    bool is_all = !(region->flags & (JOULE_REGION_CPU | JOULE_REGION_GPU));
+    out->count = 1;
+    out->duration_s = all.length_s;
+    out->coverage = all.length_s > 0 ? fmin(1, all.covered_s / all.length_s) : 0;
+    out->window = estimate_quantity(&all.joules);
+    if (is_all || region->flags & JOULE_REGION_CPU) {
+        struct window cpu = meter_window(meter, JOULE_CPU, begin_ns, end_ns);
+        out->cpu = estimate_quantity(&cpu.joules);
+    }
+    if (is_all || region->flags & JOULE_REGION_GPU) {
+        struct window gpu = meter_window(meter, JOULE_GPU, begin_ns, end_ns);
+        out->gpu = estimate_quantity(&gpu.joules);
+    }
+    out->is_final = all.is_final;
+    return out->is_final ? JOULE_OK : JOULE_PENDING;
+}
+
+joule_status joule_region_result(joule_meter *meter, const joule_region *region, joule_result *out_result)
+{
+    joule_status status = check_asking(&meter, out_result);
+    if (status != JOULE_OK)
+        return status;
+    if (!region || region->begin_ns == 0 || region->end_ns < region->begin_ns || region->end_ns > INT64_MAX)
+        return JOULE_INVALID;
+    joule_result result = result_unknown();
+    status = meter->collector ? collector_region(meter->collector, region, &result)
+                              : window_result(meter, region, &result);
+    result.unsynchronised = region->flags & JOULE_REGION_GPU && !(region->flags & SPAN_SYNCHRONISED);
+    return hand_out(out_result, &result, status);
+}
+
+joule_status joule_region_wait(joule_meter *meter, const joule_region *region, double timeout_s,
+                               joule_result *out_result)
+{
+    joule_status status = check_asking(&meter, out_result);
+    if (status != JOULE_OK)
+        return status;
+    int64_t deadline_ns = clock_now_ns() + (int64_t)(fmin(fmax(timeout_s, 0), 1e6) * 1e9);
+    struct timespec pause = {.tv_nsec = 500000};
+    while ((status = joule_region_result(meter, region, out_result)) == JOULE_PENDING) {
+        if (clock_now_ns() >= deadline_ns)
+            break;
+        joule_sample_now(meter);
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 20000000)
+            pause.tv_nsec *= 2;
+    }
+    return status;
+}
+
+joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_result *out_result)
+{
+    joule_status status = check_asking(&meter, out_result);
+    if (status != JOULE_OK)
+        return status;
+    joule_result result = result_unknown();
+    status = meter->collector ? collector_tag(meter->collector, tag, &result) : JOULE_UNSUPPORTED;
+    return hand_out(out_result, &result, status);
+}

@@ -1,0 +1,229 @@
+/* joule/attribute/attribute_table.c - see attribute_table.h. Two lists in the order of process ids are merged into a third. */
+#include "joule/attribute/attribute_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <joule/devices.h>
+#include "base/array.h"
+#include "base/error.h"
+#include "base/string.h"
+
+/* Where the process is, or belongs. */
+static struct seen_process *place_of(struct seen_process *items, size_t count, pid_t pid)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (items[middle].pid < pid)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return &items[low];
+}
+
+static struct seen_process *find_in(struct seen_process *items, size_t count, pid_t pid)
+{
+    struct seen_process *at = place_of(items, count, pid);
+    return at < items + count && at->pid == pid ? at : NULL;
+}
+
+struct seen_process *process_table_find(struct process_table *table, pid_t pid)
+{
+    return find_in(table->items, table->count, pid);
+}
+
+struct seen_process *process_table_outside(struct process_table *table, pid_t pid)
+{
+    struct seen_process *known = process_table_find(table, pid);
+    if (known || !ARRAY_ROOM(table->items, table->capacity, table->count))
+        return known;
+    struct seen_process *at = place_of(table->items, table->count, pid), *end = table->items + table->count;
+    memmove(at + 1, at, (size_t)(end - at) * sizeof *at);
+    table->count++;
+    *at = (struct seen_process){.pid = pid,
+                                .is_outside = true,
+                                .cpu_share = NAN,
+                                .cpu_joules = NAN,
+                                .cpu_watts = NAN,
+                                .gpu_memory_bytes = JOULE_BYTES_UNKNOWN};
+    return at;
+}
+
+/* --- one look after the other --------------------------------------------------------------------------------- */
+
+struct look {
+    struct process_table *table;
+    double elapsed_s;
+    struct seen_process *next, *ended;
+    size_t count, ended_count;
+};
+
+/* What a process did before it was first seen is not counted, unless it began after the last look. */
+static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
+{
+    int64_t since_ns = look->table->looked_ns;
+    double start_s = (double)seen->start_ticks / (double)sysconf(_SC_CLK_TCK);
+    bool is_young = since_ns && start_s >= (double)since_ns * 1e-9;
+    return (struct seen_process){.pid = seen->pid,
+                                 .start_ticks = seen->start_ticks,
+                                 .gpu_share = NAN,
+                                 .gpu_memory_bytes = JOULE_BYTES_UNKNOWN,
+                                 .own_s = is_young ? 0 : seen->cpu_s - seen->children_s,
+                                 .children_s = is_young ? 0 : seen->children_s};
+}
+
+static void add_step(const struct look *look, struct seen_process *process, double step_s)
+{
+    process->cpu_share += look->elapsed_s > 0 ? step_s / look->elapsed_s : 0;
+    process->step_s += step_s;
+}
+
+static void update(struct look *look, struct seen_process process, const struct tree_process *seen)
+{
+    double own_s = seen->cpu_s - seen->children_s;
+    process.parent = seen->parent;
+    string_copy(process.name, sizeof process.name, seen->name);
+    process.cpu_share = 0;
+    add_step(look, &process, fmax(own_s - process.own_s, 0));
+    process.own_s = own_s;
+    look->next[look->count++] = process;
+}
+
+/* Its joules stay with those that have ended. */
+static void end_process(struct look *look, const struct seen_process *process)
+{
+    look->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
+    look->ended[look->ended_count++] = *process;
+}
+
+/* A process that /proc does not show goes on where a driver still knows it. */
+static void carry_or_end(struct look *look, const struct seen_process *process)
+{
+    if (process->is_outside && process->is_listed)
+        look->next[look->count++] = *process;
+    else
+        end_process(look, process);
+}
+
+/* Fills look->next from both lists. */
+static void merge(struct look *look, const struct tree_process *seen, size_t seen_count)
+{
+    const struct seen_process *old = look->table->items, *end = old + look->table->count;
+    for (size_t i = 0; i < seen_count; i++) {
+        for (; old < end && old->pid < seen[i].pid; old++)
+            carry_or_end(look, old);
+        bool has_id = old < end && old->pid == seen[i].pid;
+        bool is_known = has_id && !old->is_outside && old->start_ticks == seen[i].start_ticks;
+        if (has_id && !is_known)
+            end_process(look, old); /* the id was used again */
+        update(look, is_known ? *old : first_sight(look, &seen[i]), &seen[i]);
+        old += has_id;
+    }
+    for (; old < end; old++)
+        carry_or_end(look, old);
+}
+
+/* The time of children that a process waited for is its own as far as it was not counted while they lived. */
+static void take_children(const struct look *look, struct seen_process *process, double children_s)
+{
+    double missed_s = children_s - process->children_s - process->owed_s;
+    process->owed_s = fmax(-missed_s, 0);
+    add_step(look, process, fmax(missed_s, 0));
+    process->children_s = children_s;
+}
+
+/* Who will show the time of a process that ended: its parent, or where that ended as well the parent's parent, and so on.
+ * NULL: nobody. */
+static struct seen_process *heir_of(struct look *look, const struct seen_process *ended)
+{
+    struct seen_process *heir = NULL;
+    for (size_t i = 0; ended && !heir && i <= look->ended_count;
+         i++) { /* ids may be used again: no circles */
+        heir = find_in(look->next, look->count, ended->parent);
+        ended = find_in(look->ended, look->ended_count, ended->parent);
+    }
+    return heir;
+}
+
+static void settle_children(struct look *look, const struct tree_process *seen, size_t seen_count)
+{
+    for (size_t i = 0; i < look->ended_count; i++) {
+        const struct seen_process *ended = &look->ended[i];
+        struct seen_process *heir = heir_of(look, ended);
+        if (heir)
+            heir->owed_s += ended->own_s + ended->children_s + ended->owed_s;
+    }
+    struct seen_process *process = look->next;
+    for (size_t i = 0; i < seen_count; i++, process++) {
+        while (process->pid != seen[i].pid)
+            process++; /* those outside */
+        if (seen[i].children_s != process->children_s)
+            take_children(look, process, seen[i].children_s);
+    }
+}
+
+/* What was built takes the place of what was there. */
+static void take_over(struct process_table *table, size_t count, int64_t now_ns)
+{
+    struct process_table old = *table;
+    table->items = old.next;
+    table->capacity = old.next_capacity;
+    table->count = count;
+    table->next = old.items;
+    table->next_capacity = old.capacity;
+    table->looked_ns = now_ns;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t left = ((const struct tree_process *)a)->pid, right = ((const struct tree_process *)b)->pid;
+    return (left > right) - (left < right);
+}
+
+/* Without those that have ended and were not waited for yet, and each id once. */
+static size_t keep_living(struct tree_process *seen, size_t count)
+{
+    size_t living = 0, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (seen[i].is_alive)
+            seen[living++] = seen[i];
+    if (living)
+        qsort(seen, living, sizeof *seen, by_pid);
+    for (size_t i = 0; i < living; i++)
+        if (kept == 0 || seen[kept - 1].pid != seen[i].pid)
+            seen[kept++] = seen[i];
+    return kept;
+}
+
+joule_status process_table_look(struct process_table *table, struct joule_host *host)
+{
+    struct arena arena = {0};
+    struct tree_process *seen;
+    int64_t now_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME);
+    ssize_t found = tree_read(host, &arena, &seen);
+    size_t count = found > 0 ? keep_living(seen, (size_t)found) : 0;
+    struct look look = {.table = table};
+    look.ended = arena_alloc(&arena, (table->count + 1) * sizeof *look.ended);
+    bool has_room = look.ended && array_reserve((void **)&table->next, &table->next_capacity,
+                                                count + table->count + 1, sizeof *table->next);
+    if (found >= 0 && has_room) {
+        look.next = table->next;
+        look.elapsed_s = table->looked_ns ? (double)(now_ns - table->looked_ns) * 1e-9 : 0;
+        table->ended_joules = 0;
+        merge(&look, seen, count);
+        settle_children(&look, seen, count);
+        take_over(table, look.count, now_ns);
+    }
+    arena_free(&arena);
+    return found < 0 ? status_of_errno((int)-found) : has_room ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+void process_table_free(struct process_table *table)
+{
+    free(table->items);
+    free(table->next);
+    *table = (struct process_table){0};
+}

@@ -1,0 +1,346 @@
+/* joule/attribute/attribute_tenant.c - see attribute_tenant.h.
+ *
+ * Newcomers: each look at the cgroups ends a window, and the next look settles it, when the sensors have ticked past its end.
+ * Windows follow each other without gaps, so no joule is shared out twice.
+ */
+#include "joule/attribute/attribute_tenant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/string.h"
+#include "joule/attribute/attribute_pod.h"
+#include "joule/attribute/attribute_process.h"
+#include "joule/meter/engine.h"
+
+#define MOST_TENANTS   2048
+#define MOST_DEPTH     8
+#define KEPT_NS        300000000000LL /* so that whoever asks now and then sees the end of a job, too */
+#define PATIENCE_NS    5000000000LL
+#define MOST_PROCESSES 64
+#define PATH_SIZE      512
+
+/* --- the tree of cgroups ---------------------------------------------------------------------------------------- */
+
+/* Where the kernel counts CPU time by cgroup: all of it (v2), or the controller's own tree. */
+static bool find_root(struct tenants *tenants)
+{
+    static const char *const v1[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpuacct"};
+    char text[64];
+    if (tenants->has_root)
+        return tenants->root;
+    tenants->has_root = true;
+    tenants->is_v2 =
+        host_read_text(tenants->meter->host, "/sys/fs/cgroup/cgroup.controllers", text, sizeof text);
+    if (tenants->is_v2)
+        tenants->root = "/sys/fs/cgroup";
+    for (size_t i = 0; i < sizeof v1 / sizeof *v1 && !tenants->root; i++) {
+        char path[PATH_SIZE];
+        string_print(path, sizeof path, "%s/cpuacct.usage", v1[i]);
+        if (host_read_text(tenants->meter->host, path, text, sizeof text))
+            tenants->root = v1[i];
+    }
+    return tenants->root;
+}
+
+/* CPU seconds since the cgroup was made; NaN: unknown. */
+static double read_usage(const struct tenants *tenants, const char *path)
+{
+    char file[PATH_SIZE], text[512];
+    uint64_t count;
+    if (!tenants->is_v2) {
+        string_print(file, sizeof file, "%s%s/cpuacct.usage", tenants->root, path);
+        return host_read_u64(tenants->meter->host, file, &count) ? (double)count * 1e-9 : NAN;
+    }
+    string_print(file, sizeof file, "%s%s/cpu.stat", tenants->root, path);
+    if (!host_read_text(tenants->meter->host, file, text, sizeof text) || !string_starts(text, "usage_usec "))
+        return NAN;
+    text[strcspn(text, "\n")] = '\0';
+    return string_to_u64(text + strlen("usage_usec "), 10, &count) ? (double)count * 1e-6 : NAN;
+}
+
+static void count_one(unsigned cpu, void *count)
+{
+    (void)cpu;
+    ++*(unsigned *)count;
+}
+
+static unsigned count_cpus(struct joule_host *host)
+{
+    char online[256];
+    unsigned count = 0;
+    host_read_text(host, "/sys/devices/system/cpu/online", online, sizeof online);
+    return string_each_cpu(online, count_one, &count) && count ? count : 1;
+}
+
+/* --- the list ----------------------------------------------------------------------------------------------------- */
+
+static struct tenant *find(const struct tenants *tenants, const char *path)
+{
+    for (size_t i = 0; i < tenants->count; i++)
+        if (strcmp(tenants->list[i].path, path) == 0)
+            return &tenants->list[i];
+    return NULL;
+}
+
+/* One more tenant, whose time counts from now on; NULL: no memory, or too many. */
+static struct tenant *add(struct tenants *tenants, const char *path, const struct tenant_name *name,
+                          double usage_s)
+{
+    if (tenants->count == MOST_TENANTS || !ARRAY_ROOM(tenants->list, tenants->capacity, tenants->count))
+        return NULL;
+    struct tenant *tenant = &tenants->list[tenants->count++];
+    *tenant = (struct tenant){.name = *name, .usage_s = usage_s};
+    string_copy(tenant->path, sizeof tenant->path, path);
+    return tenant;
+}
+
+static joule_status see(struct tenants *tenants, const char *path, const struct tenant_name *name,
+                        int64_t now_ns)
+{
+    double usage_s = read_usage(tenants, path);
+    if (isnan(usage_s))
+        return JOULE_OK;
+    struct tenant *tenant = find(tenants, path);
+    if (!tenant && !(tenant = add(tenants, path, name, usage_s)))
+        return JOULE_NO_MEMORY;
+    tenant->pending_cpu_s += fmax(0, usage_s - tenant->usage_s); /* less: another one with the same name */
+    tenant->usage_s = usage_s;
+    tenant->seen_ns = now_ns;
+    tenant->looks++;
+    return JOULE_OK;
+}
+
+static joule_status look_below(struct tenants *tenants, const char *path, unsigned depth, int64_t now_ns)
+{
+    char full[PATH_SIZE];
+    char **names;
+    struct arena arena = {0};
+    struct tenant_name name;
+    joule_status status = JOULE_OK;
+    string_print(full, sizeof full, "%s%s", tenants->root, path);
+    ssize_t count = tenants->meter->host->ops->list(tenants->meter->host, full, &arena, &names);
+    for (ssize_t i = 0; i < count && status == JOULE_OK; i++) {
+        char below[TENANT_PATH];
+        if (strchr(names[i], '.') && !string_ends(names[i], ".slice") && !string_ends(names[i], ".scope") &&
+            !string_ends(names[i], ".service"))
+            continue; /* cpu.stat and other files */
+        struct text text;
+        text_init(&text, below, sizeof below);
+        text_printf(&text, "%s/%s", path, names[i]);
+        if (text.length >= sizeof below)
+            continue;
+        if (tenant_name_read(below, &name))
+            status = see(tenants, below, &name, now_ns);
+        else if (depth < MOST_DEPTH)
+            status = look_below(tenants, below, depth + 1, now_ns);
+    }
+    arena_free(&arena);
+    return status;
+}
+
+/* Those that ended long ago are summed up. */
+static void forget_ended(struct tenants *tenants, int64_t now_ns)
+{
+    for (size_t i = 0; i < tenants->count;) {
+        struct tenant *tenant = &tenants->list[i];
+        if (now_ns - tenant->seen_ns < KEPT_NS || tenant->pending_cpu_s > 0) {
+            i++;
+            continue;
+        }
+        tenants->ended_cpu_s += tenant->cpu_s;
+        tenants->ended_cpu_joules += tenant->cpu_joules;
+        tenants->ended_gpu_joules += tenant->gpu_joules;
+        *tenant = tenants->list[--tenants->count];
+    }
+}
+
+/* --- sharing out -------------------------------------------------------------------------------------------------- */
+
+joule_class tenant_class(joule_class a, joule_class b)
+{
+    a = a > JOULE_CLASS_DERIVED ? a : JOULE_CLASS_DERIVED;
+    return a > b ? a : b;
+}
+
+static void share_cpu(struct tenants *tenants, joule_quantity joules)
+{
+    double capacity_s = tenants->cpu_count * (double)(tenants->end_ns - tenants->begin_ns) * 1e-9, used_s = 0;
+    for (size_t i = 0; i < tenants->count; i++)
+        used_s += tenants->list[i].pending_cpu_s;
+    if (tenants->processes)
+        process_share_cpu(tenants->processes, &joules, capacity_s);
+    capacity_s = fmax(capacity_s, used_s); /* counts are read one after the other */
+    double given = 0;
+    for (size_t i = 0; i < tenants->count; i++) {
+        struct tenant *tenant = &tenants->list[i];
+        double share = isnan(joules.value) ? 0 : joules.value * tenant->pending_cpu_s / capacity_s;
+        tenant->cpu_joules += share;
+        given += share;
+        tenant->cpu_s += tenant->pending_cpu_s;
+        tenant->pending_cpu_s = 0;
+    }
+    if (isnan(joules.value))
+        return;
+    tenants->rest_cpu_joules += fmax(0, joules.value - given);
+    tenants->cpu_class = tenant_class(tenants->cpu_class, joules.cls);
+}
+
+struct tenant *tenants_of_process(const struct tenants *tenants, uint64_t pid)
+{
+    char file[64], text[4096];
+    string_print(file, sizeof file, "/proc/%llu/cgroup", (unsigned long long)pid);
+    if (!host_read_text(tenants->meter->host, file, text, sizeof text))
+        return NULL;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path || (tenants->is_v2 ? path != controllers + 1 : !strstr(controllers, "cpuacct")))
+            continue;
+        for (path++; *path; *(strrchr(path, '/') ? strrchr(path, '/') : path) = '\0') {
+            struct tenant *tenant = find(tenants, path);
+            if (tenant)
+                return tenant;
+        }
+    }
+    return NULL;
+}
+
+/* By the time in which each process ran on it. One that is alone ran whenever anything did; of several of which that is not
+ * known it stays nobody's. */
+static void share_device(struct tenants *tenants, const joule_device *device, const joule_quantity *joules)
+{
+    joule_device_process list[MOST_PROCESSES];
+    size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
+    double busy = 0, given = 0, told = 0;
+    count = count < MOST_PROCESSES ? count : MOST_PROCESSES;
+    if (count == 1 && isnan(list[0].busy))
+        list[0].busy = device->busy;
+    for (size_t i = 0; i < count; i++)
+        busy += list[i].busy > 0 ? list[i].busy : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(list[i].busy > 0))
+            continue;
+        double share = joules->value * list[i].busy / fmax(1, busy);
+        struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
+        if (tenant)
+            tenant->gpu_joules += share;
+        given += tenant ? share : 0;
+        if (tenants->processes)
+            told += process_share_device(tenants->processes, list[i].pid, share);
+    }
+    tenants->rest_gpu_joules += fmax(0, joules->value - given);
+    if (tenants->processes)
+        process_leave_device(tenants->processes, joules, told);
+}
+
+/* NVIDIA's MPS runs what others ask it to, who are in no list. The kernel cuts names to 15 bytes. */
+static bool is_deputy(struct joule_host *host, uint64_t pid)
+{
+    char file[64], name[32];
+    string_print(file, sizeof file, "/proc/%llu/comm", (unsigned long long)pid);
+    return host_read_text(host, file, name, sizeof name) && strcmp(name, "nvidia-cuda-mps") == 0;
+}
+
+/* The pod and container of all processes; false: they are of several pods, of none, or not all known. Other vendors' drivers
+ * leave it to /proc, where some may be out of sight. */
+static bool find_pod(const struct tenants *tenants, const joule_device *device, struct tenant_name *out_pod)
+{
+    joule_device_process list[MOST_PROCESSES];
+    size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
+    if (strcmp(device->vendor, "nvidia") != 0 || !device->knows_processes || device->state != JOULE_OK ||
+        count == 0 || count > MOST_PROCESSES)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
+        if (!tenant || !tenant->name.pod[0] || is_deputy(tenants->meter->host, list[i].pid) ||
+            (i > 0 && strcmp(tenant->name.pod_uid, out_pod->pod_uid) != 0))
+            return false;
+        if (i == 0)
+            *out_pod = tenant->name;
+        else if (strcmp(tenant->name.container_id, out_pod->container_id) != 0)
+            out_pod->container[0] = '\0';
+    }
+    return true;
+}
+
+static void note_pod(struct tenants *tenants, const joule_device *device)
+{
+    if (!host_is_in_first_pid_space(tenants->meter->host) ||
+        !ARRAY_ROOM(tenants->devices, tenants->device_capacity, tenants->device_count))
+        return;
+    struct tenant_device *row = &tenants->devices[tenants->device_count];
+    string_copy(row->device, sizeof row->device, device->name);
+    tenants->device_count += find_pod(tenants, device, &row->pod);
+}
+
+const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const char *device)
+{
+    for (size_t i = 0; i < tenants->device_count; i++)
+        if (strcmp(tenants->devices[i].device, device) == 0)
+            return &tenants->devices[i].pod;
+    return NULL;
+}
+
+static void share_devices(struct tenants *tenants)
+{
+    tenants->device_count = 0;
+    for (size_t i = 0; i < joule_device_count(tenants->meter); i++) {
+        joule_device device = {.struct_size = sizeof device};
+        joule_quantity joules;
+        if (joule_device_get(tenants->meter, i, &device) != JOULE_OK)
+            continue;
+        note_pod(tenants, &device);
+        if (device.domain < 0 || joule_window_joules(tenants->meter, device.domain, tenants->begin_ns,
+                                                     tenants->end_ns, &joules, NULL) != JOULE_OK)
+            continue;
+        tenants->gpu_class = tenant_class(tenants->gpu_class, joules.cls);
+        share_device(tenants, &device, &joules);
+    }
+}
+
+/* Shares out what was used in the window that the last look ended. False: sensors have not ticked past it. One that hangs
+ * is not waited for; what it saw is nobody's then. */
+static bool settle(struct tenants *tenants, int64_t now_ns)
+{
+    joule_quantity joules;
+    if (tenants->end_ns == tenants->begin_ns)
+        return true;
+    joule_status status =
+        joule_window_joules(tenants->meter, JOULE_CPU, tenants->begin_ns, tenants->end_ns, &joules, NULL);
+    if (status == JOULE_PENDING && now_ns - tenants->end_ns < PATIENCE_NS)
+        return false;
+    share_cpu(tenants, joules);
+    share_devices(tenants);
+    tenants->begin_ns = tenants->end_ns;
+    return true;
+}
+
+joule_status tenants_update(struct tenants *tenants)
+{
+    int64_t now_ns = meter_now_ns(tenants->meter);
+    bool has_tree = find_root(tenants);
+    if (!has_tree && !tenants->processes)
+        return JOULE_ABSENT;
+    if (!tenants->cpu_count)
+        tenants->cpu_count = count_cpus(tenants->meter->host);
+    if (!settle(tenants, now_ns))
+        return JOULE_OK; /* the next look tells what is used meanwhile, too */
+    if (!tenants->begin_ns)
+        tenants->begin_ns = now_ns; /* what was used before is not known */
+    joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
+    pods_name(tenants, now_ns);
+    joule_status told = tenants->processes ? process_look(tenants->processes, tenants, now_ns) : JOULE_OK;
+    tenants->end_ns = now_ns;
+    forget_ended(tenants, now_ns);
+    return told == JOULE_OK ? status : told;
+}
+
+void tenants_free(struct tenants *tenants)
+{
+    free(tenants->list);
+    free(tenants->devices);
+    tenants->list = NULL;
+    tenants->devices = NULL;
+    tenants->count = tenants->capacity = tenants->device_count = tenants->device_capacity = 0;
+}

@@ -1,0 +1,334 @@
+/* joule/collector/collector.c - see collector.h. Life, locks and answers.
+ *
+ * A region lives in a collector from the moment it is first seen (open in a slot, or finished in a ring) until a sweep
+ * has passed its end; then only its tag's sums and, for a while, its own figures remain.
+ * Newcomers: all collectors of a process share one reader, because what is read from a ring is gone from it. The hub
+ * is locked before a collector; engine.h has the whole order.
+ */
+#include "joule/collector/collector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/collector/collector_state.h"
+
+#define MAX_LAG_NS   (10 * NS_PER_S) /* a sensor that stands still holds nobody up longer */
+#define IDLE_HOLD_NS NS_PER_S
+
+/* --- the hub: one reader for all collectors of a process ---------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    struct collector *first;
+    struct reader reader;
+} hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void give_to_all(void *context, const struct slot_news *news)
+{
+    (void)context;
+    for (struct collector *c = hub.first; c; c = c->next) {
+        pthread_mutex_lock(&c->lock);
+        intake_slot(c, news);
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+static void drain(struct collector *c, bool look)
+{
+    pthread_mutex_lock(&hub.lock);
+    struct session_map *map = session_map(c->session);
+    if (hub.reader.map != map)
+        reader_start(&hub.reader, map);
+    /* Known regions may have left the open table without a trace in any ring. */
+    if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
+        reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
+    pthread_mutex_unlock(&hub.lock);
+}
+
+/* The parent's threads, and with them its collectors, do not exist in the child. */
+static void renew_hub(void)
+{
+    pthread_mutex_init(&hub.lock, NULL);
+    hub.first = NULL;
+    hub.reader.map = NULL;
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    pthread_atfork(NULL, NULL, renew_hub);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+struct collector *collector_create(joule_meter *meter, struct session *session)
+{
+    if (session_is_client(session))
+        return NULL;
+    struct collector *c = calloc(1, sizeof *c);
+    if (c)
+        c->recent = calloc(RECENT, sizeof *c->recent);
+    if (!c || !c->recent) {
+        free(c);
+        return NULL;
+    }
+    c->meter = meter;
+    c->session = session;
+    c->read_ns = c->swept_ns = meter->begin_ns;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_lock(&hub.lock);
+    c->next = hub.first;
+    hub.first = c;
+    pthread_mutex_unlock(&hub.lock);
+    return c;
+}
+
+void collector_free(struct collector *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&hub.lock);
+    struct collector **link = &hub.first;
+    while (*link && *link != c)
+        link = &(*link)->next;
+    if (*link)
+        *link = c->next;
+    pthread_mutex_unlock(&hub.lock);
+    pthread_mutex_destroy(&c->lock);
+    for (size_t i = 0; i < c->tags_end; i++)
+        free(c->tags[i]);
+    for (size_t i = 0; i < c->region_count; i++)
+        free(c->regions[i].history);
+    sweep_free(&c->sweep);
+    free(c->regions);
+    free(c->shares);
+    free(c->recent);
+    free(c);
+}
+
+/* --- time goes on ------------------------------------------------------------------------------------------- */
+
+/* How far all sensors have come. */
+static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
+{
+    payout_choose_covers(c, horizon_ns);
+    int64_t reached = c->covers.known ? horizon_ns : 0;
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(c->covers.known & 1u << g))
+            continue;
+        int64_t group_ns = meter_cover_horizon_ns(c->meter, &c->covers.covers[g]);
+        reached = group_ns < reached ? group_ns : reached;
+    }
+    return reached > horizon_ns - MAX_LAG_NS ? reached : horizon_ns - MAX_LAG_NS;
+}
+
+static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
+{
+    if (c->region_count == 0) { /* nothing to share; spans that come late are still in time for a while */
+        int64_t idle_ns = horizon_ns - (hold_ns > IDLE_HOLD_NS ? hold_ns : IDLE_HOLD_NS);
+        c->swept_ns = idle_ns > c->swept_ns ? idle_ns : c->swept_ns;
+        return;
+    }
+    int64_t end_ns = reached_ns(c, horizon_ns);
+    if (end_ns > horizon_ns - hold_ns)
+        end_ns = horizon_ns - hold_ns;
+    if (end_ns > c->swept_ns)
+        payout_until(c, end_ns);
+}
+
+void collector_advance(struct collector *c, int64_t read_ns)
+{
+    drain(c, false);
+    pthread_mutex_lock(&c->lock);
+    intake_give_up_lost(c, read_ns);
+    sweep_to(c, c->read_ns, c->hold_ns);
+    if (read_ns > c->read_ns)
+        c->read_ns = read_ns;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void collector_give(struct collector *c, const struct span *span)
+{
+    pthread_mutex_lock(&c->lock);
+    intake_span(c, span);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void collector_finish(struct collector *c)
+{
+    drain(c, true);
+    pthread_mutex_lock(&c->lock);
+    int64_t now_ns = meter_now_ns(c->meter);
+    sweep_to(c, now_ns, 0);
+    if (c->region_count && now_ns > c->swept_ns)
+        payout_until(c, now_ns);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+static double part(double a, double b)
+{
+    return b > 0 ? fmin(1, a / b) : 0;
+}
+
+/* Energy of all groups that a region adds up, of those that are known. */
+static struct window claimed_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
+{
+    struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(groups & 1u << g))
+            continue;
+        struct window w = meter_cover_window(c->meter, &c->covers.covers[g], begin_ns, end_ns);
+        sum.covered_s = fmin(sum.covered_s, w.covered_s);
+        sum.is_final = sum.is_final && w.is_final;
+        if (!isnan(w.joules.value))
+            sum.joules = isnan(sum.joules.value) ? w.joules : estimate_add(sum.joules, 1, &w.joules);
+    }
+    if (isnan(sum.joules.value)) {
+        sum.covered_s = 0;
+        sum.is_final = false;
+    }
+    return sum;
+}
+
+/* `joules` of those that `whole` describes: with its errors of gain, and an independent one in proportion to that of
+ * the region's window. */
+static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
+                              bool is_share)
+{
+    if (!(whole->joules.value > 0) || !(recent->window > 0))
+        return quantity_unknown();
+    struct estimate e = estimate_scale(whole->joules, joules / whole->joules.value);
+    e.variance = recent->variance * joules * joules / (recent->window * recent->window);
+    if (is_share)
+        e = estimate_weaken(e, JOULE_CLASS_DERIVED);
+    return estimate_quantity(&e);
+}
+
+static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns, int64_t end_ns,
+                         const struct recent *recent, joule_result *out)
+{
+    uint32_t groups = group_covers_summed(&c->covers, claims);
+    struct window all = claimed_window(c, groups, begin_ns, end_ns);
+    struct window cpu = claimed_window(c, groups & 1u << GROUP_CPU, begin_ns, end_ns);
+    struct window gpu = claimed_window(c, groups & GROUPS_GPU, begin_ns, end_ns);
+    if (!recent) {
+        out->coverage = part(all.covered_s, out->duration_s);
+        out->window = estimate_quantity(&all.joules);
+        out->cpu = estimate_quantity(&cpu.joules);
+        out->gpu = estimate_quantity(&gpu.joules);
+        return;
+    }
+    out->coverage = part(recent->covered_s, out->duration_s);
+    out->window = part_of(&all, recent, recent->window, false);
+    out->attributed = part_of(&all, recent, recent->attributed, true);
+    out->self = part_of(&all, recent, recent->self, true);
+    out->cpu = part_of(&cpu, recent, recent->cpu, false);
+    out->gpu = part_of(&gpu, recent, recent->gpu, false);
+}
+
+joule_status collector_region(struct collector *c, const joule_region *region, joule_result *out_result)
+{
+    int64_t begin_ns = (int64_t)region->begin_ns, end_ns = (int64_t)region->end_ns;
+    drain(c, false);
+    pthread_mutex_lock(&c->lock);
+    payout_choose_covers(c, end_ns);
+    uint32_t place = region->slot & 0xffffff; /* as in struct recent: slot, and index in its open table */
+    const struct recent *recent = payout_recent(c, begin_ns, place);
+    if (recent->begin_ns != begin_ns || recent->end_ns != end_ns || recent->place != place)
+        recent = NULL;
+    out_result->count = 1;
+    out_result->duration_s = (double)(end_ns - begin_ns) * 1e-9;
+    out_result->is_final = recent || c->swept_ns >= end_ns;
+    fill_windows(c, intake_claims((uint8_t)region->flags, SPAN_ALL_GPUS), begin_ns, end_ns, recent,
+                 out_result);
+    pthread_mutex_unlock(&c->lock);
+    return out_result->is_final ? JOULE_OK : JOULE_PENDING;
+}
+
+static void fill_tag(struct collector *c, const struct tag_state *tag, joule_result *out)
+{
+    out->count = tag->count;
+    out->folded = tag->folded;
+    out->is_final = tag->waiting == 0;
+    out->duration_s = tag->duration_s;
+    out->coverage = part(tag->covered_s, tag->duration_s);
+    out->unsynchronised = tag->unsynchronised > 0 && tag->gpu_spans == 0;
+    ledger_result(&tag->ledger, tag->claims, &c->covers, c->meter, tag->first_ns, tag->last_ns, out);
+}
+
+joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_result)
+{
+    joule_status status = JOULE_ABSENT;
+    drain(c, false);
+    pthread_mutex_lock(&c->lock);
+    const struct tag_state *state = tag < SESSION_TAGS ? c->tags[tag] : NULL;
+    if (state && state->count) {
+        fill_tag(c, state, out_result);
+        status = out_result->is_final ? JOULE_OK : JOULE_PENDING;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+static int by_attributed(const void *a, const void *b)
+{
+    double x = ((const struct tag_row *)a)->result.attributed.value;
+    double y = ((const struct tag_row *)b)->result.attributed.value;
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x < y) - (x > y);
+}
+
+static struct tag_row make_row(struct collector *c, uint32_t tag)
+{
+    const struct tag_state *state = c->tags[tag];
+    struct tag_row row = {.tag = tag,
+                          .name = state->name,
+                          .flags = state->flags,
+                          .budget_joules = session_allowed(c->session, tag)};
+    row.result = result_unknown();
+    fill_tag(c, state, &row.result);
+    row.unsynchronised = row.result.unsynchronised;
+    return row;
+}
+
+/* Keeps the `size` largest. */
+static size_t keep_row(struct tag_row *rows, size_t count, size_t size, const struct tag_row *row)
+{
+    if (count < size) {
+        rows[count] = *row;
+        return count + 1;
+    }
+    size_t least = 0;
+    for (size_t i = 1; i < count; i++)
+        if (by_attributed(&rows[i], &rows[least]) > 0)
+            least = i;
+    if (count && by_attributed(row, &rows[least]) < 0)
+        rows[least] = *row;
+    return count;
+}
+
+size_t collector_table(struct collector *c, struct tag_row *out_rows, size_t size)
+{
+    drain(c, false);
+    pthread_mutex_lock(&c->lock);
+    size_t count = 0;
+    for (uint32_t tag = 0; tag < c->tags_end; tag++) {
+        if (!c->tags[tag] || !c->tags[tag]->count)
+            continue;
+        struct tag_row row = make_row(c, tag);
+        count = keep_row(out_rows, count, size, &row);
+    }
+    pthread_mutex_unlock(&c->lock);
+    qsort(out_rows, count, sizeof *out_rows, by_attributed);
+    return count;
+}
+
+uint64_t collector_folded(struct collector *c)
+{
+    pthread_mutex_lock(&c->lock);
+    uint64_t folded = c->folded;
+    pthread_mutex_unlock(&c->lock);
+    return folded;
+}

@@ -1,0 +1,44 @@
+/* joule/collector/collector.h - joins regions to energy.
+ *
+ * Owns the regions that were read from the session and not yet paid for, the sweeps that share energy out among them
+ * (sweep.h), and the sums for each tag (ledger.h). Reads the session's rings; energies come from the meter's windows.
+ * Newcomers: it runs in the thread of lane 0 after each round of readings, and one reading behind, so that a thread
+ * that was put to sleep between stamp and push still arrives in time. A region that arrives later than that gets its
+ * share from then on only, and its coverage says so.
+ */
+#ifndef JOULE_COLLECTOR_H
+#define JOULE_COLLECTOR_H
+
+#include "joule/meter/engine.h"
+#include "joule/session/session_layout.h"
+
+/* NULL: no memory, or another process reads this session. */
+struct collector *collector_create(joule_meter *meter, struct session *session);
+void collector_free(struct collector *collector);
+/* After each round of readings: drains rings and shares out energy up to the round before this one (read_ns is the time
+ * of this one), or up to the last reading of the slowest sensor where that is earlier, or up to a while ago where spans
+ * come in late. Costs next to nothing while there are no regions. */
+void collector_advance(struct collector *collector, int64_t read_ns);
+/* Takes a finished span that comes from elsewhere than the session's rings, from a record for one. In time for sharing
+ * are those that begin after the last round. */
+void collector_give(struct collector *collector, const struct span *span);
+/* Everything, also from threads that are gone, up to now: before a final report. */
+void collector_finish(struct collector *collector);
+/* As joule_region_result and joule_tag_result. */
+joule_status collector_region(struct collector *collector, const joule_region *region,
+                              joule_result *out_result);
+joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
+/* Finished regions as a table, largest attributed energy first; at most `size` rows. The number of rows. */
+struct tag_row {
+    uint32_t tag;
+    const char *name; /* the collector's */
+    joule_result result;
+    uint32_t flags;       /* union of the regions' flags */
+    bool unsynchronised;  /* a GPU region ran without a hook or spans: not judged */
+    double budget_joules; /* what budgets allow it in all processes of the session; NaN: none was set */
+};
+size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
+/* Regions whose ring was full and that were folded into counts and durations without energy of their own. */
+uint64_t collector_folded(struct collector *collector);
+
+#endif

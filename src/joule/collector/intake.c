@@ -1,0 +1,223 @@
+/* joule/collector/intake.c - from what the reader hands on to regions that wait for their energy.
+ *
+ * Owns the bookkeeping of regions that are open: each is found again, by its place in the open table and its begin,
+ * when its end comes, from whichever ring. Counts and lengths of a tag are added here, energy in payout.c.
+ * Newcomers: a region that left the open table without an end is "lost" for a second at most; its end is then in the
+ * ring of another thread, or was folded, or will never come.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/collector/collector_state.h"
+
+#define MAX_REGIONS      (1u << 20) /* waiting at one time; more are counted as folded */
+#define LOST_AFTER_NS    NS_PER_S
+#define SPAN_HOLD_NS     NS_PER_S /* how long sharing waits for foreign spans, once there are any */
+#define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
+
+struct tag_state *intake_tag(struct collector *c, uint32_t tag)
+{
+    struct tag_state *state = c->tags[tag];
+    if (!state) {
+        state = c->tags[tag] = calloc(1, sizeof *state);
+        if (!state)
+            return NULL;
+        session_tag_name(c->session, tag, state->name);
+        if (tag >= c->tags_end)
+            c->tags_end = tag + 1;
+        state->first_ns = INT64_MAX;
+    }
+    return state;
+}
+
+uint16_t intake_claims(uint8_t flags, uint8_t device)
+{
+    uint32_t claims = 0;
+    if (flags & JOULE_REGION_CPU)
+        claims |= 1u << GROUP_CPU;
+    if (flags & SPAN_FOREIGN && device != SPAN_ALL_GPUS) {
+        unsigned group = GROUP_GPU0 + device;
+        return (uint16_t)(claims | 1u << (group < GROUPS ? group : GROUPS - 1));
+    }
+    if (flags & JOULE_REGION_GPU)
+        claims |= GROUPS_GPU;
+    return (uint16_t)(claims ? claims : GROUPS_ALL);
+}
+
+/* The new region's number, or NO_REGION when there are too many. */
+static uint32_t add_region(struct collector *c, const struct region *region)
+{
+    if (c->region_count == c->region_capacity) {
+        size_t capacity = c->region_capacity ? 2 * c->region_capacity : 256;
+        struct region *regions =
+            capacity > MAX_REGIONS ? NULL : realloc(c->regions, capacity * sizeof *regions);
+        if (!regions)
+            return NO_REGION;
+        c->regions = regions;
+        c->region_capacity = capacity;
+    }
+    c->regions[c->region_count] = *region;
+    c->knows_regions = true;
+    return (uint32_t)c->region_count++;
+}
+
+static void count_finished(struct collector *c, const struct region *r)
+{
+    struct tag_state *tag = intake_tag(c, r->tag);
+    if (!tag)
+        return;
+    tag->count++;
+    tag->waiting++;
+    tag->duration_s += (double)(r->end_ns - r->begin_ns) * 1e-9;
+    tag->first_ns = r->begin_ns < tag->first_ns ? r->begin_ns : tag->first_ns;
+    tag->last_ns = r->end_ns > tag->last_ns ? r->end_ns : tag->last_ns;
+    tag->flags |= r->flags;
+    tag->claims |= r->claims;
+    if (r->flags & JOULE_REGION_GPU) {
+        tag->gpu_spans += (r->flags & SPAN_FOREIGN) != 0;
+        tag->unsynchronised += !(r->flags & (SPAN_FOREIGN | SPAN_SYNCHRONISED));
+    }
+}
+
+/* Sharing waits as long as spans have been seen to be late. */
+static void learn_hold(struct collector *c, int64_t end_ns)
+{
+    int64_t late_ns = c->swept_ns - end_ns;
+    int64_t hold_ns = late_ns > 0 ? c->hold_ns + 2 * late_ns : SPAN_HOLD_NS;
+    if (hold_ns > c->hold_ns)
+        c->hold_ns = hold_ns < SPAN_HOLD_MAX_NS ? hold_ns : SPAN_HOLD_MAX_NS;
+}
+
+static void remove_lost(struct collector *c, size_t i)
+{
+    memmove(&c->lost[i], &c->lost[i + 1], (--c->lost_count - i) * sizeof c->lost[0]);
+}
+
+static uint32_t find_lost(struct collector *c, const struct span *span)
+{
+    for (size_t i = 0; i < c->lost_count; i++) {
+        const struct region *r = &c->regions[c->lost[i].region];
+        if (r->track == span->slot && r->index == span->index && r->begin_ns == span->begin_ns) {
+            uint32_t found = c->lost[i].region;
+            remove_lost(c, i);
+            return found;
+        }
+    }
+    return NO_REGION;
+}
+
+/* The open region that this span is the end of. */
+static uint32_t find_open(struct collector *c, const struct span *span)
+{
+    if (span->index == SPAN_NOT_LISTED)
+        return NO_REGION;
+    uint32_t *place = &c->open_at[span->slot][span->index];
+    if (*place == NONE_OPEN || c->regions[*place - 1].begin_ns != span->begin_ns)
+        return c->lost_count ? find_lost(c, span) : NO_REGION;
+    uint32_t found = *place - 1;
+    *place = NONE_OPEN;
+    return found;
+}
+
+void intake_span(struct collector *c, const struct span *span)
+{
+    bool is_foreign = span->flags & SPAN_FOREIGN;
+    if (is_foreign)
+        learn_hold(c, span->end_ns);
+    uint32_t i = is_foreign ? NO_REGION : find_open(c, span);
+    if (i == NO_REGION) {
+        i = add_region(c, &(struct region){.begin_ns = span->begin_ns,
+                                           .tag = span->tag,
+                                           .claims = intake_claims(span->flags, span->device),
+                                           .track = is_foreign ? TRACK_ALONE : span->slot,
+                                           .index = span->index,
+                                           .error_ns = span->error_ns});
+        if (i == NO_REGION) {
+            c->folded++;
+            return;
+        }
+    }
+    c->regions[i].end_ns = span->end_ns;
+    c->regions[i].flags = span->flags & (uint8_t)~REGION_ABANDONED;
+    count_finished(c, &c->regions[i]);
+}
+
+static void give_up_oldest(struct collector *c)
+{
+    struct region *oldest = &c->regions[c->lost[0].region];
+    oldest->end_ns = c->swept_ns;
+    oldest->flags |= REGION_ABANDONED;
+    remove_lost(c, 0);
+}
+
+static void lose(struct collector *c, uint32_t region, int64_t now_ns)
+{
+    if (c->lost_count == MAX_LOST)
+        give_up_oldest(c);
+    c->lost[c->lost_count++] = (struct lost){region, now_ns};
+}
+
+static void take_open(struct collector *c, uint32_t slot, const struct open_news *news, int64_t now_ns)
+{
+    uint32_t *place = &c->open_at[slot][news->index];
+    if (*place != NONE_OPEN) {
+        if (c->regions[*place - 1].begin_ns == news->begin_ns)
+            return;
+        lose(c, *place - 1, now_ns);
+    }
+    uint32_t region = add_region(c, &(struct region){.begin_ns = news->begin_ns,
+                                                     .end_ns = STILL_OPEN,
+                                                     .tag = news->tag,
+                                                     .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
+                                                     .track = (uint16_t)slot,
+                                                     .index = news->index,
+                                                     .flags = news->flags});
+    *place = region == NO_REGION ? NONE_OPEN : region + 1;
+}
+
+static void take_fold(struct collector *c, const struct fold_news *news)
+{
+    c->folded += news->count;
+    struct tag_state *tag = intake_tag(c, news->tag);
+    if (!tag)
+        return;
+    tag->count += news->count;
+    tag->folded += news->count;
+    tag->duration_s += news->duration_s;
+}
+
+/* A region that is open no longer and whose end did not come with this slot: it comes from the ring of another thread,
+ * or with the next round, or not at all, because it was folded or its thread is gone. */
+static void miss_closed(struct collector *c, const struct slot_news *news, int64_t now_ns)
+{
+    uint64_t is_open = 0;
+    for (size_t i = 0; i < news->open_count; i++)
+        is_open |= UINT64_C(1) << news->open[i].index;
+    for (unsigned i = 0; i < SESSION_OPEN; i++) {
+        uint32_t *place = &c->open_at[news->slot][i];
+        if (*place == NONE_OPEN || is_open >> i & 1)
+            continue;
+        lose(c, *place - 1, now_ns);
+        *place = NONE_OPEN;
+    }
+}
+
+void intake_slot(struct collector *c, const struct slot_news *news)
+{
+    int64_t now_ns = meter_now_ns(c->meter);
+    for (size_t i = 0; i < news->open_count; i++)
+        if (news->open[i].begin_ns <= now_ns)
+            take_open(c, news->slot, &news->open[i], now_ns);
+    for (size_t i = 0; i < news->span_count; i++)
+        if (news->spans[i].end_ns <= now_ns + NS_PER_S)
+            intake_span(c, &news->spans[i]);
+    for (size_t i = 0; i < news->fold_count; i++)
+        take_fold(c, &news->folds[i]);
+    miss_closed(c, news, now_ns);
+}
+
+void intake_give_up_lost(struct collector *c, int64_t now_ns)
+{
+    while (c->lost_count && now_ns - c->lost[0].since_ns >= LOST_AFTER_NS)
+        give_up_oldest(c);
+}

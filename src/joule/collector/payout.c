@@ -1,0 +1,313 @@
+/* joule/collector/payout.c - energy shared out among the regions that wait for it.
+ *
+ * Owns one sweep from start to end: the domains behind each group, the stretches of constant power between their
+ * readings, what each region got, and what that adds to its tag.
+ * Newcomers: a region that goes on keeps a ledger of its own until it ends; all others go straight into their tag's.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joule/collector/collector_state.h"
+
+#define COVERS_EVERY_NS  NS_PER_S
+#define COVERS_WINDOW_NS (2 * NS_PER_S)
+
+void payout_choose_covers(struct collector *c, int64_t now_ns)
+{
+    size_t channels = meter_channel_count(c->meter);
+    int64_t age_ns = now_ns - c->covers_ns;
+    if (c->covers.known && channels == c->covers_channels && age_ns < COVERS_EVERY_NS &&
+        age_ns > -COVERS_EVERY_NS)
+        return;
+    int64_t from_ns = now_ns - COVERS_WINDOW_NS;
+    if (c->swept_ns < from_ns)
+        from_ns = c->swept_ns;
+    group_covers_choose(&c->covers, c->meter, from_ns, now_ns);
+    c->covers_ns = now_ns;
+    c->covers_channels = channels;
+}
+
+/* --- power over time ---------------------------------------------------------------------------------------- */
+
+/* The times of a channel's readings inside (begin_ns, end_ns), as ends of steps. */
+static size_t add_reading_times(struct collector *c, int32_t id, int64_t begin_ns, int64_t end_ns,
+                                size_t count)
+{
+    const struct meter_channel *mc = &c->meter->channels[id];
+    pthread_mutex_lock(&mc->lane->lock);
+    const struct curve *curve = &mc->channel->curve;
+    for (size_t i = curve->count; i > 0 && curve->points[i - 1].time_ns > begin_ns; i--)
+        if (curve->points[i - 1].time_ns < end_ns && count < MAX_STEPS - 1)
+            c->steps[count++].end_ns = curve->points[i - 1].time_ns;
+    pthread_mutex_unlock(&mc->lane->lock);
+    return count;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    int64_t x = ((const struct step *)a)->end_ns, y = ((const struct step *)b)->end_ns;
+    return (x > y) - (x < y);
+}
+
+static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
+{
+    size_t count = 0, kept = 0;
+    for (unsigned g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < c->covers.covers[g].count; i++)
+            count = add_reading_times(c, c->covers.covers[g].ids[i], begin_ns, end_ns, count);
+    c->steps[count++].end_ns = end_ns;
+    qsort(c->steps, count, sizeof *c->steps, by_end);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || c->steps[i].end_ns != c->steps[kept - 1].end_ns)
+            c->steps[kept++].end_ns = c->steps[i].end_ns;
+    return kept;
+}
+
+/* Fills in one group's power and adds to the sweep's energy. How far power may wander inside the step is asked from the
+ * curve itself: by the error of the energy of its first half. */
+static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, struct step *step)
+{
+    const struct cover *cover = &c->covers.covers[group];
+    step->watts[group] = step->coverage[group] = 0;
+    struct window w = meter_cover_window(c->meter, cover, begin_ns, step->end_ns);
+    if (isnan(w.joules.value) || !(w.length_s > 0))
+        return;
+    struct window half =
+        meter_cover_window(c->meter, cover, begin_ns, begin_ns + (step->end_ns - begin_ns) / 2);
+    step->watts[group] = w.joules.value / w.length_s;
+    step->coverage[group] = fmin(1, w.covered_s / w.length_s);
+    c->energy.joules[group] += w.joules.value;
+    if (!isnan(half.joules.value))
+        c->energy.wandering[group] += 4 * half.joules.variance;
+}
+
+static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
+{
+    size_t count = list_steps(c, begin_ns, end_ns);
+    c->energy = (struct sweep_energy){0};
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(c->covers.known & 1u << g))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            fill_step(c, g, i ? c->steps[i - 1].end_ns : begin_ns, &c->steps[i]);
+        struct window all = meter_cover_window(c->meter, &c->covers.covers[g], begin_ns, end_ns);
+        c->energy.variance[g] = isnan(all.joules.value) ? 0 : all.joules.variance;
+    }
+    return count;
+}
+
+/* --- paying ------------------------------------------------------------------------------------------------- */
+
+static void touch(struct collector *c, struct tag_state *tag, uint16_t number)
+{
+    if (tag->is_touched)
+        return;
+    tag->is_touched = true;
+    c->touched[c->touched_count++] = number;
+}
+
+static void add_share(struct share *sum, const struct share *share)
+{
+    sum->window += share->window;
+    sum->attributed += share->attributed;
+    sum->self += share->self;
+    sum->covered_s += share->covered_s;
+}
+
+/* A foreign stamp that is off by its error moves energy across the edge: two edges, independent. */
+static void add_stamp_error(struct ledger_line *line, const struct region *r, const struct share *share)
+{
+    double length_s = (double)(r->end_ns - r->begin_ns) * 1e-9, error_s = (double)r->error_ns * 1e-9;
+    if (!(error_s > 0) || !(length_s > 0))
+        return;
+    double edges = 2 * error_s * error_s / (length_s * length_s);
+    line->window_var += edges * share->window * share->window;
+    line->attributed_var += edges * share->attributed * share->attributed;
+    line->self_var += edges * share->self * share->self;
+}
+
+/* Groups from which region i got something in this sweep. */
+static uint32_t groups_of(const struct collector *c, size_t i)
+{
+    return c->regions[i].claims & c->sweep.groups;
+}
+
+/* The lowest group in *left, which is taken out. */
+static unsigned next_group(uint32_t *left)
+{
+    unsigned group = (unsigned)__builtin_ctz(*left);
+    *left &= *left - 1;
+    return group;
+}
+
+static void go_on(struct collector *c, size_t i)
+{
+    struct region *r = &c->regions[i];
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
+        if (!r->history)
+            r->history = calloc(1, sizeof *r->history);
+        if (r->history)
+            ledger_add(r->history, g, sweep_share(&c->sweep, i, g), &c->energy);
+    }
+}
+
+struct recent *payout_recent(struct collector *c, int64_t begin_ns, uint32_t place)
+{
+    uint64_t key = ((uint64_t)begin_ns << 8 ^ place) * UINT64_C(0x9e3779b97f4a7c15);
+    return &c->recent[key >> 32 & (RECENT - 1)];
+}
+
+/* What the region got from one group, in this sweep and before. */
+static struct share whole_share(const struct collector *c, size_t i, unsigned group)
+{
+    struct share sum = *sweep_share(&c->sweep, i, group);
+    if (c->regions[i].history) {
+        const struct ledger_line *line = &c->regions[i].history->lines[group];
+        add_share(&sum, &(struct share){line->window, line->attributed, line->self, line->covered_s});
+    }
+    return sum;
+}
+
+static double window_variance(const struct collector *c, size_t i, unsigned group)
+{
+    const struct ledger *history = c->regions[i].history;
+    double joules = sweep_share(&c->sweep, i, group)->window, all = c->energy.joules[group];
+    double now = all > 0 ? share_variance(joules, fmin(1, joules / all), &c->energy, group) : 0;
+    return now + (history ? history->lines[group].window_var : 0);
+}
+
+static struct recent add_up(const struct collector *c, size_t i)
+{
+    const struct region *r = &c->regions[i];
+    uint32_t summed = group_covers_summed(&c->covers, r->claims);
+    struct recent sum = {.begin_ns = r->begin_ns,
+                         .end_ns = r->end_ns,
+                         .place = (uint32_t)r->index << 16 | r->track,
+                         .covered_s = groups_of(c, i) ? INFINITY : 0};
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
+        struct share share = whole_share(c, i, g);
+        if (share.covered_s < sum.covered_s)
+            sum.covered_s = share.covered_s;
+        if (!(summed & 1u << g))
+            continue;
+        sum.window += share.window;
+        sum.variance += window_variance(c, i, g);
+        sum.attributed += share.attributed;
+        sum.self += share.self;
+        sum.cpu += g == GROUP_CPU ? share.window : 0;
+        sum.gpu += 1u << g & GROUPS_GPU ? share.window : 0;
+    }
+    return sum;
+}
+
+static void pay(struct collector *c, size_t i, struct tag_state *tag)
+{
+    const struct region *r = &c->regions[i];
+    struct recent sum = add_up(c, i);
+    if (!(r->flags & SPAN_FOREIGN))
+        *payout_recent(c, sum.begin_ns, sum.place) = sum;
+    touch(c, tag, r->tag);
+    tag->waiting -= tag->waiting > 0;
+    tag->covered_s += sum.covered_s;
+    for (uint32_t left = groups_of(c, i); left;) {
+        unsigned g = next_group(&left);
+        const struct share *share = sweep_share(&c->sweep, i, g);
+        add_share(&tag->now[g], share);
+        add_stamp_error(&tag->ledger.lines[g], r, share);
+    }
+    if (r->history)
+        ledger_merge(&tag->ledger, r->history);
+}
+
+static void finish(struct collector *c, size_t i)
+{
+    const struct region *r = &c->regions[i];
+    struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
+    if (tag) {
+        pay(c, i, tag);
+        meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->flags);
+    }
+    free(r->history);
+}
+
+/* Only now is it known how much of the sweep each tag was present. */
+static void close_tags(struct collector *c)
+{
+    for (size_t i = 0; i < c->touched_count; i++) {
+        struct tag_state *tag = c->tags[c->touched[i]];
+        for (unsigned g = 0; g < GROUPS; g++)
+            ledger_add(&tag->ledger, g, &tag->now[g], &c->energy);
+        memset(tag->now, 0, sizeof tag->now);
+        tag->is_touched = false;
+    }
+    c->touched_count = 0;
+}
+
+/* --- a sweep ------------------------------------------------------------------------------------------------ */
+
+static bool reserve_shares(struct collector *c, size_t needed)
+{
+    if (needed == 0)
+        return true;
+    if (needed > c->share_capacity) {
+        struct share *shares = realloc(c->shares, needed * sizeof *shares);
+        if (!shares)
+            return false;
+        c->shares = shares;
+        c->share_capacity = needed;
+    }
+    memset(c->shares, 0, needed * sizeof *c->shares);
+    return true;
+}
+
+static bool run_sweep(struct collector *c, int64_t end_ns)
+{
+    struct sweep *sweep = &c->sweep;
+    sweep->regions = c->regions;
+    sweep->region_count = c->region_count;
+    sweep->begin_ns = c->swept_ns;
+    sweep->end_ns = end_ns;
+    sweep_use(sweep, c->covers.known);
+    sweep->steps = c->steps;
+    sweep->step_count = make_steps(c, c->swept_ns, end_ns);
+    if (!reserve_shares(c, c->region_count * sweep->columns))
+        return false;
+    sweep->shares = c->shares;
+    return sweep_run(sweep);
+}
+
+static void renumber(struct collector *c, uint32_t from, uint32_t to)
+{
+    const struct region *r = &c->regions[from];
+    if (r->end_ns == STILL_OPEN && c->open_at[r->track][r->index] == from + 1)
+        c->open_at[r->track][r->index] = to + 1;
+    for (size_t i = 0; i < c->lost_count; i++)
+        if (c->lost[i].region == from)
+            c->lost[i].region = to;
+}
+
+void payout_until(struct collector *c, int64_t end_ns)
+{
+    if (!run_sweep(c, end_ns))
+        sweep_use(&c->sweep, 0); /* without memory nobody gets anything, and coverage says so */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->region_count; i++) {
+        if (c->regions[i].end_ns <= end_ns) {
+            finish(c, i);
+            continue;
+        }
+        if (c->regions[i].begin_ns < end_ns)
+            go_on(c, i);
+        if (i != kept) {
+            renumber(c, i, kept);
+            c->regions[kept] = c->regions[i];
+        }
+        kept++;
+    }
+    c->region_count = kept;
+    c->knows_regions = kept > 0;
+    close_tags(c);
+    c->swept_ns = end_ns;
+}

@@ -1,0 +1,192 @@
+/* joule/collector/reader.c - see reader.h.
+ *
+ * The mapping is another program's to write, so everything is copied once through volatile loads, and only the copy is
+ * checked and used: what the memory says afterwards does not matter.
+ * Newcomers: open regions are listed before the ring is read. A region that ends in between is then seen as open and as
+ * finished, which is easy to tell; the other way round it would be seen as neither.
+ */
+#include "joule/collector/reader.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include "base/thread_id.h"
+
+#define LOOK_EVERY_NS 1000000000LL
+
+void reader_start(struct reader *reader, struct session_map *map)
+{
+    memset(reader->slots, 0, reader->slots_touched * sizeof reader->slots[0]);
+    reader->slots_touched = 0;
+    reader->looked_ns = 0;
+    reader->map = map;
+}
+
+static uint32_t slots_used(const struct session_map *map)
+{
+    uint32_t used = atomic_load_explicit(&map->slots_used, memory_order_acquire);
+    return used < SESSION_SLOTS ? used : SESSION_SLOTS;
+}
+
+static bool is_readable(uint64_t owner)
+{
+    return owner != 0 && !(owner & OWNER_PREPARING);
+}
+
+static bool owner_is_gone(uint64_t owner)
+{
+    int32_t pid = (int32_t)(owner >> 32 & 0x7fffffff);
+    uint32_t tid = (uint32_t)owner;
+    return pid > 0 && tid > 0 && thread_is_gone(pid, tid);
+}
+
+/* --- one slot ----------------------------------------------------------------------------------------------- */
+
+static void list_open(struct slot *slot, struct slot_news *news)
+{
+    for (unsigned i = 0; i < SESSION_OPEN; i++) {
+        struct open_span *place = &slot->open[i];
+        int64_t begin_ns = atomic_load_explicit(&place->begin_ns, memory_order_acquire);
+        if (begin_ns <= OPEN_CLOSING)
+            continue;
+        uint64_t what = atomic_load_explicit(&place->what, memory_order_acquire);
+        if (what == 0 || atomic_load_explicit(&place->begin_ns, memory_order_relaxed) != begin_ns)
+            continue;
+        uint32_t tag = (uint32_t)what;
+        news->open[news->open_count++] = (struct open_news){
+            .begin_ns = begin_ns,
+            .tag = (uint16_t)(tag < SESSION_TAGS ? tag : TAG_OTHER),
+            .index = (uint8_t)i,
+            .flags = (uint8_t)(what >> 32),
+        };
+    }
+}
+
+static struct span copy(const volatile struct span *cell)
+{
+    return (struct span){
+        .begin_ns = cell->begin_ns,
+        .end_ns = cell->end_ns,
+        .tag = cell->tag,
+        .slot = cell->slot,
+        .index = cell->index,
+        .flags = cell->flags,
+        .device = cell->device,
+        .error_ns = cell->error_ns,
+    };
+}
+
+static bool makes_sense(const struct span *span)
+{
+    return span->begin_ns > 0 && span->end_ns >= span->begin_ns && span->tag < SESSION_TAGS &&
+           span->slot < SESSION_SLOTS && (span->index < SESSION_OPEN || span->index == SPAN_NOT_LISTED) &&
+           isfinite(span->error_ns) && span->error_ns >= 0;
+}
+
+/* A place that was claimed and not filled yet is waited for, unless nobody is left to fill it. */
+static void empty_ring(struct slot *slot, struct slot_news *news)
+{
+    uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
+    uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
+    if (head - place > SESSION_RING) /* nonsense: start anew */
+        place = head;
+    for (; place != head; place++) {
+        struct span *cell = &slot->ring[place % SESSION_RING];
+        bool is_ready = atomic_load_explicit(&cell->ready, memory_order_acquire) == (uint32_t)place + 1;
+        if (!is_ready && !news->is_over)
+            break;
+        struct span span = copy(cell);
+        if (is_ready && makes_sense(&span))
+            news->spans[news->span_count++] = span;
+    }
+    atomic_store_explicit(&slot->tail, place, memory_order_release);
+}
+
+static void take_folds(struct reader *reader, struct slot *slot, struct slot_news *news)
+{
+    uint64_t folded = atomic_load_explicit(&slot->folded, memory_order_acquire);
+    if (folded == reader->slots[news->slot].folded && !news->is_over)
+        return;
+    reader->slots[news->slot].folded = folded;
+    for (unsigned i = 0; i < SESSION_FOLDS; i++) {
+        uint64_t count = atomic_load_explicit(&slot->folds[i].count, memory_order_relaxed);
+        uint64_t duration_ns = atomic_load_explicit(&slot->folds[i].duration_ns, memory_order_relaxed);
+        uint64_t *seen_count = &reader->slots[news->slot].folds[i].count;
+        uint64_t *seen_ns = &reader->slots[news->slot].folds[i].duration_ns;
+        if (count == *seen_count && duration_ns == *seen_ns)
+            continue;
+        uint32_t tag = atomic_load_explicit(&slot->folds[i].tag_plus_1, memory_order_relaxed) - 1;
+        news->folds[news->fold_count++] = (struct fold_news){
+            .tag = (uint16_t)(i < SESSION_FOLDS - 1 && tag < SESSION_TAGS ? tag : TAG_OTHER),
+            .count = count - *seen_count,
+            .duration_s = (double)(duration_ns - *seen_ns) * 1e-9,
+        };
+        *seen_count = count;
+        *seen_ns = duration_ns;
+    }
+}
+
+static void free_slot(struct session_map *map, uint32_t number, uint64_t owner)
+{
+    slot_clear_open(&map->slots[number]);
+    atomic_compare_exchange_strong(&map->owners[number], &owner, 0);
+}
+
+/* --- all slots ---------------------------------------------------------------------------------------------- */
+
+bool reader_has_news(const struct reader *reader, int64_t now_ns)
+{
+    const struct session_map *map = reader->map;
+    uint32_t used = map ? slots_used(map) : 0;
+    if (used && now_ns - reader->looked_ns >= LOOK_EVERY_NS)
+        return true;
+    for (uint32_t i = 0; i < used; i++) {
+        if (!is_readable(atomic_load_explicit(&map->owners[i], memory_order_acquire)))
+            continue;
+        const struct slot *slot = &map->slots[i];
+        if (atomic_load_explicit(&slot->head, memory_order_relaxed) !=
+                atomic_load_explicit(&slot->tail, memory_order_relaxed) ||
+            atomic_load_explicit(&slot->folded, memory_order_relaxed) != reader->slots[i].folded)
+            return true;
+        for (unsigned k = 0; k < SESSION_OPEN; k++)
+            if (atomic_load_explicit(&slot->open[k].begin_ns, memory_order_relaxed) != 0)
+                return true;
+    }
+    return false;
+}
+
+static void read_slot(struct reader *reader, uint32_t number, bool is_over)
+{
+    struct slot *slot = &reader->map->slots[number];
+    struct slot_news *news = &reader->news;
+    news->slot = number;
+    news->is_over = is_over;
+    news->open_count = news->span_count = news->fold_count = 0;
+    if (!is_over)
+        list_open(slot, news);
+    empty_ring(slot, news);
+    take_folds(reader, slot, news);
+}
+
+void reader_round(struct reader *reader, int64_t now_ns, bool look,
+                  void (*take)(void *context, const struct slot_news *news), void *context)
+{
+    struct session_map *map = reader->map;
+    uint32_t used = map ? slots_used(map) : 0;
+    if (now_ns - reader->looked_ns >= LOOK_EVERY_NS) {
+        look = true;
+        reader->looked_ns = now_ns;
+    }
+    if (reader->slots_touched < used)
+        reader->slots_touched = used;
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t owner = atomic_load_explicit(&map->owners[i], memory_order_acquire);
+        bool is_over = look && owner != 0 && owner_is_gone(owner);
+        if (is_readable(owner)) {
+            read_slot(reader, i, is_over);
+            take(context, &reader->news);
+        }
+        if (is_over)
+            free_slot(map, i, owner);
+    }
+}

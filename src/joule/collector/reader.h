@@ -1,0 +1,61 @@
+/* joule/collector/reader.h - reading what the threads of a session wrote.
+ *
+ * Owns the way out of a session's mapping: it empties rings, lists open regions, takes the increase of folded counts,
+ * and frees the slots of threads that are gone. What it hands on is checked: numbers are in range, times in order.
+ * Newcomers: writers go on meanwhile. A region may be missing from one round (it ended between two looks) and come
+ * with the next, but no finished one is lost or handed on twice.
+ */
+#ifndef JOULE_READER_H
+#define JOULE_READER_H
+
+#include "joule/session/session_layout.h"
+
+struct open_news {
+    int64_t begin_ns;
+    uint16_t tag;
+    uint8_t index, flags;
+};
+
+struct fold_news {
+    uint16_t tag;
+    uint64_t count;
+    double duration_s;
+};
+
+/* What happened in one slot since the last round. */
+struct slot_news {
+    uint32_t slot;
+    bool is_over; /* its thread is gone: nothing is open, nothing more comes */
+    struct open_news open[SESSION_OPEN];
+    size_t open_count;
+    struct span spans[SESSION_RING];
+    size_t span_count;
+    struct fold_news folds[SESSION_FOLDS];
+    size_t fold_count;
+};
+
+struct reader {
+    struct session_map *map;
+    int64_t looked_ns; /* when owners were last asked whether they live */
+    struct {
+        uint64_t folded; /* slot->folded at the last round */
+        struct {
+            uint64_t count, duration_ns;
+        } folds[SESSION_FOLDS];
+    } slots[SESSION_SLOTS];
+    uint32_t slots_touched; /* slots at and above are zero */
+    struct slot_news news;
+};
+
+/* Starts on a mapping, with nothing seen of it yet. `reader` is zeroed memory, or was started before: half a megabyte
+ * need not be cleared twice. */
+void reader_start(struct reader *reader, struct session_map *map);
+/* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
+ * live. A few loads for each slot. */
+bool reader_has_news(const struct reader *reader, int64_t now_ns);
+/* One round over all slots; `take` gets each slot that is owned. now_ns: CLOCK_MONOTONIC; owners are asked whether they
+ * live when a second has passed since the last time, or always with `look`. */
+void reader_round(struct reader *reader, int64_t now_ns, bool look,
+                  void (*take)(void *context, const struct slot_news *news), void *context);
+
+#endif

@@ -1,0 +1,314 @@
+/* joule/collector/sweep.c - see sweep.h.
+ *
+ * Three running sums for each group carry everything: energy E, energy per claimant S, covered seconds C. A region's
+ * window is E(end) - E(begin), its attributed energy S(end) - S(begin), and its self energy is S summed over the
+ * stretches in which it was the innermost claimant of its track.
+ * Newcomers: regions of one track need not nest (ends may come in any order, from any thread): the innermost is the one
+ * that began last.
+ */
+#include "joule/collector/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The open regions of one thread. */
+struct track {
+    uint32_t innermost;
+    uint32_t claimant[GROUPS]; /* the innermost one that claims the group */
+};
+
+struct group {
+    unsigned number; /* GROUP_... */
+    double watts, coverage;
+    double energy, per_claimant, covered_s; /* E, S, C */
+    unsigned claimants;
+    double unattributed;
+};
+
+struct state {
+    struct sweep *sweep;
+    struct track tracks[SESSION_SLOTS];
+    struct group groups[GROUPS]; /* [0, columns): those in use */
+    unsigned columns;
+    int64_t now_ns;
+    size_t step;
+};
+
+void sweep_use(struct sweep *sweep, uint32_t groups)
+{
+    sweep->groups = groups;
+    sweep->columns = 0;
+    for (unsigned g = 0; g < GROUPS; g++)
+        if (groups & 1u << g)
+            sweep->column_of[g] = (uint8_t)sweep->columns++;
+}
+
+/* --- edges in order of time --------------------------------------------------------------------------------- */
+
+static bool reserve_edges(struct sweep *sweep)
+{
+    size_t needed = 2 * sweep->region_count;
+    if (needed <= sweep->edge_capacity)
+        return true;
+    struct edge *edges = malloc(needed * sizeof *edges), *spare = malloc(needed * sizeof *spare);
+    if (!edges || !spare) {
+        free(edges);
+        free(spare);
+        return false;
+    }
+    free(sweep->edges);
+    free(sweep->spare);
+    sweep->edges = edges;
+    sweep->spare = spare;
+    sweep->edge_capacity = needed;
+    return true;
+}
+
+static bool takes_part(const struct sweep *sweep, const struct region *r)
+{
+    return r->end_ns > sweep->begin_ns && r->begin_ns < sweep->end_ns && r->end_ns > r->begin_ns &&
+           (r->claims & sweep->groups);
+}
+
+static size_t list_edges(struct sweep *sweep)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sweep->region_count; i++) {
+        const struct region *r = &sweep->regions[i];
+        if (!takes_part(sweep, r))
+            continue;
+        int64_t begin_ns = r->begin_ns > sweep->begin_ns ? r->begin_ns : sweep->begin_ns;
+        sweep->edges[count++] = (struct edge){(uint64_t)(begin_ns - sweep->begin_ns), (uint32_t)i, false};
+        if (r->end_ns <= sweep->end_ns)
+            sweep->edges[count++] = (struct edge){(uint64_t)(r->end_ns - sweep->begin_ns), (uint32_t)i, true};
+    }
+    return count;
+}
+
+/* Radix sort by bytes, stable: a few passes over what may be 10^6 edges. */
+static void sort_edges(struct sweep *sweep, size_t count)
+{
+    uint64_t length_ns = (uint64_t)(sweep->end_ns - sweep->begin_ns);
+    for (unsigned shift = 0; shift < 64 && length_ns >> shift; shift += 8) {
+        size_t starts[257] = {0};
+        for (size_t i = 0; i < count; i++)
+            starts[(sweep->edges[i].at_ns >> shift & 255) + 1]++;
+        for (size_t i = 0; i < 256; i++)
+            starts[i + 1] += starts[i];
+        for (size_t i = 0; i < count; i++)
+            sweep->spare[starts[sweep->edges[i].at_ns >> shift & 255]++] = sweep->edges[i];
+        struct edge *sorted = sweep->spare;
+        sweep->spare = sweep->edges;
+        sweep->edges = sorted;
+    }
+}
+
+/* --- time --------------------------------------------------------------------------------------------------- */
+
+static void use_step(struct state *state)
+{
+    const struct step *step = &state->sweep->steps[state->step];
+    for (unsigned c = 0; c < state->columns; c++) {
+        state->groups[c].watts = step->watts[state->groups[c].number];
+        state->groups[c].coverage = step->coverage[state->groups[c].number];
+    }
+}
+
+static void pass(struct state *state, int64_t until_ns)
+{
+    double length_s = (double)(until_ns - state->now_ns) * 1e-9;
+    for (unsigned c = 0; c < state->columns; c++) {
+        struct group *g = &state->groups[c];
+        double joules = g->watts * length_s;
+        g->energy += joules;
+        g->covered_s += g->coverage * length_s;
+        if (g->claimants)
+            g->per_claimant += joules / g->claimants;
+        else
+            g->unattributed += joules;
+    }
+    state->now_ns = until_ns;
+}
+
+static void advance(struct state *state, int64_t until_ns)
+{
+    const struct sweep *sweep = state->sweep;
+    while (sweep->steps[state->step].end_ns < until_ns && state->step + 1 < sweep->step_count) {
+        pass(state, sweep->steps[state->step].end_ns);
+        state->step++;
+        use_step(state);
+    }
+    if (until_ns > state->now_ns)
+        pass(state, until_ns);
+}
+
+/* --- edges -------------------------------------------------------------------------------------------------- */
+
+static struct share *share_of(struct state *state, uint32_t region, unsigned column)
+{
+    return &state->sweep->shares[(size_t)region * state->columns + column];
+}
+
+/* sign -1 at the begin and +1 at the end, so that differences of the sums remain. */
+static void take_sums(struct state *state, uint32_t region, double sign)
+{
+    uint32_t claims = state->sweep->regions[region].claims;
+    for (unsigned c = 0; c < state->columns; c++) {
+        const struct group *g = &state->groups[c];
+        if (!(claims & 1u << g->number))
+            continue;
+        struct share *share = share_of(state, region, c);
+        share->window += sign * g->energy;
+        share->attributed += sign * g->per_claimant;
+        share->covered_s += sign * g->covered_s;
+    }
+}
+
+/* `to` takes the track's share of a column over from `from`; either may be NO_REGION. */
+static void hand_over(struct state *state, unsigned column, uint32_t from, uint32_t to)
+{
+    struct group *g = &state->groups[column];
+    if (from != NO_REGION)
+        share_of(state, from, column)->self += g->per_claimant;
+    if (to != NO_REGION)
+        share_of(state, to, column)->self -= g->per_claimant;
+    g->claimants += (to != NO_REGION) - (from != NO_REGION);
+}
+
+static bool is_inside(const struct region *a, const struct region *b)
+{
+    return a->begin_ns != b->begin_ns ? a->begin_ns > b->begin_ns : a->index > b->index;
+}
+
+static void link_region(struct track *track, struct region *regions, uint32_t i)
+{
+    uint32_t outer = track->innermost, inner = NO_REGION;
+    while (outer != NO_REGION && is_inside(&regions[outer], &regions[i])) {
+        inner = outer;
+        outer = regions[outer].outer;
+    }
+    regions[i].outer = outer;
+    regions[i].inner = inner;
+    if (outer != NO_REGION)
+        regions[outer].inner = i;
+    if (inner != NO_REGION)
+        regions[inner].outer = i;
+    else
+        track->innermost = i;
+}
+
+static void unlink_region(struct track *track, struct region *regions, uint32_t i)
+{
+    uint32_t outer = regions[i].outer, inner = regions[i].inner;
+    if (outer != NO_REGION)
+        regions[outer].inner = inner;
+    if (inner != NO_REGION)
+        regions[inner].outer = outer;
+    else
+        track->innermost = outer;
+}
+
+static uint32_t innermost_claimant(const struct track *track, const struct region *regions, unsigned group)
+{
+    uint32_t i = track->innermost;
+    while (i != NO_REGION && !(regions[i].claims & 1u << group))
+        i = regions[i].outer;
+    return i;
+}
+
+static void begin_region(struct state *state, uint32_t i)
+{
+    struct region *regions = state->sweep->regions;
+    struct track *track = regions[i].track < SESSION_SLOTS ? &state->tracks[regions[i].track] : NULL;
+    if (track)
+        link_region(track, regions, i);
+    for (unsigned c = 0; c < state->columns; c++) {
+        unsigned group = state->groups[c].number;
+        if (!(regions[i].claims & 1u << group))
+            continue;
+        uint32_t before = track ? track->claimant[c] : NO_REGION;
+        if (before != NO_REGION && is_inside(&regions[before], &regions[i]))
+            continue; /* known late: something inside it is already running */
+        hand_over(state, c, before, i);
+        if (track)
+            track->claimant[c] = i;
+    }
+    take_sums(state, i, -1);
+}
+
+static void end_region(struct state *state, uint32_t i)
+{
+    struct region *regions = state->sweep->regions;
+    struct track *track = regions[i].track < SESSION_SLOTS ? &state->tracks[regions[i].track] : NULL;
+    take_sums(state, i, +1);
+    if (track)
+        unlink_region(track, regions, i);
+    for (unsigned c = 0; c < state->columns; c++) {
+        unsigned group = state->groups[c].number;
+        if (!(regions[i].claims & 1u << group) || (track && track->claimant[c] != i))
+            continue;
+        uint32_t after = track ? innermost_claimant(track, regions, group) : NO_REGION;
+        hand_over(state, c, i, after);
+        if (track)
+            track->claimant[c] = after;
+    }
+}
+
+/* Regions that go on get what they have so far. */
+static void settle(struct state *state)
+{
+    struct sweep *sweep = state->sweep;
+    for (size_t i = 0; i < sweep->region_count; i++) {
+        const struct region *r = &sweep->regions[i];
+        if (!takes_part(sweep, r) || r->end_ns <= sweep->end_ns)
+            continue;
+        take_sums(state, (uint32_t)i, +1);
+        for (unsigned c = 0; c < state->columns; c++)
+            if (r->track >= SESSION_SLOTS ? (r->claims & 1u << state->groups[c].number) != 0
+                                          : state->tracks[r->track].claimant[c] == i)
+                share_of(state, (uint32_t)i, c)->self += state->groups[c].per_claimant;
+    }
+}
+
+static void start(struct state *state, struct sweep *sweep)
+{
+    memset(state, 0, sizeof *state);
+    memset(state->tracks, 0xff, sizeof state->tracks); /* NO_REGION everywhere */
+    state->sweep = sweep;
+    state->now_ns = sweep->begin_ns;
+    for (unsigned g = 0; g < GROUPS; g++)
+        if (sweep->groups & 1u << g)
+            state->groups[sweep->column_of[g]].number = g;
+    state->columns = sweep->columns;
+    use_step(state);
+}
+
+bool sweep_run(struct sweep *sweep)
+{
+    if (sweep->step_count == 0 || sweep->end_ns <= sweep->begin_ns || !reserve_edges(sweep))
+        return false;
+    struct state state;
+    start(&state, sweep);
+    size_t count = list_edges(sweep);
+    sort_edges(sweep, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct edge *edge = &sweep->edges[i];
+        advance(&state, sweep->begin_ns + (int64_t)edge->at_ns);
+        if (edge->is_end)
+            end_region(&state, edge->region);
+        else
+            begin_region(&state, edge->region);
+    }
+    advance(&state, sweep->end_ns);
+    settle(&state);
+    for (unsigned c = 0; c < state.columns; c++)
+        sweep->unattributed[state.groups[c].number] += state.groups[c].unattributed;
+    return true;
+}
+
+void sweep_free(struct sweep *sweep)
+{
+    free(sweep->edges);
+    free(sweep->spare);
+    *sweep = (struct sweep){0};
+}

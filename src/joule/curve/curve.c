@@ -1,0 +1,383 @@
+/* joule/curve/curve.c - see curve.h. */
+#include "joule/curve/curve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 32
+/* Relative scatter of power that is assumed where there is one segment only and nothing to learn it from. */
+#define PRIOR_SCATTER 0.35
+
+void curve_init(struct curve *curve, size_t limit)
+{
+    *curve = (struct curve){.limit = limit < 16 ? 16 : limit};
+}
+
+void curve_free(struct curve *curve)
+{
+    free(curve->points);
+    *curve = (struct curve){0};
+}
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+/* Keeps every second point of the older half. The first point stays: it is the start of everything. */
+static void thin(struct curve *curve)
+{
+    size_t half = curve->count / 2, kept = 0;
+    for (size_t i = 0; i < half; i += 2)
+        curve->points[kept++] = curve->points[i];
+    memmove(curve->points + kept, curve->points + half, (curve->count - half) * sizeof *curve->points);
+    curve->count = kept + curve->count - half;
+}
+
+static bool grow(struct curve *curve, size_t capacity)
+{
+    struct curve_point *points = realloc(curve->points, capacity * sizeof *points);
+    if (!points)
+        return false;
+    curve->points = points;
+    curve->capacity = capacity;
+    return true;
+}
+
+static bool make_room(struct curve *curve)
+{
+    if (curve->count < curve->capacity)
+        return true;
+    if (curve->capacity >= curve->limit) {
+        thin(curve);
+        return true;
+    }
+    size_t capacity = curve->capacity ? 2 * curve->capacity : FIRST_CAPACITY;
+    return grow(curve, capacity < curve->limit ? capacity : curve->limit);
+}
+
+bool curve_reserve(struct curve *curve)
+{
+    if (curve->capacity >= curve->limit)
+        return true;
+    if (!grow(curve, curve->limit))
+        return false;
+    memset(curve->points + curve->count, 0, (curve->capacity - curve->count) * sizeof *curve->points);
+    return true;
+}
+
+bool curve_append(struct curve *curve, struct curve_point point)
+{
+    if (!make_room(curve))
+        return false;
+    if (curve->count && point.time_ns < curve->points[curve->count - 1].time_ns)
+        point.time_ns = curve->points[curve->count - 1].time_ns;
+    point.serial = ++curve->added;
+    curve->points[curve->count++] = point;
+    return true;
+}
+
+int64_t curve_last_ns(const struct curve *curve)
+{
+    return curve->count ? curve->points[curve->count - 1].time_ns : 0;
+}
+
+/* Index of the last point at or before time_ns; count when there is none. */
+static size_t find(const struct curve *curve, int64_t time_ns)
+{
+    size_t low = 0, high = curve->count; /* points[low - 1] <= time < points[high] */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->points[middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? low - 1 : curve->count;
+}
+
+size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
+                   size_t capacity)
+{
+    size_t before = find(curve, after_ns), first = before == curve->count ? 0 : before + 1, count = 0;
+    for (size_t i = first; i < curve->count && curve->points[i].time_ns <= last_ns; i++, count++)
+        if (count < capacity)
+            out_ticks_ns[count] = curve->points[i].time_ns;
+    return count;
+}
+
+/* Mean power of the segment that starts at point i; NaN where it was not covered. */
+static double segment_watts(const struct curve *curve, size_t i)
+{
+    if (i + 1 >= curve->count)
+        return NAN;
+    const struct curve_point *a = &curve->points[i], *b = a + 1;
+    double covered_s = b->covered_s - a->covered_s;
+    return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
+}
+
+/* Mean power around segment i. A single segment's own is too rough where stamps are late by much of its length. */
+static double local_watts(const struct curve *curve, size_t i)
+{
+    size_t first = i >= 2 ? i - 2 : 0, last = i + 3 < curve->count ? i + 3 : curve->count - 1;
+    const struct curve_point *a = &curve->points[first], *b = &curve->points[last];
+    double covered_s = b->covered_s - a->covered_s;
+    return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
+}
+
+/* How power behaves around segment i, from the changes between neighbouring segments. */
+struct texture {
+    double scatter_watts; /* standard deviation of a segment's mean power */
+    double white;         /* 1: independent from segment to segment; 0: it wanders */
+};
+
+static double squared(double x)
+{
+    return x * x;
+}
+
+#define NEIGHBOURS 12
+/* Power that forgets its level within a few segments wanders inside one far more than its correlation tells: the exact
+ * curve for an Ornstein-Uhlenbeck process lies lower still, but the correlation of a few segments is itself uncertain. */
+#define WHITE_POWER 3
+/* A correlation of few terms scatters. Cut off at 1, white power would on average seem less white than it is. */
+#define WHITEST 1.3
+/* Of the scatter that stamps explain, a little more is taken off: chance alone leaves some, and less than none cannot be. */
+#define STAMPS_SHARE 1.15
+/* A sensor is polled about as often as it ticks where points are less than so many ticks apart, */
+#define IN_STEP_SPACING 2
+/* and could have ticked at any time in most of a tick before it was read. */
+#define IN_STEP_LATENESS 0.75
+/* Their lateness is then much the same from tick to tick: 0.5 where ticks jitter by +-20 %, 1 where they do not. */
+#define IN_STEP_CORRELATION 0.6
+
+/* Half the variance of the change from segment k to the next that late stamps alone would make. */
+static double stamp_variance(const struct curve *curve, size_t k, double watts)
+{
+    const struct curve_point *p = &curve->points[k];
+    double first = 1 / seconds(p[0].time_ns, p[1].time_ns), second = 1 / seconds(p[1].time_ns, p[2].time_ns);
+    return squared(watts) / 2 *
+           (squared(p[0].time_sd_s * first) + squared(p[1].time_sd_s * (first + second)) +
+            squared(p[2].time_sd_s * second));
+}
+
+static struct texture texture_at(const struct curve *curve, const struct curve_traits *traits, size_t i)
+{
+    double squares = 0, products = 0, stamps = 0, previous = NAN, mean = local_watts(curve, i);
+    int terms = 0, pairs = 0;
+    for (size_t k = i >= NEIGHBOURS ? i - NEIGHBOURS : 0; k < i + NEIGHBOURS && k + 2 < curve->count; k++) {
+        double change = segment_watts(curve, k + 1) - segment_watts(curve, k);
+        if (isnan(change)) {
+            previous = NAN;
+            continue;
+        }
+        squares += squared(change) / 2;
+        stamps += traits->is_sampled ? 0 : stamp_variance(curve, k, mean);
+        terms++;
+        if (!isnan(previous)) {
+            products += change * previous / 2;
+            pairs++;
+        }
+        previous = change;
+    }
+    struct texture t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
+    if (terms == 0)
+        return t;
+    /* The stamps' part is counted as an error of the stamps. A variance from few terms is itself uncertain: 3/n widens
+     * the interval about as a t distribution would. */
+    t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
+    if (pairs && squares > 0) { /* correlation of changes: -1/2 when independent, +1/4 for a random walk */
+        double correlation = (products / pairs) / (squares / terms);
+        t.white = pow(fmin(WHITEST, fmax(0, (0.25 - correlation) / 0.75)), WHITE_POWER);
+    }
+    return t;
+}
+
+/* Variance in J^2 of the energy between two parts of segment i, 0 to 1, by linear interpolation: of a Brownian bridge where
+ * power is white, of the integral of one where it wanders. No power is white at all scales: what is close to a point, or
+ * short, is off by a part of itself at most. */
+static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                              double from, double to)
+{
+    struct texture t = texture_at(curve, traits, i);
+    double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
+    double part = to - from, left = 1 - part;
+    if (left <= 0)
+        return 0;
+    double bridge = part * left;
+    double integral = squared(part) * (pow(from, 3) + pow(1 - to, 3)) / left;
+    double rough_watts = fmax(t.scatter_watts, PRIOR_SCATTER * fabs(local_watts(curve, i)));
+    return fmin(squared(t.scatter_watts * length_s) * fmax(0, t.white * bridge + (1 - t.white) * integral),
+                squared(rough_watts * length_s * fmin(part, left)));
+}
+
+/* A point on the curve that was not sampled. */
+struct edge {
+    double joules, covered_s, cumulative_variance;
+    double watts;    /* about there; 0: unknown */
+    double shift;    /* J that the error of time shared by all points stands for here */
+    double variance; /* of this edge's own */
+    bool after_last;
+};
+
+static struct edge edge_at_point(const struct curve_traits *traits, const struct curve_point *p, double watts)
+{
+    watts = isnan(watts) ? 0 : watts;
+    double moved = watts * p->time_sd_s;
+    return (struct edge){.joules = p->joules,
+                         .covered_s = p->covered_s,
+                         .cumulative_variance = p->variance,
+                         .watts = watts,
+                         .shift = traits->is_sampled ? moved : 0,
+                         .variance = traits->is_sampled ? 0 : squared(moved)};
+}
+
+/* Stamps that are late for a reason that lasts, the phase between a sensor and who polls it as often, err together. */
+static double stamps_variance(const struct curve_point *a, const struct curve_traits *traits, double f)
+{
+    const struct curve_point *b = a + 1;
+    if (traits->is_sampled)
+        return 0;
+    double first_s = (1 - f) * a->time_sd_s, second_s = f * b->time_sd_s;
+    bool in_step = seconds(a->time_ns, b->time_ns) < IN_STEP_SPACING * traits->tick_s &&
+                   fmin(a->time_sd_s, b->time_sd_s) * sqrt(12) > IN_STEP_LATENESS * traits->tick_s;
+    return squared(first_s) + squared(second_s) +
+           (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
+}
+
+/* A mean over more than the time since the last reading tells what was used, not when. White power is off by a twelfth of
+ * that long at either edge of a window; power that wanders, by little less. */
+static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
+{
+    if (traits->blur_s <= 0)
+        return 0;
+    double length_s = seconds(curve->points[i].time_ns, curve->points[i + 1].time_ns);
+    return squared(texture_at(curve, traits, i).scatter_watts) * pow(traits->blur_s, 3) / (6 * length_s);
+}
+
+static struct edge edge_between(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                                int64_t time_ns)
+{
+    const struct curve_point *a = &curve->points[i], *b = a + 1;
+    double length_s = seconds(a->time_ns, b->time_ns), f = seconds(a->time_ns, time_ns) / length_s;
+    double watts = local_watts(curve, i);
+    struct edge e = {
+        .joules = a->joules + f * (b->joules - a->joules),
+        .covered_s = a->covered_s + f * (b->covered_s - a->covered_s),
+        .cumulative_variance = a->variance + f * (b->variance - a->variance),
+    };
+    if (isnan(watts))
+        return e;
+    e.watts = watts;
+    e.shift = traits->is_sampled ? watts * b->time_sd_s : 0;
+    e.variance = squared(watts) * stamps_variance(a, traits, f) + bridge_variance(curve, traits, i, 0, f) +
+                 blur_variance(curve, traits, i);
+    return e;
+}
+
+/* How long after a counter's last tick power may be thought to go on. The next tick comes when the sensor looks again
+ * and a whole unit has been used. One that fails to come three times over, and for longer than the last one took, shows a
+ * counter that stands still. */
+static double patience_s(const struct curve *curve, const struct curve_traits *traits, double watts)
+{
+    if (traits->unit_joules <= 0)
+        return INFINITY; /* sampled power: equal readings are news */
+    const struct curve_point *last = &curve->points[curve->count - 1];
+    return fmax(3 * (traits->tick_s + traits->unit_joules / watts), seconds(last[-1].time_ns, last->time_ns));
+}
+
+/* Past the last tick: power goes on as it was, as far as the sensor was read, and a tick's length at most. */
+static struct edge edge_after(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
+{
+    size_t last = curve->count - 1;
+    const struct curve_point *p = &curve->points[last];
+    double watts = last ? segment_watts(curve, last - 1) : NAN;
+    struct edge e = edge_at_point(traits, p, watts);
+    e.after_last = true;
+    int64_t reach_ns = curve->read_ns + (int64_t)(traits->tick_s * 1e9);
+    if (isnan(watts) || reach_ns <= p->time_ns)
+        return e;
+    double beyond_s =
+        fmin(seconds(p->time_ns, time_ns < reach_ns ? time_ns : reach_ns), patience_s(curve, traits, watts));
+    e.joules += watts * beyond_s;
+    e.covered_s += beyond_s;
+    e.variance += squared(texture_at(curve, traits, last - 1).scatter_watts * beyond_s);
+    return e;
+}
+
+static struct edge edge_at(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
+{
+    size_t i = find(curve, time_ns);
+    if (i == curve->count) /* before the first point */
+        return edge_at_point(traits, &curve->points[0], local_watts(curve, 0));
+    if (i == curve->count - 1 && time_ns > curve->points[i].time_ns)
+        return edge_after(curve, traits, time_ns);
+    if (time_ns == curve->points[i].time_ns)
+        return edge_at_point(traits, &curve->points[i], local_watts(curve, i ? i - 1 : 0));
+    return edge_between(curve, traits, i, time_ns);
+}
+
+static double part_of(const struct curve_point *segment, int64_t time_ns)
+{
+    return seconds(segment[0].time_ns, time_ns) / seconds(segment[0].time_ns, segment[1].time_ns);
+}
+
+static double slice_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
+                             double from, double to)
+{
+    const struct curve_point *p = &curve->points[i];
+    double stamps = traits->is_sampled ? 0 : squared(p[0].time_sd_s) + squared(p[1].time_sd_s);
+    return bridge_variance(curve, traits, i, from, to) +
+           squared((to - from) * local_watts(curve, i)) * stamps;
+}
+
+/* Variance of the two edges of a window. Inside one segment they err together: what is left is how evenly the segment's
+ * energy lies in it, and how well its length is known. In neighbouring segments they share the stamp of the point between. */
+static double edges_variance(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
+                             int64_t end_ns, const struct edge *a, const struct edge *b)
+{
+    size_t i = find(curve, begin_ns);
+    double sum = a->variance + b->variance;
+    if (i + 1 >= curve->count)
+        return sum;
+    const struct curve_point *p = &curve->points[i];
+    double from = part_of(p, begin_ns);
+    if (end_ns <= p[1].time_ns)
+        return slice_variance(curve, traits, i, from, part_of(p, end_ns));
+    if (i + 2 >= curve->count || end_ns > p[2].time_ns || traits->is_sampled)
+        return sum;
+    double left = 1 - part_of(p + 1, end_ns);
+    return fmax(0, sum - 2 * from * left * a->watts * b->watts * squared(p[1].time_sd_s));
+}
+
+struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
+                           int64_t end_ns)
+{
+    struct window w = {.joules = estimate_unknown(), .length_s = seconds(begin_ns, end_ns)};
+    if (end_ns < begin_ns || curve->count == 0)
+        return w;
+    struct edge a = edge_at(curve, traits, begin_ns), b = edge_at(curve, traits, end_ns);
+    w.is_final = !b.after_last && curve->points[curve->count - 1].time_ns >= end_ns;
+    w.covered_s = b.covered_s - a.covered_s;
+    if (!(w.covered_s > 0))
+        return w;
+    double joules = b.joules - a.joules;
+    double variance = fmax(0, b.cumulative_variance - a.cumulative_variance) +
+                      edges_variance(curve, traits, begin_ns, end_ns, &a, &b) + squared(b.shift - a.shift) +
+                      squared(traits->unit_joules) / 6;
+    w.joules = estimate_make(joules, traits->cls, sqrt(variance), traits->cause, traits->gain_sd * joules);
+    return w;
+}
+
+struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s)
+{
+    if (curve->count < 2)
+        return estimate_unknown();
+    size_t first = curve->count - 2;
+    int64_t end_ns = curve->points[curve->count - 1].time_ns;
+    while (first > 0 && seconds(curve->points[first].time_ns, end_ns) < span_s)
+        first--;
+    struct window w = curve_window(curve, traits, curve->points[first].time_ns, end_ns);
+    return w.covered_s > 0 ? estimate_scale(w.joules, 1 / w.covered_s) : estimate_unknown();
+}

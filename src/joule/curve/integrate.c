@@ -1,0 +1,164 @@
+/* joule/curve/integrate.c - see integrate.h. */
+#include "joule/curve/integrate.h"
+
+#include <math.h>
+
+#define MAX_GAP_PERIODS 3.0
+/* A change that comes later than this after a reading had readings before it that showed nothing new. */
+#define LATE_CHANGE_PERIODS 1.5
+/* An equal reading at least this much later must be another one. */
+#define REPEAT_PERIODS 2.0
+/* Changes from which noise is told. */
+#define MEMORY 64
+/* What a few changes say scatters. Cut off at 1, noise would on average pass for less than it is. */
+#define WHITEST     1.3
+#define WHITE_POWER 3
+
+static bool is_acceptable(struct integrator *in, double value, double limit)
+{
+    if (isfinite(value) && value >= 0 && (limit <= 0 || value <= limit))
+        return true;
+    in->rejected++;
+    return false;
+}
+
+/* How much of the scatter between readings is noise of its own, 1, and how much is power that wanders, 0. Changes between
+ * independent readings alternate (correlation -1/2); those of a wandering level do not (0). Power that forgets its level
+ * within a few readings already looks almost like noise and still is followed by them, hence the exponent. */
+static double whiteness(const struct integrator *in)
+{
+    if (in->change_square <= 0)
+        return 0;
+    return pow(fmin(WHITEST, fmax(0, -2 * in->change_product / in->change_square)), WHITE_POWER);
+}
+
+static void learn_change(struct integrator *in, double change)
+{
+    double weight = fmax(1.0 / MEMORY, 1 / (double)++in->changes);
+    in->change_square += weight * (change * change - in->change_square);
+    in->change_product += weight * (change * in->last_change - in->change_product);
+    in->last_change = change;
+}
+
+/* Variance that a step brings: what happened in the part of it that the sensor did not see. If readings scatter by
+ * themselves, d^2 t^2 / 2 of it; that d^2 is best told by all changes, and few of them are widened as by a t distribution. If
+ * power jumps, or wanders as a random walk, the area between these two readings is off by d^2 t^2 / 12, d their difference;
+ * of that it takes the square of the part, and means differ by less than instants. A stamp that is off by s moves one side
+ * of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
+static double step_variance(struct integrator *in, double change, double elapsed_s)
+{
+    double moved = in->stamp_sd_s * (in->seen >= 1 ? change : (change + in->last_change) / 2);
+    learn_change(in, change);
+    double white = whiteness(in);
+    double unseen = 1 - in->seen;
+    double noise = unseen * in->change_square / 2 * (1 + 2 / (double)in->changes);
+    double own = unseen * unseen * change * change / (12 - 4 * in->seen);
+    return elapsed_s * elapsed_s * fmax(0, white * noise + (1 - white) * own) + moved * moved;
+}
+
+static void restart(struct integrator *in, int64_t time_ns, double watts)
+{
+    in->primed = true;
+    in->last_ns = in->first_ns = in->seen_ns = time_ns;
+    in->last_watts = watts;
+}
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+    return (double)(to_ns - from_ns) * 1e-9;
+}
+
+/* The last value went on until then. */
+static void hold(struct integrator *in, int64_t until_ns)
+{
+    double elapsed_s = seconds(in->last_ns, until_ns);
+    if (elapsed_s <= 0)
+        return;
+    in->joules += in->last_watts * elapsed_s;
+    in->covered_s += elapsed_s;
+    in->last_ns = until_ns;
+}
+
+/* A poll between two updates shows the old value again; so does an update where nothing changed. Only in time they
+ * differ. The last update but one is left open, as a change may follow that began there. */
+static bool repeat(struct integrator *in, int64_t time_ns)
+{
+    in->seen_ns = time_ns;
+    if (seconds(in->last_ns, time_ns) < REPEAT_PERIODS * in->period_s) {
+        in->duplicates++;
+        return false;
+    }
+    in->samples++;
+    hold(in, time_ns - (int64_t)(in->period_s * 1e9));
+    return true;
+}
+
+bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
+{
+    if (!is_acceptable(in, watts, in->max_watts))
+        return false;
+    bool is_mean = in->seen >= 1;
+    if (!is_mean)
+        time_ns -= (int64_t)(in->lag_s * 1e9);
+    if (!in->primed) {
+        restart(in, time_ns, watts);
+        in->samples++;
+        return true;
+    }
+    if (time_ns <= in->seen_ns) {
+        in->duplicates++;
+        return false;
+    }
+    if (seconds(in->seen_ns, time_ns) > MAX_GAP_PERIODS * in->period_s) {
+        hold(in, in->seen_ns);
+        in->samples++;
+        in->gaps++;
+        restart(in, time_ns, watts);
+        return true;
+    }
+    if (!exact_time && watts == in->last_watts)
+        return repeat(in, time_ns);
+    in->samples++;
+    if (seconds(in->first_ns, time_ns) > LATE_CHANGE_PERIODS * in->period_s) {
+        int64_t began_ns = time_ns - (int64_t)(in->period_s * 1e9);
+        hold(in, began_ns < in->seen_ns ? began_ns : in->seen_ns);
+    }
+    double elapsed_s = seconds(in->last_ns, time_ns);
+    in->joules += (is_mean ? watts : 0.5 * (watts + in->last_watts)) * elapsed_s;
+    in->covered_s += elapsed_s;
+    in->variance += step_variance(in, watts - in->last_watts, elapsed_s);
+    restart(in, time_ns, watts);
+    return true;
+}
+
+bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules)
+{
+    (void)exact_time;
+    double elapsed_s = in->primed ? (double)(time_ns - in->last_ns) * 1e-9 : in->period_s;
+    if (elapsed_s <= 0) {
+        in->duplicates++;
+        return false;
+    }
+    if (!is_acceptable(in, joules, in->max_watts * fmax(elapsed_s, in->period_s)))
+        return false;
+    /* After a gap a meter's sample still speaks for its own period. */
+    if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
+        in->gaps++;
+        elapsed_s = in->period_s;
+    }
+    in->samples++;
+    in->joules += joules;
+    in->covered_s += elapsed_s;
+    restart(in, time_ns, joules / elapsed_s);
+    return true;
+}
+
+double integrator_blur_s(const struct integrator *in)
+{
+    return in->seen < 1 && 2 * in->lag_s > in->period_s ? 2 * in->lag_s : 0;
+}
+
+void integrate_break(struct integrator *in)
+{
+    in->primed = false;
+}

@@ -1,0 +1,370 @@
+/* joule/doctor/doctor.c - see doctor.h. What follows from the facts; of GPUs, doctor_gpu.c says it.
+ *
+ * Newcomers: a command is advised only where the facts show that it helps: no driver is to be loaded in a virtual
+ * machine, and no right is to be given where the counter behind it is not there.
+ */
+#include "joule/doctor/doctor.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/doctor/doctor_exam.h"
+
+#define SLOW_CLOCK_NS  150.0 /* with the vDSO 15 to 50, with a system call 150 and more */
+#define SET_CAPABILITY "sudo setcap cap_perfmon+ep \"$(command -v joule)\""
+
+const char *finding_severity_name(enum finding_severity severity)
+{
+    static const char *const names[] = {"fact", "limit", "advice"};
+    return names[severity];
+}
+
+static const char *vformat(struct exam *exam, const char *format, va_list arguments)
+{
+    char text[640];
+    vsnprintf(text, sizeof text, format, arguments);
+    const char *copy = arena_copy(&exam->out->arena, text, sizeof text);
+    return copy ? copy : "";
+}
+
+struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
+                          ...)
+{
+    struct diagnosis *out = exam->out;
+    struct finding *finding =
+        &out->findings[out->count < DOCTOR_MAX_FINDINGS - 1 ? out->count++ : out->count];
+    va_list arguments;
+    va_start(arguments, what);
+    *finding = (struct finding){severity, id, vformat(exam, what, arguments), "", NULL};
+    va_end(arguments);
+    return finding;
+}
+
+const char *exam_format(struct exam *exam, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *result = vformat(exam, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+/* --- where this runs ---------------------------------------------------------------------------------------- */
+
+static void check_virtual_machine(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    if (!facts->is_virtual)
+        return;
+    bool named = facts->hypervisor[0] || facts->product[0];
+    struct finding *finding =
+        exam_find(exam, exam->package ? FINDING_FACT : FINDING_LIMIT, "virtual_machine",
+                  "This is a virtual machine%s%s%s%s%s.", named ? " (" : "", facts->hypervisor,
+                  facts->hypervisor[0] && facts->product[0] ? ", " : "", facts->product, named ? ")" : "");
+    if (exam->package) {
+        finding->why = "Its host passes the energy counters on; whether they cover this machine alone is the "
+                       "host's choice.";
+        return;
+    }
+    finding->why =
+        "The energy counters of the processor belong to the host. Figures come from the model until "
+        "the host's operator passes counters on (QEMU 9.1 and later: -accel "
+        "kvm,rapl=true,rapl-helper-socket=PATH) or the work moves to a machine of its own.";
+}
+
+static void check_container(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    if (!facts->is_container)
+        return;
+    exam_find(exam, FINDING_FACT, "container", "This is a container (%s).", facts->container)->why =
+        "Joule counts what all of the machine uses, not this container alone.";
+}
+
+/* --- energy of the CPU -------------------------------------------------------------------------------------- */
+
+static void check_cpu_energy(struct exam *exam)
+{
+    const struct channel *ch = exam->package;
+    if (!ch)
+        return;
+    exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU is %s by %s.",
+              joule_class_name(ch->info.cls), ch->info.source);
+}
+
+/* After the others of the CPU: when nothing else explains why there is no figure. */
+static void check_no_sensor(struct exam *exam)
+{
+    if (exam->package)
+        return;
+    if (exam->whole)
+        exam_find(exam, FINDING_FACT, "whole_machine", "More than the CPU is %s, by %s.",
+                  joule_class_name(exam->whole->info.cls), exam->whole->info.source);
+    for (size_t i = 0; i < exam->out->count; i++)
+        if (exam->out->findings[i].severity != FINDING_FACT)
+            return;
+    if (!exam->whole)
+        exam_find(exam, FINDING_LIMIT, "no_sensor", "No sensor of this machine's energy is known.")->why =
+            "Figures come from the model.";
+}
+
+/* The events are there and perf_event_open says no. */
+static void check_perf_permission(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    if (exam->package || !facts->has_package_event || facts->has_perfmon == YES ||
+        facts->perf_paranoid <= 0 || facts->perf_paranoid == INT_MAX)
+        return;
+    struct finding *finding = exam_find(
+        exam, FINDING_ADVICE, "perf_denied",
+        "This user may not count events of a whole CPU (perf_event_paranoid is %d).", facts->perf_paranoid);
+    finding->why =
+        "The processor's energy counters are behind that. The capability gives them to joule alone; "
+        "sudo sysctl kernel.perf_event_paranoid=0 gives them to every program.";
+    finding->command = SET_CAPABILITY;
+    if (facts->is_container && facts->bound_perfmon == YES) {
+        finding->what = "The container holds CAP_PERFMON, but this user does not have it.";
+        finding->why =
+            "Capabilities of a container reach its root only. Give it to the program, in the image.";
+        finding->command = "setcap cap_perfmon+ep \"$(command -v joule)\"";
+    } else if (facts->is_container) {
+        finding->why = "The processor's energy counters are behind that.";
+        finding->command = "docker run --cap-add PERFMON ...";
+    }
+}
+
+/* Every permission is there, and still the counter is refused: a filter of system calls. */
+static void check_perf_policy(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    bool may = facts->has_perfmon == YES || facts->perf_paranoid <= 0;
+    if (exam->package || !facts->has_package_event || !may || !exam->has_refused_package ||
+        facts->can_read_zone == NO)
+        return;
+    struct finding *finding =
+        exam_find(exam, FINDING_ADVICE, "perf_policy",
+                  "A security policy forbids perf_event_open, which reads the energy counters.");
+    finding->why = facts->is_container ? "Container runtimes filter that call."
+                                       : "A seccomp filter or a security module does that.";
+    if (facts->is_container)
+        finding->command = "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...";
+    else
+        finding->severity = FINDING_LIMIT;
+}
+
+static void check_masked_zones(struct exam *exam)
+{
+    if (exam->package || !exam->facts.is_zone_masked)
+        return;
+    struct finding *finding =
+        exam_find(exam, FINDING_ADVICE, "powercap_masked",
+                  "The container runtime hides the energy counters in /sys/class/powercap.");
+    finding->why = "It does so because power readings can tell secrets of other users (CVE-2020-8694).";
+    finding->command = exam->facts.has_package_event ? "docker run --cap-add PERFMON ..."
+                                                     : "docker run --security-opt systempaths=unconfined ...";
+}
+
+static void check_unreadable_zones(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
+        return; /* with events there is a better way than opening the files to everybody */
+    struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
+                                        "Only root may read the energy counters in /sys/class/powercap.");
+    finding->why =
+        "This lasts until the next boot. Any user can then read them, which on shared machines can tell "
+        "secrets of others (CVE-2020-8694).";
+    finding->command = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj "
+                       "/sys/class/powercap/intel-rapl:*/intel-rapl:*/energy_uj";
+}
+
+static void check_missing_driver(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    bool has_counters = strcmp(facts->cpu.vendor, "intel") == 0 || cpu_is_amd(&facts->cpu);
+    if (exam->package || facts->is_virtual || !has_counters || facts->has_power_pmu || facts->has_zones ||
+        facts->is_zone_masked)
+        return;
+    struct finding *finding = exam_find(exam, FINDING_ADVICE, "no_rapl_driver",
+                                        "No driver of the processor's energy counters is loaded.");
+    finding->why = "One of these modules is enough; rapl is read with the least rights.";
+    finding->command = "sudo modprobe rapl || sudo modprobe intel_rapl_msr || sudo modprobe msr";
+}
+
+/* The power PMU of some virtual machines has events that never move. */
+static void check_still_counters(struct exam *exam)
+{
+    if (exam->is_recorded)
+        return;
+    for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
+        const struct meter_channel *mc = &exam->meter->channels[i];
+        pthread_mutex_lock(&mc->lane->lock);
+        bool is_still = mc->channel->mode == CHANNEL_COUNTER && mc->channel->info.state == JOULE_OK &&
+                        mc->channel->readings > 1 && !mc->channel->moved;
+        pthread_mutex_unlock(&mc->lane->lock);
+        if (!is_still)
+            continue;
+        exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) answers and does not move.",
+                  mc->channel->info.name, mc->channel->info.source)
+            ->why = "It is not used: a machine that runs uses energy, so this counter does not count it.";
+        return; /* the others are of the same kind */
+    }
+}
+
+static void check_filter(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    bool is_rapl = exam->package && strcmp(exam->package->info.measurement, "rapl") == 0;
+    if (!is_rapl || facts->is_virtual || facts->is_filtered == NO ||
+        (facts->is_filtered == UNKNOWN && !facts->has_sgx))
+        return;
+    const char *why =
+        "The filter adds noise against spying by power. It matters in short stretches: let regions "
+        "last 0.5 s or repeat them. Switching SGX off in the firmware ends it.";
+    if (facts->is_filtered == YES) {
+        exam_find(exam, FINDING_LIMIT, "energy_filter", "The processor filters its energy readings.")->why =
+            why;
+        return;
+    }
+    struct finding *finding = exam_find(
+        exam, FINDING_ADVICE, "energy_filter",
+        "The processor may filter its energy readings: it has SGX, and whether it does cannot be seen.");
+    finding->why = exam_format(exam, "%s This shows it: 1 is filtered.", why);
+    finding->command = "sudo modprobe msr && sudo rdmsr -f 0:0 0xbc";
+}
+
+/* --- clock -------------------------------------------------------------------------------------------------- */
+
+static bool is_fast_source(const char *name)
+{
+    static const char *const names[] = {
+        "tsc", "kvm-clock",        "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase",
+        "tod", "riscv_clocksource"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A fast clock source that the kernel offers and does not use; NULL: none. */
+static const char *better_source(struct exam *exam)
+{
+    char list[sizeof exam->facts.clocksources];
+    char *rest = NULL;
+    string_copy(list, sizeof list, exam->facts.clocksources);
+    for (char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        if (is_fast_source(name) && strcmp(name, exam->facts.clocksource) != 0)
+            return exam_format(exam, "%s", name);
+    return NULL;
+}
+
+static void check_clock(struct exam *exam)
+{
+    const char *source = exam->facts.clocksource;
+    bool is_timed = !isnan(exam->trials.clock_read_ns);
+    bool is_slow = is_timed ? exam->trials.clock_read_ns > SLOW_CLOCK_NS : *source && !is_fast_source(source);
+    if (!is_timed && !*source)
+        return;
+    const char *cost = is_timed ? exam_format(exam, ", %.0f ns", exam->trials.clock_read_ns) : "";
+    if (!is_slow) {
+        exam_find(exam, FINDING_FACT, "clock", "The clock is read without a system call (%s%s).",
+                  *source ? source : "unknown source", cost);
+        return;
+    }
+    const char *better = better_source(exam);
+    struct finding *finding =
+        exam_find(exam, better ? FINDING_ADVICE : FINDING_LIMIT, "clock_slow",
+                  "Reading the clock takes a system call (%s%s).", *source ? source : "unknown source", cost);
+    finding->why =
+        "Every region takes two time stamps: regions shorter than some 10 us are measured too long.";
+    if (better)
+        finding->command = exam_format(
+            exam, "echo %s | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
+            better);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------- */
+
+static void look_at_channel(struct exam *exam, const struct channel *ch)
+{
+    bool is_package = ch->info.scope == JOULE_SCOPE_PACKAGE;
+    bool is_whole = ch->info.scope == JOULE_SCOPE_MODULE || ch->info.scope == JOULE_SCOPE_NODE ||
+                    ch->info.scope == JOULE_SCOPE_PSYS || ch->info.scope == JOULE_SCOPE_BATTERY;
+    if (ch->mode == CHANNEL_GAUGE || (!is_package && !is_whole))
+        return;
+    exam->has_refused_package |= is_package && ch->info.state == JOULE_DENIED;
+    if (ch->info.state != JOULE_OK || !(ch->moved || exam->is_recorded))
+        return;
+    joule_class *best = &exam->out->cpu_class;
+    if (is_package && (*best == JOULE_CLASS_NONE || ch->info.cls < *best))
+        *best = ch->info.cls;
+    const struct channel **first = is_package ? &exam->package : &exam->whole;
+    if (!*first && ch->info.cls < JOULE_CLASS_MODELLED)
+        *first = ch;
+}
+
+static void look_at_meter(struct exam *exam)
+{
+    for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
+        const struct meter_channel *mc = &exam->meter->channels[i];
+        pthread_mutex_lock(&mc->lane->lock);
+        look_at_channel(exam, mc->channel);
+        pthread_mutex_unlock(&mc->lane->lock);
+    }
+}
+
+void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_trials trials,
+                    struct diagnosis *out_diagnosis)
+{
+    static void (*const checks[])(struct exam *) = {
+        check_cpu_energy,     check_helper,          check_perf_permission,
+        check_perf_policy,    check_masked_zones,    check_unreadable_zones,
+        check_missing_driver, check_filter,          check_clock,
+        check_still_counters, check_virtual_machine, check_container,
+        check_no_sensor,      check_nvidia_driver,   check_nvml,
+        check_other_gpus,     check_counting,
+    };
+    *out_diagnosis = (struct diagnosis){0};
+    struct exam exam = {.host = host,
+                        .meter = meter,
+                        .trials = trials,
+                        .is_recorded = strcmp(host->ops->name, "tree") == 0,
+                        .out = out_diagnosis};
+    doctor_look(host, &exam.facts);
+    look_at_meter(&exam);
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+        checks[i](&exam);
+}
+
+void diagnosis_free(struct diagnosis *diagnosis)
+{
+    arena_free(&diagnosis->arena);
+}
+
+static double time_clock(void)
+{
+    enum { BATCHES = 20, READINGS = 1000 };
+    double best_ns = INFINITY; /* of many: the others were interrupted */
+    for (int batch = 0; batch < BATCHES; batch++) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (int i = 0; i < READINGS; i++)
+            clock_gettime(CLOCK_MONOTONIC, &end);
+        double ns = (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
+        best_ns = fmin(best_ns, ns / READINGS);
+    }
+    return best_ns;
+}
+
+struct doctor_trials doctor_try(void)
+{
+    return (struct doctor_trials){.clock_read_ns = time_clock(), .run_method = attribute_try()};
+}
+
+struct doctor_trials doctor_try_nothing(void)
+{
+    return (struct doctor_trials){.clock_read_ns = NAN, .run_method = ATTRIBUTE_NONE};
+}

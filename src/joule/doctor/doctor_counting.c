@@ -1,0 +1,81 @@
+/* joule/doctor/doctor_counting.c - what keeps `joule run` from giving a command a cgroup of its own.
+ *
+ * In a cgroup all CPU time of a command counts; process by process some may be missed. Whether it works is tried, not
+ * concluded: this file looks for the reason and the way out. Newcomers: a user's shell usually lies in a cgroup that
+ * belongs to root, and that is no fault of the machine's.
+ */
+#include <string.h>
+#include "joule/doctor/doctor_exam.h"
+
+#define EFFECT                                                                                               \
+    "CPU time of processes that nobody waits for is then missed: the command's share may be too low."
+
+static const char *method_of(const struct exam *exam)
+{
+    return exam->trials.run_method == ATTRIBUTE_NONE ? "subreaper"
+                                                     : attribute_method_name(exam->trials.run_method);
+}
+
+static void tell_missing(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    bool can_mount = facts->knows_cgroup2 == YES && !facts->is_container;
+    struct finding *finding =
+        exam_find(exam, FINDING_LIMIT, "cgroup_missing",
+                  "No cgroup v2 is mounted: joule run counts by process (%s).", method_of(exam));
+    if (can_mount && facts->is_root == YES) {
+        finding->severity = FINDING_ADVICE;
+        finding->why = EFFECT " This lasts until the next boot.";
+        finding->command = "sudo mkdir -p /run/cgroup2 && sudo mount -t cgroup2 cgroup2 /run/cgroup2";
+    } else if (can_mount) {
+        finding->why = EFFECT " Root may mount one, and has to give this user a part of it.";
+    } else if (facts->is_container) {
+        finding->why = EFFECT " The machine that runs this container gives it none.";
+    } else {
+        finding->why = EFFECT;
+    }
+}
+
+/* How a container gets a cgroup that it may write to; NULL: it cannot be said. */
+static const char *writable_container(const struct doctor_facts *facts)
+{
+    if (!facts->is_cgroup2_read_only)
+        return NULL;
+    if (strcmp(facts->container, "podman") == 0)
+        return "podman run --security-opt unmask=/sys/fs/cgroup ...";
+    return strcmp(facts->container, "docker") == 0 ? "docker run --security-opt writable-cgroups=true ..."
+                                                   : NULL;
+}
+
+static void tell_denied(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    struct finding *finding =
+        exam_find(exam, FINDING_LIMIT, "cgroup_denied",
+                  "No cgroup can be made here: joule run counts by process (%s).", method_of(exam));
+    finding->why = EFFECT;
+    if (facts->is_container) {
+        finding->command = writable_container(facts);
+        if (finding->command && strcmp(facts->container, "docker") == 0)
+            finding->why = EFFECT " Docker 28 and later:";
+    } else if (facts->has_own_systemd) {
+        finding->command = "systemd-run --user --scope -p Delegate=yes joule run ...";
+    } else if (facts->is_root == NO) {
+        finding->why = EFFECT " A login session with a systemd of the user's own has cgroups to give "
+                              "(systemd-run --user --scope).";
+    }
+    if (finding->command)
+        finding->severity = FINDING_ADVICE;
+}
+
+void check_counting(struct exam *exam)
+{
+    enum attribute_method method = exam->trials.run_method;
+    bool is_tried = method != ATTRIBUTE_NONE;
+    if (method == ATTRIBUTE_CGROUP)
+        return;
+    if (exam->facts.has_cgroup2 == NO)
+        tell_missing(exam);
+    else if (is_tried)
+        tell_denied(exam);
+}

@@ -1,0 +1,42 @@
+/* joule/doctor/doctor_exam.h - what the checks of the doctor share.
+ *
+ * Owns an examination under way and the making of findings. Only doctor*.c include it.
+ * Newcomers: a check looks at the facts and says at most one thing about one cause; the order of the table in doctor.c
+ * is the order of the findings.
+ */
+#ifndef JOULE_DOCTOR_EXAM_H
+#define JOULE_DOCTOR_EXAM_H
+
+#include "joule/doctor/doctor.h"
+#include "joule/doctor/doctor_facts.h"
+
+struct exam {
+    struct joule_host *host;
+    joule_meter *meter;
+    struct doctor_trials trials;
+    struct doctor_facts facts;
+    bool is_recorded;              /* values stand still because nobody changes the files */
+    const struct channel *package; /* the first package's meter that answers and moves; NULL: none */
+    const struct channel *whole;   /* the first such meter of more than a package: board, node, battery */
+    bool has_refused_package;      /* one that is there and may not be read */
+    struct diagnosis *out;
+};
+
+/* A new finding; `what` is a format. The rest is set by the caller. */
+struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
+                          ...) __attribute__((format(printf, 4, 5)));
+/* A text that lives as long as the diagnosis. */
+const char *exam_format(struct exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* doctor_counting.c */
+void check_counting(struct exam *exam);
+
+/* doctor_helper.c */
+void check_helper(struct exam *exam);
+
+/* doctor_gpu.c */
+void check_nvidia_driver(struct exam *exam);
+void check_nvml(struct exam *exam);
+void check_other_gpus(struct exam *exam);
+
+#endif

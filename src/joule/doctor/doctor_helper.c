@@ -1,0 +1,102 @@
+/* joule/doctor/doctor_helper.c - what the doctor says of joule-helper: that it is there, what it guards, why it is not used, or that
+ * it would help.
+ *
+ * Newcomers: it is offered only where a counter is there and refused, and nothing else measures the processor.
+ */
+#include <string.h>
+#include "joule/doctor/doctor_exam.h"
+
+static const struct source *find_source(const joule_meter *meter)
+{
+    for (size_t i = 0; i < meter->lane_count; i++)
+        for (size_t k = 0; k < meter->lanes[i]->source_count; k++)
+            if (strcmp(meter->lanes[i]->sources[k]->ops->name, "helper") == 0)
+                return meter->lanes[i]->sources[k];
+    return NULL;
+}
+
+static void say_it_is_there(struct exam *exam, const struct source *source)
+{
+    struct finding *finding =
+        exam_find(exam, FINDING_FACT, "helper", "joule-helper is there and reads %zu counter%s.",
+                  source->channel_count, source->channel_count == 1 ? "" : "s");
+    const struct channel *first = source->channels[0];
+    if (first->counter.grain_joules > 0)
+        finding->why = exam_format(
+            exam,
+            "Its values come every %g s in steps of %g J, against spying by power: regions shorter than "
+            "some seconds cannot be told.",
+            first->info.update_period_s, first->counter.grain_joules);
+}
+
+/* Another source that reads the same, so that its library or driver can hold up this process, too. */
+static const char *find_direct(joule_meter *meter, const struct channel *ch)
+{
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *other = &meter->channels[i];
+        if (other->source->ops->is_slow && strcmp(other->channel->zone, ch->zone) == 0)
+            return other->source->ops->name;
+    }
+    return NULL;
+}
+
+/* What the helper reads in processes of their own, as only guards bring boards: docs/helper.md. */
+static void say_what_is_guarded(struct exam *exam, const struct source *source)
+{
+    size_t boards = source->device_count;
+    if (boards == 0)
+        return;
+    struct finding *finding =
+        exam_find(exam, FINDING_FACT, "helper_guards",
+                  "joule-helper reads %zu board%s in a process of its own.", boards, boards == 1 ? "" : "s");
+    const char *direct = NULL;
+    for (size_t i = 0; i < source->channel_count && !direct; i++)
+        direct = find_direct(exam->meter, source->channels[i]);
+    finding->why = direct ? exam_format(exam,
+                                        "A driver that hangs holds up no program there; but %s is read by "
+                                        "each program, too, without --sources=-%s, or JOULE_SOURCES=-%s.",
+                                        direct, direct, direct)
+                          : "A driver that hangs holds up no program there.";
+}
+
+/* Nobody listens, and somebody should. */
+static void offer(struct exam *exam)
+{
+    const struct doctor_facts *facts = &exam->facts;
+    bool is_installed = facts->has_helper_unit || facts->has_helper;
+    struct finding *finding =
+        exam_find(exam, is_installed ? FINDING_ADVICE : FINDING_FACT, "helper_offer",
+                  "joule-helper can read the refused counters and tell them to a group of users%s.",
+                  is_installed ? "" : "; it is not installed here");
+    finding->why =
+        "It lasts over boots and opens the counters to nobody else. Power readings can tell secrets of "
+        "other users: see joule-helper(8), --coarse.";
+    if (facts->has_helper_unit)
+        finding->command = "sudo systemd-sysusers && sudo systemctl enable --now joule-helper.socket && "
+                           "sudo usermod -aG joule \"$USER\"";
+    else if (facts->has_helper)
+        finding->command = "sudo joule-helper --group \"$(id -gn)\"";
+}
+
+void check_helper(struct exam *exam)
+{
+    const struct source *source = find_source(exam->meter);
+    joule_status state = source ? source->state : JOULE_PENDING;
+    if (state == JOULE_OK) {
+        say_it_is_there(exam, source);
+        say_what_is_guarded(exam, source);
+    }
+    if (state == JOULE_OK || exam->package)
+        return;
+    if (state == JOULE_DENIED) {
+        struct finding *finding = exam_find(exam, FINDING_ADVICE, "helper_denied",
+                                            "joule-helper is there, for a group that this user is not in.");
+        finding->why = "It counts from the next login on.";
+        finding->command = "sudo usermod -aG joule \"$USER\"";
+    } else if (state == JOULE_FAILED || state == JOULE_UNSUPPORTED) {
+        exam_find(exam, FINDING_LIMIT, "helper_fails", "joule-helper cannot be used.")->why =
+            exam_format(exam, "%s.", source->remedy);
+    } else if (state == JOULE_ABSENT && exam->has_refused_package && !exam->facts.is_container) {
+        offer(exam);
+    }
+}

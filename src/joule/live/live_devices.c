@@ -1,0 +1,220 @@
+/* joule/live/live_devices.c - the joules of GPUs and accelerators, shared out by active time. See live.h.
+ *
+ * Newcomers: of the time between two looks a process has the part in which it kept the device active; where several did at
+ * once they share it. The rest of the device's active time is of processes that cannot be seen, and what is left is idle: a
+ * device's power in that time is taken to be its mean, since what it takes idle is not known.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/string.h"
+#include "joule/live/live_state.h"
+
+#define MOST_PROCESSES 256 /* of one device */
+
+/* --- accounts -------------------------------------------------------------------------------------------------- */
+
+static struct live_device *device_of(struct live *live, const joule_device *seen)
+{
+    for (size_t i = 0; i < live->device_count; i++)
+        if (strcmp(live->sums[1 + i].device, seen->name) == 0)
+            return &live->devices[i];
+    if (!ARRAY_ROOM(live->devices, live->device_capacity, live->device_count) ||
+        !ARRAY_ROOM(live->sums, live->sum_capacity, 1 + live->device_count))
+        return NULL;
+    struct live_device *device = &live->devices[live->device_count++];
+    struct live_sum *sum = &live->sums[live->device_count];
+    *device = (struct live_device){0};
+    *sum = (struct live_sum){.busy = NAN};
+    string_copy(sum->device, sizeof sum->device, seen->name);
+    return device;
+}
+
+static bool is_of(const struct live_use *use, const struct seen_process *process)
+{
+    return use->pid == process->pid && use->start_ticks == process->start_ticks;
+}
+
+/* NULL when memory is used up. */
+static struct live_use *use_of(struct live_device *device, const struct seen_process *process)
+{
+    for (size_t i = 0; i < device->use_count; i++)
+        if (is_of(&device->uses[i], process))
+            return &device->uses[i];
+    if (!ARRAY_ROOM(device->uses, device->use_capacity, device->use_count))
+        return NULL;
+    struct live_use *use = &device->uses[device->use_count++];
+    *use = (struct live_use){.pid = process->pid, .start_ticks = process->start_ticks};
+    return use;
+}
+
+bool live_uses(const struct live *live, const struct seen_process *process, const char *name)
+{
+    for (size_t d = 0; d < live->device_count; d++)
+        for (size_t i = 0; i < live->devices[d].use_count; i++)
+            if (strcmp(live->sums[1 + d].device, name) == 0 && is_of(&live->devices[d].uses[i], process))
+                return true;
+    return false;
+}
+
+/* --- who was active -------------------------------------------------------------------------------------------- */
+
+static void note_active(struct live_device *device, struct seen_process *process, double active_s,
+                        uint64_t memory_bytes, double elapsed_s)
+{
+    struct live_use *use = use_of(device, process);
+    if (memory_bytes != JOULE_BYTES_UNKNOWN)
+        process->gpu_memory_bytes =
+            memory_bytes + (process->gpu_memory_bytes == JOULE_BYTES_UNKNOWN ? 0 : process->gpu_memory_bytes);
+    if (!use || isnan(active_s))
+        return;
+    use->step_s += active_s;
+    process->gpu_share =
+        (isnan(process->gpu_share) ? 0 : process->gpu_share) + (elapsed_s > 0 ? active_s / elapsed_s : 0);
+}
+
+/* A process that has the device for itself is active as long as the device is. */
+static double active_of(const joule_device *seen, const joule_device_process *process, double elapsed_s)
+{
+    if (!isnan(process->busy))
+        return process->busy * elapsed_s;
+    return seen->process_count == 1 ? seen->busy * elapsed_s : NAN;
+}
+
+static bool ask_driver(struct live *live, struct live_device *device, const joule_device *seen,
+                       double elapsed_s)
+{
+    joule_device_process list[MOST_PROCESSES];
+    size_t count = joule_device_processes(live->meter, seen->name, list, MOST_PROCESSES);
+    for (size_t i = 0; i < count && i < MOST_PROCESSES; i++) {
+        struct seen_process *process =
+            list[i].pid <= INT32_MAX ? process_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
+        if (!process)
+            return list[i].pid > INT32_MAX;
+        process->is_listed = true;
+        note_active(device, process, active_of(seen, &list[i], elapsed_s), list[i].memory_bytes, elapsed_s);
+    }
+    return true;
+}
+
+/* --- sharing --------------------------------------------------------------------------------------------------- */
+
+static void share_device(struct live *live, size_t d, int32_t domain, int64_t now_ns)
+{
+    struct live_device *device = &live->devices[d];
+    struct live_sum *sum = &live->sums[1 + d];
+    double joules, seconds, known_s = 0;
+    bool had_begun = device->account.begin_ns != 0;
+    if (!live_take(live->meter, domain, &device->account, sum, &joules, &seconds)) {
+        if (had_begun || device->account.begin_ns == 0)
+            return;
+        joules = 0; /* steps from before the meter's first tick */
+    }
+    double wall_s = (double)(now_ns - device->waits_since_ns) * 1e-9;
+    for (size_t i = 0; i < device->use_count; i++)
+        known_s += device->uses[i].step_s;
+    double whole_s = fmax(wall_s, known_s);
+    double active_s = fmin(fmax(known_s, isnan(device->busy_s) ? 0 : device->busy_s), whole_s);
+    double shared = 0;
+    for (size_t i = 0; i < device->use_count && whole_s > 0; i++) {
+        struct live_use *use = &device->uses[i];
+        struct seen_process *process = process_table_find(&live->table, use->pid);
+        double part = joules * use->step_s / whole_s;
+        use->joules += part;
+        use->step_s = 0;
+        shared += part;
+        if (process && is_of(use, process))
+            process->gpu_watts += wall_s > 0 ? part / wall_s : 0;
+    }
+    double active = whole_s > 0 ? joules * active_s / whole_s : 0;
+    sum->alive_joules += shared;
+    sum->rest_joules += active - shared;
+    sum->idle_joules += joules - active;
+    device->busy_s = 0;
+    device->waits_since_ns = now_ns;
+}
+
+/* Moves the joules of processes that went away to those that have ended. */
+static void end_uses(struct live *live, size_t d)
+{
+    struct live_device *device = &live->devices[d];
+    size_t kept = 0;
+    for (size_t i = 0; i < device->use_count; i++) {
+        const struct live_use *use = &device->uses[i];
+        const struct seen_process *process = process_table_find(&live->table, use->pid);
+        if (process && is_of(use, process)) {
+            device->uses[kept++] = *use;
+            continue;
+        }
+        live->sums[1 + d].ended_joules += use->joules;
+        live->sums[1 + d].alive_joules -= use->joules;
+    }
+    device->use_count = kept;
+}
+
+static void sum_up(struct live *live)
+{
+    for (size_t i = 0; i < live->table.count; i++)
+        live->table.items[i].gpu_joules = 0;
+    for (size_t d = 0; d < live->device_count; d++)
+        for (size_t i = 0; i < live->devices[d].use_count; i++) {
+            const struct live_use *use = &live->devices[d].uses[i];
+            process_table_find(&live->table, use->pid)->gpu_joules += use->joules;
+        }
+}
+
+/* --- a look ---------------------------------------------------------------------------------------------------- */
+
+static void forget_last(struct live *live)
+{
+    for (size_t i = 0; i < live->table.count; i++) {
+        struct seen_process *process = &live->table.items[i];
+        process->gpu_share = NAN;
+        process->gpu_watts = 0;
+        process->gpu_memory_bytes = JOULE_BYTES_UNKNOWN;
+        process->is_listed = false;
+    }
+}
+
+static bool ask_devices(struct live *live, double elapsed_s)
+{
+    bool has_room = true;
+    for (size_t i = 0; i < joule_device_count(live->meter); i++) {
+        joule_device seen = {.struct_size = sizeof seen};
+        struct live_device *device =
+            joule_device_get(live->meter, i, &seen) == JOULE_OK ? device_of(live, &seen) : NULL;
+        if (!device)
+            continue;
+        live->sums[1 + (size_t)(device - live->devices)].busy = seen.busy;
+        device->busy_s += seen.busy * elapsed_s;
+        has_room = ask_driver(live, device, &seen, elapsed_s) && has_room;
+    }
+    return has_room;
+}
+
+joule_status live_look_at_devices(struct live *live, int64_t now_ns)
+{
+    double elapsed_s = live->looked_ns ? (double)(now_ns - live->looked_ns) * 1e-9 : 0;
+    forget_last(live);
+    bool has_room = ask_devices(live, elapsed_s);
+    for (size_t d = 0; d < live->device_count; d++)
+        end_uses(live, d);
+    for (size_t i = 0; i < joule_device_count(live->meter); i++) {
+        joule_device seen = {.struct_size = sizeof seen};
+        const struct live_device *device =
+            joule_device_get(live->meter, i, &seen) == JOULE_OK ? device_of(live, &seen) : NULL;
+        if (!device || seen.domain < 0)
+            continue;
+        share_device(live, (size_t)(device - live->devices), seen.domain, now_ns);
+    }
+    sum_up(live);
+    return has_room ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+void live_free_devices(struct live *live)
+{
+    for (size_t i = 0; i < live->device_count; i++)
+        free(live->devices[i].uses);
+    free(live->devices);
+}

@@ -1,0 +1,69 @@
+/* joule/meter/default_meter.c - the meter of a process that did not open one.
+ *
+ * Owns its opening on first use and its closing when the library goes. After fork the child opens its own: threads do
+ * not survive fork, and the parent's handle is not the child's.
+ * At exit it stops and is not freed: the program's other threads may be asking it until the very end.
+ * Newcomers: JOULE_SOURCES and JOULE_ROOT stand in for joule_options here, because nobody passes any.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "joule/meter/engine.h"
+
+#define PATIENCE_NS 800000000LL /* with vendors' libraries, at exit */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static joule_meter *meter; /* guarded by lock */
+static bool is_over;       /* the library goes: none is opened any more; guarded by lock */
+
+static void open_default(void)
+{
+    joule_options options = {.struct_size = sizeof options,
+                             .sources = secure_getenv("JOULE_SOURCES"),
+                             .root = secure_getenv("JOULE_ROOT")};
+    if (joule_open(&options, &meter, NULL) != JOULE_OK)
+        meter = NULL;
+}
+
+joule_meter *meter_or_default(joule_meter *given)
+{
+    if (given)
+        return given;
+    pthread_mutex_lock(&lock);
+    if (!is_over && (!meter || meter->pid != getpid()))
+        open_default();
+    joule_meter *result = meter;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+joule_meter *meter_default_if_open(void)
+{
+    pthread_mutex_lock(&lock);
+    joule_meter *result = meter && meter->pid == getpid() ? meter : NULL;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* A thread that held the lock at fork does not exist in the child. */
+static void renew_lock(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    pthread_atfork(NULL, NULL, renew_lock);
+}
+
+/* After any other: handlers that the library gave to atexit run among the destructors, and the report at exit is one. */
+__attribute__((destructor(101))) static void at_unload(void)
+{
+    int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&lock);
+    is_over = true; /* so that the meter stays this one */
+    joule_meter *last = meter && meter->pid == getpid() ? meter : NULL;
+    pthread_mutex_unlock(&lock); /* a lane may be in a callback that asks the default meter */
+    for (size_t i = 0; last && i < last->lane_count; i++)
+        lane_halt(last->lanes[i], deadline_ns);
+}

@@ -1,0 +1,74 @@
+/* joule/meter/hidden.c - boards that the environment hides from programs are in no total.
+ *
+ * Owns which channels are such a board's. The rules of the variables are sources/visible.h's; what a total is made of is
+ * cover.c's. Newcomers: several sources know parts of a board, and one that opens late may bring the id that makes a list
+ * certain, so that all is decided anew with each source. A meter that looks at devices speaks of the machine and hides nothing.
+ */
+#include <string.h>
+#include "joule/meter/engine.h"
+#include "joule/sources/visible.h"
+
+struct boards {
+    struct visible_board list[VISIBLE_MOST];
+    const char *names[VISIBLE_MOST]; /* "gpu:0" */
+    size_t count;
+};
+
+static void take_text(const char **ours, const char *theirs)
+{
+    if (!**ours)
+        *ours = theirs;
+}
+
+static void add_device(struct boards *boards, const struct device *device)
+{
+    size_t i = 0;
+    while (i < boards->count && strcmp(boards->names[i], device->name) != 0)
+        i++;
+    if (i == VISIBLE_MOST)
+        return;
+    struct visible_board *board = &boards->list[i];
+    if (i == boards->count) {
+        boards->names[boards->count++] = device->name;
+        *board = (struct visible_board){.vendor = "", .model = "", .uuid = "", .pci_address = ""};
+    }
+    take_text(&board->vendor, device->vendor);
+    take_text(&board->model, device->model);
+    take_text(&board->uuid, device->uuid);
+    take_text(&board->pci_address, device->pci_address);
+}
+
+/* A board that may not be opened is one that no program counts. */
+static void add_source(struct boards *boards, struct meter_channel *mc)
+{
+    pthread_mutex_lock(&mc->lane->lock);
+    for (size_t i = 0; i < mc->source->device_count; i++)
+        if (mc->source->devices[i]->state != JOULE_DENIED)
+            add_device(boards, mc->source->devices[i]);
+    pthread_mutex_unlock(&mc->lane->lock);
+}
+
+static const char *hidden_by(const struct boards *boards, const char *name)
+{
+    for (size_t i = 0; i < boards->count; i++)
+        if (strcmp(boards->names[i], name) == 0)
+            return boards->list[i].hidden_by;
+    return NULL;
+}
+
+void meter_hide(joule_meter *meter)
+{
+    struct boards boards = {.count = 0};
+    size_t count = meter_channel_count(meter);
+    if (meter->shows_all)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || meter->channels[i].source != meter->channels[i - 1].source)
+            add_source(&boards, &meter->channels[i]);
+    if (boards.count == 0)
+        return;
+    visible_mark(meter->host, boards.list, boards.count);
+    for (size_t i = 0; i < count; i++)
+        atomic_store(&meter->channels[i].hidden_by,
+                     hidden_by(&boards, meter->channels[i].channel->info.device));
+}

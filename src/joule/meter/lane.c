@@ -1,0 +1,333 @@
+/* joule/meter/lane.c - see lane.h. The round of readings, and the thread that keeps the pace. */
+#include "joule/meter/lane.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "joule/meter/engine.h"
+
+#define CATCH_UP_PERIODS 8 /* rounds that came late are made up one after the other, up to so many */
+#define LOOK_PERIOD_NS   NS_PER_S
+#define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC that is no jitter */
+#define STACK_BYTES      (256 * 1024)
+#define SLOW_STACK_BYTES (2 * 1024 * 1024) /* vendors' libraries are not frugal */
+
+/* --- one round ---------------------------------------------------------------------------------------------- */
+
+static void break_all(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    for (size_t s = 0; s < lane->source_count; s++)
+        for (size_t c = 0; c < lane->sources[s]->channel_count; c++) {
+            lane->sources[s]->channels[c]->counter.primed = false;
+            integrate_break(&lane->sources[s]->channels[c]->integrator);
+        }
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* While a machine sleeps MONOTONIC stands still and BOOTTIME goes on: what the counters did meanwhile belongs to no
+ * window. */
+static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
+{
+    int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
+    if (lane->knows_offset && offset_ns - lane->boottime_minus_monotonic_ns > SUSPEND_NS)
+        break_all(lane);
+    lane->boottime_minus_monotonic_ns = offset_ns;
+    lane->knows_offset = true;
+}
+
+/* Facts of devices change slowly, and asking for them costs. */
+static void look(struct lane *lane, struct sink *sink)
+{
+    if (!lane->looks || sink->before_ns < lane->look_ns)
+        return;
+    lane->look_ns = sink->before_ns + LOOK_PERIOD_NS;
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->look)
+            lane->sources[i]->ops->look(lane->sources[i], sink);
+}
+
+void lane_read(struct lane *lane)
+{
+    struct joule_host *host = lane->host;
+    pthread_mutex_lock(&lane->reading);
+    struct sink sink = {lane, host, host->ops->clock_ns(host, CLOCK_MONOTONIC)};
+    notice_suspend(lane, host, sink.before_ns);
+    for (size_t i = 0; i < lane->source_count; i++) {
+        struct source *source = lane->sources[i];
+        if (source->state != JOULE_OK)
+            continue;
+        source->ops->read(source, &sink);
+        pthread_mutex_lock(&lane->lock);
+        mirror_notice(source->channels, source->channel_count);
+        pthread_mutex_unlock(&lane->lock);
+        sink.before_ns = sink_now(&sink);
+    }
+    look(lane, &sink);
+    atomic_store(&lane->read_ns, sink.before_ns);
+    atomic_fetch_add(&lane->ticks, 1);
+    pthread_mutex_unlock(&lane->reading);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane)
+        return NULL;
+    lane->meter = meter;
+    lane->host = meter->host;
+    lane->period_ns = period_ns;
+    atomic_init(&lane->references, 1);
+    pthread_mutex_init(&lane->lock, NULL);
+    pthread_mutex_init(&lane->reading, NULL);
+    sem_init(&lane->ended, 0, 0);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&lane->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return lane;
+}
+
+struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named)
+{
+    if (lane->source_count == LANE_MAX_SOURCES)
+        return NULL;
+    struct source *source = calloc(1, sizeof *source);
+    if (!source)
+        return NULL;
+    source->ops = ops;
+    source->host = lane->host;
+    source->cpu = &lane->cpu;
+    source->gpus = &lane->gpus;
+    source->is_named = is_named;
+    source->state = JOULE_PENDING; /* not open yet: nothing to read, nothing to close */
+    return lane->sources[lane->source_count++] = source;
+}
+
+static void free_source(struct source *source)
+{
+    if (source->ops->close && source->state == JOULE_OK)
+        source->ops->close(source);
+    for (size_t i = 0; i < source->channel_count; i++)
+        curve_free(&source->channels[i]->curve);
+    arena_free(&source->arena);
+    free(source);
+}
+
+void lane_release(struct lane *lane)
+{
+    if (atomic_fetch_sub(&lane->references, 1) != 1)
+        return;
+    for (size_t i = 0; i < lane->source_count; i++)
+        free_source(lane->sources[i]);
+    pthread_cond_destroy(&lane->wake);
+    sem_destroy(&lane->ended);
+    pthread_mutex_destroy(&lane->lock);
+    pthread_mutex_destroy(&lane->reading);
+    free(lane);
+}
+
+/* The pace must not be slower than the fastest counter's wrap allows. */
+static void keep_counters_alive(struct lane *lane, const struct source *source)
+{
+    for (size_t i = 0; i < source->channel_count; i++) {
+        if (source->channels[i]->mode != CHANNEL_COUNTER)
+            continue;
+        int64_t limit_ns =
+            (int64_t)(counter_keep_alive_s(&source->channels[i]->counter) / (1 + LANE_DITHER) * 1e9);
+        if (limit_ns > 0 && limit_ns < lane->period_ns)
+            lane->period_ns = limit_ns;
+    }
+}
+
+/* After a vendor's call that may have taken minutes the meter may be gone: it is touched only between these two. False:
+ * no longer allowed. */
+static bool enter_meter(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    lane->in_meter = !lane->stop;
+    bool entered = lane->in_meter;
+    pthread_mutex_unlock(&lane->lock);
+    return entered;
+}
+
+static void leave_meter(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    lane->in_meter = false;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* False: it is time to stop. */
+static bool open_all(struct lane *lane)
+{
+    cpu_info_read(lane->host, &lane->cpu);
+    for (size_t i = 0; i < lane->source_count; i++) {
+        struct source *source = lane->sources[i];
+        if (source->state != JOULE_PENDING)
+            continue;
+        source->state = source->ops->open(source);
+        if (source->ops->is_slow && source->period_s > 0)
+            lane->period_ns = (int64_t)(source->period_s * 1e9);
+        keep_counters_alive(lane, source);
+        if (!enter_meter(lane))
+            return false;
+        meter_publish(lane->meter, lane, source);
+        leave_meter(lane);
+    }
+    return true;
+}
+
+void lane_open_sources(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->reading); /* a half open source must not be read */
+    bool goes_on = open_all(lane);
+    pthread_mutex_unlock(&lane->reading);
+    if (!goes_on)
+        return;
+    lane_read(lane);
+    pthread_mutex_lock(&lane->lock);
+    lane->opened = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* True when it is time to stop. On a semaphore, as a condition would cost a second system call each time: what waits
+ * for one comes back with a mutex that must be taken for contended. */
+static bool sleep_until(struct lane *lane, int64_t deadline_ns)
+{
+    struct timespec deadline = clock_timespec(deadline_ns);
+    int result;
+    do
+        result = sem_clockwait(&lane->ended, CLOCK_MONOTONIC, &deadline);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+/* Whether every sensor has ticked anew when it is read: only then does it not matter when exactly that is. */
+static bool outpaces(const struct lane *lane, const struct source *source)
+{
+    if (source->ops->is_stamped)
+        return true;
+    for (size_t i = 0; i < source->channel_count; i++) {
+        const struct channel *ch = source->channels[i];
+        double tick_s = ch->mode == CHANNEL_COUNTER ? ch->counter.tick_s : ch->integrator.period_s;
+        if (ch->info.cls < JOULE_CLASS_MODELLED && tick_s * 1e9 >= (double)lane->period_ns)
+            return false;
+    }
+    return true;
+}
+
+/* How much before the end of its period a round is due. */
+static int64_t early_ns(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (!outpaces(lane, lane->sources[i]))
+            return 0;
+    uint64_t x = lane->dither += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64, Steele, Lea and Flood 2014 */
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    double part = (double)((x ^ x >> 31) >> 11) * 0x1p-53;
+    return (int64_t)(part * LANE_DITHER * (double)lane->period_ns);
+}
+
+static bool finds_nothing(const struct lane *lane)
+{
+    for (size_t i = 0; i < lane->source_count; i++)
+        if (lane->sources[i]->state == JOULE_OK)
+            return false;
+    return lane->source_count > 0;
+}
+
+static void *lane_main(void *argument)
+{
+    struct lane *lane = argument;
+    bool has_work = true;
+    if (!lane->opened) { /* else by who made the thread */
+        lane_open_sources(lane);
+        has_work = !finds_nothing(lane);
+    }
+    int64_t deadline_ns = lane->read_ns + lane->period_ns;
+    while (has_work && !sleep_until(lane, deadline_ns - early_ns(lane))) {
+        lane_read(lane);
+        if (!enter_meter(lane))
+            break;
+        meter_after_read(lane->meter, lane);
+        leave_meter(lane);
+        deadline_ns += lane->period_ns;
+        int64_t now_ns = clock_now_ns();
+        if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) { /* too late to be made up: skip */
+            int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
+            atomic_fetch_add(&lane->overruns, (uint64_t)lost);
+            deadline_ns += lost * lane->period_ns;
+        }
+    }
+    pthread_mutex_lock(&lane->lock);
+    lane->finished = true;
+    pthread_cond_broadcast(&lane->wake);
+    pthread_mutex_unlock(&lane->lock);
+    lane_release(lane);
+    return NULL;
+}
+
+bool lane_start(struct lane *lane)
+{
+    bool is_slow = lane->source_count && lane->sources[0]->ops->is_slow;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, is_slow ? SLOW_STACK_BYTES : STACK_BYTES);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the program that is measured */
+    atomic_fetch_add(&lane->references, 1);
+    bool has_thread = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    lane->has_thread = has_thread;
+    if (!has_thread)
+        lane_release(lane);
+    return has_thread;
+}
+
+/* Waits for *flag, guarded by the lane's lock, until deadline_ns; longer only for what the thread does in the meter. */
+static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
+{
+    struct timespec deadline = clock_timespec(deadline_ns);
+    pthread_mutex_lock(&lane->lock);
+    while (!*flag && pthread_cond_timedwait(&lane->wake, &lane->lock, &deadline) != ETIMEDOUT)
+        ;
+    while (lane->stop && lane->in_meter)
+        pthread_cond_wait(&lane->wake, &lane->lock);
+    bool done = *flag;
+    pthread_mutex_unlock(&lane->lock);
+    return done;
+}
+
+bool lane_wait_opened(struct lane *lane, int64_t deadline_ns)
+{
+    return wait_for(lane, &lane->opened, deadline_ns);
+}
+
+bool lane_halt(struct lane *lane, int64_t deadline_ns)
+{
+    if (!lane->has_thread)
+        return true;
+    pthread_mutex_lock(&lane->lock);
+    lane->stop = true;
+    pthread_cond_broadcast(&lane->wake);
+    sem_post(&lane->ended);
+    pthread_mutex_unlock(&lane->lock);
+    if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
+        return false;
+    bool finished = wait_for(lane, &lane->finished, deadline_ns);
+    if (finished)
+        pthread_join(lane->thread, NULL);
+    else
+        pthread_detach(lane->thread);
+    return finished;
+}

@@ -1,0 +1,171 @@
+/* joule/meter/lane_sink.c - from a reading to a point on a curve: what sources call while they are read (source.h).
+ *
+ * Owns when a value was true. A counter has ticked between two looks, a sensor without a stamp of its own has shown a new
+ * value since the look before: the point goes to the middle of that stretch, whose length is its error.
+ * Newcomers: stamps are taken before the lane's lock is, so that waiting for it makes no reading late.
+ */
+#include <math.h>
+#include "joule/meter/lane.h"
+
+/* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
+#define TICK_JITTER 1.04
+
+int64_t sink_now(struct sink *sink)
+{
+    return sink->host->ops->clock_ns(sink->host, CLOCK_MONOTONIC);
+}
+
+static void answered(struct channel *ch, int64_t time_ns)
+{
+    ch->read_ns = time_ns;
+    ch->curve.read_ns = time_ns;
+    ch->readings++;
+    ch->info.state = JOULE_OK;
+}
+
+/* The counter was seen to have ticked at time_ns and not yet at the reading before: it did so in between, at most one
+ * period of the sensor ago. The point goes to the middle of that stretch. */
+static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
+                                        int64_t width_ns)
+{
+    double late_s = TICK_JITTER * ch->counter.tick_s;
+    if (previous_ns)
+        late_s = fmin(late_s, (double)(time_ns - previous_ns) * 1e-9);
+    late_s = fmax(late_s, 0);
+    double stamp_sd_s = (double)width_ns * 1e-9 / sqrt(12);
+    const struct curve_point *last = ch->curve.count ? &ch->curve.points[ch->curve.count - 1] : NULL;
+    return (struct curve_point){
+        .time_ns = time_ns - (int64_t)(late_s / 2 * 1e9),
+        .joules = last ? last->joules : 0,
+        .covered_s = last ? last->covered_s : 0,
+        .time_sd_s = hypot(late_s / sqrt(12), stamp_sd_s),
+    };
+}
+
+static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns, uint64_t raw)
+{
+    int64_t time_ns = before_ns + (after_ns - before_ns) / 2;
+    int64_t previous_ns = ch->counter.primed ? ch->counter.last_ns : 0;
+    double joules;
+    enum counter_verdict verdict = counter_step(&ch->counter, time_ns, raw, &joules);
+    answered(ch, time_ns);
+    if (verdict == COUNTER_SAME)
+        return;
+    bool advanced = verdict == COUNTER_ADVANCED || verdict == COUNTER_WRAPPED;
+    struct curve_point point = counter_point(ch, time_ns, advanced ? previous_ns : 0, after_ns - before_ns);
+    if (advanced && ch->curve.count) {
+        const struct curve_point *last = &ch->curve.points[ch->curve.count - 1];
+        point.joules += joules;
+        point.covered_s += fmax(0, (double)(point.time_ns - last->time_ns) * 1e-9);
+        ch->moved = true;
+    }
+    curve_append(&ch->curve, point);
+}
+
+/* Without the sensor's own stamp a new value appeared at some time since the reading before. */
+static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_sd_s)
+{
+    double late_s = ch->integrator.age_s > 0 ? ch->integrator.age_s : ch->integrator.period_s;
+    if (ch->read_ns)
+        late_s = fmin(late_s, (double)(now_ns - ch->read_ns) * 1e-9);
+    *out_sd_s = late_s / sqrt(12);
+    return now_ns - (int64_t)(late_s / 2 * 1e9);
+}
+
+static void put_integrated(struct channel *ch, int64_t now_ns)
+{
+    const struct integrator *in = &ch->integrator;
+    struct curve_point point = {.time_ns = in->last_ns,
+                                .joules = in->joules,
+                                .covered_s = in->covered_s,
+                                .variance = in->variance,
+                                .time_sd_s = in->stamp_sd_s};
+    if (in->joules > 0)
+        ch->moved = true;
+    curve_append(&ch->curve, point);
+    answered(ch, now_ns);
+}
+
+void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                  uint64_t raw)
+{
+    if (after_ns == 0) {
+        before_ns = sink->before_ns;
+        after_ns = sink_now(sink);
+    }
+    pthread_mutex_lock(&sink->lane->lock);
+    put_counter(channel, before_ns, after_ns, raw);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+typedef bool (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time, double value);
+
+static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns, double value,
+                       integrate_fn integrate)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    ch->integrator.stamp_sd_s = 0;
+    int64_t time_ns = sensor_ns ? sensor_ns : noticed_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
+    if (integrate(&ch->integrator, time_ns, sensor_ns != 0, value))
+        put_integrated(ch, now_ns);
+    else
+        answered(ch, now_ns);
+    ch->gauge = value;
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+{
+    put_sample(sink, channel, sensor_ns, watts, integrate_power);
+}
+
+void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
+{
+    put_sample(sink, channel, sensor_ns, joules, integrate_energy);
+}
+
+void sink_gauge(struct sink *sink, struct channel *channel, double value)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->gauge = value;
+    answered(channel, now_ns);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_break(struct sink *sink, struct channel *channel)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->counter.primed = false;
+    integrate_break(&channel->integrator);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    channel->info.state = status;
+    channel->failures++;
+    integrate_break(&channel->integrator);
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------ */
+
+void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
+{
+    int64_t now_ns = sink_now(sink);
+    pthread_mutex_lock(&sink->lane->lock);
+    device->facts = *facts;
+    device->state = JOULE_OK;
+    device->looked_ns = now_ns;
+    pthread_mutex_unlock(&sink->lane->lock);
+}
+
+void sink_device_fail(struct sink *sink, struct device *device, joule_status status)
+{
+    pthread_mutex_lock(&sink->lane->lock);
+    device->state = status;
+    pthread_mutex_unlock(&sink->lane->lock);
+}

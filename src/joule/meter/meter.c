@@ -1,0 +1,324 @@
+/* joule/meter/meter.c - opening, feeding and closing a meter.
+ *
+ * Owns the life of a meter and what happens after each round of readings; readings come from lanes, totals from covers,
+ * and the questions of <joule/meter.h> are answered in ask.c.
+ * Newcomers: lanes publish channels while others read; an entry is complete before channel_count covers it.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/abi.h"
+#include "joule/api/budget_list.h"
+#include "joule/meter/engine.h"
+#include "joule/collector/collector.h"
+#include "joule/meter/meter_lanes.h"
+#include "joule/record/record.h"
+#include "joule/session/session.h"
+
+#define DEFAULT_PERIOD_S  0.1
+#define DEFAULT_WAIT_S    0.25
+#define CLOSE_PATIENCE_NS (800 * NS_PER_S / 1000)
+#define CURVE_POINTS      4096
+#define PUBLISH_EVERY_NS  50000000LL
+#define KNOWN_FLAGS       (JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES)
+#define NO_SOURCES        "none" /* a list that selects nothing */
+
+int64_t meter_now_ns(joule_meter *meter)
+{
+    return meter->host->ops->clock_ns(meter->host, CLOCK_MONOTONIC);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+/* Options as this library knows them; NULL stands for the defaults. */
+static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
+{
+    *out = (joule_options){.struct_size = sizeof *out};
+    joule_status status = given ? abi_take(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
+    if (status == JOULE_UNSUPPORTED)
+        return error_set(error, status, "joule_options: libjoule %s does not know all that is asked for",
+                         joule_version());
+    if (status != JOULE_OK)
+        return error_set(error, status, "joule_options.struct_size is %u; set it to sizeof(joule_options)",
+                         given->struct_size);
+    return JOULE_OK;
+}
+
+static joule_status check_options(const joule_options *options, joule_error *error)
+{
+    if (options->flags & ~KNOWN_FLAGS)
+        return error_set(error, JOULE_UNSUPPORTED, "joule_options.flags: %#x is not known to libjoule %s",
+                         options->flags & ~KNOWN_FLAGS, joule_version());
+    if (options->period_s != 0 && !(options->period_s >= 0.001 && options->period_s <= 60))
+        return error_set(error, JOULE_INVALID, "sampling period of %g s: it must lie in 1 ms to 60 s",
+                         options->period_s);
+    if (isnan(options->wait_s) || options->wait_s > 60)
+        return error_set(error, JOULE_INVALID, "wait of %g s for sources: at most 60 s", options->wait_s);
+    return meter_lanes_check(options->sources, error);
+}
+
+/* A recorded or scripted machine, or an explicit wish, is measured here even where a parent measures too. */
+static bool uses_session(const struct joule_host *host, const joule_options *options)
+{
+    return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
+}
+
+/* On a host that stays the caller's if it fails. Unless it `watches` nothing is read before meter_watch. */
+static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
+                            const joule_options *options, joule_meter **out_meter, joule_error *out_error)
+{
+    joule_status status = check_options(options, out_error);
+    if (status != JOULE_OK)
+        return status;
+    joule_meter *meter = calloc(1, sizeof *meter);
+    if (!meter)
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for a meter");
+    meter->host = host;
+    meter->pid = getpid();
+    meter->period_s = options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
+    meter->begin_ns = meter_now_ns(meter);
+    meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
+    for (size_t i = 0; i < sizeof meter->client_base_joules / sizeof *meter->client_base_joules; i++)
+        meter->client_base_joules[i] = NAN;
+    meter->shows_all = options->flags & JOULE_OPEN_DEVICES;
+    meter->budgets = budget_list_create(meter);
+    pthread_mutex_init(&meter->lock, NULL);
+    double wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
+    meter->session = session_current();
+    meter->is_client = uses_session(host, options) && session_is_client(meter->session);
+    if (!meter->is_client) {
+        meter->collector = collector_create(meter, meter->session);
+        status = meter_lanes_make(meter, options->sources, options->flags & JOULE_OPEN_DEVICES, out_error);
+        if (status == JOULE_OK)
+            status = meter_lanes_start(meter, watches, wait_s, out_error);
+    } else {
+        status = meter_lanes_make(meter, NO_SOURCES, false,
+                                  out_error); /* no thread until somebody watches: meter_watch */
+    }
+    if (status != JOULE_OK) {
+        joule_close(meter);
+        return status;
+    }
+    meter->owns_host = owns_host; /* only now: on failure the host stays the caller's */
+    *out_meter = meter;
+    return JOULE_OK;
+}
+
+joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
+                           joule_meter **out_meter, joule_error *out_error)
+{
+    joule_options known;
+    joule_status status = take_options(options, &known, out_error);
+    return status == JOULE_OK ? open_on(host, owns_host, true, &known, out_meter, out_error) : status;
+}
+
+joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
+{
+    if (!out_meter)
+        return error_set(out_error, JOULE_INVALID, "joule_open: a place for the meter is needed");
+    return meter_open(options, true, out_meter, out_error);
+}
+
+joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
+                        joule_error *out_error)
+{
+    *out_meter = NULL;
+    joule_options known;
+    joule_status status = take_options(options, &known, out_error);
+    if (status != JOULE_OK)
+        return status;
+    if (!known.root)
+        return open_on(host_real(), false, watches, &known, out_meter, out_error);
+    struct joule_host *host = host_tree_open(known.root);
+    if (!host)
+        return error_set(out_error, JOULE_ABSENT, "%s is not a folder that can be read as a recorded machine",
+                         known.root);
+    status = open_on(host, true, watches, &known, out_meter, out_error);
+    if (status != JOULE_OK)
+        host->ops->close(host);
+    return status;
+}
+
+void joule_close(joule_meter *meter)
+{
+    /* After fork the threads are the parent's: nothing to stop, nothing safe to free. */
+    if (!meter || meter->pid != getpid())
+        return;
+    int64_t deadline_ns = clock_now_ns() + CLOSE_PATIENCE_NS;
+    bool joined = true;
+    for (size_t i = 0; i < meter->lane_count; i++)
+        if (meter->lanes[i])
+            joined = lane_halt(meter->lanes[i], deadline_ns) && joined;
+    for (size_t i = 0; i < meter->lane_count;
+         i++) /* not before: a lane that opens looks at what the others found */
+        if (meter->lanes[i])
+            lane_release(meter->lanes[i]);
+    if (meter->collector)
+        collector_free(meter->collector);
+    if (meter->owns_host && joined)
+        meter->host->ops->close(meter->host);
+    budget_list_free(meter->budgets);
+    pthread_mutex_destroy(&meter->lock);
+    free(meter);
+}
+
+/* --- channels ----------------------------------------------------------------------------------------------- */
+
+static bool name_is_taken(joule_meter *meter, const char *name)
+{
+    for (size_t i = 0; i < meter_channel_count(meter); i++)
+        if (strcmp(meter->channels[i].channel->info.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The first view of a zone keeps the plain name; later ones say where they come from. */
+static void make_name_unique(joule_meter *meter, struct channel *ch)
+{
+    char plain[sizeof ch->info.name];
+    string_copy(plain, sizeof plain, ch->info.name);
+    for (unsigned n = 1; name_is_taken(meter, ch->info.name) && n < METER_MAX_CHANNELS; n++) {
+        struct text text;
+        text_init(&text, ch->info.name, sizeof ch->info.name);
+        if (n == 1)
+            text_printf(&text, "%.23s@%s", plain, ch->info.source);
+        else
+            text_printf(&text, "%.19s@%.20s#%u", plain, ch->info.source, n);
+    }
+}
+
+void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
+{
+    pthread_mutex_lock(&meter->lock);
+    for (size_t i = 0; i < source->channel_count; i++) {
+        size_t n = meter_channel_count(meter);
+        if (n == METER_MAX_CHANNELS)
+            break;
+        struct channel *ch = source->channels[i];
+        make_name_unique(meter, ch);
+        ch->info.id = (int32_t)n;
+        curve_init(&ch->curve, CURVE_POINTS);
+        meter->channels[n] = (struct meter_channel){.channel = ch, .lane = lane, .source = source};
+        atomic_store_explicit(&meter->channel_count, n + 1, memory_order_release);
+    }
+    meter_hide(meter);
+    pthread_mutex_unlock(&meter->lock);
+}
+
+/* Under the lane's lock: an integrator learns its period. */
+struct curve_traits meter_channel_traits(const struct channel *ch)
+{
+    return (struct curve_traits){
+        .cls = ch->info.cls,
+        .tick_s = ch->mode == CHANNEL_COUNTER ? fmax(ch->counter.tick_s, ch->info.update_period_s)
+                                              : ch->integrator.period_s,
+        .unit_joules = ch->mode == CHANNEL_COUNTER ? counter_resolution_joules(&ch->counter) : 0,
+        .gain_sd = ch->gain_sd,
+        .cause = ch->cause,
+        .is_sampled = ch->mode == CHANNEL_POWER,
+        .blur_s = integrator_blur_s(&ch->integrator),
+    };
+}
+
+struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
+{
+    const struct meter_channel *mc = &meter->channels[domain];
+    pthread_mutex_lock(&mc->lane->lock);
+    struct curve_traits traits = meter_channel_traits(mc->channel);
+    if (end_ns == METER_LAST_TICK)
+        end_ns = curve_last_ns(&mc->channel->curve);
+    struct window w = curve_window(&mc->channel->curve, &traits, begin_ns, end_ns);
+    pthread_mutex_unlock(&mc->lane->lock);
+    return w;
+}
+
+/* What descendants are told: the totals since the meter opened, as far as all sensors have come. */
+static void publish(joule_meter *meter, int64_t now_ns)
+{
+    static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
+    if (now_ns - meter->published_ns < PUBLISH_EVERY_NS)
+        return;
+    struct cover cover;
+    meter_cover(meter, JOULE_TOTAL, meter->begin_ns, now_ns, &cover);
+    int64_t end_ns = meter_cover_horizon_ns(meter, &cover);
+    if (end_ns <= meter->published_ns)
+        return;
+    meter->published_ns = end_ns;
+    joule_quantity sums[3];
+    for (int i = 0; i < 3; i++) {
+        struct window w = meter_window(meter, groups[i], meter->begin_ns, end_ns);
+        sums[i] = estimate_quantity(&w.joules);
+    }
+    session_publish(meter->session, end_ns, &sums[0], &sums[1], &sums[2]);
+}
+
+void meter_after_read(joule_meter *meter, struct lane *lane)
+{
+    if (lane != meter->lanes[0])
+        return;
+    int64_t now_ns = meter_now_ns(meter);
+    if (meter->collector)
+        collector_advance(meter->collector, now_ns);
+    budget_list_check(meter->budgets);
+    pthread_mutex_lock(&meter->lock);
+    if (!meter->is_client && session_has_clients(meter->session))
+        publish(meter, now_ns);
+    if (meter->recorder)
+        recorder_take(meter->recorder);
+    pthread_mutex_unlock(&meter->lock);
+}
+
+void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
+                       uint32_t flags)
+{
+    if (!atomic_load_explicit(&meter->records, memory_order_relaxed))
+        return;
+    char name[SESSION_NAME];
+    session_tag_name(meter->session, tag, name);
+    pthread_mutex_lock(&meter->lock);
+    if (meter->recorder)
+        recorder_region(meter->recorder, (uint64_t)begin_ns, (uint64_t)end_ns, name, thread, flags);
+    pthread_mutex_unlock(&meter->lock);
+}
+
+void meter_tick(joule_meter *meter)
+{
+    for (size_t i = 0; i < meter->lane_count; i++) {
+        lane_read(meter->lanes[i]);
+        meter_after_read(meter, meter->lanes[i]);
+    }
+}
+
+void meter_reserve(joule_meter *meter)
+{
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *mc = &meter->channels[i];
+        pthread_mutex_lock(&mc->lane->lock);
+        if (mc->channel->mode != CHANNEL_GAUGE && mc->channel->info.state == JOULE_OK)
+            curve_reserve(&mc->channel->curve); /* where it fails the curve grows as it needs to */
+        pthread_mutex_unlock(&mc->lane->lock);
+    }
+}
+
+double meter_overhead_cpu_s(joule_meter *meter)
+{
+    double sum_s = 0;
+    pthread_mutex_lock(&meter->lock);
+    for (size_t i = 0; i < meter->lane_count; i++) {
+        clockid_t clock;
+        struct timespec used;
+        struct lane *lane = meter->lanes[i];
+        int problem = lane->has_thread ? pthread_getcpuclockid(lane->thread, &clock) : ESRCH;
+        if (problem == 0 && clock_gettime(clock, &used) == 0)
+            sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+        else if (problem != 0 && problem != ESRCH) /* not every system has such clocks */
+            sum_s = NAN;
+    }
+    pthread_mutex_unlock(&meter->lock);
+    return sum_s;
+}

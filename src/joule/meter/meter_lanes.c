@@ -1,0 +1,147 @@
+/* joule/meter/meter_lanes.c - see meter_lanes.h.
+ *
+ * Newcomers: most machines have few of the sources, and a command of a millisecond is measured, too. So nothing is looked
+ * for, and no thread made, that cannot change a figure.
+ */
+#include "joule/meter/meter_lanes.h"
+
+#include <string.h>
+#include "base/error.h"
+#include "joule/meter/engine.h"
+
+/* --- which -------------------------------------------------------------------------------------------------- */
+
+/* "a,b" uses a and b alone; "-a" leaves a out. */
+static bool is_selected(const char *list, const char *name, bool *out_is_named)
+{
+    *out_is_named = false;
+    if (!list || !*list)
+        return true;
+    bool only = false, selected = false;
+    size_t length = strlen(name);
+    for (const char *item = list; *item;) {
+        size_t n = strcspn(item, ",");
+        bool minus = item[0] == '-';
+        bool same = n - minus == length && strncmp(item + minus, name, length) == 0;
+        if (minus && same)
+            return false;
+        only = only || (!minus && n > 0);
+        selected = selected || (!minus && same);
+        item += n + (item[n] == ',');
+    }
+    *out_is_named = selected;
+    return !only || selected;
+}
+
+static bool is_source_name(const char *name, size_t length)
+{
+    for (const struct source_ops *const *ops = source_table; *ops; ops++)
+        if (strlen((*ops)->name) == length && strncmp((*ops)->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+joule_status meter_lanes_check(const char *list, joule_error *error)
+{
+    for (const char *item = list ? list : ""; *item;) {
+        size_t n = strcspn(item, ","), minus = item[0] == '-';
+        if (n > minus && !is_source_name(item + minus, n - minus))
+            return error_set(error, JOULE_INVALID, "no source is named \"%.*s\"; `joule devices` lists them",
+                             (int)(n - minus), item + minus);
+        item += n + (item[n] == ',');
+    }
+    return JOULE_OK;
+}
+
+/* --- where -------------------------------------------------------------------------------------------------- */
+
+/* Whether a source may find anything, as far as its folders and its variable tell. */
+static bool is_promising(struct joule_host *host, const struct source_ops *ops, bool is_named)
+{
+    const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
+    bool is_set = value && *value;
+    if (!ops->folder)
+        return !ops->variable || is_set;
+    return (is_named && is_set) || host_has_any(host, ops->folder);
+}
+
+static struct lane *add_lane(joule_meter *meter, double period_s)
+{
+    struct lane *lane = lane_create(meter, (int64_t)(period_s * 1e9));
+    if (lane)
+        meter->lanes[meter->lane_count++] = lane;
+    return lane;
+}
+
+/* Prompt sources share lane 0, each slow one that may find something has its own. One that will find nothing is opened only
+ * for people who ask for it, or for all devices: they want to know why, and what to do. False: no memory. */
+static bool place(joule_meter *meter, const struct source_ops *ops, bool is_named, bool looks)
+{
+    bool may_find = is_promising(meter->host, ops, is_named), is_alone = ops->is_slow && may_find;
+    struct lane *lane = meter->lanes[0];
+    if (is_alone)
+        lane = add_lane(meter, ops->period_s > 0 ? ops->period_s : meter->period_s);
+    struct source *source = lane ? lane_add(lane, ops, is_named) : NULL;
+    if (!source)
+        return false;
+    lane->is_late = is_alone && ops->is_late && !looks;
+    if (!may_find && !is_named && !looks)
+        source_say(source, JOULE_ABSENT, "this machine has nothing that it could read");
+    return true;
+}
+
+joule_status meter_lanes_make(joule_meter *meter, const char *list, bool looks, joule_error *error)
+{
+    if (!add_lane(meter, meter->period_s))
+        return error_set(error, JOULE_NO_MEMORY, "no memory for a meter");
+    for (const struct source_ops *const *ops = source_table; *ops; ops++) {
+        bool is_named, is_wanted = is_selected(list, (*ops)->name, &is_named);
+        if (is_wanted && meter->lane_count < METER_MAX_LANES && !place(meter, *ops, is_named, looks))
+            return error_set(error, JOULE_NO_MEMORY, "no memory for the source %s", (*ops)->name);
+    }
+    for (size_t i = 0; i < meter->lane_count; i++)
+        meter->lanes[i]->looks = looks;
+    return JOULE_OK;
+}
+
+/* --- when --------------------------------------------------------------------------------------------------- */
+
+static bool start(joule_meter *meter, size_t i)
+{
+    return meter->lanes[i]->has_thread || lane_start(meter->lanes[i]);
+}
+
+joule_status meter_lanes_start(joule_meter *meter, bool watches, double wait_s, joule_error *error)
+{
+    bool is_virtual = meter->host->ops->is_virtual, has_threads = true;
+    int64_t deadline_ns = meter_now_ns(meter) + (int64_t)(wait_s * 1e9);
+    for (size_t i = 1; i < meter->lane_count && !is_virtual; i++)
+        has_threads = (meter->lanes[i]->is_late || start(meter, i)) && has_threads;
+    /* Prompt ones are opened here: to wait for a thread would take longer than they do. */
+    for (size_t i = 0; i < (is_virtual ? meter->lane_count : 1); i++)
+        lane_open_sources(meter->lanes[i]);
+    if (!has_threads || (watches && !meter_watch(meter)))
+        return error_set(error, JOULE_NO_MEMORY,
+                         "no thread for sampling; raise the limit on processes (ulimit -u)");
+    meter_lanes_wait(meter, deadline_ns);
+    return JOULE_OK;
+}
+
+bool meter_lanes_wait(joule_meter *meter, int64_t deadline_ns)
+{
+    bool all = true;
+    for (size_t i = 0; i < meter->lane_count; i++)
+        all = (meter->lanes[i]->is_late || lane_wait_opened(meter->lanes[i], deadline_ns)) && all;
+    return all;
+}
+
+bool meter_watch(joule_meter *meter)
+{
+    bool runs = true;
+    pthread_mutex_lock(&meter->lock);
+    for (size_t i = 0; i < meter->lane_count && !meter->host->ops->is_virtual; i++)
+        if (i == 0 || meter->lanes[i]->is_late)
+            runs = start(meter, i) && runs;
+    pthread_mutex_unlock(&meter->lock);
+    return runs;
+}

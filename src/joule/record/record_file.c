@@ -1,0 +1,141 @@
+/* joule/record/record_file.c - a record's file, the report made of it, and its end; see record.h.
+ *
+ * Owns reading a whole file into memory and putting together what the writer kept with what the curves say.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "joule/record/record.h"
+
+#define FIRST_BYTES    (1u << 16)
+#define MAX_FILE_BYTES (1ULL << 32)
+
+/* Makes room for more than `*size` bytes. */
+static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
+{
+    size_t larger = *size ? 2 * *size : FIRST_BYTES;
+    if (*size >= MAX_FILE_BYTES)
+        return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
+    uint8_t *moved = realloc(*bytes, larger);
+    if (!moved)
+        return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", larger, name);
+    *bytes = moved;
+    *size = larger;
+    return JOULE_OK;
+}
+
+/* An error while reading ends the file: what came before it may hold whole blocks. */
+static joule_status read_whole(int fd, const char *name, uint8_t **bytes, size_t *out_length,
+                               joule_error *error)
+{
+    size_t size = 0;
+    for (*out_length = 0;;) {
+        joule_status status = *out_length < size ? JOULE_OK : grow(bytes, &size, name, error);
+        if (status != JOULE_OK)
+            return status;
+        ssize_t n = read(fd, *bytes + *out_length, size - *out_length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return JOULE_OK;
+        *out_length += (size_t)n;
+    }
+}
+
+joule_status record_read_fd(int fd, const char *name, struct record *out_record, joule_error *out_error)
+{
+    *out_record = (struct record){0};
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", name, strerror(errno));
+    if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))
+        return error_set(out_error, JOULE_FAILED, "%s is neither a file nor a pipe", name);
+    uint8_t *bytes = NULL;
+    size_t length;
+    joule_status status = read_whole(fd, name, &bytes, &length, out_error);
+    if (status == JOULE_OK)
+        status = record_parse(bytes, length, out_record, out_error);
+    free(bytes);
+    return status;
+}
+
+joule_status record_read(const char *path, struct record *out_record, joule_error *out_error)
+{
+    *out_record = (struct record){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
+    joule_status status = record_read_fd(fd, path, out_record, out_error);
+    close(fd);
+    return status;
+}
+
+/* The stretch that the writer reported on; all of the record where it did not get that far. */
+static void reported_window(const struct record *record, int64_t *out_begin_ns, int64_t *out_end_ns)
+{
+    const struct report *found = &record->found;
+    *out_begin_ns = record->begin_ns;
+    *out_end_ns = record->end_ns;
+    uint64_t offset_ns = (uint64_t)found->begin_realtime_ns - (uint64_t)record->meter->begin_realtime_ns;
+    uint64_t length_ns = (uint64_t)record->end_ns - (uint64_t)record->begin_ns;
+    if (offset_ns > length_ns || !(found->duration_s > 0 && found->duration_s <= (double)length_ns * 1e-9))
+        return;
+    *out_begin_ns += (int64_t)offset_ns;
+    *out_end_ns = *out_begin_ns + (int64_t)(found->duration_s * 1e9);
+}
+
+joule_status record_report(struct record *record, struct report *out_report)
+{
+    struct report *found = &record->found;
+    int64_t begin_ns, end_ns;
+    reported_window(record, &begin_ns, &end_ns);
+    if (!record->has_findings)
+        record_share_out(record);
+    joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
+    if (status != JOULE_OK)
+        return status;
+    struct report fresh = *out_report;
+    *out_report = *found; /* strings stay in the record's arena; those of the meter come from the fresh one */
+    out_report->arena = fresh.arena;
+    out_report->program = fresh.program;
+    out_report->begin_realtime_ns = fresh.begin_realtime_ns;
+    out_report->duration_s = fresh.duration_s;
+    out_report->total_joules = fresh.total_joules;
+    memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
+    out_report->cover = fresh.cover;
+    if (!record->has_findings) {
+        out_report->is_partial = fresh.is_partial;
+        out_report->functions = fresh.functions;
+        out_report->function_count = fresh.function_count;
+    }
+    if (record->run_count > 1) {
+        out_report->runs = (unsigned)record->run_count;
+        out_report->each_run = record->runs;
+    }
+    out_report->coverage = fresh.coverage;
+    out_report->mean_watts = fresh.mean_watts;
+    out_report->devices = fresh.devices;
+    out_report->device_count = fresh.device_count;
+    out_report->first_advice = NULL;
+    return JOULE_OK;
+}
+
+void record_free(struct record *record)
+{
+    size_t count = record->meter ? meter_channel_count(record->meter) : 0;
+    for (size_t i = 0; i < count; i++) { /* no source frees the channels of a record */
+        curve_free(&record->meter->channels[i].channel->curve);
+        free(record->gauges[i].readings);
+    }
+    joule_close(record->meter);
+    report_free(&record->found);
+    free(record->gauges);
+    free(record->regions);
+    free(record->runs);
+    free(record->names);
+    *record = (struct record){0};
+}

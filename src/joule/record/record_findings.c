@@ -1,0 +1,118 @@
+/* joule/record/record_findings.c - what a record's writer kept of its report; see record_parse.h.
+ *
+ * Owns the blocks of tags, of the command and of its runs. Newcomers: a writer that was killed left none of them, and
+ * an early one left less in each.
+ */
+#include <math.h>
+#include <string.h>
+#include "joule/record/record_format.h"
+#include "joule/record/record_parse.h"
+
+static const char *get_kept_text(struct byte_reader *in, struct arena *arena)
+{
+    char text[1001];
+    bytes_text(in, text, sizeof text);
+    const char *kept = in->bad ? NULL : arena_copy(arena, text, strlen(text));
+    in->bad = in->bad || !kept;
+    return kept ? kept : "";
+}
+
+static void read_tag(struct byte_reader *in, struct arena *arena, struct tag_row *row)
+{
+    *row = (struct tag_row){.name = get_kept_text(in, arena)};
+    row->flags = bytes_u32(in);
+    row->unsynchronised = bytes_u32(in) != 0;
+    row->result.struct_size = sizeof row->result;
+    row->result.is_final = 1;
+    row->result.count = bytes_u64(in);
+    row->result.duration_s = bytes_amount(in);
+    row->result.coverage = fmin(1, bytes_amount(in));
+    row->budget_joules = bytes_double(in);
+    row->result.window = bytes_quantity(in);
+    row->result.attributed = bytes_quantity(in);
+    row->result.self = bytes_quantity(in);
+    row->result.cpu = bytes_quantity(in);
+    row->result.gpu = bytes_quantity(in);
+}
+
+void record_read_tags(struct byte_reader *in, struct record *record)
+{
+    struct report *found = &record->found;
+    uint64_t folded = bytes_u64(in);
+    size_t most = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0; /* a last one may be cut */
+    struct tag_row *rows = arena_alloc(&found->arena, most * sizeof *rows);
+    in->bad = in->bad || !rows;
+    while (in->at < in->length && !in->bad) {
+        read_tag(in, &found->arena, &rows[count]);
+        count += !in->bad;
+    }
+    if (in->bad)
+        return;
+    found->functions = rows;
+    found->function_count = count;
+    found->folded_regions = folded;
+}
+
+static void read_labels(struct byte_reader *in, struct report *found)
+{
+    uint32_t count = bytes_choice(in, 1000);
+    struct report_label *labels = arena_alloc(&found->arena, (count + 1) * sizeof *labels);
+    in->bad = in->bad || !labels;
+    for (uint32_t i = 0; i < count && !in->bad; i++) {
+        labels[i].key = get_kept_text(in, &found->arena);
+        labels[i].value = get_kept_text(in, &found->arena);
+    }
+    if (in->bad)
+        return;
+    found->labels = labels;
+    found->label_count = count;
+}
+
+void record_read_command(struct byte_reader *in, struct record *record)
+{
+    struct report *found = &record->found;
+    found->begin_realtime_ns = bytes_time(in);
+    found->duration_s = bytes_double(in);
+    found->share.method = bytes_choice(in, ATTRIBUTE_WAIT4);
+    found->share.command_cpu_s = bytes_double(in);
+    found->share.machine_busy_cpu_s = bytes_double(in);
+    found->share.machine_cpu_s = bytes_double(in);
+    found->share.share = bytes_double(in);
+    found->command_joules = bytes_quantity(in);
+    found->idle_watts = bytes_quantity(in);
+    const char *date = get_kept_text(in, &found->arena);
+    found->idle_date = *date ? date : NULL;
+    found->net_joules = bytes_quantity(in);
+    found->has_exit_status = bytes_u32(in) != 0;
+    found->exit_status = (int)bytes_u32(in);
+    found->signal = (int)bytes_u32(in);
+    found->budget_joules = bytes_double(in);
+    found->budget_status = bytes_choice(in, JOULE_BUDGET_BELOW_RESOLUTION);
+    found->budget_probability = bytes_double(in);
+    found->overshoot_bound_joules = bytes_double(in);
+    found->overhead_cpu_s = bytes_double(in);
+    found->overhead_share = bytes_double(in);
+    found->ticks = bytes_u64(in);
+    found->overruns = bytes_u64(in);
+    read_labels(in, found);
+    found->stopped_s = in->at < in->length ? bytes_double(in) : NAN; /* early writers told neither */
+    found->is_partial = in->at < in->length && bytes_u32(in) != 0;
+    record->has_findings = !in->bad;
+}
+
+void record_read_runs(struct byte_reader *in, struct record *record)
+{
+    while (in->at < in->length && !in->bad) {
+        struct report_run run;
+        run.joules = bytes_quantity(in);
+        run.command_joules = bytes_quantity(in);
+        run.seconds = bytes_amount(in);
+        void *runs = in->bad ? NULL : record_grow(record->runs, record->run_count, sizeof *record->runs);
+        if (!runs) {
+            in->bad = true;
+            return;
+        }
+        record->runs = runs;
+        record->runs[record->run_count++] = run;
+    }
+}

@@ -1,0 +1,38 @@
+/* joule/record/record_format.h - the numbers of the record file, shared by its writer and its reader.
+ *
+ * Owns magic, version, block types and the checksum; docs/record-format.md is the same in words. All numbers are
+ * little-endian; doubles are IEEE 754 binary64; texts are a u16 length and bytes.
+ * Newcomers: a new block type is skipped by old readers; a change to an old one needs a new version.
+ */
+#ifndef JOULE_RECORD_FORMAT_H
+#define JOULE_RECORD_FORMAT_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+#define RECORD_MAGIC       "JOULEREC"
+#define RECORD_VERSION     1
+#define RECORD_HEADER_SIZE 16 /* magic, u32 version, u32 size of this header */
+#define RECORD_BLOCK_SIZE                                                                                    \
+    16 /* u32 type, u32 payload bytes, u32 CRC-32 of the payload, u32 CRC-32 of these 12 */
+#define RECORD_MAX_PAYLOAD (1u << 20)
+#define RECORD_TAG_SIZE    182 /* of a row of RECORD_TAGS, beside the bytes of its name */
+
+enum record_block {
+    RECORD_META = 1,    /* i64 begin monotonic, i64 begin realtime, f64 period s, text program */
+    RECORD_CHANNEL = 2, /* one description: see record-format.md */
+    RECORD_POINTS =
+        3, /* u32 channel, u32 count, then i64 time, f64 joules, covered s, variance, time sd each */
+    RECORD_GAUGE = 4,   /* u32 channel, i64 time, f64 value, repeated */
+    RECORD_REGION = 5,  /* u64 begin, u64 end, u32 thread, u32 flags, text name, repeated */
+    RECORD_END = 6,     /* i64 end monotonic */
+    RECORD_TAGS = 7,    /* the table of regions by name; the last one counts */
+    RECORD_COMMAND = 8, /* what is known of the command beside its energy */
+    RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
+    RECORD_BLUR = 10,   /* u32 channel, f64 how long its readings look back, s; only where they overlap */
+};
+
+/* CRC-32 as in IEEE 802.3 (reflected 0xEDB88320). */
+uint32_t record_crc32(const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,56 @@
+/* joule/record/record_regions.c - what the regions of a record cost, found once more.
+ *
+ * Owns leading a collector through the time of a record that was cut off: its writer would have put the table of regions
+ * at the very end. Newcomers: a region is given before the sweep that passes its begin, and no earlier, because every
+ * sweep looks at all regions that wait.
+ */
+#include <stdlib.h>
+#include "joule/collector/collector.h"
+#include "joule/record/record.h"
+#include "joule/session/session.h"
+
+#define STEP_NS    100000000LL
+#define MOST_STEPS 10000 /* however long the record says that it is */
+
+static int by_begin(const void *a, const void *b)
+{
+    uint64_t x = ((const struct record_region *)a)->begin_ns, y = ((const struct record_region *)b)->begin_ns;
+    return (x > y) - (x < y);
+}
+
+/* What is of no thread that there could be is shared like a thread of its own. */
+static struct span span_of(const struct record *record, const struct record_region *region)
+{
+    bool is_alone = region->thread >= SESSION_SLOTS;
+    return (struct span){.begin_ns = (int64_t)region->begin_ns,
+                         .end_ns = (int64_t)region->end_ns,
+                         .tag = (uint16_t)joule_tag(record->names[region->name]),
+                         .slot = (uint16_t)region->thread,
+                         .index = SPAN_NOT_LISTED,
+                         .flags = (uint8_t)(region->flags | (is_alone ? SPAN_FOREIGN : 0)),
+                         .device = SPAN_ALL_GPUS};
+}
+
+void record_share_out(struct record *record)
+{
+    joule_meter *meter = record->meter;
+    if (record->region_count == 0 || meter->collector)
+        return;
+    meter->session = session_current();
+    meter->collector = collector_create(meter, meter->session);
+    if (!meter->collector)
+        return; /* no memory, or below a parent that measures: the report then has no functions */
+    qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
+    int64_t step_ns = (record->end_ns - record->begin_ns) / MOST_STEPS;
+    step_ns = step_ns < STEP_NS ? STEP_NS : step_ns;
+    size_t given = 0;
+    for (int64_t time_ns = record->begin_ns; time_ns < record->end_ns; time_ns += step_ns) {
+        for (; given < record->region_count; given++) {
+            struct span span = span_of(record, &record->regions[given]);
+            if (span.begin_ns > time_ns + step_ns)
+                break;
+            collector_give(meter->collector, &span);
+        }
+        collector_advance(meter->collector, time_ns);
+    }
+}

@@ -1,0 +1,478 @@
+/* joule/record/record_write.c - writing a record; see record.h.
+ *
+ * Owns the block under construction and the position up to which each curve was written.
+ * Newcomers: the lane's lock is held only while points are copied, never while the file is written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "joule/record/record.h"
+#include "joule/record/record_format.h"
+#include "joule/session/session_layout.h"
+
+#define FLUSH_BYTES  (60 * 1024)
+#define BUFFER_BYTES (64 * 1024) /* enough for all blocks but those of a report */
+#define FLUSH_NS     1000000000LL
+#define POINT_BYTES  40
+#define BATCH_POINTS 256
+#define BATCH_RUNS   128 /* of 64 bytes */
+
+struct recorder {
+    joule_meter *meter;
+    int fd;
+    int error; /* errno of the first write that failed; 0: none */
+    pthread_mutex_t lock;
+    uint8_t *buffer; /* whole blocks */
+    size_t length, capacity;
+    size_t block_start;
+    bool in_regions; /* the last block is one of regions and still open */
+    int64_t flushed_ns;
+    size_t described; /* channels whose description was written */
+    /* By channel: the serial of the last point, or the time of the last gauge, that was written. */
+    uint64_t written[METER_MAX_CHANNELS];
+    int64_t gauge_ns[METER_MAX_CHANNELS];
+};
+
+uint32_t record_crc32(const uint8_t *bytes, size_t length)
+{
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < length; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (0xEDB88320u & -(crc & 1));
+    }
+    return ~crc;
+}
+
+/* --- bytes -------------------------------------------------------------------------------------------------- */
+
+static bool make_room(struct recorder *r, size_t length)
+{
+    size_t capacity = r->capacity;
+    while (length > capacity - r->length)
+        capacity *= 2;
+    if (capacity == r->capacity)
+        return true;
+    uint8_t *buffer = realloc(r->buffer, capacity);
+    if (buffer) {
+        r->buffer = buffer;
+        r->capacity = capacity;
+    }
+    return buffer != NULL;
+}
+
+static void put_bytes(struct recorder *r, const void *bytes, size_t length)
+{
+    if (!make_room(r, length)) {
+        r->error = r->error ? r->error : ENOMEM;
+        return;
+    }
+    memcpy(r->buffer + r->length, bytes, length);
+    r->length += length;
+}
+
+static void put_number(struct recorder *r, uint64_t value, size_t width)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < width; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    put_bytes(r, bytes, width);
+}
+
+static void put_u32(struct recorder *r, uint32_t value)
+{
+    put_number(r, value, 4);
+}
+
+static void put_u64(struct recorder *r, uint64_t value)
+{
+    put_number(r, value, 8);
+}
+
+static void put_double(struct recorder *r, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_u64(r, bits);
+}
+
+static void put_text(struct recorder *r, const char *text)
+{
+    size_t length = strnlen(text, 1000);
+    put_number(r, length, 2);
+    put_bytes(r, text, length);
+}
+
+static void store_u32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void end_block(struct recorder *r);
+
+static void begin_block(struct recorder *r, enum record_block type)
+{
+    if (r->in_regions)
+        end_block(r);
+    r->block_start = r->length;
+    put_u32(r, type);
+    put_bytes(r, (uint8_t[RECORD_BLOCK_SIZE - 4]){0}, RECORD_BLOCK_SIZE - 4);
+}
+
+/* A block without payload, or one that did not fit, is taken back. */
+static void end_block(struct recorder *r)
+{
+    r->in_regions = false;
+    uint8_t *head = r->buffer + r->block_start, *payload = head + RECORD_BLOCK_SIZE;
+    size_t length = r->length - r->block_start;
+    if (length <= RECORD_BLOCK_SIZE || r->error) {
+        r->length = r->block_start;
+        return;
+    }
+    store_u32(head + 4, (uint32_t)(length - RECORD_BLOCK_SIZE));
+    store_u32(head + 8, record_crc32(payload, length - RECORD_BLOCK_SIZE));
+    store_u32(head + 12, record_crc32(head, 12));
+}
+
+static void flush(struct recorder *r)
+{
+    if (r->in_regions)
+        end_block(r);
+    size_t done = 0;
+    while (done < r->length && !r->error) {
+        ssize_t n = write(r->fd, r->buffer + done, r->length - done);
+        if (n < 0 && errno != EINTR)
+            r->error = errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    r->length = 0;
+    r->flushed_ns = meter_now_ns(r->meter);
+}
+
+static void flush_if_full(struct recorder *r)
+{
+    if (r->length > FLUSH_BYTES - BATCH_POINTS * POINT_BYTES)
+        flush(r);
+}
+
+/* --- contents ----------------------------------------------------------------------------------------------- */
+
+static void put_meta(struct recorder *r, const char *program)
+{
+    begin_block(r, RECORD_META);
+    put_u64(r, (uint64_t)r->meter->begin_ns);
+    put_u64(r, (uint64_t)r->meter->begin_realtime_ns);
+    put_double(r, r->meter->period_s);
+    put_text(r, program ? program : "");
+    end_block(r);
+}
+
+static void put_channel(struct recorder *r, uint32_t id, const struct channel *ch)
+{
+    const joule_domain *d = &ch->info;
+    struct curve_traits traits = meter_channel_traits(ch);
+    begin_block(r, RECORD_CHANNEL);
+    put_u32(r, id);
+    put_u32(r, ch->mode);
+    put_u32(r, d->scope);
+    put_u32(r, d->reading);
+    put_u32(r, d->state);
+    put_u32(r, d->cls);
+    put_u32(r, d->tier);
+    put_u32(r, (uint32_t)d->device_index);
+    put_u32(r, ch->cause);
+    put_u32(r, ch->rank);
+    put_double(r, d->update_period_s);
+    put_double(r, ch->gain_sd);
+    put_double(r, traits.tick_s);
+    put_double(r, traits.unit_joules);
+    const char *const texts[] = {d->name,  d->label, d->device, d->source, d->measurement, d->vendor,
+                                 d->model, d->uuid,  d->remedy, ch->zone,  ch->parent_zone};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        put_text(r, texts[i]);
+    end_block(r);
+}
+
+static void put_blur(struct recorder *r, uint32_t id, const struct channel *ch)
+{
+    double blur_s = integrator_blur_s(&ch->integrator);
+    if (blur_s <= 0)
+        return;
+    begin_block(r, RECORD_BLUR);
+    put_u32(r, id);
+    put_double(r, blur_s);
+    end_block(r);
+}
+
+static void put_quantity(struct recorder *r, joule_quantity q)
+{
+    put_double(r, q.value);
+    put_double(r, q.low);
+    put_double(r, q.high);
+    put_u32(r, q.cls);
+}
+
+static void put_tag(struct recorder *r, const struct tag_row *row)
+{
+    put_text(r, row->name);
+    put_u32(r, row->flags);
+    put_u32(r, row->unsynchronised);
+    put_u64(r, row->result.count);
+    put_double(r, row->result.duration_s);
+    put_double(r, row->result.coverage);
+    put_double(r, row->budget_joules);
+    put_quantity(r, row->result.window);
+    put_quantity(r, row->result.attributed);
+    put_quantity(r, row->result.self);
+    put_quantity(r, row->result.cpu);
+    put_quantity(r, row->result.gpu);
+}
+
+/* As many tags as a session can have fit into one block. */
+static void put_tags(struct recorder *r, const struct report *report)
+{
+    static_assert(SESSION_TAGS * (RECORD_TAG_SIZE + SESSION_NAME) < RECORD_MAX_PAYLOAD, "a block of tags");
+    flush(r);
+    begin_block(r, RECORD_TAGS);
+    put_u64(r, report->folded_regions);
+    for (size_t i = 0; i < report->function_count; i++)
+        put_tag(r, &report->functions[i]);
+    end_block(r);
+    flush(r);
+}
+
+static void put_command(struct recorder *r, const struct report *report)
+{
+    begin_block(r, RECORD_COMMAND);
+    put_u64(r, (uint64_t)report->begin_realtime_ns);
+    put_double(r, report->duration_s);
+    put_u32(r, report->share.method);
+    put_double(r, report->share.command_cpu_s);
+    put_double(r, report->share.machine_busy_cpu_s);
+    put_double(r, report->share.machine_cpu_s);
+    put_double(r, report->share.share);
+    put_quantity(r, report->command_joules);
+    put_quantity(r, report->idle_watts);
+    put_text(r, report->idle_date ? report->idle_date : "");
+    put_quantity(r, report->net_joules);
+    put_u32(r, report->has_exit_status);
+    put_u32(r, (uint32_t)report->exit_status);
+    put_u32(r, (uint32_t)report->signal);
+    put_double(r, report->budget_joules);
+    put_u32(r, report->budget_status);
+    put_double(r, report->budget_probability);
+    put_double(r, report->overshoot_bound_joules);
+    put_double(r, report->overhead_cpu_s);
+    put_double(r, report->overhead_share);
+    put_u64(r, report->ticks);
+    put_u64(r, report->overruns);
+    put_u32(r, (uint32_t)report->label_count);
+    for (size_t i = 0; i < report->label_count; i++) {
+        put_text(r, report->labels[i].key);
+        put_text(r, report->labels[i].value);
+    }
+    put_double(r, report->stopped_s);
+    put_u32(r, report->is_partial);
+    end_block(r);
+}
+
+/* A single run is the report itself. */
+static void put_runs(struct recorder *r, const struct report *report)
+{
+    size_t count = report_run_count(report);
+    for (size_t i = 0; count > 1 && i < count;) {
+        flush_if_full(r);
+        begin_block(r, RECORD_RUNS);
+        for (size_t end = i + BATCH_RUNS; i < end && i < count; i++) {
+            struct report_run run = report_run(report, i);
+            put_quantity(r, run.joules);
+            put_quantity(r, run.command_joules);
+            put_double(r, run.seconds);
+        }
+        end_block(r);
+    }
+}
+
+static void describe_new_channels(struct recorder *r)
+{
+    size_t count = meter_channel_count(r->meter);
+    for (; r->described < count; r->described++) {
+        struct meter_channel *mc = &r->meter->channels[r->described];
+        flush_if_full(r);
+        pthread_mutex_lock(&mc->lane->lock);
+        put_channel(r, (uint32_t)r->described, mc->channel);
+        put_blur(r, (uint32_t)r->described, mc->channel);
+        pthread_mutex_unlock(&mc->lane->lock);
+    }
+}
+
+/* Copies at most `size` points that are newer than what was written. */
+static size_t copy_new_points(struct recorder *r, size_t id, struct curve_point *out, size_t size)
+{
+    struct meter_channel *mc = &r->meter->channels[id];
+    size_t n = 0;
+    pthread_mutex_lock(&mc->lane->lock);
+    const struct curve *curve = &mc->channel->curve;
+    size_t first = curve->count;
+    while (first > 0 && curve->points[first - 1].serial > r->written[id])
+        first--;
+    for (; first < curve->count && n < size; first++)
+        out[n++] = curve->points[first];
+    pthread_mutex_unlock(&mc->lane->lock);
+    return n;
+}
+
+static void put_points(struct recorder *r, size_t id)
+{
+    struct curve_point points[BATCH_POINTS];
+    for (size_t n = BATCH_POINTS; n == BATCH_POINTS;) {
+        n = copy_new_points(r, id, points, BATCH_POINTS);
+        if (n == 0)
+            return;
+        flush_if_full(r);
+        begin_block(r, RECORD_POINTS);
+        put_u32(r, (uint32_t)id);
+        put_u32(r, (uint32_t)n);
+        for (size_t i = 0; i < n; i++) {
+            put_u64(r, (uint64_t)points[i].time_ns);
+            put_double(r, points[i].joules);
+            put_double(r, points[i].covered_s);
+            put_double(r, points[i].variance);
+            put_double(r, points[i].time_sd_s);
+        }
+        end_block(r);
+        r->written[id] = points[n - 1].serial;
+    }
+}
+
+static void put_gauges(struct recorder *r, size_t count)
+{
+    flush_if_full(r);
+    begin_block(r, RECORD_GAUGE);
+    for (size_t id = 0; id < count; id++) {
+        struct meter_channel *mc = &r->meter->channels[id];
+        if (mc->channel->mode != CHANNEL_GAUGE)
+            continue;
+        pthread_mutex_lock(&mc->lane->lock);
+        int64_t time_ns = mc->channel->read_ns;
+        double value = mc->channel->gauge;
+        pthread_mutex_unlock(&mc->lane->lock);
+        if (time_ns <= r->gauge_ns[id])
+            continue;
+        r->gauge_ns[id] = time_ns;
+        put_u32(r, (uint32_t)id);
+        put_u64(r, (uint64_t)time_ns);
+        put_double(r, value);
+        if (r->length > FLUSH_BYTES)
+            break;
+    }
+    end_block(r);
+}
+
+static void take(struct recorder *r)
+{
+    describe_new_channels(r);
+    for (size_t id = 0; id < r->described; id++)
+        if (r->meter->channels[id].channel->mode != CHANNEL_GAUGE)
+            put_points(r, id);
+    put_gauges(r, r->described);
+}
+
+void recorder_take(struct recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    take(r);
+    if (meter_now_ns(r->meter) - r->flushed_ns >= FLUSH_NS)
+        flush(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void recorder_region(struct recorder *r, uint64_t begin_ns, uint64_t end_ns, const char *name,
+                     uint32_t thread, uint32_t flags)
+{
+    pthread_mutex_lock(&r->lock);
+    flush_if_full(r);
+    if (!r->in_regions) {
+        begin_block(r, RECORD_REGION);
+        r->in_regions = true;
+    }
+    put_u64(r, begin_ns);
+    put_u64(r, end_ns);
+    put_u32(r, thread);
+    put_u32(r, flags);
+    put_text(r, name);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void recorder_report(struct recorder *r, const struct report *report)
+{
+    pthread_mutex_lock(&r->lock);
+    put_tags(r, report);
+    put_command(r, report);
+    put_runs(r, report);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
+                           struct recorder **out_recorder, joule_error *out_error)
+{
+    struct recorder *r = calloc(1, sizeof *r);
+    if (r)
+        r->buffer = malloc(r->capacity = BUFFER_BYTES);
+    if (!r || !r->buffer) {
+        free(r);
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory to record into %s", path);
+    }
+    r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (r->fd < 0) {
+        int reason = errno;
+        free(r->buffer);
+        free(r);
+        return error_set(out_error, status_of_errno(reason),
+                         "cannot write %s: %s; choose another file with -o", path, strerror(reason));
+    }
+    r->meter = meter;
+    pthread_mutex_init(&r->lock, NULL);
+    put_bytes(r, RECORD_MAGIC, 8);
+    put_u32(r, RECORD_VERSION);
+    put_u32(r, RECORD_HEADER_SIZE);
+    put_meta(r, program);
+    flush(r);
+    pthread_mutex_lock(&meter->lock);
+    meter->recorder = r;
+    atomic_store(&meter->records, true);
+    pthread_mutex_unlock(&meter->lock);
+    *out_recorder = r;
+    return JOULE_OK;
+}
+
+joule_status recorder_close(struct recorder *r, joule_error *out_error)
+{
+    pthread_mutex_lock(&r->meter->lock); /* no round is using the recorder once this is ours */
+    r->meter->recorder = NULL;
+    atomic_store(&r->meter->records, false);
+    pthread_mutex_unlock(&r->meter->lock);
+    take(r);
+    flush_if_full(r);
+    begin_block(r, RECORD_END);
+    put_u64(r, (uint64_t)meter_now_ns(r->meter));
+    end_block(r);
+    flush(r);
+    if (close(r->fd) != 0 && !r->error)
+        r->error = errno;
+    int error = r->error;
+    pthread_mutex_destroy(&r->lock);
+    free(r->buffer);
+    free(r);
+    return error ? error_set(out_error, JOULE_FAILED,
+                             "the record is not complete: %s; free some space and record again",
+                             strerror(error))
+                 : JOULE_OK;
+}

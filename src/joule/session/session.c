@@ -1,0 +1,327 @@
+/* joule/session/session.c - see session.h. Making, joining and leaving a session.
+ *
+ * Everything that joule_begin may reach is made of plain system calls and atomics, because it may run in a signal
+ * handler: no malloc, no lock, no getenv.
+ * Newcomers: two threads may attach at once; each prepares a mapping, one wins, the other unmaps its own.
+ */
+#include "joule/session/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define FILE_PREFIX   "joule-session-"
+#define STALE_AFTER_S 60
+#define PATH_SIZE     512
+
+struct session {
+    _Atomic(struct session_map *) map;
+    _Atomic(struct session_map *) shared; /* the map where it is a file's, else NULL */
+    char joined_path[PATH_SIZE];          /* JOULE_SESSION as it was when the program started */
+    char owned_path[PATH_SIZE];           /* the file that this process made */
+    int owned_file;                       /* holds the lock that says that we live; 0: none */
+    bool other_namespace;                 /* the owner numbers processes differently */
+};
+
+static struct session current; /* one for each process: regions have no other place to go */
+_Atomic uint32_t session_generation = 1;
+
+/* --- mappings ----------------------------------------------------------------------------------------------- */
+
+static struct session_map *map_memory(int file)
+{
+    int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_NORESERVE;
+    void *map = mmap(NULL, sizeof(struct session_map), PROT_READ | PROT_WRITE, flags, file, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+bool session_populate(void *start, size_t size)
+{
+    uintptr_t from = (uintptr_t)start & ~(uintptr_t)(SESSION_PAGE - 1);
+    uintptr_t to = ((uintptr_t)start + size + SESSION_PAGE - 1) & ~(uintptr_t)(SESSION_PAGE - 1);
+    int saved = errno;
+    bool has_memory = madvise((void *)from, to - from, MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+    errno = saved;
+    return has_memory;
+}
+
+static uint64_t pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+/* The owner holds a lock on its file for as long as it lives. */
+static bool owner_is_alive(int file)
+{
+    return flock(file, LOCK_SH | LOCK_NB) != 0;
+}
+
+static bool is_session_file(int file)
+{
+    struct stat st;
+    return fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 077) == 0 && st.st_size == (off_t)sizeof(struct session_map);
+}
+
+static struct session_map *join(const char *path)
+{
+    if (!path[0])
+        return NULL;
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0)
+        return NULL;
+    struct session_map *map = NULL;
+    if (is_session_file(file) && owner_is_alive(file))
+        map = map_memory(file);
+    close(file);
+    struct session_shape shape = session_shape();
+    if (map && memcmp(&map->shape, &shape, sizeof shape) != 0) {
+        munmap(map, sizeof *map);
+        map = NULL;
+    }
+    return map;
+}
+
+/* Gives `map` to *place unless another thread was faster; what stands there afterwards. */
+static struct session_map *settle(_Atomic(struct session_map *) *place, struct session_map *map)
+{
+    struct session_map *winner = NULL;
+    if (!map || atomic_compare_exchange_strong(place, &winner, map))
+        return map;
+    if (map != winner)
+        munmap(map, sizeof *map);
+    return winner;
+}
+
+static void attach(void)
+{
+    int saved = errno;
+    struct session_map *map = settle(&current.shared, join(current.joined_path));
+    if (map) {
+        current.other_namespace = map->pid_namespace != pid_namespace();
+    } else {
+        map = map_memory(-1);
+        if (map)
+            atomic_store(&map->tag_count, TAG_OTHER + 1);
+    }
+    map = settle(&current.map, map);
+    if (map && map == atomic_load(&current.shared))
+        atomic_fetch_add(&map->clients, 1);
+    errno = saved;
+}
+
+struct session *session_current(void)
+{
+    if (!atomic_load_explicit(&current.map, memory_order_acquire))
+        attach();
+    return &current;
+}
+
+struct session_map *session_map(struct session *session)
+{
+    return atomic_load_explicit(&session->map, memory_order_acquire);
+}
+
+static bool is_shared(struct session *session)
+{
+    struct session_map *map = session_map(session);
+    return map && map == atomic_load_explicit(&session->shared, memory_order_acquire);
+}
+
+bool session_is_client(struct session *session)
+{
+    if (!is_shared(session))
+        return false;
+    int32_t owner = session_map(session)->owner_pid;
+    if (session->other_namespace)
+        return true;
+    return owner > 0 && owner != getpid() && (kill(owner, 0) == 0 || errno != ESRCH);
+}
+
+bool session_has_clients(struct session *session)
+{
+    return is_shared(session) && session_map(session)->owner_pid == getpid() &&
+           atomic_load_explicit(&session_map(session)->clients, memory_order_relaxed) > 0;
+}
+
+uint32_t session_process(struct session *session)
+{
+    return session->other_namespace ? 0 : (uint32_t)getpid();
+}
+
+/* --- making a session --------------------------------------------------------------------------------------- */
+
+static void remove_if_stale(int folder, const char *name)
+{
+    struct stat st;
+    if (!string_starts(name, FILE_PREFIX) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        st.st_uid != geteuid() || time(NULL) - st.st_mtime < STALE_AFTER_S)
+        return;
+    int file = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0)
+        return;
+    if (!owner_is_alive(file))
+        unlinkat(folder, name, 0);
+    close(file);
+}
+
+static void remove_stale(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        remove_if_stale(dirfd(folder), entry->d_name);
+    closedir(folder);
+}
+
+static void fill(struct session_map *map)
+{
+    atomic_store(&map->tag_count, TAG_OTHER + 1);
+    map->owner_pid = getpid();
+    map->pid_namespace = pid_namespace();
+    map->shape = session_shape();
+}
+
+/* A locked, filled session file in `folder`; NULL with errno. */
+static struct session_map *create_in(const char *folder, char path[PATH_SIZE], int *out_file)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int length = snprintf(path, PATH_SIZE, "%s/" FILE_PREFIX "%d-%llx%08lx", folder, getpid(),
+                          (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec);
+    if (length >= PATH_SIZE) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return NULL;
+    struct session_map *map = NULL;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && ftruncate(file, sizeof(struct session_map)) == 0)
+        map = map_memory(file);
+    /* The file system's promise is enough here, and half as dear as pages of our own. Names, board and slots get theirs
+     * from who uses them. */
+    int full = map ? posix_fallocate(file, 0, (off_t)offsetof(struct session_map, tag_names)) : errno;
+    if (map && full == 0) {
+        fill(map);
+        *out_file = file;
+        return map;
+    }
+    if (map)
+        munmap(map, sizeof *map);
+    unlink(path);
+    close(file);
+    errno = full;
+    return NULL;
+}
+
+static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file)
+{
+    const char *folders[] = {"/dev/shm", secure_getenv("TMPDIR"), "/tmp"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (!folders[i] || !folders[i][0])
+            continue;
+        struct session_map *map = create_in(folders[i], path, out_file);
+        if (map)
+            return map;
+        remove_stale(folders[i]); /* it may be full of them */
+        map = create_in(folders[i], path, out_file);
+        if (map)
+            return map;
+    }
+    return NULL;
+}
+
+joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error)
+{
+    session_remove_shared();
+    char path[PATH_SIZE];
+    int file;
+    struct session_map *map = create_anywhere(path, &file);
+    if (!map)
+        return error_set(out_error, status_of_errno(errno),
+                         "cannot make a session file of regions in /dev/shm, $TMPDIR or /tmp: %s",
+                         strerror(errno));
+    string_copy(current.owned_path, sizeof current.owned_path, path);
+    current.owned_file = file;
+    current.other_namespace = false;
+    atomic_store(&current.shared, map);
+    atomic_store(&current.map, map);
+    atomic_fetch_add(&session_generation, 1);
+    if (string_copy(out_path, size, path))
+        return JOULE_OK;
+    session_remove_shared();
+    return error_set(out_error, JOULE_INVALID, "%zu bytes do not hold the session's path", size);
+}
+
+void session_remove_leftovers(void)
+{
+    char folder[PATH_SIZE];
+    string_copy(folder, sizeof folder, current.owned_path);
+    char *name = strrchr(folder, '/');
+    if (!name)
+        return;
+    *name = '\0';
+    remove_stale(folder);
+}
+
+void session_remove_shared(void)
+{
+    if (!current.owned_path[0])
+        return;
+    struct session_map *map = atomic_load(&current.shared);
+    if (map && map->owner_pid == getpid())
+        unlink(current.owned_path);
+    close(current.owned_file);
+    current.owned_file = 0;
+    current.owned_path[0] = '\0';
+}
+
+/* --- loading and forking ------------------------------------------------------------------------------------ */
+
+/* The child of a private session goes on with its copy, empty but for the tags. A shared one stays as it is: its slots
+ * are the parent's, and the child takes its own. */
+static void after_fork(void)
+{
+    atomic_fetch_add(&session_generation, 1);
+    struct session_map *map = session_map(&current);
+    if (!map)
+        return;
+    if (is_shared(&current)) {
+        atomic_fetch_add(&map->clients, 1);
+        return;
+    }
+    uint32_t used = atomic_load(&map->slots_used);
+    for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
+        slot_clear_open(&map->slots[i]);
+        memset(map->slots[i].folds, 0, sizeof map->slots[i].folds);
+        atomic_store(&map->slots[i].tail, atomic_load(&map->slots[i].head));
+        atomic_store(&map->owners[i], 0);
+    }
+}
+
+/* Before any other: the report at exit opens a meter at load, which must find the session. */
+__attribute__((constructor(101))) static void at_load(void)
+{
+    const char *path = secure_getenv("JOULE_SESSION");
+    if (path && !string_copy(current.joined_path, sizeof current.joined_path, path))
+        current.joined_path[0] = '\0';
+    pthread_atfork(NULL, NULL, after_fork);
+}

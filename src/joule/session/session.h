@@ -1,0 +1,70 @@
+/* joule/session/session.h - the shared memory in which regions are written.
+ *
+ * Owns the life of one mapping (session_layout.h): making or joining it, names of tags, who owns which slot, and the
+ * board on which the measuring process shows its totals. `joule run` makes the mapping as a file and names it in
+ * JOULE_SESSION; any libjoule below it writes there. Without one, a process has an anonymous mapping of the same layout.
+ * Newcomers: writers never wait and never allocate; the only reader is the process that measures (reader.h).
+ */
+#ifndef JOULE_SESSION_H
+#define JOULE_SESSION_H
+
+#include <joule/region.h>
+#include "joule/curve/curve.h"
+#include "joule/session/session_layout.h"
+
+struct session;
+
+/* The session of this process: the one named by JOULE_SESSION, else a private one; made on first use. After fork a
+ * child of a private session has its own, with the same tags and no regions. Never NULL. Async-signal-safe. */
+struct session *session_current(void);
+/* What is mapped; NULL when no memory could be had: regions are then timed and nothing more. */
+struct session_map *session_map(struct session *session);
+/* True when this process measures for others and some have joined. */
+bool session_has_clients(struct session *session);
+/* True when a parent that is still alive measures: this process opens no sensors. */
+bool session_is_client(struct session *session);
+/* Makes a session file for child processes (mode 0600) and returns its path in out_path, for JOULE_SESSION. It becomes
+ * the current session of this process; call it before regions begin. */
+joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
+/* Removes files of sessions whose owner is dead, beside the file that this process made. */
+void session_remove_leftovers(void);
+/* Removes the file; the mapping stays until the process ends. */
+void session_remove_shared(void);
+
+/* Puts memory behind a part of the session's mapping, so that a full file system shows here and not as SIGBUS in the middle
+ * of somebody's program; false: there is none. Kernels before 5.14 cannot; there the pages come when they are touched.
+ * Async-signal-safe. */
+bool session_populate(void *start, size_t size);
+
+/* The number of a name; TAG_OTHER when the table is full. Lock-free. */
+uint32_t session_tag(struct session *session, const char *name);
+/* The name of a tag, always terminated; "(other)" for numbers that are no tags. */
+void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME]);
+/* A budget allows a tag so many joules more, in whichever process of the session. False: there is no mapping. Lock-free. */
+bool session_allow(struct session *session, uint32_t tag, double joules);
+/* The joules that budgets have so far allowed a tag in all; NaN: none was set. */
+double session_allowed(struct session *session, uint32_t tag);
+
+/* The number by which this process owns slots; 0 where it is of another PID namespace than the session. Async-signal-safe. */
+uint32_t session_process(struct session *session);
+/* A slot for the thread `tid` of this process: the one that it already has, else a free one, with all its memory in
+ * place. NULL: none is free. Async-signal-safe. */
+struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number);
+/* Changes when slots taken before are no longer this process's to write: in a child after fork, and when the session
+ * is replaced. Never 0. */
+extern _Atomic uint32_t session_generation;
+
+/* The measuring process shows its totals since it began here. One thread at a time. */
+void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
+                     const joule_quantity *cpu, const joule_quantity *gpu);
+/* What the board tells about a window of time; `domain` is JOULE_TOTAL, JOULE_CPU or JOULE_GPU, others are unknown. */
+struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
+/* The same from begin_ns to the board's last reading. base_joules, NaN before the first question, keep what the board showed
+ * of each sum at begin_ns: its entries get sparse, and the answers would not all grow. */
+struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,
+                             double base_joules[BOARD_SUMS]);
+/* The times of the board's readings after after_ns, as curve_ticks gives them. */
+size_t session_ticks(struct session *session, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                     size_t capacity);
+
+#endif

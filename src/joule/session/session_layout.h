@@ -1,0 +1,253 @@
+/* joule/session/session_layout.h - what the shared memory of a session looks like, and how a thread writes into it.
+ *
+ * Owns the one structure that every process of a session maps, and the lock-free operations of a slot: open, close,
+ * push, fold. It holds no pointers, only numbers; whoever reads it checks every number before use.
+ * Newcomers: a slot has one owner, but its signal handlers, the ender of a region on another thread and a child right
+ * after fork may write too. Every operation is therefore safe for many writers and may be interrupted anywhere.
+ */
+#ifndef JOULE_SESSION_LAYOUT_H
+#define JOULE_SESSION_LAYOUT_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
+#define SESSION_VERSION   3
+#define SESSION_SLOTS     256  /* threads with regions at one time */
+#define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
+#define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
+#define SESSION_FOLDS     128  /* tags that a slot can fold apart */
+#define SESSION_TAGS      4096
+#define SESSION_TAG_INDEX (2 * SESSION_TAGS)
+#define SESSION_NAME      48
+#define SESSION_BOARD     256 /* entries of each level of the board */
+#define SESSION_LEVELS    7
+#define SESSION_SPARSER   8 /* a level keeps one of so many of the entries of that below it */
+#define SESSION_PAGE      4096
+
+/* The last places of a ring are for spans that took at least this long: a sweep may have seen them open. */
+#define SESSION_LONG_NS  1000000
+#define SESSION_RESERVED 512
+/* Between the test for room and the claim of a place other writers may get in: one for each context that interrupts
+ * another, of which there are at most as many as signals. */
+#define SESSION_SLACK 64
+
+#define TAG_OTHER 0 /* "(other)": when the table is full, and for numbers that are no tags */
+
+/* Flags of a span: the low bits are JOULE_REGION_... */
+enum {
+    SPAN_SYNCHRONISED = 8, /* a GPU region with the hook called at both edges */
+    SPAN_FOREIGN = 16,     /* stamped by another clock; a thread of its own */
+};
+
+#define SPAN_NOT_LISTED 0xff /* as index: the region never stood in the open table */
+#define SPAN_ALL_GPUS   0xff /* as device */
+
+/* A finished region or foreign span. */
+struct span {
+    int64_t begin_ns, end_ns;
+    uint16_t tag;
+    uint16_t slot; /* of the thread that began it: not always the one whose ring this is */
+    uint8_t index; /* its place in that slot's open table, or SPAN_NOT_LISTED */
+    uint8_t flags;
+    uint8_t device; /* of a foreign span: GPU number or SPAN_ALL_GPUS */
+    uint8_t unused;
+    float error_ns;         /* of a foreign span: standard error of its stamps */
+    _Atomic uint32_t ready; /* low half of (place + 1), written last */
+};
+static_assert(sizeof(struct span) == 32, "layout");
+
+/* A running region. begin_ns is also the claim on the place: 0 free, 1 being closed. */
+struct open_span {
+    _Atomic int64_t begin_ns;
+    _Atomic uint64_t what; /* open_what(); 0: not written yet */
+};
+#define OPEN_CLOSING 1
+
+static inline uint64_t open_what(uint32_t tag, uint32_t flags)
+{
+    return UINT64_C(1) << 63 | (uint64_t)(flags & 0xff) << 32 | tag;
+}
+
+/* Spans that found no place in the ring. Counts only grow: a reader takes differences. */
+struct fold {
+    _Atomic uint32_t tag_plus_1; /* 0: free */
+    uint32_t unused;
+    _Atomic uint64_t count;
+    _Atomic uint64_t duration_ns;
+};
+
+struct slot {
+    alignas(SESSION_PAGE) _Atomic uint64_t head; /* places claimed by writers */
+    _Atomic uint32_t hint;                       /* where the next free open place probably is */
+    alignas(64) _Atomic uint64_t tail;           /* places emptied by the reader */
+    _Atomic uint64_t folded;                     /* moves when a fold does */
+    alignas(64) struct open_span open[SESSION_OPEN];
+    struct fold folds[SESSION_FOLDS]; /* the last one takes what fits nowhere else, as TAG_OTHER */
+    alignas(64) struct span ring[SESSION_RING];
+};
+
+/* The measuring process's totals so far, for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd while it
+ * is written. Levels reach back ever further, ever more sparsely: at 50 ms an entry 13 s, 100 s, 14 minutes, ... 39 days. */
+#define BOARD_SUMS 3
+struct board_entry {
+    _Atomic uint64_t sequence;
+    _Atomic int64_t time_ns;
+    struct {
+        _Atomic double joules;  /* NaN: unknown */
+        _Atomic double gain_sd; /* relative error */
+        _Atomic uint32_t cls;
+    } sums[BOARD_SUMS];
+};
+
+/* What two builds must agree on before they share a mapping. */
+struct session_shape {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t slots, ring, open, folds, tags, board;
+    uint32_t span_size, slot_size, reserved; /* no padding: shapes are compared as bytes */
+    uint64_t tags_offset, board_offset, slots_offset, size;
+};
+
+static_assert(sizeof(struct session_shape) == 6 * 8 + 4 * 8, "layout");
+
+struct session_map {
+    struct session_shape shape;
+    int32_t owner_pid;           /* the process that measures, as it sees itself */
+    uint64_t pid_namespace;      /* inode of its PID namespace; 0: unknown */
+    _Atomic uint32_t slots_used; /* slots at and above were never owned */
+    _Atomic uint32_t tag_count;
+    _Atomic uint32_t clients;     /* processes that joined, ever */
+    _Atomic uint32_t has_budgets; /* 0: there may be no memory behind tag_budgets */
+    _Atomic uint64_t board_count;
+    alignas(
+        64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
+    alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
+    char tag_names[SESSION_TAGS][SESSION_NAME];
+    /* joules that budgets have allowed a tag in all; 0: none was set */
+    _Atomic double tag_budgets[SESSION_TAGS];
+    alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
+    struct slot slots[SESSION_SLOTS];
+};
+
+static inline struct session_shape session_shape(void)
+{
+    return (struct session_shape){
+        .magic = SESSION_MAGIC,
+        .version = SESSION_VERSION,
+        .slots = SESSION_SLOTS,
+        .ring = SESSION_RING,
+        .open = SESSION_OPEN,
+        .folds = SESSION_FOLDS,
+        .tags = SESSION_TAGS,
+        .board = SESSION_LEVELS * SESSION_BOARD,
+        .span_size = sizeof(struct span),
+        .slot_size = sizeof(struct slot),
+        .tags_offset = offsetof(struct session_map, tag_names),
+        .board_offset = offsetof(struct session_map, board),
+        .slots_offset = offsetof(struct session_map, slots),
+        .size = sizeof(struct session_map),
+    };
+}
+
+/* The slot's pages are not there yet: nobody else may touch them. */
+#define OWNER_PREPARING (UINT64_C(1) << 63)
+
+/* pid 0: a thread of another PID namespace, of which nobody here can tell whether it lives. */
+static inline uint64_t session_owner(uint32_t pid, uint32_t tid)
+{
+    return (uint64_t)pid << 32 | tid;
+}
+
+/* Lists a region as open; its place, or SPAN_NOT_LISTED. */
+static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t what)
+{
+    unsigned hint = atomic_load_explicit(&slot->hint, memory_order_relaxed);
+    for (unsigned i = 0; i < SESSION_OPEN; i++) {
+        unsigned index = (hint + i) % SESSION_OPEN;
+        struct open_span *place = &slot->open[index];
+        int64_t is_free = 0;
+        if (atomic_load_explicit(&place->begin_ns, memory_order_relaxed) != 0 ||
+            !atomic_compare_exchange_strong_explicit(&place->begin_ns, &is_free, begin_ns,
+                                                     memory_order_acq_rel, memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&place->what, what, memory_order_release);
+        atomic_store_explicit(&slot->hint, index + 1, memory_order_relaxed);
+        return index;
+    }
+    return SPAN_NOT_LISTED;
+}
+
+/* Takes a region off the list. False when it does not stand there: it was ended before. Whoever wins the place ends the
+ * region, also among the owner's thread, its signal handlers and other threads at once. */
+static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner)
+{
+    struct open_span *place = &slot->open[index % SESSION_OPEN];
+    if (!atomic_compare_exchange_strong_explicit(&place->begin_ns, &begin_ns, OPEN_CLOSING,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&place->what, 0, memory_order_relaxed);
+    atomic_store_explicit(&place->begin_ns, 0, memory_order_release);
+    if (is_owner)
+        atomic_store_explicit(&slot->hint, index, memory_order_relaxed);
+    return true;
+}
+
+/* Forgets what is listed as open: its thread is gone, or was the parent's. */
+static inline void slot_clear_open(struct slot *slot)
+{
+    for (unsigned i = 0; i < SESSION_OPEN; i++) {
+        atomic_store_explicit(&slot->open[i].what, 0, memory_order_relaxed);
+        atomic_store_explicit(&slot->open[i].begin_ns, 0, memory_order_release);
+    }
+}
+
+/* Puts a finished span into the ring. False when there is no room for it. */
+static inline bool slot_push(struct slot *slot, const struct span *span)
+{
+    bool is_long = span->end_ns - span->begin_ns >= SESSION_LONG_NS;
+    uint64_t limit = SESSION_RING - SESSION_SLACK - (is_long ? 0 : SESSION_RESERVED);
+    uint64_t tail = atomic_load_explicit(&slot->tail, memory_order_acquire);
+    if (atomic_load_explicit(&slot->head, memory_order_relaxed) - tail >= limit)
+        return false;
+    uint64_t place = atomic_fetch_add_explicit(&slot->head, 1, memory_order_relaxed);
+    struct span *cell = &slot->ring[place % SESSION_RING];
+    cell->begin_ns = span->begin_ns;
+    cell->end_ns = span->end_ns;
+    cell->tag = span->tag;
+    cell->slot = span->slot;
+    cell->index = span->index;
+    cell->flags = span->flags;
+    cell->device = span->device;
+    cell->error_ns = span->error_ns;
+    atomic_store_explicit(&cell->ready, (uint32_t)place + 1, memory_order_release);
+    return true;
+}
+
+/* Counts a span that found no room. */
+static inline void slot_fold(struct slot *slot, uint32_t tag, int64_t duration_ns)
+{
+    struct fold *fold = &slot->folds[SESSION_FOLDS - 1];
+    for (unsigned i = 0; i < 8; i++) {
+        struct fold *place = &slot->folds[(tag + i) % (SESSION_FOLDS - 1)];
+        uint32_t owner = atomic_load_explicit(&place->tag_plus_1, memory_order_relaxed);
+        if (owner == 0 && atomic_compare_exchange_strong_explicit(&place->tag_plus_1, &owner, tag + 1,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+            owner = tag + 1;
+        if (owner == tag + 1) {
+            fold = place;
+            break;
+        }
+    }
+    atomic_fetch_add_explicit(&fold->count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_relaxed);
+    /* Says only that there is something to look for, so a step lost to a signal does no harm. */
+    uint64_t folded = atomic_load_explicit(&slot->folded, memory_order_relaxed);
+    atomic_store_explicit(&slot->folded, folded + 1, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* joule/session/session_tags.c - names made into numbers that all processes of a session share.
+ *
+ * Owns the insertion into the table, and the sum of what budgets allow each. A name is first written into a place of its
+ * own, then published in a hash index with one exchange, so that a process that is killed half-way leaves an unused place
+ * and nothing else.
+ * Newcomers: nothing is ever removed. What is read from the mapping may be anything and is checked.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/hash.h"
+#include "joule/session/session.h"
+
+/* Cut to size, at the border of a character. */
+static void cut_name(char out[SESSION_NAME], const char *name)
+{
+    size_t length = strnlen(name, SESSION_NAME);
+    if (length == SESSION_NAME) {
+        length--;
+        while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
+            length--;
+    }
+    memset(out, 0, SESSION_NAME);
+    memcpy(out, name, length);
+}
+
+static uint32_t hash(const char name[SESSION_NAME])
+{
+    uint64_t h = hash_bytes(HASH_START, name, strnlen(name, SESSION_NAME));
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* A place of its own for the name; TAG_OTHER when none is left. */
+static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME])
+{
+    uint32_t tag = atomic_load(&map->tag_count);
+    do {
+        if (tag == TAG_OTHER || tag >= SESSION_TAGS)
+            return TAG_OTHER;
+    } while (!atomic_compare_exchange_weak(&map->tag_count, &tag, tag + 1));
+    if (!session_populate(map->tag_names[tag], SESSION_NAME))
+        return TAG_OTHER;
+    memcpy(map->tag_names[tag], name, SESSION_NAME);
+    return tag;
+}
+
+static bool is_tag(const struct session_map *map, uint32_t tag, const char name[SESSION_NAME])
+{
+    return tag < SESSION_TAGS && strncmp(map->tag_names[tag], name, SESSION_NAME) == 0;
+}
+
+uint32_t session_tag(struct session *session, const char *name)
+{
+    struct session_map *map = session_map(session);
+    if (!map || !name || !name[0])
+        return TAG_OTHER;
+    char cut[SESSION_NAME];
+    cut_name(cut, name);
+    uint32_t start = hash(cut), stored = TAG_OTHER;
+    for (uint32_t i = 0; i < SESSION_TAG_INDEX; i++) {
+        _Atomic uint32_t *place = &map->tag_index[(start + i) % SESSION_TAG_INDEX];
+        uint32_t tag = atomic_load_explicit(place, memory_order_acquire);
+        if (tag == 0) {
+            if (stored == TAG_OTHER)
+                stored = store_name(map, cut);
+            if (stored == TAG_OTHER || atomic_compare_exchange_strong(place, &tag, stored))
+                return stored;
+        }
+        if (is_tag(map, tag, cut)) /* also when another thread was faster */
+            return tag;
+    }
+    return TAG_OTHER;
+}
+
+void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME])
+{
+    struct session_map *map = session_map(session);
+    memset(out_name, 0, SESSION_NAME);
+    if (map && tag != TAG_OTHER && tag < SESSION_TAGS && tag < atomic_load(&map->tag_count))
+        strncpy(out_name, map->tag_names[tag], SESSION_NAME - 1);
+    if (!out_name[0])
+        strcpy(out_name, "(other)");
+}
+
+bool session_allow(struct session *session, uint32_t tag, double joules)
+{
+    struct session_map *map = session_map(session);
+    if (!map || tag >= SESSION_TAGS || !session_populate(map->tag_budgets, sizeof map->tag_budgets))
+        return false;
+    atomic_store(&map->has_budgets, 1);
+    double sum = atomic_load(&map->tag_budgets[tag]);
+    while (!atomic_compare_exchange_weak(&map->tag_budgets[tag], &sum, sum + joules))
+        ;
+    return true;
+}
+
+double session_allowed(struct session *session, uint32_t tag)
+{
+    struct session_map *map = session_map(session);
+    bool is_known = map && tag < SESSION_TAGS && atomic_load(&map->has_budgets);
+    double joules = is_known ? atomic_load(&map->tag_budgets[tag]) : NAN;
+    return joules > 0 && isfinite(joules) ? joules : NAN;
+}

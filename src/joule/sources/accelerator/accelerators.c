@@ -1,0 +1,166 @@
+/* joule/sources/accelerator/accelerators.c - the source "accelerators": those that are found on the bus and have no source of their own.
+ *
+ * Owns saying what they are and why they have no joules, and the busy share of the NPUs in Intel's processors. Power of
+ * those whose driver has a hardware monitor is hwmon's.
+ * Newcomers: an accelerator that nobody measures is shown with what to do, unless it is a part of a package, whose
+ * joules have its own in them.
+ */
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/accelerator/accelerator.h"
+
+#define PERIOD_S  0.5
+#define NOBODY    "nothing public tells this device's power: measure the machine at its BMC, supply or PDU"
+#define NO_DRIVER "no driver is bound to this board: `modprobe habanalabs`"
+#define OF_CORE                                                                                              \
+    "its driver tells the power of the chip's core alone, without memory and losses: measure the machine "   \
+    "at "                                                                                                    \
+    "its BMC, supply or PDU"
+
+struct accelerators {
+    struct busy {
+        struct channel *channel;
+        int handle;               /* of npu_busy_time_us, microseconds since the driver was loaded */
+        int64_t last_us, last_ns; /* last_ns 0: not read yet */
+    } busy[ACCELERATOR_MOST];
+    size_t count;
+};
+
+static bool has_monitor(struct source *source, const struct accelerator *accelerator)
+{
+    char path[96], **names;
+    string_print(path, sizeof path, PCI_FOLDER "/%s/hwmon", accelerator->pci.address);
+    return source->host->ops->list(source->host, path, &source->arena, &names) > 0;
+}
+
+static struct channel *add_channel(struct source *source, const struct accelerator *accelerator,
+                                   const char *what)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return NULL;
+    accelerator_name_channel(ch, accelerator->kind, accelerator->index, what);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, accelerator->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, accelerator->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, accelerator->pci.address);
+    return ch;
+}
+
+static void add_silent(struct source *source, const struct accelerator *accelerator, const char *remedy)
+{
+    struct channel *ch = add_channel(source, accelerator, "");
+    if (!ch)
+        return;
+    ch->mode = CHANNEL_POWER;
+    ch->rank = RANK_MODEL;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = JOULE_CLASS_DERIVED;
+    ch->info.state = JOULE_UNSUPPORTED;
+    string_copy(ch->info.remedy, sizeof ch->info.remedy, remedy);
+    accelerator_zone(accelerator->kind, accelerator->index, ch->zone);
+    ch->integrator.period_s = PERIOD_S;
+}
+
+/* Only Intel's driver says how long its NPU was busy. */
+static void add_busy(struct source *source, const struct accelerator *accelerator)
+{
+    struct accelerators *all = source->data;
+    char path[96];
+    string_print(path, sizeof path, PCI_FOLDER "/%s/npu_busy_time_us", accelerator->pci.address);
+    int handle = source->host->ops->open_file(source->host, path);
+    struct channel *ch = handle < 0 ? NULL : add_channel(source, accelerator, "busy");
+    if (!ch) {
+        host_close_handle(source->host, handle);
+        return;
+    }
+    channel_set_gauge(ch, ROLE_BUSY, "");
+    string_copy(ch->info.label, sizeof ch->info.label, "busy time");
+    all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
+}
+
+/* Of TPUs and Neuron devices their own sources say all that the bus does. */
+static bool add(struct source *source, const struct accelerator *accelerator)
+{
+    bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;
+    if (accelerator->power == ACCELERATOR_SOURCE && !is_gaudi)
+        return true;
+    if (is_gaudi && !accelerator->pci.driver[0])
+        add_silent(source, accelerator, NO_DRIVER);
+    else if (accelerator->power == ACCELERATOR_PACKAGE)
+        add_busy(source, accelerator);
+    else if (accelerator->power == ACCELERATOR_RAIL && has_monitor(source, accelerator))
+        add_silent(source, accelerator, OF_CORE);
+    else if (!is_gaudi && (accelerator->power != ACCELERATOR_HWMON || !has_monitor(source, accelerator)))
+        add_silent(source, accelerator, NOBODY);
+    return source_add_accelerator(source, accelerator) != NULL;
+}
+
+static joule_status accelerators_open(struct source *source)
+{
+    struct accelerator found[ACCELERATOR_MOST];
+    size_t count = accelerators_find(source, NULL, found, ACCELERATOR_MOST);
+    source->data = arena_alloc(&source->arena, sizeof(struct accelerators));
+    bool is_good = source->data != NULL;
+    for (size_t i = 0; i < count && is_good; i++)
+        is_good = add(source, &found[i]);
+    if (!is_good)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for accelerators");
+    if (source->device_count == 0)
+        return source_say(source, JOULE_ABSENT, "no other accelerator is on the PCI bus of this machine");
+    return JOULE_OK;
+}
+
+static void read_busy(struct joule_host *host, struct busy *busy, struct sink *sink)
+{
+    int64_t us, now_ns = sink_now(sink), last_us = busy->last_us, last_ns = busy->last_ns;
+    joule_status status = sysfs_read_i64(host, busy->handle, &us);
+    if (status != JOULE_OK) {
+        busy->last_ns = 0;
+        sink_fail(sink, busy->channel, status);
+        return;
+    }
+    busy->last_us = us;
+    busy->last_ns = now_ns;
+    if (last_ns == 0 || us < last_us || now_ns <= last_ns)
+        return; /* from the next reading on, also after the driver was loaded anew */
+    double share = (double)(us - last_us) * 1e3 / (double)(now_ns - last_ns);
+    sink_gauge(sink, busy->channel, share > 1 ? 1 : share);
+}
+
+static void accelerators_read(struct source *source, struct sink *sink)
+{
+    struct accelerators *all = source->data;
+    for (size_t i = 0; i < all->count; i++)
+        read_busy(source->host, &all->busy[i], sink);
+}
+
+/* The bus has said all: they are there. */
+static void accelerators_look(struct source *source, struct sink *sink)
+{
+    struct device_facts facts = device_facts_unknown();
+    for (size_t i = 0; i < source->device_count; i++)
+        sink_facts(sink, source->devices[i], &facts);
+}
+
+static void accelerators_close(struct source *source)
+{
+    const struct accelerators *all = source->data;
+    for (size_t i = 0; i < all->count; i++)
+        host_close_handle(source->host, all->busy[i].handle);
+}
+
+const struct source_ops source_accelerators = {
+    .name = "accelerators",
+    .measurement = "external",
+    .tier = 3,
+    .is_slow = true, /* a server's bus has hundreds of devices */
+    .is_late = true,
+    .folder = PCI_FOLDER,
+    .period_s = PERIOD_S,
+    .open = accelerators_open,
+    .read = accelerators_read,
+    .look = accelerators_look,
+    .close = accelerators_close,
+};

@@ -1,0 +1,241 @@
+/* joule/sources/accelerator/grpc.c - see grpc.h. */
+#include "joule/sources/accelerator/grpc.h"
+
+#include <errno.h>
+#include <string.h>
+#include "base/string.h"
+
+#define HEADER_BYTES 9 /* of a frame: length, type, flags, stream */
+#define PREFIX_BYTES 5 /* of a message: compressed?, length */
+#define STREAM       1
+
+enum {
+    FRAME_DATA = 0,
+    FRAME_HEADERS = 1,
+    FRAME_RST_STREAM = 3,
+    FRAME_SETTINGS = 4,
+    FRAME_PING = 6,
+};
+enum { FLAG_END_STREAM = 1, FLAG_ACK = 1, FLAG_END_HEADERS = 4, FLAG_PADDED = 8 };
+
+/* --- what is said ------------------------------------------------------------------------------------------- */
+
+struct writer {
+    uint8_t *bytes;
+    size_t size, at;
+    bool is_full;
+};
+
+static void put(struct writer *w, const void *bytes, size_t count)
+{
+    if (count > w->size - w->at) {
+        w->is_full = true;
+        return;
+    }
+    memcpy(w->bytes + w->at, bytes, count);
+    w->at += count;
+}
+
+static void put_byte(struct writer *w, unsigned byte)
+{
+    put(w, &(uint8_t){(uint8_t)byte}, 1);
+}
+
+static void put_frame(struct writer *w, size_t length, unsigned type, unsigned flags, unsigned stream)
+{
+    const uint8_t header[HEADER_BYTES] = {(uint8_t)(length >> 16),
+                                          (uint8_t)(length >> 8),
+                                          (uint8_t)length,
+                                          (uint8_t)type,
+                                          (uint8_t)flags,
+                                          0,
+                                          0,
+                                          0,
+                                          (uint8_t)stream};
+    put(w, header, sizeof header);
+}
+
+/* A string of HPACK (RFC 7541) as plain bytes, which one byte can tell the length of. */
+static void put_string(struct writer *w, const char *text)
+{
+    size_t length = strlen(text);
+    w->is_full = w->is_full || length > 126;
+    put_byte(w, (unsigned)length);
+    put(w, text, length);
+}
+
+/* Fields of HPACK's static table are named by their numbers there; nothing is added to the moving one. */
+static void put_fields(struct writer *w, const char *path)
+{
+    put_byte(w, 0x80 | 3); /* :method POST */
+    put_byte(w, 0x80 | 6); /* :scheme http */
+    put_byte(w, 4);        /* :path */
+    put_string(w, path);
+    put_byte(w, 1); /* :authority */
+    put_string(w, "localhost");
+    put(w, "\x0f\x10", 2); /* content-type: 31, over the 15 that four bits hold */
+    put_string(w, "application/grpc");
+    put_byte(w, 0);
+    put_string(w, "te");
+    put_string(w, "trailers");
+}
+
+size_t grpc_opening(const char *path, const uint8_t *message, size_t size,
+                    uint8_t out_bytes[GRPC_QUESTION_BYTES])
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    static const uint8_t no_push[] = {0, 2, 0, 0, 0, 0};
+    uint8_t room[GRPC_QUESTION_BYTES];
+    struct writer fields = {.bytes = room, .size = sizeof room},
+                  w = {.bytes = out_bytes, .size = GRPC_QUESTION_BYTES};
+    put_fields(&fields, path);
+    put(&w, preface, sizeof preface - 1);
+    put_frame(&w, sizeof no_push, FRAME_SETTINGS, 0, 0);
+    put(&w, no_push, sizeof no_push);
+    put_frame(&w, fields.at, FRAME_HEADERS, FLAG_END_HEADERS, STREAM);
+    put(&w, room, fields.at);
+    put_frame(&w, PREFIX_BYTES + size, FRAME_DATA, FLAG_END_STREAM, STREAM);
+    const uint8_t prefix[PREFIX_BYTES] = {0, (uint8_t)(size >> 24), (uint8_t)(size >> 16),
+                                          (uint8_t)(size >> 8), (uint8_t)size};
+    put(&w, prefix, sizeof prefix);
+    put(&w, message, size);
+    return fields.is_full || w.is_full ? 0 : w.at;
+}
+
+/* --- what is heard ------------------------------------------------------------------------------------------ */
+
+static size_t frame_length(const uint8_t *frame)
+{
+    return (size_t)frame[0] << 16 | (size_t)frame[1] << 8 | frame[2];
+}
+
+static uint32_t big_endian(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static int take_data(struct grpc_answer *answer, const uint8_t *payload, size_t length, unsigned flags)
+{
+    if (flags & FLAG_PADDED) {
+        if (length == 0 || payload[0] >= length)
+            return -EPROTO;
+        length -= 1u + payload[0];
+        payload++;
+    }
+    if (length > sizeof answer->message - answer->message_size)
+        return -EMSGSIZE;
+    memcpy(answer->message + answer->message_size, payload, length);
+    answer->message_size += length;
+    return -EAGAIN;
+}
+
+/* Settings and pings are to be acknowledged; a ping with what it came with. */
+static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
+{
+    bool is_ping = frame[3] == FRAME_PING;
+    if (frame[4] & FLAG_ACK)
+        return -EAGAIN;
+    if (is_ping && length != 8)
+        return -EPROTO;
+    put_frame(replies, is_ping ? length : 0, frame[3], FLAG_ACK, 0);
+    if (is_ping)
+        put(replies, frame + HEADER_BYTES, length);
+    return replies->is_full ? -EPROTO : -EAGAIN;
+}
+
+/* A whole frame; as grpc_hear. */
+static int take_frame(struct grpc_answer *answer, struct writer *replies)
+{
+    const uint8_t *frame = answer->frame;
+    size_t length = frame_length(frame);
+    unsigned type = frame[3], flags = frame[4];
+    bool is_ours = (big_endian(frame + 5) & INT32_MAX) == STREAM;
+    if (type == FRAME_SETTINGS || type == FRAME_PING)
+        return acknowledge(frame, length, replies);
+    if (!is_ours)
+        return -EAGAIN;
+    if (type == FRAME_RST_STREAM)
+        return -ENOSYS;
+    int result = type == FRAME_DATA ? take_data(answer, frame + HEADER_BYTES, length, flags) : -EAGAIN;
+    bool is_last = (type == FRAME_DATA || type == FRAME_HEADERS) && (flags & FLAG_END_STREAM);
+    return result == -EAGAIN && is_last ? 0 : result;
+}
+
+int grpc_hear(struct grpc_answer *answer, const uint8_t *bytes, size_t count, struct grpc_reply *out_reply)
+{
+    struct writer replies = {.bytes = out_reply->bytes, .size = sizeof out_reply->bytes};
+    int result = -EAGAIN;
+    out_reply->size = 0;
+    while (count > 0 && result == -EAGAIN) {
+        size_t whole = HEADER_BYTES;
+        if (answer->frame_size >= HEADER_BYTES)
+            whole += frame_length(answer->frame);
+        if (whole > sizeof answer->frame)
+            return -EPROTO; /* longer than anybody agreed to */
+        size_t piece = whole - answer->frame_size < count ? whole - answer->frame_size : count;
+        memcpy(answer->frame + answer->frame_size, bytes, piece);
+        answer->frame_size += piece;
+        bytes += piece;
+        count -= piece;
+        if (answer->frame_size < HEADER_BYTES ||
+            answer->frame_size < HEADER_BYTES + frame_length(answer->frame))
+            continue;
+        result = take_frame(answer, &replies);
+        answer->frame_size = 0;
+    }
+    out_reply->size = replies.at;
+    return result;
+}
+
+bool grpc_message(const struct grpc_answer *answer, const uint8_t **out_message, size_t *out_size)
+{
+    if (answer->message_size < PREFIX_BYTES || answer->message[0] != 0 ||
+        big_endian(answer->message + 1) != answer->message_size - PREFIX_BYTES)
+        return false;
+    *out_message = answer->message + PREFIX_BYTES;
+    *out_size = answer->message_size - PREFIX_BYTES;
+    return true;
+}
+
+/* --- a call ------------------------------------------------------------------------------------------------- */
+
+static int converse(struct joule_host *host, int handle, int64_t deadline_ns, struct grpc_answer *answer)
+{
+    uint8_t bytes[4096];
+    struct grpc_reply reply;
+    int result = -EAGAIN;
+    while (result == -EAGAIN) {
+        ssize_t count = host->ops->receive(host, handle, bytes, sizeof bytes, deadline_ns);
+        if (count <= 0)
+            return count < 0 ? (int)count : -ECONNRESET;
+        result = grpc_hear(answer, bytes, (size_t)count, &reply);
+        if (result == -EAGAIN && reply.size) {
+            int error = host->ops->send(host, handle, reply.bytes, reply.size, deadline_ns);
+            result = error ? error : result;
+        }
+    }
+    return result;
+}
+
+int grpc_call(struct joule_host *host, const char *address, const char *path, const uint8_t *message,
+              size_t size, int64_t deadline_ns, struct grpc_answer *out_answer, const uint8_t **out_message,
+              size_t *out_size)
+{
+    uint8_t opening[GRPC_QUESTION_BYTES];
+    size_t opening_size = grpc_opening(path, message, size, opening);
+    out_answer->frame_size = out_answer->message_size = 0;
+    if (opening_size == 0)
+        return -EMSGSIZE;
+    int handle = host->ops->open_stream(host, address, deadline_ns);
+    if (handle < 0)
+        return handle;
+    int result = host->ops->send(host, handle, opening, opening_size, deadline_ns);
+    if (result == 0)
+        result = converse(host, handle, deadline_ns, out_answer);
+    host->ops->close_handle(host, handle);
+    if (result != 0)
+        return result;
+    if (out_answer->message_size == 0)
+        return -ENOSYS;
+    return grpc_message(out_answer, out_message, out_size) ? 0 : -EPROTO;
+}

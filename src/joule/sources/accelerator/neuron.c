@@ -1,0 +1,321 @@
+/* joule/sources/accelerator/neuron.c - the source "neuron": AWS's Inferentia and Trainium through their driver's files.
+ *
+ * Owns what the driver tells: a percentage of power for each minute, memory in use, and what the device is. Watts are told
+ * nowhere, neither now nor at most; joules there are only with those that the user gives in JOULE_NEURON_WATTS, and
+ * they are `assumed`. How much memory a device has its files do not tell; AWS's neuron-ls does, or what JOULE_NEURON_LS names.
+ * Newcomers: a figure speaks of the minute before its stamp and is shown for the minute behind it. Nothing shorter can
+ * be measured, and what was measured is known a minute late.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/accelerator/accelerator.h"
+#include "joule/sources/accelerator/neuron_list.h"
+#include "joule/sources/accelerator/neuron_power.h"
+#include "joule/sources/hwmon/watts_pair.h"
+
+#define FOLDER       "/sys/class/neuron_device"
+#define MOST_DEVICES 64
+#define PERIOD_S     10.0
+#define WINDOW_S     60.0
+#define NS_PER_S     INT64_C(1000000000)
+#define LIST_BYTES   65536
+#define TIMEOUT_NS   (5 * NS_PER_S)
+#define GAIN_SD      0.3 /* assumed: power need not follow the percentage in a straight line */
+#define CAUSE_INDEX  1000
+#define NO_WATTS                                                                                             \
+    "AWS publishes no watts for this device: give those at rest and at full load, "                          \
+    "JOULE_NEURON_WATTS=IDLE,MAX, or "                                                                       \
+    "measure the machine by other means"
+
+struct neuron {
+    struct one {
+        int power; /* handle; < 0: this driver has none */
+        struct device *device;
+        struct channel *energy, *share; /* NULL: no watts; no power file */
+        int64_t end_s, end_ns;          /* of the last minute that was read, on both clocks */
+        double mean;                    /* and of it; not where is_known is false */
+        bool is_known;
+        uint64_t memory_bytes; /* that it has */
+        char folder[64];
+    } devices[MOST_DEVICES];
+    size_t count;
+    struct watts_pair watts;
+    bool has_watts, is_listed;
+    char text[LIST_BYTES]; /* of neuron-ls */
+};
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static bool read_word(struct source *source, const char *folder, const char *file, char *out_word,
+                      size_t size)
+{
+    char path[128];
+    string_print(path, sizeof path, "%s/%s", folder, file);
+    return sysfs_text(source, path, out_word, size);
+}
+
+/* "NCv3, 4 cores"; the file core_count is for root alone, the cores' folders are not. */
+static void find_architecture(struct source *source, const struct one *one)
+{
+    char word[16], **names;
+    unsigned number, cores = 0;
+    ssize_t count = source->host->ops->list(source->host, one->folder, &source->arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        cores += sysfs_numbered(names[i], "neuron_core", &number);
+    struct device *device = one->device;
+    if (!read_word(source, one->folder, "neuron_core0/info/architecture/arch_type", word, sizeof word))
+        read_word(source, one->folder, "info/architecture/arch_type", word, sizeof word);
+    string_print(device->architecture, sizeof device->architecture, cores ? "%s%s%u cores" : "%s", word,
+                 word[0] ? ", " : "", cores);
+}
+
+static void identify(struct source *source, const struct one *one)
+{
+    struct device *device = one->device;
+    string_copy(device->vendor, sizeof device->vendor, "amazon");
+    read_word(source, one->folder, "info/architecture/device_name", device->model, sizeof device->model);
+    read_word(source, one->folder, "info/serial_number", device->uuid, sizeof device->uuid);
+    string_copy(device->driver, sizeof device->driver, "neuron");
+    find_architecture(source, one);
+}
+
+static struct channel *add_channel(struct source *source, const struct one *one, const char *what)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return NULL;
+    accelerator_name_channel(ch, "neuron", one->device->index, what);
+    ch->info.update_period_s = WINDOW_S;
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, one->device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, one->device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, one->device->uuid);
+    return ch;
+}
+
+static struct channel *add_energy(struct source *source, const struct one *one)
+{
+    const struct neuron *neuron = source->data;
+    struct channel *ch = add_channel(source, one, "");
+    if (!ch)
+        return NULL;
+    ch->mode = CHANNEL_ENERGY;
+    ch->rank = RANK_MODEL;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = JOULE_CLASS_ASSUMED;
+    string_copy(ch->info.label, sizeof ch->info.label, "power percentage times JOULE_NEURON_WATTS");
+    accelerator_zone("neuron", one->device->index, ch->zone);
+    ch->gain_sd = GAIN_SD;
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX); /* the user's watts are the same for all */
+    ch->integrator.period_s = WINDOW_S;
+    ch->integrator.max_watts = neuron->watts.most;
+    return ch;
+}
+
+static struct channel *add_share(struct source *source, const struct one *one)
+{
+    struct channel *ch = add_channel(source, one, "power-share");
+    if (!ch)
+        return NULL;
+    channel_set_gauge(ch, ROLE_NONE, "");
+    string_copy(ch->info.label, sizeof ch->info.label, "mean power of a minute, of an unpublished most");
+    accelerator_zone("neuron", one->device->index, ch->parent_zone);
+    return ch;
+}
+
+static void find_power(struct source *source, struct one *one)
+{
+    const struct neuron *neuron = source->data;
+    char path[128];
+    string_print(path, sizeof path, "%s/stats/power/utilization", one->folder);
+    one->power = source->host->ops->open_file(source->host, path);
+    if (one->power >= 0)
+        one->share = add_share(source, one);
+    struct channel *ch = add_energy(source, one);
+    if (ch && one->power < 0) {
+        ch->info.state = status_of_errno(-one->power);
+        string_copy(ch->info.remedy, sizeof ch->info.remedy,
+                    "no stats/power/utilization: the Neuron driver has it since version 2.21.37");
+    } else if (ch && !neuron->has_watts) {
+        ch->info.state = JOULE_UNSUPPORTED;
+        string_copy(ch->info.remedy, sizeof ch->info.remedy, NO_WATTS);
+    } else {
+        one->energy = ch;
+    }
+}
+
+static bool add_device(struct source *source, const char *name)
+{
+    struct neuron *neuron = source->data;
+    unsigned number;
+    if (neuron->count == MOST_DEVICES || !sysfs_numbered(name, "neuron", &number))
+        return true;
+    struct one *one = &neuron->devices[neuron->count++];
+    one->power = -1;
+    one->memory_bytes = JOULE_BYTES_UNKNOWN;
+    string_print(one->folder, sizeof one->folder, FOLDER "/%s", name);
+    one->device = source_add_device(source, "neuron", (int32_t)number);
+    if (!one->device)
+        return false;
+    identify(source, one);
+    find_power(source, one);
+    return true;
+}
+
+static joule_status neuron_open(struct source *source)
+{
+    char **names;
+    bool is_wrong;
+    ssize_t count = source->host->ops->list(source->host, FOLDER, &source->arena, &names);
+    if (count <= 0)
+        return source_say(source, JOULE_ABSENT, "this machine has no AWS Neuron device, or not its driver");
+    struct neuron *neuron = source->data = arena_alloc(&source->arena, sizeof *neuron);
+    if (!neuron)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
+    neuron->has_watts = watts_pair_of_env(source->host, "JOULE_NEURON_WATTS", &neuron->watts, &is_wrong);
+    if (is_wrong)
+        return source_say(source, JOULE_INVALID,
+                          "JOULE_NEURON_WATTS must be watts at rest and at full load of one device: "
+                          "JOULE_NEURON_WATTS=IDLE,MAX");
+    for (ssize_t i = 0; i < count; i++)
+        if (!add_device(source, names[i]))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for Neuron devices");
+    return neuron->count ? JOULE_OK : source_say(source, JOULE_ABSENT, "no Neuron device below " FOLDER);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void fail(const struct one *one, struct sink *sink, joule_status status)
+{
+    sink_fail(sink, one->share, status);
+    if (one->energy)
+        sink_fail(sink, one->energy, status);
+}
+
+/* The end of that minute on the clock of all readings. A stamp from the future is a clock that was set back. */
+static bool end_of(struct joule_host *host, struct sink *sink, int64_t end_s, int64_t *out_ns)
+{
+    int64_t age_ns = host->ops->clock_ns(host, CLOCK_REALTIME) - end_s * NS_PER_S;
+    *out_ns = sink_now(sink) - age_ns;
+    return age_ns >= 0 && *out_ns > 0;
+}
+
+static void tell(const struct neuron *neuron, const struct one *one, struct sink *sink)
+{
+    sink_gauge(sink, one->share, one->mean);
+    if (one->energy)
+        sink_energy(sink, one->energy, one->end_ns, watts_pair_at(neuron->watts, one->mean) * WINDOW_S);
+}
+
+/* A new minute; STALE: nothing is known of it. */
+static joule_status take_minute(struct joule_host *host, struct sink *sink, struct one *one,
+                                const struct neuron_power *power)
+{
+    bool is_forward = power->end_s > one->end_s;
+    one->end_s = power->end_s;
+    one->mean = power->mean;
+    one->is_known = is_forward && power->is_valid && end_of(host, sink, power->end_s, &one->end_ns);
+    return one->is_known ? JOULE_OK : JOULE_STALE;
+}
+
+/* Until a minute is over the last one is told again: its stamp says that it is the same. */
+static void read_device(struct source *source, struct one *one, struct sink *sink)
+{
+    char text[128];
+    struct neuron_power power = {0};
+    ssize_t length = source->host->ops->read_handle(source->host, one->power, text, sizeof text);
+    joule_status status = length < 0 ? status_of_errno((int)-length) : neuron_power_parse(text, &power);
+    if (status == JOULE_OK && power.end_s != one->end_s)
+        status = take_minute(source->host, sink, one, &power);
+    one->is_known = one->is_known && status == JOULE_OK; /* what was added must not be added again */
+    if (status != JOULE_OK)
+        fail(one, sink, status);
+    else if (one->is_known)
+        tell(source->data, one, sink);
+}
+
+static void neuron_read(struct source *source, struct sink *sink)
+{
+    struct neuron *neuron = source->data;
+    for (size_t i = 0; i < neuron->count; i++)
+        if (neuron->devices[i].share)
+            read_device(source, &neuron->devices[i], sink);
+}
+
+/* --- facts -------------------------------------------------------------------------------------------------- */
+
+static joule_status run_list(struct source *source, const char *program, struct source_output *out)
+{
+    struct neuron *neuron = source->data;
+    const char *const argv[] = {program, "-j", NULL};
+    joule_status status = source_run(source, argv, TIMEOUT_NS, neuron->text, sizeof neuron->text, out);
+    return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
+}
+
+/* How much memory each device has, which does not change: it is asked for once. AWS's tools need not be on the path. */
+static void list_devices(struct source *source)
+{
+    struct neuron *neuron = source->data;
+    struct neuron_listed listed[MOST_DEVICES];
+    struct source_output out;
+    const char *own = source->host->ops->env(source->host, "JOULE_NEURON_LS");
+    neuron->is_listed = true;
+    joule_status status = run_list(source, own && *own ? own : "neuron-ls", &out);
+    if (status == JOULE_ABSENT && !(own && *own))
+        status = run_list(source, "/opt/aws/neuron/bin/neuron-ls", &out);
+    size_t count = status == JOULE_OK ? neuron_list_parse(neuron->text, out.length, listed, MOST_DEVICES) : 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < neuron->count; k++)
+            if ((uint64_t)neuron->devices[k].device->index == listed[i].number)
+                neuron->devices[k].memory_bytes = listed[i].memory_bytes;
+}
+
+/* What its cores together have in use of the device's memory. */
+static void look_at(struct source *source, const struct one *one, struct sink *sink)
+{
+    struct device_facts facts = device_facts_unknown();
+    uint64_t used = 0, bytes;
+    char path[128];
+    unsigned core = 0;
+    for (;; core++, used += bytes) {
+        string_print(path, sizeof path, "%s/neuron_core%u/stats/memory_usage/device_mem/total", one->folder,
+                     core);
+        if (!host_read_u64(source->host, path, &bytes))
+            break;
+    }
+    if (core > 0)
+        facts.memory_used_bytes = used;
+    facts.memory_total_bytes = one->memory_bytes;
+    sink_facts(sink, one->device, &facts);
+}
+
+static void neuron_look(struct source *source, struct sink *sink)
+{
+    const struct neuron *neuron = source->data;
+    if (!neuron->is_listed)
+        list_devices(source);
+    for (size_t i = 0; i < neuron->count; i++)
+        look_at(source, &neuron->devices[i], sink);
+}
+
+static void neuron_close(struct source *source)
+{
+    const struct neuron *neuron = source->data;
+    for (size_t i = 0; i < neuron->count; i++)
+        host_close_handle(source->host, neuron->devices[i].power);
+}
+
+const struct source_ops source_neuron = {
+    .name = "neuron",
+    .measurement = "neuron",
+    .tier = 1,
+    .is_slow = true,
+    .folder = FOLDER,
+    .period_s = PERIOD_S,
+    .open = neuron_open,
+    .read = neuron_read,
+    .look = neuron_look,
+    .close = neuron_close,
+};

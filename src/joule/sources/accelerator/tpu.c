@@ -1,0 +1,320 @@
+/* joule/sources/accelerator/tpu.c - the source "tpu": Google's TPUs by the bus, and by what a program that holds them tells.
+ *
+ * Owns finding the chips, asking libtpu's runtime metric service for duty cycles and memory, and the model from a duty cycle
+ * to watts. A TPU tells neither power nor energy to anybody. libtpu itself is never loaded: it ends a process that may
+ * not have the chips.
+ * Newcomers: the service lives in the program that computes. Without one nothing is known, not even that the chips rest. A
+ * duty cycle is the part of the time in which a chip worked at all: one that waits for its memory counts as busy.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/accelerator/accelerator.h"
+#include "joule/sources/accelerator/grpc.h"
+#include "joule/sources/accelerator/tpu_metrics.h"
+#include "joule/sources/hwmon/watts_pair.h"
+
+#define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
+#define PERIOD_S    1.0
+#define PATIENCE_NS INT64_C(500000000) /* with one port */
+#define MOST_PORTS  16
+#define GAIN_SD     0.35 /* assumed: a duty cycle says how long a chip worked, not how hard */
+#define CAUSE_INDEX 1001 /* of CAUSE_GPU_GAIN: one model for all chips */
+#define UNKNOWN                                                                                              \
+    "no program that holds the TPUs of this machine tells of them: nothing is known until one runs"
+#define NO_WATTS                                                                                             \
+    "Google publishes no watts for this chip: give those at rest and at full load, JOULE_TPU_WATTS=IDLE,MAX"
+
+/* What each chip is, and watts of one as Google published them: measured least and greatest ("TPU v3", "TPU v4" in Cloud
+ * TPU's documentation). Of the second generation only 280 W is known, from "Ten Lessons From Three Generations"; at rest
+ * it is taken to draw the same part of that as its successors. */
+static const struct generation {
+    const char *model;
+    unsigned cores;          /* that programs see in one chip */
+    struct watts_pair watts; /* most == 0: not published */
+} generations[] = {
+    {"TPU v2", 2, {132, 280}}, {"TPU v3", 2, {123, 262}}, {"TPU v4", 1, {90, 192}}, {"TPU v5e", 1, {0, 0}},
+    {"TPU v5p", 1, {0, 0}},    {"TPU v6e", 1, {0, 0}},    {"TPU 7x", 2, {0, 0}},
+};
+
+struct tpu {
+    struct chip {
+        struct device *device;
+        struct channel *power, *busy; /* power NULL: no watts */
+        struct watts_pair watts;
+    } chips[ACCELERATOR_MOST];
+    size_t count;
+    unsigned cores;
+    char addresses[MOST_PORTS][2][32]; /* of each port, on both loopbacks */
+    size_t port_count;
+    struct grpc_answer answer; /* room */
+};
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static bool add_port(struct tpu *tpu, const char *text)
+{
+    uint64_t port;
+    if (!string_to_u64(text, 10, &port) || port == 0 || port > UINT16_MAX || tpu->port_count == MOST_PORTS)
+        return false;
+    char(*addresses)[32] = tpu->addresses[tpu->port_count++];
+    string_print(addresses[0], sizeof addresses[0], "tcp:127.0.0.1:%u", (unsigned)port);
+    string_print(addresses[1], sizeof addresses[1], "tcp:[::1]:%u", (unsigned)port);
+    return true;
+}
+
+static bool find_ports(struct source *source, struct tpu *tpu)
+{
+    const char *given = source->host->ops->env(source->host, "TPU_RUNTIME_METRICS_PORTS");
+    char list[128], *rest = list;
+    if (!given || !*given)
+        given = TPU_METRICS_PORT;
+    bool is_good = string_copy(list, sizeof list, given);
+    for (char *port; is_good && (port = strsep(&rest, ",")) != NULL;)
+        is_good = add_port(tpu, port);
+    return is_good;
+}
+
+static struct channel *add_channel(struct source *source, const struct chip *chip, const char *what)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return NULL;
+    accelerator_name_channel(ch, "tpu", chip->device->index, what);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, chip->device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, chip->device->model);
+    string_copy(ch->info.remedy, sizeof ch->info.remedy, UNKNOWN);
+    return ch;
+}
+
+static struct channel *add_power(struct source *source, const struct chip *chip, joule_class cls)
+{
+    struct channel *ch = add_channel(source, chip, "");
+    if (!ch)
+        return NULL;
+    ch->mode = CHANNEL_POWER;
+    ch->rank = RANK_MODEL;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = cls;
+    string_print(ch->info.label, sizeof ch->info.label, "duty cycle between %g and %g W", chip->watts.idle,
+                 chip->watts.most);
+    accelerator_zone("tpu", chip->device->index, ch->zone);
+    ch->gain_sd = GAIN_SD;
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX);
+    ch->integrator.period_s = PERIOD_S;
+    ch->integrator.max_watts = chip->watts.most;
+    return ch;
+}
+
+static void add_busy(struct source *source, struct chip *chip)
+{
+    struct channel *ch = chip->busy = add_channel(source, chip, "busy");
+    if (!ch)
+        return;
+    channel_set_gauge(ch, ROLE_BUSY, "");
+    string_copy(ch->info.label, sizeof ch->info.label, "duty cycle");
+    accelerator_zone("tpu", chip->device->index, ch->parent_zone);
+}
+
+static const struct generation *generation_of(const char *model)
+{
+    for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++)
+        if (strcmp(generations[i].model, model) == 0)
+            return &generations[i];
+    return NULL;
+}
+
+/* `given`: the user's watts, or NULL. */
+static bool add_chip(struct source *source, const struct accelerator *accelerator,
+                     const struct watts_pair *given)
+{
+    struct tpu *tpu = source->data;
+    struct chip *chip = &tpu->chips[tpu->count];
+    const struct generation *generation = generation_of(accelerator->model);
+    chip->device = source_add_accelerator(source, accelerator);
+    if (!chip->device || !generation)
+        return chip->device != NULL;
+    tpu->count++;
+    tpu->cores = generation->cores;
+    chip->watts = given ? *given : generation->watts;
+    struct channel *ch = add_power(source, chip, given ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED);
+    if (ch && chip->watts.most <= 0) {
+        ch->info.state = JOULE_UNSUPPORTED;
+        string_copy(ch->info.label, sizeof ch->info.label, "");
+        string_copy(ch->info.remedy, sizeof ch->info.remedy, NO_WATTS);
+    } else {
+        chip->power = ch;
+    }
+    add_busy(source, chip);
+    return true;
+}
+
+static joule_status tpu_open(struct source *source)
+{
+    struct accelerator found[ACCELERATOR_MOST];
+    struct watts_pair watts;
+    bool is_wrong;
+    size_t count = accelerators_find(source, "tpu", found, ACCELERATOR_MOST);
+    if (count == 0)
+        return source_say(source, JOULE_ABSENT, "this machine has no TPU on its PCI bus");
+    struct tpu *tpu = source->data = arena_alloc(&source->arena, sizeof *tpu);
+    if (!tpu)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for TPUs");
+    bool is_given = watts_pair_of_env(source->host, "JOULE_TPU_WATTS", &watts, &is_wrong);
+    if (is_wrong)
+        return source_say(
+            source, JOULE_INVALID,
+            "JOULE_TPU_WATTS must be watts at rest and at full load of one chip: JOULE_TPU_WATTS=IDLE,MAX");
+    if (!find_ports(source, tpu))
+        return source_say(source, JOULE_INVALID,
+                          "TPU_RUNTIME_METRICS_PORTS must be at most %d ports with commas between them",
+                          MOST_PORTS);
+    for (size_t i = 0; i < count; i++)
+        if (!add_chip(source, &found[i], is_given ? &watts : NULL))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for TPUs");
+    return JOULE_OK;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------- */
+
+static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const char *metric,
+                    struct tpu_point *out_points, size_t *out_count)
+{
+    uint8_t question[TPU_MESSAGE_BYTES];
+    const uint8_t *message;
+    size_t size, length = tpu_question(metric, question);
+    int64_t deadline_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) + PATIENCE_NS;
+    int result = -ECONNREFUSED;
+    for (int i = 0; i < 2 && result == -ECONNREFUSED; i++)
+        result = grpc_call(host, tpu->addresses[port][i], METHOD, question, length, deadline_ns, &tpu->answer,
+                           &message, &size);
+    if (result == 0 && !tpu_points(message, size, out_points, out_count))
+        result = -EPROTO;
+    return result;
+}
+
+static int by_device(const void *a, const void *b)
+{
+    const struct tpu_point *left = a, *right = b;
+    return left->device < right->device ? -1 : left->device > right->device;
+}
+
+/* Numbers of the slice, in order, are this machine's chips or cores in order; fewer of them than there are must be
+ * numbers of this machine. */
+static joule_status place(struct tpu_point *points, size_t count, size_t places)
+{
+    qsort(points, count, sizeof *points, by_device);
+    for (size_t i = 0; i < count; i++) {
+        if (count == places)
+            points[i].device = (int64_t)i;
+        else if (points[i].device < 0 || (uint64_t)points[i].device >= places)
+            return JOULE_FAILED;
+    }
+    return JOULE_OK;
+}
+
+/* What all programs that hold chips say of a metric: places are 0 to `places` - 1. STALE: nobody does. */
+static joule_status ask(struct source *source, const char *metric, size_t places,
+                        struct tpu_point *out_points, size_t *out_count)
+{
+    struct tpu *tpu = source->data;
+    struct tpu_point points[TPU_MOST_POINTS];
+    joule_status trouble = JOULE_STALE;
+    *out_count = 0;
+    for (size_t i = 0; i < tpu->port_count; i++) {
+        size_t count = 0;
+        int result = ask_port(source->host, tpu, i, metric, points, &count);
+        if (result == -ENOSYS)
+            trouble = JOULE_UNSUPPORTED;
+        else if (result != 0 && result != -ECONNREFUSED)
+            trouble = status_of_errno(-result);
+        for (size_t k = 0; k < count && *out_count < TPU_MOST_POINTS; k++)
+            out_points[(*out_count)++] = points[k];
+    }
+    return *out_count ? place(out_points, *out_count, places) : trouble;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void put(const struct chip *chip, struct sink *sink, joule_status status, double percent)
+{
+    if (status == JOULE_OK && !(percent >= 0 && percent <= 100))
+        status = JOULE_FAILED;
+    if (status == JOULE_OK) {
+        if (chip->busy)
+            sink_gauge(sink, chip->busy, percent / 100);
+        if (chip->power)
+            sink_power(sink, chip->power, 0, watts_pair_at(chip->watts, percent / 100));
+        return;
+    }
+    if (chip->busy)
+        sink_fail(sink, chip->busy, status);
+    if (chip->power)
+        sink_fail(sink, chip->power, status);
+}
+
+static void tpu_read(struct source *source, struct sink *sink)
+{
+    struct tpu *tpu = source->data;
+    struct tpu_point points[TPU_MOST_POINTS];
+    size_t count, next = 0;
+    joule_status status = ask(source, TPU_METRIC_DUTY, tpu->count, points, &count);
+    for (size_t i = 0; i < tpu->count; i++) {
+        bool has_point = status == JOULE_OK && next < count && points[next].device == (int64_t)i;
+        if (has_point)
+            put(&tpu->chips[i], sink, JOULE_OK, points[next++].value);
+        else
+            put(&tpu->chips[i], sink, status == JOULE_OK ? JOULE_STALE : status, 0);
+    }
+}
+
+/* --- facts -------------------------------------------------------------------------------------------------- */
+
+/* The bytes of a chip: of all its cores. JOULE_BYTES_UNKNOWN where one of them says nothing. */
+static uint64_t chip_bytes(const struct tpu *tpu, const struct tpu_point *points, size_t count, size_t chip)
+{
+    double sum = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        if ((size_t)points[i].device / tpu->cores == chip && points[i].value >= 0) {
+            sum += points[i].value;
+            found++;
+        }
+    return found == tpu->cores && sum < 0x1p60 ? (uint64_t)sum : JOULE_BYTES_UNKNOWN;
+}
+
+static void tpu_look(struct source *source, struct sink *sink)
+{
+    struct tpu *tpu = source->data;
+    struct tpu_point totals[TPU_MOST_POINTS], used[TPU_MOST_POINTS];
+    size_t total_count, used_count, cores = tpu->count * tpu->cores;
+    joule_status status = ask(source, TPU_METRIC_TOTAL, cores, totals, &total_count);
+    if (status == JOULE_OK)
+        status = ask(source, TPU_METRIC_USED, cores, used, &used_count);
+    for (size_t i = 0; i < tpu->count; i++) {
+        struct device_facts facts = device_facts_unknown();
+        if (status == JOULE_OK) {
+            facts.memory_total_bytes = chip_bytes(tpu, totals, total_count, i);
+            facts.memory_used_bytes = chip_bytes(tpu, used, used_count, i);
+        }
+        if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
+            facts.memory_used_bytes <= facts.memory_total_bytes)
+            facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
+        sink_facts(sink, tpu->chips[i].device, &facts); /* it is there, whether or not anybody tells of it */
+    }
+}
+
+const struct source_ops source_tpu = {
+    .name = "tpu",
+    .measurement = "tpu",
+    .tier = 1,
+    .is_slow = true,
+    .folder = "/sys/class/accel:/dev/vfio",
+    .period_s = PERIOD_S,
+    .open = tpu_open,
+    .read = tpu_read,
+    .look = tpu_look,
+};

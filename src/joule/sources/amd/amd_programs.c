@@ -1,0 +1,321 @@
+/* joule/sources/amd/amd_programs.c - AMD's boards through the programs amd-smi and rocm-smi: the last resort.
+ *
+ * Owns when a program is run, and the figures of its last run. What it writes amd_words.h reads, and which boards there are
+ * and how they are read is amd_boards.h's.
+ * Newcomers: a run is a Python program that starts AMD's library: it takes half a second of a processor, so that it is run
+ * seldom, and only where no library of AMD's can be loaded, or by name. JOULE_AMD_SMI and JOULE_ROCM_SMI name other
+ * programs.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/amd/amd_boards.h"
+#include "joule/sources/amd/amd_words.h"
+
+#define PERIOD_S     5.0
+#define DEADLINE_NS  INT64_C(10000000000) /* a first run after the machine's start takes seconds */
+#define OUTPUT_BYTES (256u << 10)
+
+typedef bool (*words_fn)(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
+
+/* A program, the words it is run with, fullest first, and how it is understood. */
+struct program {
+    const char *name, *in_rocm; /* the second where it lies when PATH does not have it */
+    const char *const *words[2];
+    words_fn read;
+    const char *const *place_words; /* what tells where boards are; NULL: the others do */
+};
+
+struct programs {
+    const struct program *program;
+    const char *path;
+    const char *const *words; /* those that it understands */
+    struct amd_boards *boards;
+    struct amd_cards cards; /* of the last run */
+    struct arena run_arena; /* theirs */
+    joule_status state;     /* of the last run */
+    char *output;
+};
+
+/* --- running ---------------------------------------------------------------------------------------------------- */
+
+#define MOST_WORDS 16
+
+static joule_status run(struct joule_host *host, struct programs *programs, const char *const *words)
+{
+    const char *argv[MOST_WORDS + 1] = {programs->path};
+    int status = -1;
+    for (size_t i = 0; words[i] && i + 1 < MOST_WORDS; i++)
+        argv[i + 1] = words[i];
+    arena_free(&programs->run_arena);
+    programs->cards = (struct amd_cards){0};
+    ssize_t length = host->ops->run(host, argv, DEADLINE_NS, programs->output, OUTPUT_BYTES, &status);
+    if (length == -ENOENT)
+        return JOULE_ABSENT;
+    if (length < 0)
+        return length == -EACCES || length == -EPERM ? JOULE_DENIED : JOULE_FAILED;
+    if (!programs->program->read(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
+        return JOULE_NO_MEMORY;
+    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* its exit status is 0 whatever happened */
+}
+
+static const struct amd_card *card_of(const struct programs *programs, amd_device number)
+{
+    for (size_t i = 0; i < programs->cards.count; i++)
+        if (programs->cards.list[i].number == number)
+            return &programs->cards.list[i];
+    return NULL;
+}
+
+/* --- what it told ----------------------------------------------------------------------------------------------- */
+
+static joule_status take(void *context, amd_device device, const struct amd_card **out_card)
+{
+    const struct programs *programs = context;
+    *out_card = card_of(programs, device);
+    return programs->state != JOULE_OK ? programs->state : *out_card ? JOULE_OK : JOULE_FAILED;
+}
+
+static joule_status energy(void *context, amd_device device, uint64_t *out_counts)
+{
+    const struct amd_card *card;
+    joule_status status = take(context, device, &card);
+    *out_counts = status == JOULE_OK ? card->counts : 0;
+    return status == JOULE_OK && card->counts == 0 ? JOULE_UNSUPPORTED : status;
+}
+
+static joule_status known(joule_status status, double value, double *out_value)
+{
+    *out_value = value;
+    return status == JOULE_OK && isnan(value) ? JOULE_UNSUPPORTED : status;
+}
+
+static joule_status power(void *context, amd_device device, double *out_watts)
+{
+    const struct amd_card *card;
+    joule_status status = take(context, device, &card);
+    return known(status, status == JOULE_OK ? card->watts : NAN, out_watts);
+}
+
+static joule_status celsius(void *context, amd_device device, enum amd_place place, double *out_celsius)
+{
+    const struct amd_card *card;
+    joule_status status = take(context, device, &card);
+    if (status != JOULE_OK)
+        return status;
+    return known(status,
+                 place == AMD_EDGE       ? card->edge_celsius
+                 : place == AMD_JUNCTION ? card->junction_celsius
+                                         : card->memory_celsius,
+                 out_celsius);
+}
+
+static joule_status busy(void *context, amd_device device, double *out_share)
+{
+    const struct amd_card *card;
+    joule_status status = take(context, device, &card);
+    return known(status, status == JOULE_OK ? card->busy : NAN, out_share);
+}
+
+static void introduce(void *context, amd_device name, struct device *device)
+{
+    const struct amd_card *card = card_of(context, name);
+    if (!card)
+        return;
+    string_copy(device->model, sizeof device->model, card->model);
+    if (string_starts(card->uuid, "0x")) /* as the kernel's own file would have it */
+        string_print(device->uuid, sizeof device->uuid, "GPU-%s", card->uuid + 2);
+    else
+        string_copy(device->uuid, sizeof device->uuid, card->uuid);
+}
+
+static joule_status facts(void *context, amd_device device, struct device_facts *facts)
+{
+    const struct amd_card *card;
+    joule_status status = take(context, device, &card);
+    if (status != JOULE_OK)
+        return status;
+    facts->memory_total_bytes = card->memory_total_bytes;
+    facts->memory_used_bytes = card->memory_used_bytes;
+    facts->limit_watts = card->limit_watts;
+    return JOULE_OK;
+}
+
+#define TOLD                                                                                                 \
+    .period_s = PERIOD_S, .energy = energy, .power = power, .celsius = celsius, .busy = busy,                \
+    .introduce = introduce, .facts = facts
+
+static const struct amd_interface amd_smi_told = {.tells = "amd-smi", .rank = RANK_DRIVER + 3, TOLD};
+static const struct amd_interface rocm_smi_told = {.tells = "rocm-smi", .rank = RANK_DRIVER + 4, TOLD};
+
+/* --- the programs ----------------------------------------------------------------------------------------------- */
+
+static const char *const amd_words[] = {"metric",  "--power",     "--energy", "--temperature",
+                                        "--usage", "--mem-usage", "--json",   NULL};
+static const char *const amd_fewer_words[] = {"metric", "--power", "--energy", "--json", NULL};
+static const char *const amd_place_words[] = {"list", "--json", NULL};
+static const struct program amd_smi = {
+    .name = "amd-smi",
+    .in_rocm = "/opt/rocm/bin/amd-smi",
+    .words = {amd_words, amd_fewer_words},
+    .read = amd_words_amd,
+    .place_words = amd_place_words,
+};
+
+static const char *const rocm_words[] = {
+    "--showbus", "--showpower",    "--showenergycounter", "--showtemp",     "--showuse", "--showmeminfo",
+    "vram",      "--showmaxpower", "--showproductname",   "--showuniqueid", "--json",    NULL};
+static const char *const rocm_fewer_words[] = {"--showbus", "--showpower", "--showtemp",
+                                               "--showuse", "--json",      NULL};
+static const struct program rocm_smi = {
+    .name = "rocm-smi",
+    .in_rocm = "/opt/rocm/bin/rocm-smi",
+    .words = {rocm_words, rocm_fewer_words},
+    .read = amd_words_rocm,
+};
+
+/* --- opening ---------------------------------------------------------------------------------------------------- */
+
+/* The words that it understands, of the program that is there. */
+static joule_status try_words(struct joule_host *host, struct programs *programs)
+{
+    joule_status status = JOULE_ABSENT;
+    for (int i = 0; i < 2 && status != JOULE_OK; i++) {
+        programs->words = programs->program->words[i];
+        status = run(host, programs, programs->words);
+        if (status == JOULE_ABSENT)
+            return status;
+    }
+    return status;
+}
+
+static joule_status try_paths(struct joule_host *host, struct programs *programs, const char *own)
+{
+    const char *const paths[] = {own && *own ? own : programs->program->name,
+                                 own && *own ? NULL : programs->program->in_rocm};
+    joule_status status = JOULE_ABSENT;
+    for (int i = 0; i < 2 && paths[i] && status == JOULE_ABSENT; i++) {
+        programs->path = paths[i];
+        status = try_words(host, programs);
+    }
+    return status;
+}
+
+/* Places that another run tells. */
+static void take_places(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
+                        struct arena *arena)
+{
+    struct amd_cards figures = programs->cards;
+    struct arena figures_arena = programs->run_arena;
+    programs->run_arena = (struct arena){0};
+    run(host, programs, programs->program->place_words);
+    *out_places = programs->cards;
+    *arena = programs->run_arena;
+    programs->cards = figures;
+    programs->run_arena = figures_arena;
+}
+
+static void add_boards(struct joule_host *host, struct programs *programs)
+{
+    struct amd_cards places = programs->cards;
+    struct arena arena = {0};
+    if (programs->program->place_words)
+        take_places(host, programs, &places, &arena);
+    for (size_t i = 0; i < places.count; i++) {
+        const struct amd_card *card = &places.list[i];
+        if (card->has_place)
+            amd_boards_add(programs->boards, card->domain, card->bus, card->slot, card->number);
+    }
+    arena_free(&arena);
+}
+
+static void programs_close(struct source *source)
+{
+    const struct amd_boards *boards = source->data;
+    struct programs *programs = boards->context;
+    arena_free(&programs->run_arena);
+    free(programs->output);
+}
+
+static joule_status say_why(struct source *source, const struct programs *programs, joule_status status)
+{
+    const char *name = programs->program->name;
+    if (status == JOULE_ABSENT)
+        return source_say(source, status, "no %s: it comes with ROCm", name);
+    return source_say(source, status, "%s tells of no board: `%s` by hand says more", name, name);
+}
+
+static joule_status open_program(struct source *source, const struct program *program,
+                                 const struct amd_interface *interface)
+{
+    const char *own = source->host->ops->env(source->host, source->ops->variable);
+    if (!amd_boards_are_wanted(source, own))
+        return source->state;
+    if (!source->is_named && amd_has_library(source->host))
+        return source_say(source, JOULE_ABSENT, "AMD's library tells what %s would", program->name);
+    struct programs *programs = arena_alloc(&source->arena, sizeof *programs);
+    if (!programs || !(programs->boards = amd_boards_create(source, interface, programs)) ||
+        !(programs->output = malloc(OUTPUT_BYTES)))
+        return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
+    programs->program = program;
+    joule_status status = programs->state = try_paths(source->host, programs, own);
+    if (status == JOULE_OK) {
+        add_boards(source->host, programs);
+        status = amd_boards_opened(programs->boards);
+    } else {
+        say_why(source, programs, status);
+    }
+    if (status != JOULE_OK)
+        programs_close(source);
+    return status;
+}
+
+/* --- the sources ------------------------------------------------------------------------------------------------ */
+
+static void programs_read(struct source *source, struct sink *sink)
+{
+    const struct amd_boards *boards = source->data;
+    struct programs *programs = boards->context;
+    programs->state = run(source->host, programs, programs->words);
+    amd_boards_read(source, sink);
+}
+
+static joule_status amd_smi_open(struct source *source)
+{
+    return open_program(source, &amd_smi, &amd_smi_told);
+}
+
+static joule_status rocm_smi_open(struct source *source)
+{
+    return open_program(source, &rocm_smi, &rocm_smi_told);
+}
+
+const struct source_ops source_amd_smi_program = {
+    .name = "amd_smi_program",
+    .measurement = "amd_smi",
+    .tier = 3,
+    .is_slow = true,
+    .folder = AMD_DRIVER,
+    .variable = "JOULE_AMD_SMI",
+    .period_s = PERIOD_S,
+    .open = amd_smi_open,
+    .read = programs_read,
+    .look = amd_boards_look,
+    .close = programs_close,
+};
+
+const struct source_ops source_rocm_smi_program = {
+    .name = "rocm_smi_program",
+    .measurement = "rocm_smi",
+    .tier = 3,
+    .is_slow = true,
+    .folder = AMD_DRIVER,
+    .variable = "JOULE_ROCM_SMI",
+    .period_s = PERIOD_S,
+    .open = rocm_smi_open,
+    .read = programs_read,
+    .look = amd_boards_look,
+    .close = programs_close,
+};

@@ -1,0 +1,317 @@
+/* joule/sources/amd/amd_smi.c - AMD's boards through libamd_smi, where the kernel's files say too little.
+ *
+ * Owns the search for the library, its handles, what its codes mean and how each figure is asked for. Which boards there are
+ * and how they are read is amd_boards.h's.
+ * Newcomers: the library is started once for the whole process and counts nobody: to shut it down would take the handles of
+ * the program that is measured away, so that it stays started. If that program shuts it down, handles are asked for anew.
+ * JOULE_AMD_SMI_LIB names another file to load.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/amd/amd_boards.h"
+#include "joule/sources/amd/amd_smi_abi.h"
+
+#define MOST_SOCKETS    AMD_MOST_BOARDS
+#define MOST_PROCESSORS 16 /* of a socket: partitions, and in some releases CPU cores */
+#define NO_WATTS        0xffff
+#define MOST_WATTS      100000 /* above are microwatts */
+#define MOST_CELSIUS    1000   /* above are thousandths of a degree, as ROCm before 5.7 has them */
+
+struct amd_source {
+    struct amd_api api;
+    struct amd_boards *boards;
+    bool has_new_names; /* of refresh */
+};
+
+/* --- the library ------------------------------------------------------------------------------------------------ */
+
+static joule_status status_of(amd_code code)
+{
+    switch (code) {
+    case AMD_SUCCESS:
+        return JOULE_OK;
+    case AMD_NOT_SUPPORTED:
+    case AMD_NOT_YET_IMPLEMENTED:
+        return JOULE_UNSUPPORTED;
+    case AMD_NO_PERMISSION:
+        return JOULE_DENIED;
+    case AMD_DRIVER_NOT_LOADED:
+        return JOULE_ABSENT;
+    case AMD_TIMEOUT:
+    case AMD_RETRY:
+    case AMD_INTERRUPT:
+    case AMD_BUSY:
+    case AMD_NO_DATA:
+        return JOULE_PENDING;
+    default:
+        return JOULE_FAILED;
+    }
+}
+
+static void find(struct joule_host *host, void *library, const char *name, const char *old_name,
+                 void *out_function)
+{
+    char symbol[48];
+    string_print(symbol, sizeof symbol, "amdsmi_%s", name);
+    if (host_find_symbol(host, library, symbol, out_function))
+        return;
+    string_print(symbol, sizeof symbol, "amdsmi_%s", old_name);
+    host_find_symbol(host, library, symbol, out_function);
+}
+
+static void resolve(struct joule_host *host, void *library, struct amd_api *api)
+{
+#define AMD_RESOLVE(member, name, old_name, parameters) find(host, library, name, old_name, &api->member);
+    AMD_FUNCTIONS(AMD_RESOLVE)
+#undef AMD_RESOLVE
+}
+
+/* "libamd_smi.so.24.6": 24 */
+static unsigned major_of(const char *name)
+{
+    char digits[8] = "";
+    uint64_t major = 0;
+    const char *end = strstr(name, ".so.");
+    if (!end)
+        return 0;
+    size_t length = strspn(end + 4, "0123456789");
+    if (length < sizeof digits)
+        memcpy(digits, end + 4, length);
+    return string_to_u64(digits, 10, &major) ? (unsigned)major : 0;
+}
+
+const char *const amd_smi_libraries[] = {"libamd_smi.so.27",
+                                         "libamd_smi.so.26",
+                                         "libamd_smi.so.25",
+                                         "libamd_smi.so.24",
+                                         "libamd_smi.so.23",
+                                         "libamd_smi.so",
+                                         "/opt/rocm/lib/libamd_smi.so",
+                                         NULL};
+
+static joule_status load(struct source *source, const char *own, struct amd_api *out_api)
+{
+    const char *name;
+    void *library = amd_open_library(source->host, own, amd_smi_libraries, &name);
+    if (!library)
+        return source_say(source, JOULE_ABSENT, "no libamd_smi: it comes with ROCm (amd-smi-lib)");
+    resolve(source->host, library, out_api);
+    out_api->major = major_of(name);
+    if (!out_api->init || !out_api->sockets || !out_api->processors || !out_api->bdf)
+        return source_say(source, JOULE_UNSUPPORTED, "%s lacks its first functions: reinstall ROCm", name);
+    amd_code code = out_api->init(AMD_INIT_GPUS);
+    if (code == AMD_SUCCESS)
+        return JOULE_OK;
+    joule_status status = status_of(code);
+    return source_say(source, status == JOULE_PENDING ? JOULE_FAILED : status,
+                      "%s does not start (code %d): `amd-smi list` says more", name, code);
+}
+
+/* --- its devices ------------------------------------------------------------------------------------------------ */
+
+typedef void (*visit_fn)(struct amd_source *amd, uint64_t bdf, amd_handle processor);
+
+static void each_processor(struct amd_source *amd, amd_handle socket, visit_fn visit)
+{
+    amd_handle processors[MOST_PROCESSORS];
+    uint32_t count = MOST_PROCESSORS;
+    if (amd->api.processors(socket, &count, processors) != AMD_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < count && i < MOST_PROCESSORS; i++) {
+        int type = AMD_PROCESSOR_GPU;
+        uint64_t bdf = 0;
+        if (amd->api.processor_type)
+            amd->api.processor_type(processors[i], &type);
+        if (type == AMD_PROCESSOR_GPU && amd->api.bdf(processors[i], &bdf) == AMD_SUCCESS)
+            visit(amd, bdf, processors[i]);
+    }
+}
+
+static void each_device(struct amd_source *amd, visit_fn visit)
+{
+    amd_handle sockets[MOST_SOCKETS];
+    uint32_t count = MOST_SOCKETS;
+    if (amd->api.sockets(&count, sockets) != AMD_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < count && i < MOST_SOCKETS; i++)
+        each_processor(amd, sockets[i], visit);
+}
+
+static void add(struct amd_source *amd, uint64_t bdf, amd_handle processor)
+{
+    amd_boards_add(amd->boards, AMD_DOMAIN(bdf), AMD_BUS(bdf), AMD_SLOT(bdf), (amd_device)processor);
+}
+
+static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
+{
+    if (amd_boards_replace(amd->boards, AMD_DOMAIN(bdf), AMD_BUS(bdf), AMD_SLOT(bdf), (amd_device)processor))
+        amd->has_new_names = true;
+}
+
+/* What a code means. Where somebody shut the library down, it is started again for the next reading; a handle that is still
+ * good is not what was not found. */
+static joule_status take(struct amd_source *amd, amd_code code)
+{
+    if (code != AMD_NOT_INIT && code != AMD_NOT_FOUND)
+        return status_of(code);
+    if (amd->api.init(AMD_INIT_GPUS) != AMD_SUCCESS)
+        return JOULE_FAILED;
+    amd->has_new_names = false;
+    each_device(amd, refresh);
+    return amd->has_new_names || code == AMD_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
+}
+
+/* --- what it tells ---------------------------------------------------------------------------------------------- */
+
+static joule_status energy(void *context, amd_device device, uint64_t *out_counts)
+{
+    struct amd_source *amd = context;
+    float microjoules = 0;
+    uint64_t time_ns = 0;
+    if (!amd->api.energy)
+        return JOULE_UNSUPPORTED;
+    return take(amd, amd->api.energy((amd_handle)device, out_counts, &microjoules, &time_ns));
+}
+
+/* The one that the board has. */
+static joule_status choose(uint32_t current_watts, uint32_t average_watts, double *out_watts)
+{
+    bool has_current = current_watts != UINT32_MAX && current_watts != NO_WATTS;
+    bool has_average = average_watts != UINT32_MAX && average_watts != NO_WATTS;
+    if (!has_current && !has_average)
+        return JOULE_UNSUPPORTED;
+    *out_watts = has_current && current_watts ? current_watts : has_average ? average_watts : 0;
+    return JOULE_OK;
+}
+
+/* Only of releases whose answer is known: others have other figures at the same places. */
+static joule_status power(void *context, amd_device device, double *out_watts)
+{
+    struct amd_source *amd = context;
+    union {
+        struct amd_power_24 of_24;
+        struct amd_power_25 of_25;
+        char bytes[AMD_ANSWER_BYTES];
+    } answer = {.bytes = ""};
+    if (!amd->api.power || amd->api.major < 24)
+        return JOULE_UNSUPPORTED;
+    joule_status status = take(amd, amd->api.power((amd_handle)device, &answer));
+    if (status != JOULE_OK)
+        return status;
+    if (amd->api.major == 24)
+        return choose(answer.of_24.current_watts, answer.of_24.average_watts, out_watts);
+    const struct amd_power_25 *watts = &answer.of_25;
+    if (watts->socket_watts != watts->current_watts && watts->socket_watts != watts->average_watts)
+        return JOULE_UNSUPPORTED; /* of a release to come */
+    return choose(watts->current_watts, watts->average_watts, out_watts);
+}
+
+static joule_status celsius(void *context, amd_device device, enum amd_place place, double *out_celsius)
+{
+    struct amd_source *amd = context;
+    int64_t degrees = 0;
+    if (!amd->api.temperature)
+        return JOULE_UNSUPPORTED;
+    amd_code code = amd->api.temperature((amd_handle)device, (int)place, AMD_TEMPERATURE_CURRENT, &degrees);
+    *out_celsius = (double)degrees * (degrees > MOST_CELSIUS ? 1e-3 : 1);
+    return take(amd, code);
+}
+
+static joule_status busy(void *context, amd_device device, double *out_share)
+{
+    struct amd_source *amd = context;
+    union {
+        struct amd_activity activity;
+        char bytes[AMD_ANSWER_BYTES];
+    } answer = {.bytes = ""};
+    if (!amd->api.activity)
+        return JOULE_UNSUPPORTED;
+    joule_status status = take(amd, amd->api.activity((amd_handle)device, &answer));
+    *out_share = answer.activity.graphics / 100.0;
+    return status == JOULE_OK && answer.activity.graphics > 100 ? JOULE_UNSUPPORTED : status;
+}
+
+/* The model's name is the first member in all releases. */
+static void introduce(void *context, amd_device name, struct device *device)
+{
+    struct amd_source *amd = context;
+    char answer[AMD_ANSWER_BYTES] = "", uuid[sizeof device->uuid] = "";
+    unsigned length = sizeof uuid;
+    if (amd->api.asic && amd->api.asic((amd_handle)name, answer) == AMD_SUCCESS)
+        string_copy(device->model, sizeof device->model, string_trim(answer));
+    if (amd->api.uuid && amd->api.uuid((amd_handle)name, &length, uuid) == AMD_SUCCESS)
+        string_copy(device->uuid, sizeof device->uuid, uuid);
+}
+
+/* Some releases have watts where others have microwatts, and some have both in one answer. */
+static double watts_of(uint64_t limit)
+{
+    return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MOST_WATTS ? 1e-6 : 1);
+}
+
+static joule_status facts(void *context, amd_device device, struct device_facts *facts)
+{
+    struct amd_source *amd = context;
+    union {
+        struct amd_power_cap cap;
+        char bytes[AMD_ANSWER_BYTES];
+    } answer = {.bytes = ""};
+    amd_code code = AMD_NOT_SUPPORTED;
+    if (amd->api.memory_total)
+        code = amd->api.memory_total((amd_handle)device, AMD_MEMORY_VRAM, &facts->memory_total_bytes);
+    if (code != AMD_SUCCESS)
+        facts->memory_total_bytes = JOULE_BYTES_UNKNOWN;
+    if (!amd->api.memory_usage ||
+        amd->api.memory_usage((amd_handle)device, AMD_MEMORY_VRAM, &facts->memory_used_bytes) != AMD_SUCCESS)
+        facts->memory_used_bytes = JOULE_BYTES_UNKNOWN;
+    if (amd->api.power_cap && amd->api.power_cap((amd_handle)device, 0, &answer) == AMD_SUCCESS) {
+        facts->limit_watts = watts_of(answer.cap.cap);
+        facts->default_limit_watts = watts_of(answer.cap.default_cap);
+        facts->most_limit_watts = watts_of(answer.cap.most);
+        if (isfinite(facts->most_limit_watts))
+            facts->least_limit_watts = answer.cap.least ? watts_of(answer.cap.least) : 0;
+    }
+    return code == AMD_NOT_SUPPORTED ? JOULE_OK : take(amd, code);
+}
+
+static const struct amd_interface interface = {
+    .tells = "libamd_smi",
+    .rank = RANK_DRIVER + 1,
+    .energy = energy,
+    .power = power,
+    .celsius = celsius,
+    .busy = busy,
+    .introduce = introduce,
+    .facts = facts,
+};
+
+/* --- the source ------------------------------------------------------------------------------------------------- */
+
+static joule_status amd_smi_open(struct source *source)
+{
+    const char *own = source->host->ops->env(source->host, source->ops->variable);
+    if (!amd_boards_are_wanted(source, own))
+        return source->state;
+    struct amd_source *amd = arena_alloc(&source->arena, sizeof *amd);
+    if (!amd || !(amd->boards = amd_boards_create(source, &interface, amd)))
+        return source_say(source, JOULE_NO_MEMORY, "no memory for AMD's boards");
+    joule_status status = load(source, own, &amd->api);
+    if (status != JOULE_OK)
+        return status;
+    each_device(amd, add);
+    return amd_boards_opened(amd->boards);
+}
+
+const struct source_ops source_amd_smi = {
+    .name = "amd_smi",
+    .measurement = "amd_smi",
+    .tier = 3,
+    .is_slow = true,
+    .folder = AMD_DRIVER,
+    .variable = "JOULE_AMD_SMI_LIB",
+    .period_s = 0.1,
+    .open = amd_smi_open,
+    .read = amd_boards_read,
+    .look = amd_boards_look,
+};

@@ -1,0 +1,97 @@
+/* joule/sources/amd/amd_smi_abi.h - the binary interface of AMD's system management library, as Joule uses it.
+ *
+ * Owns the numbers, layouts and symbol names of libamd_smi on 64-bit Linux (amdsmi.h of ROCm 5.5 to 6.3; power also of what
+ * came later), so that no vendor's header is needed to build. It calls nothing.
+ * Newcomers: ROCm 5.5 had other names for the same calls: each is looked up under both. Structures that are filled in by
+ * the library differ between releases under one name: they are given AMD_ANSWER_BYTES, more than any has.
+ */
+#ifndef JOULE_AMD_SMI_ABI_H
+#define JOULE_AMD_SMI_ABI_H
+
+#include <stdint.h>
+
+typedef int amd_code;
+typedef void *amd_handle; /* of a socket or a processor: opaque */
+
+enum {
+    AMD_SUCCESS = 0,
+    AMD_INVALID = 1,
+    AMD_NOT_SUPPORTED = 2,
+    AMD_NOT_YET_IMPLEMENTED = 3,
+    AMD_TIMEOUT = 8,
+    AMD_RETRY = 9,
+    AMD_NO_PERMISSION = 10,
+    AMD_INTERRUPT = 11,
+    AMD_INIT_ERROR = 18,
+    AMD_BUSY = 30,
+    AMD_NOT_FOUND = 31, /* also of a handle from before the library was shut down */
+    AMD_NOT_INIT = 32,
+    AMD_DRIVER_NOT_LOADED = 34,
+    AMD_NO_DATA = 40,
+};
+
+#define AMD_INIT_GPUS 2u
+
+enum { AMD_PROCESSOR_GPU = 1 };
+enum { AMD_MEMORY_VRAM = 0 };
+enum { AMD_TEMPERATURE_CURRENT = 0 };
+
+#define AMD_ANSWER_BYTES 2048
+
+/* As X(member, name after "amdsmi_", name in ROCm 5.5, parameters). */
+#define AMD_FUNCTIONS(X)                                                                                     \
+    X(init, "init", "init", (uint64_t flags))                                                                \
+    X(sockets, "get_socket_handles", "get_socket_handles", (uint32_t * count, amd_handle * sockets))         \
+    X(processors, "get_processor_handles", "get_device_handles",                                             \
+      (amd_handle socket, uint32_t * count, amd_handle * processors))                                        \
+    X(processor_type, "get_processor_type", "get_device_type", (amd_handle processor, int *type))            \
+    X(bdf, "get_gpu_device_bdf", "get_device_bdf", (amd_handle processor, uint64_t * bdf))                   \
+    X(energy, "get_energy_count", "dev_get_energy_count",                                                    \
+      (amd_handle processor, uint64_t * counter, float *microjoules, uint64_t *time_ns))                     \
+    X(power, "get_power_info", "get_power_measure", (amd_handle processor, void *answer))                    \
+    X(temperature, "get_temp_metric", "dev_get_temp_metric",                                                 \
+      (amd_handle processor, int place, int metric, int64_t *degrees))                                       \
+    X(activity, "get_gpu_activity", "get_gpu_activity", (amd_handle processor, void *answer))                \
+    X(memory_total, "get_gpu_memory_total", "dev_get_memory_total",                                          \
+      (amd_handle processor, int kind, uint64_t *bytes))                                                     \
+    X(memory_usage, "get_gpu_memory_usage", "dev_get_memory_usage",                                          \
+      (amd_handle processor, int kind, uint64_t *bytes))                                                     \
+    X(power_cap, "get_power_cap_info", "get_power_cap_info",                                                 \
+      (amd_handle processor, uint32_t sensor, void *answer))                                                 \
+    X(asic, "get_gpu_asic_info", "get_asic_info", (amd_handle processor, void *answer))                      \
+    X(uuid, "get_gpu_device_uuid", "get_device_uuid", (amd_handle processor, unsigned *length, char *uuid))
+
+struct amd_api {
+#define AMD_MEMBER(member, name, old_name, parameters) amd_code(*member) parameters;
+    AMD_FUNCTIONS(AMD_MEMBER)
+#undef AMD_MEMBER
+    unsigned major; /* of the file's name, "libamd_smi.so.24"; 0: unknown */
+};
+
+/* Where a device is: bits 63 to 16 are the PCI domain, 15 to 8 the bus, 7 to 3 the slot, 2 to 0 the function, which may
+ * number a partition. */
+#define AMD_DOMAIN(bdf) ((unsigned)((bdf) >> 16))
+#define AMD_BUS(bdf)    ((unsigned)((bdf) >> 8 & 0xff))
+#define AMD_SLOT(bdf)   ((unsigned)((bdf) >> 3 & 0x1f))
+
+/* The power call's answer begins so, in watts, where the file's major number is 24 ... */
+struct amd_power_24 {
+    uint32_t current_watts, average_watts; /* 0xffff or all ones: the board has none */
+};
+/* ... and so where it is 25 and up; socket_watts is one of the other two, which proves the layout. */
+struct amd_power_25 {
+    uint64_t socket_watts;
+    uint32_t current_watts, average_watts;
+};
+
+/* Of the activity call: per cent of the time. */
+struct amd_activity {
+    uint32_t graphics, memory, media;
+};
+
+/* Of the limits call. Microwatts, or in some releases watts for some of them. */
+struct amd_power_cap {
+    uint64_t cap, default_cap, dpm_megahertz, least, most;
+};
+
+#endif

@@ -1,0 +1,247 @@
+/* joule/sources/amd/amd_words.c - see amd_words.h.
+ *
+ * Newcomers: both programs make joules of counts with 15.3 uJ; a count is 2^-16 J, so that joules are made counts again.
+ */
+#include "joule/sources/amd/amd_words.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/json.h"
+#include "base/string.h"
+
+#define THEIR_UNIT_J 15.3e-6
+#define MOST_CARDS   256 /* partitions among them */
+
+/* --- the JSON among the lines ----------------------------------------------------------------------------------- */
+
+/* The length of the brackets that begin here, 0: they do not end. */
+static size_t bracket_length(const char *text, size_t size)
+{
+    bool is_string = false;
+    size_t depth = 0;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (is_string && c == '\\')
+            i++;
+        else if (c == '"')
+            is_string = !is_string;
+        else if (!is_string && (c == '{' || c == '['))
+            depth++;
+        else if (!is_string && (c == '}' || c == ']') && --depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* The first line that begins a value of JSON; NULL: there is none. */
+static const struct json_value *find_json(struct arena *arena, char *text, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t length = text[at] == '{' || text[at] == '[' ? bracket_length(text + at, size - at) : 0;
+        const struct json_value *value =
+            length ? json_parse(arena, text + at, length, "what AMD's program wrote", NULL) : NULL;
+        if (value)
+            return value;
+        const char *end = memchr(text + at, '\n', size - at);
+        at = end ? (size_t)(end - text) + 1 : size;
+    }
+    return NULL;
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------- */
+
+static struct amd_card unknown_card(void)
+{
+    return (struct amd_card){.watts = NAN,
+                             .limit_watts = NAN,
+                             .edge_celsius = NAN,
+                             .junction_celsius = NAN,
+                             .memory_celsius = NAN,
+                             .busy = NAN,
+                             .memory_total_bytes = UINT64_MAX,
+                             .memory_used_bytes = UINT64_MAX};
+}
+
+static bool is_figure(const char *text)
+{
+    return text && *text && !string_starts(text, "N/A");
+}
+
+static void take_text(const struct json_value *value, char *out_text, size_t size)
+{
+    const char *text = json_text_of(value);
+    if (is_figure(text))
+        string_copy(out_text, size, text + strspn(text, " \t"));
+}
+
+static void take_share(const struct json_value *percent, double *out_share)
+{
+    double value = json_double_of(percent);
+    if (value >= 0 && value <= 100)
+        *out_share = value / 100;
+}
+
+/* "0000:C1:00.0" */
+static void take_place(const char *text, struct amd_card *card)
+{
+    uint64_t parts[3];
+    for (int i = 0; i < 3; i++) {
+        char digits[9] = "";
+        size_t length = text ? strcspn(text, ":.") : 0;
+        if (length == 0 || length >= sizeof digits || text[length] == '\0')
+            return;
+        memcpy(digits, text, length);
+        if (!string_to_u64(digits, 16, &parts[i]))
+            return;
+        text += length + 1;
+    }
+    if (parts[1] > 0xff || parts[2] > 0x1f)
+        return;
+    card->domain = (unsigned)parts[0];
+    card->bus = (unsigned)parts[1];
+    card->slot = (unsigned)parts[2];
+    card->has_place = true;
+}
+
+static bool add_card(struct arena *arena, struct amd_cards *cards, const struct amd_card *card)
+{
+    if (!cards->list)
+        cards->list = arena_alloc(arena, MOST_CARDS * sizeof *cards->list);
+    if (cards->list && cards->count < MOST_CARDS)
+        cards->list[cards->count++] = *card;
+    return cards->list != NULL;
+}
+
+/* --- rocm-smi --------------------------------------------------------------------------------------------------- */
+
+/* Where a degree's C was a small letter in 2019. */
+static bool is_name(const char *name, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    return strlen(name) == length && strncmp(name, wanted, length - 2) == 0 &&
+           (name[length - 2] | 0x20) == (wanted[length - 2] | 0x20) && name[length - 1] == wanted[length - 1];
+}
+
+static void take_rocm_power(const struct json_value *value, struct amd_card *card)
+{
+    double watts = json_double_of(value);
+    if (!(watts > 0))
+        return;
+    if (string_starts(value->name, "Max"))
+        card->limit_watts = watts;
+    else
+        card->watts = watts;
+}
+
+static void take_rocm_figure(const struct json_value *value, struct amd_card *card)
+{
+    const char *name = value->name;
+    if (string_ends(name, "Graphics Package Power (W)"))
+        take_rocm_power(value, card);
+    else if (strcmp(name, "Energy counter") == 0)
+        json_u64_of(value, &card->counts);
+    else if (is_name(name, "Temperature (Sensor edge) (C)"))
+        card->edge_celsius = json_double_of(value);
+    else if (is_name(name, "Temperature (Sensor junction) (C)"))
+        card->junction_celsius = json_double_of(value);
+    else if (is_name(name, "Temperature (Sensor memory) (C)") ||
+             is_name(name, "Temperature (Sensor mem) (C)"))
+        card->memory_celsius = json_double_of(value);
+    else if (strcmp(name, "GPU use (%)") == 0)
+        take_share(value, &card->busy);
+    else if (strcmp(name, "VRAM Total Memory (B)") == 0)
+        json_u64_of(value, &card->memory_total_bytes);
+    else if (strcmp(name, "VRAM Total Used Memory (B)") == 0)
+        json_u64_of(value, &card->memory_used_bytes);
+    else if (strcmp(name, "PCI Bus") == 0)
+        take_place(json_text_of(value), card);
+    else if (strcmp(name, "Card series") == 0 || strcmp(name, "Card Series") == 0)
+        take_text(value, card->model, sizeof card->model);
+    else if (strcmp(name, "Unique ID") == 0)
+        take_text(value, card->uuid, sizeof card->uuid);
+}
+
+bool amd_words_rocm(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
+{
+    *out_cards = (struct amd_cards){0};
+    const struct json_value *root = find_json(arena, text, size);
+    if (!root || root->kind != JSON_OBJECT)
+        return true;
+    for (const struct json_value *item = root->first; item; item = item->next) {
+        struct amd_card card = unknown_card();
+        uint64_t number;
+        if (item->kind != JSON_OBJECT || !string_starts(item->name, "card") ||
+            !string_to_u64(item->name + 4, 10, &number) || number >= MOST_CARDS)
+            continue;
+        card.number = (unsigned)number;
+        for (const struct json_value *value = item->first; value; value = value->next)
+            take_rocm_figure(value, &card);
+        if (!add_card(arena, out_cards, &card))
+            return false;
+    }
+    return true;
+}
+
+/* --- amd-smi ---------------------------------------------------------------------------------------------------- */
+
+/* The first of these members that is a number. */
+static double first_number(const struct json_value *object, const char *const *names)
+{
+    double number = NAN;
+    for (; *names && isnan(number); names++)
+        number = json_double_of(json_member(object, *names));
+    return number;
+}
+
+/* In megabytes of 2^20 bytes. */
+static void take_megabytes(const struct json_value *value, uint64_t *out_bytes)
+{
+    double megabytes = json_double_of(value);
+    if (megabytes >= 0 && megabytes < 0x1p40)
+        *out_bytes = (uint64_t)(megabytes * 0x1p20);
+}
+
+static void take_amd_figures(const struct json_value *gpu, struct amd_card *card)
+{
+    static const char *const powers[] = {"socket_power", "current_power", "current_socket_power",
+                                         "average_socket_power", NULL}; /* of 6.1, 6.0, 5.7 */
+    static const char *const activities[] = {"gfx_activity", "gfx_usage", NULL};
+    const struct json_value *heat = json_member(gpu, "temperature"), *memory = json_member(gpu, "mem_usage");
+    double watts = first_number(json_member(gpu, "power"), powers);
+    double joules = json_double_of(json_member(json_member(gpu, "energy"), "total_energy_consumption"));
+    double percent = first_number(json_member(gpu, "usage"), activities);
+    if (watts > 0)
+        card->watts = watts;
+    if (joules > 0 && joules < 0x1p40)
+        card->counts = (uint64_t)(joules / THEIR_UNIT_J + 0.5);
+    if (percent >= 0 && percent <= 100)
+        card->busy = percent / 100;
+    card->edge_celsius = json_double_of(json_member(heat, "edge"));
+    card->junction_celsius = json_double_of(json_member(heat, "hotspot"));
+    card->memory_celsius = json_double_of(json_member(heat, "mem"));
+    take_megabytes(json_member(memory, "total_vram"), &card->memory_total_bytes);
+    take_megabytes(json_member(memory, "used_vram"), &card->memory_used_bytes);
+    take_place(json_text_of(json_member(gpu, "bdf")), card);
+    take_text(json_member(gpu, "uuid"), card->uuid, sizeof card->uuid);
+}
+
+bool amd_words_amd(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards)
+{
+    *out_cards = (struct amd_cards){0};
+    const struct json_value *list = find_json(arena, text, size);
+    if (json_member(list, "gpu_data")) /* from ROCm 7 on */
+        list = json_member(list, "gpu_data");
+    if (!list || list->kind != JSON_ARRAY)
+        return true;
+    for (const struct json_value *gpu = list->first; gpu; gpu = gpu->next) {
+        struct amd_card card = unknown_card();
+        uint64_t number;
+        if (!json_u64_of(json_member(gpu, "gpu"), &number) || number >= MOST_CARDS)
+            continue;
+        card.number = (unsigned)number;
+        take_amd_figures(gpu, &card);
+        if (!add_card(arena, out_cards, &card))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,70 @@
+/* joule/sources/amd/rocm_smi_abi.h - the binary interface of AMD's ROCm SMI library, as Joule uses it.
+ *
+ * Owns the numbers and symbol names of librocm_smi64 on 64-bit Linux (rocm_smi.h of 4.2 to 6.2; the forms here did not
+ * change), so that no vendor's header is needed to build. It calls nothing.
+ * Newcomers: a symbol that a release lacks is a NULL in struct rocm_api. The library's largest structure, of the call
+ * rsmi_dev_gpu_metrics_info_get, grew in each release: no buffer is large enough for the next one, and it is not called.
+ */
+#ifndef JOULE_ROCM_SMI_ABI_H
+#define JOULE_ROCM_SMI_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int rocm_code;
+
+enum {
+    ROCM_SUCCESS = 0,
+    ROCM_INVALID_ARGUMENTS = 1,
+    ROCM_NOT_SUPPORTED = 2,
+    ROCM_FILE_ERROR = 3,
+    ROCM_PERMISSION = 4,
+    ROCM_OUT_OF_RESOURCES = 5,
+    ROCM_INIT_ERROR = 8,
+    ROCM_NOT_YET_IMPLEMENTED = 9,
+    ROCM_NOT_FOUND = 10,
+    ROCM_INTERRUPT = 12,
+    ROCM_NO_DATA = 14,
+    ROCM_BUSY = 16, /* another process has the lock */
+};
+
+/* Of init. The lock is then one of threads instead of a file below /dev/shm, which another user's process or a dead one
+ * may hold for minutes; releases that do not know this bit pass it over. */
+#define ROCM_INIT_THREAD_ONLY_MUTEX UINT64_C(0x400000000000000)
+
+enum { ROCM_MEMORY_VRAM = 0 };
+enum { ROCM_TEMPERATURE_CURRENT = 0 };
+enum { ROCM_POWER_AVERAGE = 0, ROCM_POWER_CURRENT = 1 };
+
+/* Powers in microwatts, temperatures in thousandths of a degree Celsius. */
+#define ROCM_FUNCTIONS(X)                                                                                    \
+    X(init, (uint64_t flags))                                                                                \
+    X(shut_down, (void))                                                                                     \
+    X(num_monitor_devices, (uint32_t * count))                                                               \
+    X(dev_pci_id_get, (uint32_t device, uint64_t * bdfid))                                                   \
+    X(dev_energy_count_get, (uint32_t device, uint64_t * counter, float *microjoules, uint64_t *time_ns))    \
+    X(dev_power_ave_get, (uint32_t device, uint32_t sensor, uint64_t * microwatts))                          \
+    X(dev_power_get, (uint32_t device, uint64_t * microwatts, uint32_t * kind)) /* from 6.0 on */            \
+    X(dev_power_cap_get, (uint32_t device, uint32_t sensor, uint64_t * microwatts))                          \
+    X(dev_power_cap_default_get, (uint32_t device, uint64_t * microwatts))                                   \
+    X(dev_power_cap_range_get, (uint32_t device, uint32_t sensor, uint64_t * most, uint64_t * least))        \
+    X(dev_temp_metric_get, (uint32_t device, uint32_t place, int metric, int64_t *millidegrees))             \
+    X(dev_memory_total_get, (uint32_t device, int kind, uint64_t *bytes))                                    \
+    X(dev_memory_usage_get, (uint32_t device, int kind, uint64_t *bytes))                                    \
+    X(dev_busy_percent_get, (uint32_t device, uint32_t * percent))                                           \
+    X(dev_name_get, (uint32_t device, char *name, size_t size))                                              \
+    X(dev_unique_id_get, (uint32_t device, uint64_t * id))
+
+struct rocm_api {
+#define ROCM_MEMBER(name, parameters) rocm_code(*name) parameters;
+    ROCM_FUNCTIONS(ROCM_MEMBER)
+#undef ROCM_MEMBER
+};
+
+/* Where a device is: bits 63 to 32 of bdfid are the PCI domain, 15 to 8 the bus, 7 to 3 the slot. Bits 31 to 28 and 2 to 0
+ * may number a partition. */
+#define ROCM_DOMAIN(bdfid) ((unsigned)((bdfid) >> 32))
+#define ROCM_BUS(bdfid)    ((unsigned)((bdfid) >> 8 & 0xff))
+#define ROCM_SLOT(bdfid)   ((unsigned)((bdfid) >> 3 & 0x1f))
+
+#endif

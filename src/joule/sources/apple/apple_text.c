@@ -1,0 +1,153 @@
+/* joule/sources/apple/apple_text.c - what macmon and powermetrics print. See apple_power.h.
+ *
+ * Newcomers: macmon's keys changed in 0.8.0 and came back beside the new ones in 0.8.1; their order is not fixed. In a
+ * property list of powermetrics energies are millijoules of an interval that is some milliseconds longer than was asked for,
+ * in its text they are milliwatts.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/json.h"
+#include "base/string.h"
+#include "joule/sources/apple/apple_power.h"
+
+#define MOST_WATTS 2000.0
+
+static double check(double value, double most)
+{
+    return value >= 0 && value <= most ? value : NAN;
+}
+
+/* --- macmon ------------------------------------------------------------------------------------------------- */
+
+static double figure(const struct json_value *line, const char *name, double most)
+{
+    const struct json_value *value = json_member(line, name);
+    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), most) : NAN;
+}
+
+/* Until 0.7 "gpu_usage" is [MHz, share]. */
+static double usage(const struct json_value *line, size_t item, double most)
+{
+    const struct json_value *pair = json_member(line, "gpu_usage");
+    const struct json_value *value = pair && pair->kind == JSON_ARRAY ? pair->first : NULL;
+    for (; value && item; item--)
+        value = value->next;
+    return value && value->kind == JSON_NUMBER ? check(json_double_of(value), most) : NAN;
+}
+
+static double first_known(double a, double b)
+{
+    return isnan(a) ? b : a;
+}
+
+static bool take_line(const struct json_value *line, struct apple_power *out_power)
+{
+    static const char *const names[APPLE_PARTS] = {"cpu_power", "gpu_power",     "ane_power",
+                                                   "ram_power", "gpu_ram_power", "sys_power"};
+    *out_power = apple_power_unknown();
+    for (int part = 0; part < APPLE_PARTS; part++)
+        out_power->watts[part] = figure(line, names[part], MOST_WATTS);
+    if (!(out_power->watts[APPLE_SYSTEM] > 0)) /* what it says where the sensor cannot be read */
+        out_power->watts[APPLE_SYSTEM] = NAN;
+    out_power->gpu_busy = first_known(figure(line, "gpu_active_ratio", 1), usage(line, 1, 1));
+    out_power->gpu_megahertz = first_known(figure(line, "gpu_freq_mhz", 1e4), usage(line, 0, 1e4));
+    out_power->gpu_celsius = figure(json_member(line, "temp"), "gpu_temp_avg", 200);
+    return !isnan(out_power->watts[APPLE_CPU]);
+}
+
+bool macmon_parse(char *text, struct apple_power *out_power)
+{
+    char *end = strrchr(text, '\n');
+    if (!end)
+        return false;
+    *end = '\0';
+    char *start = strrchr(text, '\n');
+    start = start ? start + 1 : text;
+    struct arena arena = {0};
+    const struct json_value *line = json_parse(&arena, start, strlen(start), "macmon", NULL);
+    bool found = line && take_line(line, out_power);
+    arena_free(&arena);
+    return found;
+}
+
+/* --- powermetrics: text ------------------------------------------------------------------------------------- */
+
+/* "CPU Power: 823 mW", at the start of a line. */
+static double find_milliwatts(const char *text, const char *label)
+{
+    double value;
+    for (const char *at = strstr(text, label); at; at = strstr(at + 1, label)) {
+        if (at != text && at[-1] != '\n')
+            continue;
+        const char *end = string_scan_double(at + strlen(label), &value);
+        if (end && string_starts(end, " mW"))
+            return check(value * 1e-3, MOST_WATTS);
+    }
+    return NAN;
+}
+
+static const char *find_last(const char *text, const char *words)
+{
+    const char *last = NULL;
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+        last = at;
+    return last;
+}
+
+static bool take_text(const char *text, struct apple_power *out_power)
+{
+    const char *report = find_last(text, "*** Sampled system activity");
+    *out_power = apple_power_unknown();
+    if (!report)
+        return false;
+    out_power->watts[APPLE_CPU] = find_milliwatts(report, "CPU Power: ");
+    out_power->watts[APPLE_GPU] = find_milliwatts(report, "GPU Power: ");
+    out_power->watts[APPLE_NEURAL] = find_milliwatts(report, "ANE Power: ");
+    return !isnan(out_power->watts[APPLE_CPU]);
+}
+
+/* --- powermetrics: property lists ---------------------------------------------------------------------------- */
+
+/* The number behind a key: "<key>cpu_energy</key><integer>823</integer>". */
+static double find_key(const char *list, const char *key)
+{
+    char words[64];
+    double value;
+    string_print(words, sizeof words, "<key>%s</key>", key);
+    const char *at = strstr(list, words);
+    if (!at)
+        return NAN;
+    at += strlen(words);
+    at += strspn(at, " \t\r\n");
+    if (!string_starts(at, "<integer>") && !string_starts(at, "<real>"))
+        return NAN;
+    const char *end = string_scan_double(strchr(at, '>') + 1, &value);
+    return end && *end == '<' && value >= 0 ? value : NAN;
+}
+
+/* Of one whole list, which is terminated. */
+static bool take_list(const char *list, struct apple_power *out_power)
+{
+    double elapsed_s = find_key(list, "elapsed_ns") * 1e-9;
+    const char *processor = strstr(list, "<key>processor</key>");
+    *out_power = apple_power_unknown();
+    if (!processor || !(elapsed_s > 0) || !strstr(processor, "</plist>"))
+        return false;
+    out_power->watts[APPLE_CPU] = check(find_key(processor, "cpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
+    out_power->watts[APPLE_GPU] = check(find_key(processor, "gpu_energy") * 1e-3 / elapsed_s, MOST_WATTS);
+    out_power->watts[APPLE_NEURAL] = check(find_key(processor, "ane_energy") * 1e-3 / elapsed_s, MOST_WATTS);
+    return !isnan(out_power->watts[APPLE_CPU]);
+}
+
+bool powermetrics_parse(const char *text, size_t length, struct apple_power *out_power)
+{
+    bool found = false;
+    struct apple_power power;
+    for (const char *part = text; part < text + length;
+         part += strlen(part) + 1) /* the text's end is a NUL, too */
+        if (take_list(part, &power) || take_text(part, &power)) {
+            *out_power = power;
+            found = true;
+        }
+    return found;
+}

@@ -1,0 +1,39 @@
+/* joule/sources/apple/ioreport.h - macOS' library IOReport, as far as energies go.
+ *
+ * Owns the names and forms of its functions, and of the few of CoreFoundation that its results need. It is private to Apple
+ * and has no header; these forms are those that programs have used since macOS 11.
+ * Newcomers: CoreFoundation is found through the same library, which is linked with it. Whatever a function called Create or
+ * Copy gives must be released; what Get gives must not.
+ */
+#ifndef JOULE_IOREPORT_H
+#define JOULE_IOREPORT_H
+
+#include "joule/host/host.h"
+
+typedef const void *cf_ref; /* any object of CoreFoundation; NULL: none */
+
+#define CF_UTF8 0x08000100u
+
+struct ioreport_library {
+    cf_ref (*copy_channels_in_group)(cf_ref group, cf_ref subgroup, uint64_t a, uint64_t b, uint64_t c);
+    cf_ref (*create_subscription)(void *a, cf_ref desired, cf_ref *out_subscribed, uint64_t b, cf_ref c);
+    cf_ref (*create_samples)(cf_ref subscription, cf_ref channels, cf_ref a);
+    cf_ref (*create_delta)(cf_ref before, cf_ref after, cf_ref a);
+    cf_ref (*channel_name)(cf_ref channel);
+    cf_ref (*channel_unit)(cf_ref channel);
+    int64_t (*integer_value)(cf_ref channel, int32_t a);
+    cf_ref (*string_create)(cf_ref allocator, const char *text, uint32_t encoding);
+    unsigned char (*string_text)(cf_ref string, char *buffer, long size, uint32_t encoding);
+    cf_ref (*dictionary_copy)(cf_ref allocator, long capacity, cf_ref dictionary);
+    cf_ref (*dictionary_value)(cf_ref dictionary, const void *key);
+    long (*array_count)(cf_ref array);
+    cf_ref (*array_value)(cf_ref array, long index);
+    void (*release)(cf_ref object);
+};
+
+/* Whether this system has the library: /usr/lib/libIOReport.dylib, or what JOULE_IOREPORT_LIB says. */
+bool ioreport_is_there(struct joule_host *host);
+/* All of its functions; false, with the name of the one that is missing (empty: the library), where it has not all. */
+bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library, const char **out_missing);
+
+#endif

@@ -1,0 +1,223 @@
+/* joule/sources/cpu/cpu_map.c - see cpu_map.h.
+ *
+ * Newcomers: units are told apart as the RAPL sources do it, so that a modelled package and a measured one are twin
+ * views of the same zone and never added up.
+ */
+#include "joule/sources/cpu/cpu_map.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+
+#define CPU_FOLDER "/sys/devices/system/cpu/"
+#define STAT_SIZE  8192
+#define LIST_SIZE  4096
+#define MAX_CPUS   8192 /* the most that a kernel can be built for; a list with more is no machine's */
+
+static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
+{
+    char path[128];
+    string_print(path, sizeof path, CPU_FOLDER "cpu%u/%s", cpu, name);
+    return host_read_text(host, path, buffer, size);
+}
+
+static double read_cpu_number(struct joule_host *host, unsigned cpu, const char *name)
+{
+    char text[64];
+    double value;
+    return read_cpu_file(host, cpu, name, text, sizeof text) && string_to_double(text, &value) ? value : NAN;
+}
+
+/* --- how fast ----------------------------------------------------------------------------------------------- */
+
+/* The frequency that the vendor promises for all cores: from the driver, from firmware, or from the CPU's name. */
+static double base_hz(struct joule_host *host, const struct cpu_info *info)
+{
+    double base_khz = read_cpu_number(host, 0, "cpufreq/base_frequency");
+    if (base_khz > 0)
+        return base_khz * 1e3;
+    double nominal_mhz = read_cpu_number(host, 0, "acpi_cppc/nominal_freq");
+    return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
+}
+
+/* Published power is of all cores busy, which then run between base and highest frequency. */
+static double reference_hz(struct joule_host *host, const struct cpu_info *info)
+{
+    double base = base_hz(host, info);
+    double highest = read_cpu_number(host, 0, "cpufreq/cpuinfo_max_freq") * 1e3;
+    if (!(highest > 0))
+        return base;
+    return base > 0 ? sqrt(base * highest) : highest;
+}
+
+double cpu_map_frequency_hz(struct joule_host *host, unsigned cpu)
+{
+    return read_cpu_number(host, cpu, "cpufreq/scaling_cur_freq") * 1e3;
+}
+
+/* --- where -------------------------------------------------------------------------------------------------- */
+
+static void find_highest(unsigned cpu, void *context)
+{
+    struct cpu_map *map = context;
+    if (cpu >= map->count && cpu < MAX_CPUS)
+        map->count = cpu + 1;
+}
+
+static void mark_online(unsigned cpu, void *context)
+{
+    struct cpu_map *map = context;
+    if (cpu < map->count)
+        map->places[cpu].is_online = true;
+}
+
+/* Where the kernel's list is hidden: the CPUs that /proc/stat has lines for, as a list. */
+static void list_from_stat(struct joule_host *host, char *list, size_t size)
+{
+    char stat[STAT_SIZE] = "";
+    unsigned cpu, highest = 0;
+    host->ops->read_file(host, "/proc/stat", stat, sizeof stat);
+    for (const char *line = stat; (line = strstr(line, "\ncpu")) != NULL; line++)
+        if (sscanf(line, "\ncpu%5u ", &cpu) == 1 && cpu > highest && cpu < MAX_CPUS)
+            highest = cpu;
+    string_print(list, size, "0-%u", highest);
+}
+
+static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
+{
+    for (unsigned i = 0; i < map->unit_count; i++)
+        if (cpu_is_same_unit(map->units[i], unit))
+            return i;
+    map->units[map->unit_count] = unit;
+    return map->unit_count++;
+}
+
+static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu)
+{
+    struct cpu_unit unit = {.die = -1};
+    if (!info->is_virtual) /* a guest's sockets are fiction */
+        cpu_unit_of(host, info, cpu, &unit);
+    return unit;
+}
+
+/* Each file is of the CPUs that share something, so that one of them tells where all of them are: large machines have
+ * thousands of such files. */
+struct peers {
+    struct cpu_map *map;
+    struct cpu_place place;
+};
+
+static void share_core(unsigned cpu, void *context)
+{
+    const struct peers *peers = context;
+    struct cpu_place *place = cpu < peers->map->count ? &peers->map->places[cpu] : NULL;
+    if (place && !place->knows_core) {
+        place->core = peers->place.core;
+        place->knows_core = true;
+    }
+}
+
+static void share_unit(unsigned cpu, void *context)
+{
+    const struct peers *peers = context;
+    struct cpu_place *place = cpu < peers->map->count ? &peers->map->places[cpu] : NULL;
+    if (place && !place->knows_unit) {
+        place->unit = peers->place.unit;
+        place->knows_unit = true;
+    }
+}
+
+static void place_core(struct joule_host *host, struct cpu_map *map, unsigned cpu)
+{
+    char list[LIST_SIZE];
+    double first;
+    struct peers peers = {.map = map, .place.core = cpu};
+    bool is_known = read_cpu_file(host, cpu, "topology/thread_siblings_list", list, sizeof list) &&
+                    string_scan_double(list, &first);
+    if (is_known && first >= 0 && first < map->count) {
+        peers.place.core = (unsigned)first;
+        string_each_cpu(list, share_core, &peers);
+    }
+    share_core(cpu, &peers);
+}
+
+static void place_unit(struct joule_host *host, struct cpu_map *map, unsigned cpu)
+{
+    char list[LIST_SIZE];
+    struct cpu_unit unit = unit_of(host, &map->info, cpu);
+    struct peers peers = {.map = map, .place.unit = find_unit(map, unit)};
+    const char *file = unit.die >= 0 ? "topology/die_cpus_list" : "topology/core_siblings_list";
+    if (map->info.is_virtual) /* all are in one */
+        for (unsigned i = 0; i < map->count; i++)
+            share_unit(i, &peers);
+    else if (read_cpu_file(host, cpu, file, list, sizeof list))
+        string_each_cpu(list, share_unit, &peers);
+    share_unit(cpu, &peers);
+}
+
+static bool place_cpus(struct joule_host *host, struct arena *arena, const char *online, struct cpu_map *map)
+{
+    map->count = 1;
+    string_each_cpu(online, find_highest, map);
+    map->places = arena_alloc(arena, map->count * sizeof *map->places);
+    map->units = arena_alloc(arena, map->count * sizeof *map->units);
+    if (!map->places || !map->units)
+        return false;
+    string_each_cpu(online, mark_online, map);
+    for (unsigned i = 0; i < map->count; i++) {
+        struct cpu_place *place = &map->places[i];
+        if (!place->is_online)
+            continue;
+        if (!place->knows_unit)
+            place_unit(host, map, i);
+        if (!place->knows_core)
+            place_core(host, map, i);
+        map->cpu.threads++;
+        map->cpu.cores += place->core == i;
+    }
+    cpu_forget_single_dies(map->units, map->unit_count, sizeof *map->units);
+    if (map->unit_count == 0)
+        map->units[map->unit_count++].die = -1;
+    map->cpu.packages = map->unit_count;
+    return true;
+}
+
+/* The model has rows for Arm's own cores; of those that licensees made themselves it knows only that they are Arm. */
+static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
+{
+    static const char *const others[] = {"intel", "amd", "hygon", "arm", ""};
+    bool is_licensee = true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        is_licensee = is_licensee && strcmp(info->vendor, others[i]) != 0;
+    string_copy(cpu->vendor, sizeof cpu->vendor, is_licensee ? "arm" : info->vendor);
+    string_copy(cpu->name, sizeof cpu->name, info->model);
+    cpu->family = info->family;
+    cpu->model = is_licensee ? 0 : info->number;
+    cpu->is_virtual = info->is_virtual;
+}
+
+bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct arena *arena,
+                  struct cpu_map *out_map)
+{
+    char online[1024];
+    *out_map = (struct cpu_map){.info = *info};
+    name_cpu(info, &out_map->cpu);
+    out_map->reference_hz = reference_hz(host, info);
+    if (!host_read_text(host, CPU_FOLDER "online", online, sizeof online) || !*online)
+        list_from_stat(host, online, sizeof online);
+    return place_cpus(host, arena, online, out_map);
+}
+
+bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu)
+{
+    struct arena arena = {0};
+    struct cpu_info info;
+    struct cpu_map map;
+    cpu_info_read(host, &info);
+    bool done = cpu_map_read(host, &info, &arena, &map);
+    if (done)
+        *out_cpu = map.cpu;
+    arena_free(&arena);
+    return done;
+}

@@ -1,0 +1,243 @@
+/* joule/sources/gaudi/hl_smi.c - the source "hl_smi": Gaudi boards through Habana's program, where neither its library can be loaded
+ * nor the driver's hardware monitor tells power.
+ *
+ * Owns when the program is run and what becomes of its words. JOULE_HL_SMI names another one.
+ * Newcomers: a call takes a good part of a second of a processor, so it is made once a second at most, less often where
+ * it takes long, and not at all where anything better is there.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/accelerator/accelerator.h"
+#include "joule/sources/gaudi/hl_smi_text.h"
+#include "joule/sources/gaudi/hlml.h"
+
+#define MOST_BOARDS   64
+#define TEXT_SIZE     (32 << 10)
+#define TIMEOUT_NS    INT64_C(5000000000)
+#define PERIOD_S      1.0
+#define MOST_PERIOD_S 10.0
+#define CALLS_SHARE   0.05 /* of the time, at most, that the program may run */
+#define GAIN_SD       0.05 /* assumed, as for all boards */
+#define MOST_WATTS    2000.0
+#define MIB           1048576.0
+
+struct hl_smi {
+    struct board {
+        struct device *device;
+        struct channel *power, *temperature, *busy;
+        int32_t number;                  /* the program's */
+        const struct hl_smi_board *said; /* by the last call; NULL: nothing */
+    } boards[MOST_BOARDS];
+    size_t count;
+    struct hl_smi_board said[MOST_BOARDS];
+    size_t said_count;
+    joule_status state; /* of the last call */
+    char text[TEXT_SIZE];
+};
+
+/* --- asking --------------------------------------------------------------------------------------------------- */
+
+static joule_status ask(struct source *source)
+{
+    struct hl_smi *smi = source->data;
+    static const char query[] = HL_SMI_QUERY;
+    const char *own = source->host->ops->env(source->host, "JOULE_HL_SMI");
+    const char *program = own && *own ? own : "hl-smi";
+    const char *const argv[] = {program, "-Q", query, "-f", "csv,noheader,nounits", NULL};
+    int exit_status = 0;
+    ssize_t length =
+        source->host->ops->run(source->host, argv, TIMEOUT_NS, smi->text, sizeof smi->text, &exit_status);
+    smi->said_count = length >= 0 ? hl_smi_parse(smi->text, smi->said, MOST_BOARDS) : 0;
+    smi->state = length < 0 ? status_of_errno((int)-length) : smi->said_count ? JOULE_OK : JOULE_FAILED;
+    return smi->state;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------- */
+
+static bool has_monitor(struct source *source, const char *address)
+{
+    char folder[96], path[192], text[24], **names;
+    string_print(folder, sizeof folder, PCI_FOLDER "/%s/hwmon", address);
+    if (source->host->ops->list(source->host, folder, &source->arena, &names) <= 0)
+        return false;
+    string_print(path, sizeof path, "%s/%s/power1_input", folder, names[0]);
+    return host_read_text(source->host, path, text, sizeof text);
+}
+
+/* Whether hwmon has the power of every board. */
+static bool all_have_monitors(struct source *source)
+{
+    struct accelerator found[ACCELERATOR_MOST];
+    size_t count = accelerators_find(source, "hpu", found, ACCELERATOR_MOST);
+    for (size_t i = 0; i < count; i++)
+        if (!has_monitor(source, found[i].pci.address))
+            return false;
+    return count > 0;
+}
+
+static struct channel *add_channel(struct source *source, const struct board *board, const char *what,
+                                   const char *label)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return NULL;
+    accelerator_name_channel(ch, "hpu", board->device->index, what);
+    string_copy(ch->info.label, sizeof ch->info.label, label);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, board->device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, board->device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, board->device->uuid);
+    return ch;
+}
+
+static struct channel *add_power(struct source *source, const struct board *board, double most_watts)
+{
+    struct channel *ch = add_channel(source, board, "", "power.draw");
+    if (!ch)
+        return NULL;
+    ch->mode = CHANNEL_POWER;
+    ch->rank = RANK_BOARD;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = JOULE_CLASS_DERIVED;
+    accelerator_zone("hpu", board->device->index, ch->zone);
+    ch->gain_sd = GAIN_SD;
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, ACCELERATOR_FIRST_CAUSE + (uint32_t)board->device->index);
+    ch->integrator.period_s = source->period_s;
+    ch->integrator.max_watts = most_watts > 0 ? 2 * most_watts : MOST_WATTS;
+    return ch;
+}
+
+static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
+                                 enum gauge_role role)
+{
+    struct channel *ch = add_channel(source, board, what, what);
+    if (ch)
+        channel_set_gauge(ch, role, "");
+    return ch;
+}
+
+static bool add_board(struct source *source, const struct hl_smi_board *said)
+{
+    struct hl_smi *smi = source->data;
+    struct board *board = &smi->boards[smi->count++];
+    int32_t index = accelerator_index(source, "hpu", said->pci_address);
+    struct device *device = board->device =
+        source_add_device(source, "hpu", index >= 0 ? index : said->index);
+    if (!device)
+        return false;
+    board->number = said->index;
+    string_copy(device->vendor, sizeof device->vendor, "intel");
+    string_copy(device->model, sizeof device->model, said->name);
+    string_copy(device->uuid, sizeof device->uuid, said->uuid);
+    string_copy(device->pci_address, sizeof device->pci_address, said->pci_address);
+    if (said->driver[0])
+        string_print(device->driver, sizeof device->driver, "habanalabs %s", said->driver);
+    board->power = add_power(source, board, said->most_watts);
+    if (!isnan(said->celsius))
+        board->temperature = add_gauge(source, board, "temperature", ROLE_TEMPERATURE);
+    if (!isnan(said->busy_percent))
+        board->busy = add_gauge(source, board, "busy", ROLE_BUSY);
+    return board->power != NULL;
+}
+
+static joule_status open_boards(struct source *source, struct hl_smi *smi)
+{
+    const struct host_ops *ops = source->host->ops;
+    int64_t begin_ns = ops->clock_ns(source->host, CLOCK_MONOTONIC);
+    joule_status status = ask(source);
+    double call_s = (double)(ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
+    if (status != JOULE_OK)
+        return source_say(source, status, "hl-smi is not there, or tells of no board: run it by hand");
+    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
+    for (size_t i = 0; i < smi->said_count; i++)
+        if (!add_board(source, &smi->said[i]))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+    return JOULE_OK;
+}
+
+static joule_status hl_smi_open(struct source *source)
+{
+    if (!hlml_has_driver(source, "JOULE_HL_SMI"))
+        return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
+    if (!source->is_named && (hlml_is_there(source->host) || all_have_monitors(source)))
+        return source_say(source, JOULE_ABSENT,
+                          "not needed: Habana's library or the driver's monitor is there");
+    struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
+    if (!smi)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+    return open_boards(source, smi);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+static const struct hl_smi_board *find_said(const struct hl_smi *smi, int32_t number)
+{
+    for (size_t i = 0; i < smi->said_count; i++)
+        if (smi->said[i].index == number)
+            return &smi->said[i];
+    return NULL;
+}
+
+static void put_gauge(struct sink *sink, struct channel *channel, double value, double most)
+{
+    if (!channel)
+        return;
+    if (value >= 0 && value <= most)
+        sink_gauge(sink, channel, value);
+    else
+        sink_fail(sink, channel, JOULE_FAILED);
+}
+
+static void hl_smi_read(struct source *source, struct sink *sink)
+{
+    struct hl_smi *smi = source->data;
+    ask(source);
+    for (size_t i = 0; i < smi->count; i++) {
+        struct board *board = &smi->boards[i];
+        const struct hl_smi_board *said = board->said = find_said(smi, board->number);
+        if (said && !isnan(said->power_watts))
+            sink_power(sink, board->power, 0, said->power_watts);
+        else
+            sink_fail(sink, board->power, said ? JOULE_UNSUPPORTED : JOULE_FAILED);
+        put_gauge(sink, board->temperature, said ? said->celsius : NAN, 200);
+        put_gauge(sink, board->busy, said ? said->busy_percent / 100 : NAN, 1);
+    }
+}
+
+static uint64_t bytes_of(double mib)
+{
+    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* not of NaN */
+}
+
+static void hl_smi_look(struct source *source, struct sink *sink)
+{
+    const struct hl_smi *smi = source->data;
+    for (size_t i = 0; i < smi->count; i++) {
+        const struct hl_smi_board *said = smi->boards[i].said;
+        struct device_facts facts = device_facts_unknown();
+        if (!said) {
+            sink_device_fail(sink, smi->boards[i].device, JOULE_FAILED);
+            continue;
+        }
+        facts.memory_total_bytes = bytes_of(said->memory_total_mib);
+        facts.memory_used_bytes = bytes_of(said->memory_used_mib);
+        facts.memory_free_bytes = bytes_of(said->memory_free_mib);
+        facts.limit_watts = said->most_watts;
+        sink_facts(sink, smi->boards[i].device, &facts);
+    }
+}
+
+const struct source_ops source_hl_smi = {
+    .name = "hl_smi",
+    .measurement = "hlml",
+    .tier = 3,
+    .is_slow = true,
+    .folder = HLML_FOLDER,
+    .variable = "JOULE_HL_SMI",
+    .period_s = PERIOD_S,
+    .open = hl_smi_open,
+    .read = hl_smi_read,
+    .look = hl_smi_look,
+};

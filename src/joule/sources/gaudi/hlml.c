@@ -1,0 +1,394 @@
+/* joule/sources/gaudi/hlml.c - the source "hlml": finds Gaudi boards and reads them. See hlml.h.
+ *
+ * Owns the order of readings and what is done when the driver misbehaves. Newcomers: the counter is in millijoules since
+ * the driver was loaded and is the first view of a board, integrated power the second; both are there, and the engine
+ * trusts whichever rose, so that a counter which stands still is reported as unsupported and never as 0 J.
+ */
+#include "joule/sources/gaudi/hlml.h"
+
+#include <math.h>
+#include "base/string.h"
+#include "joule/sources/accelerator/accelerator.h"
+
+#define MOST_BOARDS     64
+#define PERIOD_S        0.1
+#define GAUGE_PERIOD_NS 500000000LL
+#define PATIENCE_NS     1000000000LL /* with passing failures, before a channel is called failed */
+#define GAIN_SD         0.05         /* assumed, as for all boards */
+#define MOST_WATTS      2000.0       /* twice what the largest board may draw */
+
+struct board {
+    unsigned number; /* the library's */
+    int32_t index;
+    hlml_device handle; /* NULL: the library does not give it */
+    struct device *device;
+    struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: the board does not tell */
+    char zone[48];
+    bool is_lost;
+    struct standstill still; /* of the counter */
+    int64_t trouble_ns;      /* since when passing failures come; 0: all is well */
+};
+
+struct hlml {
+    struct hlml_api api;
+    struct board boards[MOST_BOARDS];
+    size_t count;
+    int64_t gauges_ns; /* when gauges were last read */
+};
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static struct channel *add_channel(struct source *source, const struct board *board, const char *what,
+                                   const char *label)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return NULL;
+    accelerator_name_channel(ch, "hpu", board->index, what);
+    string_copy(ch->info.label, sizeof ch->info.label, label);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, board->device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, board->device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, board->device->uuid);
+    return ch;
+}
+
+static struct channel *add_joules(struct source *source, const struct board *board, const char *what,
+                                  const char *label)
+{
+    struct channel *ch = add_channel(source, board, what, label);
+    if (!ch)
+        return NULL;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    string_copy(ch->zone, sizeof ch->zone, board->zone);
+    ch->gain_sd = GAIN_SD;
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, ACCELERATOR_FIRST_CAUSE + (uint32_t)board->index);
+    return ch;
+}
+
+static void find_energy(struct source *source, struct board *board)
+{
+    const struct hlml_api *api = &((struct hlml *)source->data)->api;
+    unsigned long long millijoules;
+    if (!api->device_get_total_energy_consumption ||
+        api->device_get_total_energy_consumption(board->handle, &millijoules) != HLML_SUCCESS)
+        return;
+    struct channel *ch = board->energy = add_joules(source, board, "", "energy counter");
+    if (!ch)
+        return;
+    ch->mode = CHANNEL_COUNTER;
+    ch->rank = RANK_DRIVER;
+    ch->info.reading = JOULE_READING_ENERGY;
+    ch->info.cls = JOULE_CLASS_MEASURED;
+    ch->counter.modulus = 0; /* 64 bits */
+    ch->counter.unit_joules = 1e-3;
+    ch->counter.max_watts = MOST_WATTS;
+    ch->counter.tick_s = PERIOD_S; /* assumed: nobody says how often it is brought up to date */
+}
+
+static void find_power(struct source *source, struct board *board)
+{
+    const struct hlml_api *api = &((struct hlml *)source->data)->api;
+    unsigned milliwatts;
+    if (!api->device_get_power_usage ||
+        api->device_get_power_usage(board->handle, &milliwatts) != HLML_SUCCESS)
+        return;
+    struct channel *ch = board->power = add_joules(source, board, "power", "power");
+    if (!ch)
+        return;
+    ch->mode = CHANNEL_POWER;
+    ch->rank = RANK_DRIVER + 1;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = JOULE_CLASS_DERIVED;
+    ch->integrator.period_s = PERIOD_S;
+    ch->integrator.max_watts = MOST_WATTS;
+}
+
+static struct channel *add_gauge(struct source *source, const struct board *board, const char *what,
+                                 const char *label, enum gauge_role role)
+{
+    struct channel *ch = add_channel(source, board, what, label);
+    if (ch)
+        channel_set_gauge(ch, role, board->zone);
+    return ch;
+}
+
+static void find_gauges(struct source *source, struct board *board)
+{
+    const struct hlml_api *api = &((struct hlml *)source->data)->api;
+    unsigned value;
+    struct hlml_utilization busy;
+    if (api->device_get_temperature &&
+        api->device_get_temperature(board->handle, HLML_TEMPERATURE_ON_AIP, &value) == HLML_SUCCESS)
+        board->temperature = add_gauge(source, board, "temperature", "chip temperature", ROLE_TEMPERATURE);
+    if (api->device_get_clock_info &&
+        api->device_get_clock_info(board->handle, HLML_CLOCK_SOC, &value) == HLML_SUCCESS)
+        board->clock = add_gauge(source, board, "clock", "SoC clock", ROLE_CLOCK);
+    if (api->device_get_utilization_rates &&
+        api->device_get_utilization_rates(board->handle, &busy) == HLML_SUCCESS)
+        board->busy = add_gauge(source, board, "busy", "busy time", ROLE_BUSY);
+}
+
+/* Numbered by its place on the bus, as all that speaks of it does; by the library where that is not known. */
+static void identify(struct source *source, struct board *board)
+{
+    const struct hlml_api *api = &((struct hlml *)source->data)->api;
+    struct hlml_pci_info pci = {0};
+    char address[SYSFS_PCI_SIZE] = "", version[48] = "";
+    board->index = -1;
+    if (board->handle && api->device_get_pci_info &&
+        api->device_get_pci_info(board->handle, &pci) == HLML_SUCCESS) {
+        pci.bus_id[sizeof pci.bus_id - 1] = '\0';
+        sysfs_find_pci(pci.bus_id, address);
+        board->index = accelerator_index(source, "hpu", address);
+    }
+    if (board->index < 0)
+        board->index = (int32_t)board->number;
+    accelerator_zone("hpu", board->index, board->zone);
+    struct device *device = board->device = source_add_device(source, "hpu", board->index);
+    if (!device)
+        return;
+    string_copy(device->vendor, sizeof device->vendor, "intel");
+    string_copy(device->pci_address, sizeof device->pci_address, address);
+    if (!board->handle)
+        return;
+    if (api->device_get_name)
+        api->device_get_name(board->handle, device->model, sizeof device->model);
+    if (api->device_get_uuid)
+        api->device_get_uuid(board->handle, device->uuid, sizeof device->uuid);
+    if (api->get_driver_version && api->get_driver_version(version, sizeof version) == HLML_SUCCESS)
+        string_print(device->driver, sizeof device->driver, "habanalabs %s", version);
+}
+
+/* A board that tells no energy is shown all the same, with the reason. */
+static void add_silent(struct source *source, const struct board *board, joule_status state,
+                       const char *remedy)
+{
+    struct channel *ch = add_joules(source, board, "", "energy counter");
+    if (!ch)
+        return;
+    ch->rank = RANK_DRIVER;
+    ch->info.state = state;
+    string_copy(ch->info.remedy, sizeof ch->info.remedy, remedy);
+}
+
+static bool open_board(struct source *source, struct board *board, unsigned number)
+{
+    const struct hlml_api *api = &((struct hlml *)source->data)->api;
+    *board = (struct board){.number = number};
+    hlml_return code = api->device_get_handle_by_index(number, &board->handle);
+    if (code != HLML_SUCCESS)
+        board->handle = NULL;
+    identify(source, board);
+    if (!board->device)
+        return false;
+    if (!board->handle) {
+        board->is_lost = true;
+        board->device->state = hlml_status(code);
+        add_silent(source, board, hlml_status(code),
+                   "Habana's library gives no access to this board: `hl-smi` and `dmesg` say more");
+        return true;
+    }
+    find_energy(source, board);
+    find_power(source, board);
+    if (!board->energy && !board->power)
+        add_silent(
+            source, board, JOULE_UNSUPPORTED,
+            "the driver tells neither energy nor power of this board: measure the machine by other means");
+    find_gauges(source, board);
+    return true;
+}
+
+static joule_status open_boards(struct source *source, struct hlml *hlml)
+{
+    unsigned count = 0;
+    hlml_return code = hlml->api.device_get_count(&count);
+    if (code != HLML_SUCCESS || count == 0)
+        return source_say(source, code != HLML_SUCCESS ? hlml_status(code) : JOULE_ABSENT,
+                          "Habana's driver shows no Gaudi board to this process");
+    for (; hlml->count < count && hlml->count < MOST_BOARDS; hlml->count++)
+        if (!open_board(source, &hlml->boards[hlml->count], (unsigned)hlml->count))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+    return JOULE_OK;
+}
+
+static joule_status hlml_open(struct source *source)
+{
+    char remedy[sizeof source->remedy];
+    if (!hlml_has_driver(source, "JOULE_HLML_LIB"))
+        return source_say(source, JOULE_ABSENT, "this machine has no driver for Gaudi boards (habanalabs)");
+    struct hlml *hlml = source->data = arena_alloc(&source->arena, sizeof *hlml);
+    if (!hlml)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for Gaudi boards");
+    joule_status status = hlml_load(source->host, &hlml->api, remedy, sizeof remedy);
+    if (status != JOULE_OK)
+        return source_say(source, status, "%s", remedy);
+    return open_boards(source, hlml);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void give_up(struct board *board, struct sink *sink)
+{
+    struct channel *const channels[] = {board->energy, board->power, board->temperature, board->clock,
+                                        board->busy};
+    board->is_lost = true;
+    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++)
+        if (channels[i])
+            sink_fail(sink, channels[i], JOULE_FAILED);
+}
+
+/* What a failed call means for its channel. True: the call may be made again at once. */
+static bool cope(const struct hlml *hlml, struct board *board, struct sink *sink, struct channel *channel,
+                 hlml_return code, bool is_first_try)
+{
+    bool is_passing = code == HLML_TIMEOUT || code == HLML_NO_DATA;
+    int64_t now_ns = sink_now(sink);
+    if (code == HLML_AIP_IS_LOST) {
+        give_up(board, sink);
+        return false;
+    }
+    if (code == HLML_UNINITIALIZED && is_first_try) { /* somebody shut the library down */
+        hlml_return again = hlml->api.init();
+        return (again == HLML_SUCCESS || again == HLML_ALREADY_INITIALIZED) &&
+               hlml->api.device_get_handle_by_index(board->number, &board->handle) == HLML_SUCCESS;
+    }
+    if (is_passing && board->trouble_ns == 0)
+        board->trouble_ns = now_ns;
+    if (!is_passing || now_ns - board->trouble_ns >= PATIENCE_NS)
+        sink_fail(sink, channel, hlml_status(code));
+    return false;
+}
+
+static void read_energy(const struct hlml *hlml, struct board *board, struct sink *sink)
+{
+    for (int try = 0; try < 2 && !board->is_lost; try++) {
+        unsigned long long millijoules = 0;
+        int64_t before_ns = sink_now(sink);
+        hlml_return code = hlml->api.device_get_total_energy_consumption(board->handle, &millijoules);
+        int64_t after_ns = sink_now(sink);
+        if (code == HLML_SUCCESS) {
+            board->trouble_ns = 0;
+            if (standstill_notice(&board->still, after_ns, millijoules))
+                sink_fail(sink, board->energy, JOULE_UNSUPPORTED);
+            else
+                sink_counter(sink, board->energy, before_ns, after_ns, millijoules);
+            return;
+        }
+        if (!cope(hlml, board, sink, board->energy, code, try == 0))
+            return;
+    }
+}
+
+static void read_power(const struct hlml *hlml, struct board *board, struct sink *sink)
+{
+    for (int try = 0; try < 2 && !board->is_lost; try++) {
+        unsigned milliwatts = 0;
+        hlml_return code = hlml->api.device_get_power_usage(board->handle, &milliwatts);
+        if (code == HLML_SUCCESS) {
+            board->trouble_ns = board->energy ? board->trouble_ns : 0;
+            sink_power(sink, board->power, 0, milliwatts * 1e-3);
+            return;
+        }
+        if (!cope(hlml, board, sink, board->power, code, try == 0))
+            return;
+    }
+}
+
+static void put_gauge(struct sink *sink, struct channel *channel, hlml_return code, double value)
+{
+    if (code == HLML_SUCCESS)
+        sink_gauge(sink, channel, value);
+    else
+        sink_fail(sink, channel, hlml_status(code));
+}
+
+static void read_gauges(const struct hlml_api *api, const struct board *board, struct sink *sink)
+{
+    unsigned value = 0;
+    struct hlml_utilization busy = {0};
+    hlml_return code;
+    if (board->temperature) {
+        code = api->device_get_temperature(board->handle, HLML_TEMPERATURE_ON_AIP, &value);
+        put_gauge(sink, board->temperature, code, value);
+    }
+    if (board->clock) {
+        code = api->device_get_clock_info(board->handle, HLML_CLOCK_SOC, &value);
+        put_gauge(sink, board->clock, code, value);
+    }
+    if (board->busy) {
+        code = api->device_get_utilization_rates(board->handle, &busy);
+        put_gauge(sink, board->busy, code == HLML_SUCCESS && busy.aip > 100 ? HLML_UNKNOWN : code,
+                  busy.aip * 0.01);
+    }
+}
+
+static void hlml_read(struct source *source, struct sink *sink)
+{
+    struct hlml *hlml = source->data;
+    int64_t now_ns = sink_now(sink);
+    bool gauges_are_due = hlml->gauges_ns == 0 || now_ns - hlml->gauges_ns >= GAUGE_PERIOD_NS;
+    for (size_t i = 0; i < hlml->count; i++) {
+        struct board *board = &hlml->boards[i];
+        if (board->energy && !board->is_lost)
+            read_energy(hlml, board, sink);
+        if (board->power && !board->is_lost)
+            read_power(hlml, board, sink);
+        if (gauges_are_due && !board->is_lost)
+            read_gauges(&hlml->api, board, sink);
+    }
+    if (gauges_are_due)
+        hlml->gauges_ns = now_ns;
+}
+
+/* --- facts -------------------------------------------------------------------------------------------------- */
+
+static void look_at(const struct hlml_api *api, const struct board *board, struct sink *sink)
+{
+    struct device_facts facts = device_facts_unknown();
+    struct hlml_memory memory;
+    unsigned milliwatts;
+    unsigned long long reasons;
+    hlml_return code = HLML_NOT_SUPPORTED;
+    if (api->device_get_memory_info &&
+        (code = api->device_get_memory_info(board->handle, &memory)) == HLML_SUCCESS) {
+        facts.memory_total_bytes = memory.total;
+        facts.memory_used_bytes = memory.used;
+        facts.memory_free_bytes = memory.free;
+    }
+    if (api->device_get_power_management_default_limit &&
+        api->device_get_power_management_default_limit(board->handle, &milliwatts) == HLML_SUCCESS)
+        facts.default_limit_watts = milliwatts * 1e-3;
+    if (api->device_get_current_clocks_throttle_reasons &&
+        api->device_get_current_clocks_throttle_reasons(board->handle, &reasons) == HLML_SUCCESS)
+        facts.clock_reasons = (reasons & HLML_THROTTLE_POWER ? JOULE_CLOCKS_POWER : 0) |
+                              (reasons & HLML_THROTTLE_THERMAL ? JOULE_CLOCKS_TEMPERATURE : 0);
+    if (code == HLML_SUCCESS || code == HLML_NOT_SUPPORTED)
+        sink_facts(sink, board->device, &facts);
+    else
+        sink_device_fail(sink, board->device, hlml_status(code));
+}
+
+static void hlml_look(struct source *source, struct sink *sink)
+{
+    const struct hlml *hlml = source->data;
+    for (size_t i = 0; i < hlml->count; i++) {
+        const struct board *board = &hlml->boards[i];
+        if (board->is_lost)
+            sink_device_fail(sink, board->device, JOULE_FAILED);
+        else
+            look_at(&hlml->api, board, sink);
+    }
+}
+
+const struct source_ops source_hlml = {
+    .name = "hlml",
+    .measurement = "hlml",
+    .tier = 3,
+    .is_slow = true,
+    .folder = HLML_FOLDER,
+    .variable = "JOULE_HLML_LIB",
+    .period_s = PERIOD_S,
+    .open = hlml_open,
+    .read = hlml_read,
+    .look = hlml_look, /* the library is not shut down: a program that uses it itself would lose it */
+};

@@ -1,0 +1,355 @@
+/* joule/sources/helper/helper.c - counters that only joule-helper may read, asked of it over its socket (docs/helper.md).
+ *
+ * Owns the client's side: one connection, one question under way, and what happens when the helper is slow, gone or back.
+ * The bytes are helper_wire's, the waiting is the host's.
+ * Newcomers: values carry the helper's stamps of the same clock, so an answer that comes late is as good as any: it is
+ * taken at the next reading. Lane 0 waits for a helper that hangs once, and then only looks whether it has answered.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/device.h"
+#include "joule/sources/helper/helper_wire.h"
+
+#define OPEN_NS     (200 * NS_PER_S / 1000) /* for the first answer of all */
+#define PATIENCE_NS (20 * NS_PER_S / 1000)  /* for an answer while others on the lane wait */
+#define GIVE_UP_NS  NS_PER_S                /* without an answer the connection is dropped */
+#define RETRY_NS    (NS_PER_S / 2)
+#define RETRIES_NS  (10 * NS_PER_S) /* the longest pause between two tries */
+#define JOIN_GROUP  "sudo usermod -aG joule \"$USER\", and log in again"
+
+#define LIST_BYTES  (HELPER_MOST_CHANNELS * HELPER_CHANNEL_BYTES)
+#define REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MOST_CHANNELS * HELPER_VALUE_BYTES)
+
+struct helper {
+    char address[256];
+    int handle; /* < 0: no connection */
+    uint32_t sequence;
+    size_t count; /* of channels, also of source->channels */
+    uint8_t list[LIST_BYTES];
+    int64_t pace_ns;
+    /* The question under way. */
+    bool waits, is_late;
+    int64_t asked_ns;
+    size_t got; /* of the reply */
+    uint8_t reply[REPLY_BYTES];
+    int64_t seen_ns[HELPER_MOST_CHANNELS]; /* of each channel's last value */
+    /* Between two connections. */
+    int64_t retry_ns, pause_ns;
+    joule_status away; /* what channels are meanwhile */
+};
+
+static int64_t now_ns_of(struct joule_host *host)
+{
+    return host->ops->clock_ns(host, CLOCK_MONOTONIC);
+}
+
+/* --- questions and answers ---------------------------------------------------------------------------------- */
+
+static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind, int64_t deadline_ns)
+{
+    uint8_t bytes[HELPER_REQUEST_BYTES];
+    struct helper_request request = {HELPER_VERSION, (uint16_t)kind, ++h->sequence};
+    helper_write_request(&request, bytes);
+    return host->ops->send(host, h->handle, bytes, sizeof bytes, deadline_ns);
+}
+
+/* Goes on until *got is `size`; 0 or -errno. */
+static int take(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size, size_t *got,
+                int64_t deadline_ns)
+{
+    while (*got < size) {
+        ssize_t count = host->ops->receive(host, h->handle, bytes + *got, size - *got, deadline_ns);
+        if (count <= 0)
+            return count ? (int)count : -ECONNRESET;
+        *got += (size_t)count;
+    }
+    return 0;
+}
+
+static bool is_answer(const struct helper *h, const struct helper_header *header, enum helper_kind kind)
+{
+    return header->version == HELPER_VERSION && header->kind == kind && header->sequence == h->sequence;
+}
+
+/* Connects and asks what there is: the list goes to `list`. 0, -errno, -EPROTO for nonsense, -EPROTONOSUPPORT for another
+ * version, -ETIME where the other side lives in another time. */
+static int greet(struct joule_host *host, struct helper *h, uint8_t list[LIST_BYTES], size_t *out_count,
+                 int64_t deadline_ns)
+{
+    uint8_t bytes[HELPER_HEADER_BYTES];
+    struct helper_header header;
+    size_t got = 0, begun = 0;
+    int64_t asked_ns = now_ns_of(host);
+    h->handle = host->ops->open_stream(host, h->address, deadline_ns);
+    if (h->handle < 0)
+        return h->handle;
+    int rc = ask(host, h, HELPER_HELLO, deadline_ns);
+    if (rc == 0)
+        rc = take(host, h, bytes, sizeof bytes, &begun, deadline_ns);
+    if (rc != 0)
+        return rc;
+    if (!helper_read_header(bytes, &header))
+        return -EPROTO;
+    if (header.kind == HELPER_REFUSAL)
+        return -EPROTONOSUPPORT;
+    if (!is_answer(h, &header, HELPER_HELLO))
+        return -EPROTO;
+    if (header.now_ns < asked_ns || header.now_ns > now_ns_of(host))
+        return -ETIME;
+    h->pace_ns = header.pace_ns;
+    *out_count = header.count;
+    return take(host, h, list, header.count * HELPER_CHANNEL_BYTES, &got, deadline_ns);
+}
+
+static void hang_up(struct joule_host *host, struct helper *h)
+{
+    host_close_handle(host, h->handle);
+    h->handle = -1;
+    h->waits = h->is_late = false;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static joule_status say_why(struct source *source, int error)
+{
+    const char *path = strchr(((struct helper *)source->data)->address, ':') + 1;
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return source_say(source, JOULE_ABSENT, "no joule-helper: there is no socket %s", path);
+    case ECONNREFUSED:
+        return source_say(source, JOULE_ABSENT,
+                          "nobody answers at %s: sudo systemctl start joule-helper.socket", path);
+    case EACCES:
+    case EPERM:
+        return source_say(source, JOULE_DENIED, "%s is for the group that owns it: " JOIN_GROUP, path);
+    case EPROTONOSUPPORT:
+        return source_say(
+            source, JOULE_UNSUPPORTED,
+            "joule-helper speaks another version: install libjoule and joule-helper of one release");
+    case EPROTO:
+        return source_say(source, JOULE_FAILED, "who answers at %s is not joule-helper", path);
+    case ETIME:
+        return source_say(source, JOULE_UNSUPPORTED,
+                          "joule-helper has another clock: run it in the same time namespace");
+    case ECONNRESET:
+    case EPIPE:
+        return source_say(source, JOULE_FAILED,
+                          "joule-helper hung up: it may have no place left; see its log");
+    case EAGAIN:
+    case ETIMEDOUT:
+        return source_say(source, JOULE_FAILED,
+                          "joule-helper does not answer: sudo systemctl restart joule-helper");
+    default:
+        return source_say(source, status_of_errno(error), "%s: %s", path, strerror(error));
+    }
+}
+
+/* Reading a counter oneself is better; another way than that is better than what is worse by nature. */
+static uint32_t rank_of(uint32_t rank)
+{
+    return rank < RANK_HELPER ? RANK_HELPER : rank < RANK_MODEL - 1 ? rank + 1 : RANK_MODEL - 1;
+}
+
+/* Reports know a closed list of words. */
+static bool is_measurement(const char *word)
+{
+    for (const struct source_ops *const *ops = source_table; *ops; ops++)
+        if (strcmp((*ops)->measurement, word) == 0)
+            return true;
+    return false;
+}
+
+#define ACCELERATOR 3 /* tier of what a board says */
+
+/* The board that a channel is of, once: its number is the same in every source. */
+static bool add_device(struct source *source, const struct channel *ch)
+{
+    char kind[16];
+    size_t length = strcspn(ch->info.device, ":");
+    if (ch->info.tier < ACCELERATOR || ch->info.device_index < 0 || length >= sizeof kind)
+        return true;
+    for (size_t i = 0; i < source->device_count; i++)
+        if (strcmp(source->devices[i]->name, ch->info.device) == 0)
+            return true;
+    string_print(kind, sizeof kind, "%.*s", (int)length, ch->info.device);
+    struct device *device = source_add_device(source, kind, ch->info.device_index);
+    if (!device)
+        return false;
+    string_copy(device->vendor, sizeof device->vendor, ch->info.vendor);
+    string_copy(device->model, sizeof device->model, ch->info.model);
+    return true;
+}
+
+static bool add_channels(struct source *source, struct helper *h)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        struct channel *ch = source_add_channel(source);
+        if (!ch || !helper_read_channel(h->list + i * HELPER_CHANNEL_BYTES, ch) ||
+            !is_measurement(ch->info.measurement) || !add_device(source, ch))
+            return false;
+        char label[sizeof ch->info.label];
+        string_print(label, sizeof label, "%.30s (%s)", ch->info.label, ch->info.source);
+        string_copy(ch->info.label, sizeof ch->info.label, label);
+        string_copy(ch->info.source, sizeof ch->info.source, source->ops->name);
+        string_copy(ch->info.remedy, sizeof ch->info.remedy,
+                    "joule-helper does not answer: systemctl status joule-helper");
+        ch->rank = rank_of(ch->rank);
+    }
+    return true;
+}
+
+static joule_status open_helper(struct source *source)
+{
+    struct joule_host *host = source->host;
+    struct helper *h = source->data = arena_alloc(&source->arena, sizeof *h);
+    if (!h)
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    const char *path = host->ops->env(host, "JOULE_HELPER");
+    h->handle = -1;
+    string_print(h->address, sizeof h->address, "unix:%s", path && *path ? path : HELPER_SOCKET);
+    int rc = greet(host, h, h->list, &h->count, now_ns_of(host) + OPEN_NS);
+    if (rc == 0 && !add_channels(source, h)) {
+        source->channel_count = source->device_count = 0; /* of a list that is wrong nothing is right */
+        rc = -EPROTO;
+    }
+    if (rc == 0 && h->count > 0)
+        return JOULE_OK;
+    hang_up(host, h);
+    return rc ? say_why(source, -rc) : source_say(source, JOULE_ABSENT, "joule-helper has nothing to offer");
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+/* The connection is lost: channels are `status` until the next one. */
+static void lose(struct source *source, struct helper *h, joule_status status)
+{
+    hang_up(source->host, h);
+    h->away = status;
+    h->pause_ns = h->pause_ns ? 2 * h->pause_ns : RETRY_NS;
+    if (h->pause_ns > RETRIES_NS)
+        h->pause_ns = RETRIES_NS;
+    h->retry_ns = now_ns_of(source->host) + h->pause_ns;
+}
+
+/* A helper that has started anew may count from another beginning; one that offers another list is another helper. */
+static bool reconnect(struct source *source, struct helper *h, struct sink *sink)
+{
+    uint8_t list[LIST_BYTES];
+    size_t count;
+    int64_t now_ns = now_ns_of(source->host);
+    if (now_ns < h->retry_ns)
+        return false;
+    int rc = greet(source->host, h, list, &count, now_ns + PATIENCE_NS);
+    if (rc != 0) {
+        lose(source, h, JOULE_STALE);
+        return false;
+    }
+    if (count != h->count || memcmp(list, h->list, count * HELPER_CHANNEL_BYTES) != 0) {
+        lose(source, h, JOULE_FAILED);
+        return false;
+    }
+    for (size_t i = 0; i < h->count; i++)
+        sink_break(sink, source->channels[i]);
+    return true;
+}
+
+/* seen_ns: of the value before. Power that was told before is no reading: the sensor may hang behind the helper. */
+static void take_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
+                       int64_t seen_ns)
+{
+    double watts = helper_watts_of(value->raw);
+    if (value->status != JOULE_OK)
+        sink_fail(sink, ch, value->status);
+    else if (ch->mode == CHANNEL_COUNTER)
+        sink_counter(sink, ch, value->before_ns, value->after_ns, value->raw);
+    else if (value->before_ns == seen_ns)
+        return;
+    else if (isfinite(watts) && watts >= 0)
+        sink_power(sink, ch, 0, watts);
+    else
+        sink_fail(sink, ch, JOULE_FAILED);
+}
+
+/* Stamps lie in the past and never go back. */
+static bool is_in_order(const struct helper *h, size_t i, const struct helper_value *value, int64_t now_ns)
+{
+    return value->status != JOULE_OK ||
+           (value->before_ns > 0 && value->before_ns >= h->seen_ns[i] && value->after_ns <= now_ns);
+}
+
+static bool take_reply(struct source *source, struct helper *h, struct sink *sink)
+{
+    struct helper_header header;
+    struct helper_value values[HELPER_MOST_CHANNELS];
+    int64_t now_ns = now_ns_of(source->host);
+    if (!helper_read_header(h->reply, &header) || !is_answer(h, &header, HELPER_READ) ||
+        header.count != h->count)
+        return false;
+    for (size_t i = 0; i < h->count; i++)
+        if (!helper_read_value(h->reply + HELPER_HEADER_BYTES + i * HELPER_VALUE_BYTES, &values[i]) ||
+            !is_in_order(h, i, &values[i], now_ns))
+            return false;
+    for (size_t i = 0; i < h->count; i++) {
+        take_value(sink, source->channels[i], &values[i], h->seen_ns[i]);
+        if (values[i].status == JOULE_OK)
+            h->seen_ns[i] = values[i].before_ns;
+    }
+    return true;
+}
+
+/* One question at a time: 0 when it is answered, -ETIMEDOUT when it will be later, or -errno. */
+static int inquire(struct joule_host *host, struct helper *h)
+{
+    int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + PATIENCE_NS;
+    if (!h->waits) {
+        int rc = ask(host, h, HELPER_READ, deadline_ns);
+        if (rc != 0)
+            return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* it may be half sent */
+        h->waits = true;
+        h->asked_ns = now_ns;
+        h->got = 0;
+    }
+    size_t size = HELPER_HEADER_BYTES + h->count * HELPER_VALUE_BYTES;
+    int rc = take(host, h, h->reply, size, &h->got, deadline_ns);
+    h->waits = rc == -ETIMEDOUT;
+    h->is_late = h->waits;
+    return h->waits && now_ns - h->asked_ns > GIVE_UP_NS ? -ECONNRESET : rc;
+}
+
+static void read_helper(struct source *source, struct sink *sink)
+{
+    struct helper *h = source->data;
+    bool is_there = h->handle >= 0 || reconnect(source, h, sink);
+    if (is_there) {
+        int rc = inquire(source->host, h);
+        if (rc == -ETIMEDOUT)
+            return;
+        if (rc == 0 && take_reply(source, h, sink)) {
+            h->pause_ns = 0;
+            return;
+        }
+        lose(source, h, rc ? JOULE_STALE : JOULE_FAILED);
+    }
+    for (size_t i = 0; i < h->count; i++)
+        sink_fail(sink, source->channels[i], h->away);
+}
+
+static void close_helper(struct source *source)
+{
+    hang_up(source->host, source->data);
+}
+
+const struct source_ops source_helper = {
+    .name = "helper",
+    .measurement = "rapl",
+    .tier = 2,
+    .is_stamped = true,
+    .open = open_helper,
+    .read = read_helper,
+    .close = close_helper,
+};

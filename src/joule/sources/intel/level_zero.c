@@ -1,0 +1,238 @@
+/* joule/sources/intel/level_zero.c - the source "level_zero": opens Intel's GPUs and reads them. See level_zero.h.
+ *
+ * Owns the order of readings, and what a count's own time stamp is good for. Newcomers: counts and engine times are stamped
+ * by the driver, on a clock that need not be ours. A share is taken on that clock alone; a count whose stamp fell into the
+ * call is put where the stamp says, and one that is stamped as before is the same count again.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/hwmon/hwmon.h"
+#include "joule/sources/intel/level_zero.h"
+
+#define DRIVERS         "/sys/bus/pci/drivers/xe:/sys/bus/pci/drivers/i915"
+#define LIBRARY         "JOULE_LEVEL_ZERO_LIB"
+#define PERIOD_S        0.1 /* the vendor's advice is not to look more often */
+#define GAUGE_PERIOD_NS 500000000LL
+#define EARLY_NS        (GAUGE_PERIOD_NS / 10) /* a lane's deadlines jitter */
+#define LOWEST_CELSIUS  (-60.0)
+#define HIGHEST_CELSIUS 200.0
+
+/* --- opening -------------------------------------------------------------------------------------------------- */
+
+static joule_status open_boards(struct source *source, struct lz_source *lz)
+{
+    lz_handle devices[LZ_MOST_BOARDS];
+    ssize_t count = lz_list_devices(source, &lz->api, devices, LZ_MOST_BOARDS);
+    if (count < 0)
+        return source->state;
+    for (ssize_t i = 0; i < count; i++)
+        if (!lz_board_open(source, devices[i]))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for Intel's GPUs");
+    if (lz->board_count == 0)
+        return source_say(source, JOULE_ABSENT, "Level Zero lists devices, but no GPU among them");
+    return JOULE_OK;
+}
+
+static void level_zero_close(struct source *source)
+{
+    const struct lz_source *lz = source->data;
+    for (size_t i = 0; i < lz->board_count; i++)
+        host_close_handle(source->host, lz->boards[i].power_state);
+}
+
+static joule_status level_zero_open(struct source *source)
+{
+    struct lz_source *lz = source->data = arena_alloc(&source->arena, sizeof *lz);
+    if (!lz)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for Intel's GPUs");
+    const char *own = source->host->ops->env(source->host, LIBRARY);
+    if (!(source->is_named && own && *own) && !host_has_any(source->host, DRIVERS))
+        return source_say(source, JOULE_ABSENT, "no GPU of this machine has one of Intel's drivers");
+    if (sysfs_gpus_sleep(source, "0x8086"))
+        return source_say(source, JOULE_ABSENT,
+                          "the Intel GPU sleeps and is not woken to be measured: run something on it first");
+    joule_status status = lz_load(source, &lz->api);
+    if (status == JOULE_OK)
+        status = open_boards(source, lz);
+    if (status != JOULE_OK)
+        level_zero_close(source);
+    return status;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+static void put_failure(struct sink *sink, struct channel *channel, lz_code code)
+{
+    if (!lz_is_transient(code)) /* where that lasts, the channel turns STALE by itself */
+        sink_fail(sink, channel, lz_status(code));
+}
+
+static void read_energy(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
+{
+    struct lz_energy_counter counter = {0};
+    int64_t before_ns = sink_now(sink);
+    lz_code code = lz->api.zesPowerGetEnergyCounter(board->power, &counter);
+    int64_t after_ns = sink_now(sink), stamp_ns = (int64_t)(counter.time_us * 1000);
+    if (code != LZ_SUCCESS) {
+        put_failure(sink, board->energy, code);
+        return;
+    }
+    if (counter.time_us && counter.time_us == board->energy_us)
+        return;
+    board->energy_us = counter.time_us;
+    if (before_ns <= stamp_ns && stamp_ns <= after_ns)
+        before_ns = after_ns = stamp_ns;
+    sink_counter(sink, board->energy, before_ns, after_ns, counter.microjoules);
+}
+
+static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sensor, struct sink *sink)
+{
+    double celsius = NAN;
+    lz_code code = lz->api.zesTemperatureGetState(sensor->handle, &celsius);
+    if (code == LZ_SUCCESS && !(celsius >= LOWEST_CELSIUS && celsius <= HIGHEST_CELSIUS))
+        code = LZ_UNKNOWN;
+    if (code == LZ_SUCCESS)
+        sink_gauge(sink, sensor->channel, celsius);
+    else
+        put_failure(sink, sensor->channel, code);
+}
+
+/* The share of time in which an engine was active since it was last looked at; NaN: not known yet. */
+static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine, double *out_share)
+{
+    struct lz_engine_stats now = {0}, last = engine->last;
+    lz_code code = lz->api.zesEngineGetActivity(engine->handle, &now);
+    *out_share = NAN;
+    if (code != LZ_SUCCESS || now.time_us == last.time_us)
+        return code;
+    engine->last = now;
+    if (now.time_us > last.time_us && now.active_us >= last.active_us) /* else the driver began anew */
+        *out_share = fmin(1, (double)(now.active_us - last.active_us) / (double)(now.time_us - last.time_us));
+    return code;
+}
+
+static void read_busy(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
+{
+    double busiest = NAN;
+    lz_code failure = LZ_SUCCESS;
+    for (size_t i = 0; i < board->engine_count; i++) {
+        double share;
+        lz_code code = read_engine(lz, &board->engines[i], &share);
+        if (code != LZ_SUCCESS)
+            failure = code;
+        busiest = fmax(busiest, share); /* fmax passes over NaN */
+    }
+    if (failure != LZ_SUCCESS) /* the one that fails might be the busiest */
+        put_failure(sink, board->busy, failure);
+    else if (isfinite(busiest))
+        sink_gauge(sink, board->busy, busiest);
+}
+
+static void read_gauges(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
+{
+    for (size_t i = 0; i < board->sensor_count; i++)
+        read_sensor(lz, &board->sensors[i], sink);
+    if (board->engine_count)
+        read_busy(lz, board, sink);
+}
+
+static void rest(struct lz_board *board, struct sink *sink)
+{
+    if (board->energy)
+        sink_fail(sink, board->energy, JOULE_STALE);
+    for (size_t i = 0; i < board->sensor_count; i++)
+        sink_fail(sink, board->sensors[i].channel, JOULE_STALE);
+    if (board->engine_count)
+        sink_fail(sink, board->busy, JOULE_STALE);
+}
+
+static void level_zero_read(struct source *source, struct sink *sink)
+{
+    struct lz_source *lz = source->data;
+    int64_t now_ns = sink_now(sink);
+    bool gauges_are_due = now_ns >= lz->gauges_ns;
+    if (gauges_are_due)
+        lz->gauges_ns = now_ns + GAUGE_PERIOD_NS - EARLY_NS;
+    for (size_t i = 0; i < lz->board_count; i++) {
+        struct lz_board *board = &lz->boards[i];
+        if (hwmon_is_asleep(source->host, board->power_state)) {
+            rest(board, sink);
+            continue;
+        }
+        if (board->energy)
+            read_energy(lz, board, sink);
+        if (gauges_are_due)
+            read_gauges(lz, board, sink);
+    }
+}
+
+/* --- facts ---------------------------------------------------------------------------------------------------- */
+
+/* The sum over its modules; unknown where one of them does not answer. */
+static lz_code look_at_memory(const struct lz_source *lz, const struct lz_board *board,
+                              struct device_facts *facts)
+{
+    uint64_t total_bytes = 0, free_bytes = 0;
+    for (size_t i = 0; i < board->memory_count; i++) {
+        struct lz_memory_state state = {.head.type = LZ_TYPE_MEMORY_STATE};
+        lz_code code = lz->api.zesMemoryGetState(board->memories[i], &state);
+        if (code != LZ_SUCCESS)
+            return code;
+        if (state.free_bytes > state.total_bytes)
+            return LZ_UNKNOWN;
+        total_bytes += state.total_bytes;
+        free_bytes += state.free_bytes;
+    }
+    if (total_bytes) {
+        facts->memory_total_bytes = total_bytes;
+        facts->memory_free_bytes = free_bytes;
+        facts->memory_used_bytes = total_bytes - free_bytes;
+    }
+    return LZ_SUCCESS;
+}
+
+static void look_at_board(const struct lz_source *lz, struct lz_board *board, struct sink *sink)
+{
+    struct device_facts facts = device_facts_unknown();
+    if (board->busy && !board->has_sought_engines) {
+        joule_status status = lz_board_seek_engines(&lz->api, board);
+        if (status != JOULE_OK)
+            sink_fail(sink, board->busy, status);
+    }
+    if (look_at_memory(lz, board, &facts) == LZ_DEVICE_LOST) {
+        sink_device_fail(sink, board->device, JOULE_FAILED);
+        return;
+    }
+    facts.limit_watts = lz_board_limit(&lz->api, board);
+    if (board->power) {
+        facts.default_limit_watts = board->default_limit_watts;
+        facts.least_limit_watts = board->least_limit_watts;
+        facts.most_limit_watts = board->most_limit_watts;
+    }
+    sink_facts(sink, board->device, &facts);
+}
+
+static void level_zero_look(struct source *source, struct sink *sink)
+{
+    struct lz_source *lz = source->data;
+    for (size_t i = 0; i < lz->board_count; i++)
+        if (hwmon_is_asleep(source->host, lz->boards[i].power_state))
+            sink_device_fail(sink, lz->boards[i].device, JOULE_STALE);
+        else
+            look_at_board(lz, &lz->boards[i], sink);
+}
+
+const struct source_ops source_level_zero = {
+    .name = "level_zero",
+    .measurement = "level_zero",
+    .tier = 3,
+    .is_slow = true,
+    .folder = DRIVERS,
+    .variable = LIBRARY,
+    .period_s = PERIOD_S,
+    .open = level_zero_open,
+    .read = level_zero_read,
+    .look = level_zero_look,
+    .close = level_zero_close,
+};

@@ -1,0 +1,232 @@
+/* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as Joule uses it.
+ *
+ * Owns the layouts, numbers and symbol names of libze_loader.so.1 on 64-bit Linux (oneapi-src/level-zero, ze_api.h and
+ * zes_api.h, specifications 1.3 to 1.17), so that no vendor's header is needed to build. It calls nothing.
+ * Newcomers: a structure with a header must be zero but for its type when it is handed over, and counters have no header.
+ * A symbol that a loader lacks is a NULL in struct lz_api and costs one feature, not the source.
+ */
+#ifndef JOULE_LEVEL_ZERO_ABI_H
+#define JOULE_LEVEL_ZERO_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void *lz_handle; /* of a driver, a device, a sensor: opaque, and pointers in the loader */
+typedef uint32_t lz_code;
+
+enum {
+    LZ_SUCCESS = 0,
+    LZ_NOT_READY = 1,
+    LZ_DEVICE_LOST = 0x70000001,
+    LZ_OUT_OF_HOST_MEMORY = 0x70000002,
+    LZ_OUT_OF_DEVICE_MEMORY = 0x70000003,
+    LZ_LOW_POWER_STATE = 0x70000007, /* the device sleeps */
+    LZ_INSUFFICIENT_PERMISSIONS = 0x70010000,
+    LZ_NOT_AVAILABLE = 0x70010001,
+    LZ_DEPENDENCY_UNAVAILABLE = 0x70020000, /* a part of the kernel is missing */
+    LZ_UNINITIALIZED = 0x78000001,          /* no driver, or not initialised in this mode */
+    LZ_UNSUPPORTED_VERSION = 0x78000002,
+    LZ_UNSUPPORTED_FEATURE = 0x78000003,
+    LZ_INVALID_ARGUMENT = 0x78000004,
+    LZ_UNKNOWN = 0x7ffffffe,
+};
+
+/* What a structure is: its first member. */
+enum {
+    LZ_TYPE_CORE_PROPERTIES = 0x3, /* ze_device_properties_t: numbered apart from those below */
+    LZ_TYPE_DEVICE_PROPERTIES = 0x1,
+    LZ_TYPE_PCI_PROPERTIES = 0x2,
+    LZ_TYPE_ENGINE_PROPERTIES = 0x5,
+    LZ_TYPE_MEMORY_PROPERTIES = 0xb,
+    LZ_TYPE_POWER_PROPERTIES = 0xd,
+    LZ_TYPE_TEMPERATURE_PROPERTIES = 0x14,
+    LZ_TYPE_MEMORY_STATE = 0x1e,
+    LZ_TYPE_POWER_LIMIT = 0x27,
+    LZ_TYPE_POWER_EXT_PROPERTIES = 0x28,
+};
+
+enum { LZ_DEVICE_GPU = 1, LZ_DEVICE_VPU = 5 };
+enum { LZ_DEVICE_INTEGRATED = 1 }; /* of lz_core_properties.flags */
+enum {
+    LZ_POWER_UNKNOWN = 0, /* also of drivers that do not tell */
+    LZ_POWER_CARD = 1,
+    LZ_POWER_PACKAGE = 2,
+    LZ_POWER_STACK = 3,
+    LZ_POWER_MEMORY = 4,
+    LZ_POWER_GPU = 5,
+};
+enum { LZ_TEMPERATURE_GLOBAL = 0, LZ_TEMPERATURE_GPU = 1, LZ_TEMPERATURE_MEMORY = 2 }; /* each the highest */
+enum { LZ_ENGINE_ALL = 0 };
+enum { LZ_MEMORY_SYSTEM = 0, LZ_MEMORY_DEVICE = 1 };
+enum { LZ_LEVEL_SUSTAINED = 1 };
+enum { LZ_UNIT_MILLIWATTS = 2 };
+
+/* The head of every structure that has one. */
+struct lz_head {
+    uint32_t type;
+    void *next; /* an extension that is wanted as well, or NULL */
+};
+
+struct lz_core_properties {
+    struct lz_head head;
+    uint32_t type, vendor_id, device_id, flags;
+    uint8_t not_read[64];
+    uint8_t uuid[16];
+    char name[256];
+};
+
+struct lz_device_properties {
+    struct lz_head head;
+    struct lz_core_properties core;
+    uint32_t subdevice_count;
+    char serial[64], board[64], brand[64], model[64], vendor[64], driver_version[64];
+};
+
+struct lz_pci_properties {
+    struct lz_head head;
+    uint32_t domain, bus, device, function;
+    struct {
+        int32_t generation, width;
+        int64_t bytes_per_s;
+    } speed;
+    uint8_t has_bandwidth, has_packets, has_replays;
+};
+
+struct lz_power_properties {
+    struct lz_head head;
+    uint8_t on_subdevice;
+    uint32_t subdevice;
+    uint8_t can_control, has_threshold;
+    int32_t default_milliwatts, least_milliwatts, most_milliwatts; /* negative: unknown */
+};
+
+struct lz_power_limit {
+    struct lz_head head;
+    uint32_t level, source, unit;
+    uint8_t state_is_locked, is_enabled, interval_is_locked;
+    int32_t interval_ms;
+    uint8_t limit_is_locked;
+    int32_t limit;
+};
+
+struct lz_power_ext_properties {
+    struct lz_head head;
+    uint32_t domain;
+    struct lz_power_limit *default_limit; /* NULL: not wanted */
+};
+
+struct lz_sustained_limit {
+    uint8_t is_enabled;
+    int32_t milliwatts, interval_ms;
+};
+
+struct lz_energy_counter {
+    uint64_t microjoules, time_us; /* on a clock of the driver's */
+};
+
+struct lz_temperature_properties {
+    struct lz_head head;
+    uint32_t type;
+    uint8_t on_subdevice;
+    uint32_t subdevice;
+    double most_celsius;
+    uint8_t has_critical, has_threshold1, has_threshold2;
+};
+
+struct lz_memory_properties {
+    struct lz_head head;
+    uint32_t type;
+    uint8_t on_subdevice;
+    uint32_t subdevice, location;
+    uint64_t physical_bytes; /* 0: unknown */
+    int32_t bus_width, channels;
+};
+
+struct lz_memory_state {
+    struct lz_head head;
+    uint32_t health;
+    uint64_t free_bytes, total_bytes;
+};
+
+struct lz_engine_properties {
+    struct lz_head head;
+    uint32_t type;
+    uint8_t on_subdevice;
+    uint32_t subdevice;
+};
+
+struct lz_engine_stats {
+    uint64_t active_us, time_us;
+};
+
+#define LZ_SIZE(name, size) _Static_assert(sizeof(struct name) == (size), #name)
+#define LZ_OFFSET(name, member, byte)                                                                        \
+    _Static_assert(offsetof(struct name, member) == (byte), #name "." #member)
+LZ_SIZE(lz_core_properties, 368);
+LZ_OFFSET(lz_core_properties, uuid, 96);
+LZ_OFFSET(lz_core_properties, name, 112);
+LZ_SIZE(lz_device_properties, 776);
+LZ_OFFSET(lz_device_properties, subdevice_count, 384);
+LZ_OFFSET(lz_device_properties, serial, 388);
+LZ_OFFSET(lz_device_properties, driver_version, 708);
+LZ_SIZE(lz_pci_properties, 56);
+LZ_OFFSET(lz_pci_properties, speed, 32);
+LZ_SIZE(lz_power_properties, 40);
+LZ_OFFSET(lz_power_properties, can_control, 24);
+LZ_OFFSET(lz_power_properties, default_milliwatts, 28);
+LZ_SIZE(lz_power_limit, 48);
+LZ_OFFSET(lz_power_limit, interval_ms, 32);
+LZ_OFFSET(lz_power_limit, limit, 40);
+LZ_SIZE(lz_power_ext_properties, 32);
+LZ_OFFSET(lz_power_ext_properties, default_limit, 24);
+LZ_SIZE(lz_sustained_limit, 12);
+LZ_SIZE(lz_energy_counter, 16);
+LZ_SIZE(lz_temperature_properties, 48);
+LZ_OFFSET(lz_temperature_properties, most_celsius, 32);
+LZ_SIZE(lz_memory_properties, 48);
+LZ_OFFSET(lz_memory_properties, location, 28);
+LZ_OFFSET(lz_memory_properties, physical_bytes, 32);
+LZ_SIZE(lz_memory_state, 40);
+LZ_OFFSET(lz_memory_state, free_bytes, 24);
+LZ_SIZE(lz_engine_properties, 32);
+LZ_OFFSET(lz_engine_properties, on_subdevice, 20);
+LZ_SIZE(lz_engine_stats, 16);
+#undef LZ_SIZE
+#undef LZ_OFFSET
+
+/* An enumeration's count is how many there is room for and then how many there are; with 0 it only counts. */
+#define LZ_LIST (lz_handle owner, uint32_t * count, lz_handle * list)
+
+/* Every symbol that is used: X(symbol, parameters). The first three are of the mode in which ZES_ENABLE_SYSMAN is set. */
+#define LZ_FUNCTIONS(X)                                                                                      \
+    X(zeInit, (uint32_t flags))                                                                              \
+    X(zeDriverGet, (uint32_t * count, lz_handle * drivers))                                                  \
+    X(zeDeviceGet, LZ_LIST)                                                                                  \
+    X(zesInit, (uint32_t flags))                                                                             \
+    X(zesDriverGet, (uint32_t * count, lz_handle * drivers))                                                 \
+    X(zesDeviceGet, LZ_LIST)                                                                                 \
+    X(zesDeviceGetProperties, (lz_handle device, struct lz_device_properties * properties))                  \
+    X(zesDevicePciGetProperties, (lz_handle device, struct lz_pci_properties * properties))                  \
+    X(zesDeviceEnumPowerDomains, LZ_LIST)                                                                    \
+    X(zesDeviceGetCardPowerDomain, (lz_handle device, lz_handle * power))                                    \
+    X(zesPowerGetProperties, (lz_handle power, struct lz_power_properties * properties))                     \
+    X(zesPowerGetEnergyCounter, (lz_handle power, struct lz_energy_counter * counter))                       \
+    X(zesPowerGetLimits, (lz_handle power, struct lz_sustained_limit * sustained, void *burst, void *peak))  \
+    X(zesPowerGetLimitsExt, (lz_handle power, uint32_t * count, struct lz_power_limit * limits))             \
+    X(zesDeviceEnumTemperatureSensors, LZ_LIST)                                                              \
+    X(zesTemperatureGetProperties, (lz_handle sensor, struct lz_temperature_properties * properties))        \
+    X(zesTemperatureGetState, (lz_handle sensor, double *celsius))                                           \
+    X(zesDeviceEnumMemoryModules, LZ_LIST)                                                                   \
+    X(zesMemoryGetProperties, (lz_handle memory, struct lz_memory_properties * properties))                  \
+    X(zesMemoryGetState, (lz_handle memory, struct lz_memory_state * state))                                 \
+    X(zesDeviceEnumEngineGroups, LZ_LIST)                                                                    \
+    X(zesEngineGetProperties, (lz_handle engine, struct lz_engine_properties * properties))                  \
+    X(zesEngineGetActivity, (lz_handle engine, struct lz_engine_stats * stats))
+
+#define LZ_MEMBER(name, parameters) lz_code(*name) parameters;
+struct lz_api {
+    LZ_FUNCTIONS(LZ_MEMBER)
+};
+#undef LZ_MEMBER
+
+#endif

@@ -1,0 +1,384 @@
+/* joule/sources/intel/level_zero_board.c - finds out what an Intel GPU can tell, and makes its device and channels. See
+ * level_zero.h.
+ *
+ * Owns the choices: which of a board's power domains stands for all of it, which sensors and engines speak for it.
+ * Newcomers: Level Zero lists neural processors among its devices, and a board's tiles among a board's parts. A driver that
+ * does not know an extension leaves its structure as it was, so that a domain of unknown kind is an old driver's.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/intel/level_zero.h"
+#include "joule/sources/sysfs.h"
+
+#define GAIN_SD 0.05 /* assumed, as for all boards of which no data sheet says more */
+#define TICK_S  0.1  /* assumed: the vendor's advice is not to look more often */
+/* Behind both figures that the kernel's hwmon may give of the same board: it reads the same registers, and some runtimes
+ * get their range wrong. */
+#define RANK_LEVEL_ZERO (RANK_DRIVER + 2)
+
+struct making {
+    struct source *source;
+    const struct lz_api *api;
+    struct lz_board *board;
+    bool is_integrated;
+    bool out_of_memory;
+};
+
+/* --- channels ------------------------------------------------------------------------------------------------- */
+
+static struct channel *add_channel(struct making *m, const char *what, const char *label)
+{
+    const struct device *device = m->board->device;
+    struct channel *ch = source_add_channel(m->source);
+    if (!ch) {
+        m->out_of_memory = true;
+        return NULL;
+    }
+    gpu_name_channel(ch, device->index, what);
+    string_copy(ch->info.label, sizeof ch->info.label, label);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, device->uuid);
+    ch->info.scope = JOULE_SCOPE_GPU;
+    return ch;
+}
+
+static struct channel *add_gauge(struct making *m, const char *what, const char *label, enum gauge_role role)
+{
+    struct channel *ch = add_channel(m, what, label);
+    if (ch)
+        channel_set_gauge(ch, role, m->board->zone);
+    return ch;
+}
+
+static void add_counter(struct making *m, const char *label)
+{
+    struct channel *ch = m->board->energy = add_channel(m, "", label);
+    if (!ch)
+        return;
+    ch->mode = CHANNEL_COUNTER;
+    ch->info.reading = JOULE_READING_ENERGY;
+    string_copy(ch->zone, sizeof ch->zone, m->board->zone);
+    ch->rank = RANK_LEVEL_ZERO;
+    ch->gain_sd = GAIN_SD;
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, (uint32_t)m->board->device->index);
+    ch->counter.unit_joules = 1e-6;
+    ch->counter.tick_s = TICK_S;
+}
+
+/* A board whose energy cannot be read is shown with the reason. One inside a processor is not: the processor's own
+ * counters have it. */
+static void add_silent(struct making *m, lz_code code)
+{
+    if (m->is_integrated)
+        return;
+    add_counter(m, "energy counter");
+    struct channel *ch = m->board->energy;
+    m->board->energy = NULL;
+    if (!ch)
+        return;
+    ch->info.state = lz_status(code);
+    string_copy(ch->info.remedy, sizeof ch->info.remedy,
+                ch->info.state == JOULE_DENIED
+                    ? "Level Zero may not read its energy: run as root or with CAP_PERFMON; hwmon needs no "
+                      "rights (Linux 6.2 and newer)"
+                    : "Level Zero counts no energy of this GPU: hwmon does, on Linux 6.2 (i915) or 6.5 (xe) "
+                      "and newer");
+}
+
+/* --- energy --------------------------------------------------------------------------------------------------- */
+
+/* How well a domain stands for the board; 0: it is only a part. */
+static int preference_of(uint32_t domain)
+{
+    switch (domain) {
+    case LZ_POWER_CARD:
+        return 3;
+    case LZ_POWER_PACKAGE:
+        return 2;
+    case LZ_POWER_UNKNOWN:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static double watts_of(int32_t milliwatts)
+{
+    return milliwatts > 0 ? milliwatts * 1e-3 : NAN;
+}
+
+/* Takes this domain for the board's where it stands for more of it than `preference`; which is then best. */
+static int consider_domain(const struct making *m, lz_handle power, int preference)
+{
+    struct lz_power_ext_properties kind = {.head.type = LZ_TYPE_POWER_EXT_PROPERTIES};
+    struct lz_power_properties properties = {.head = {LZ_TYPE_POWER_PROPERTIES, &kind}};
+    if (m->api->zesPowerGetProperties(power, &properties) != LZ_SUCCESS || properties.on_subdevice)
+        return preference;
+    int own = preference_of(kind.domain);
+    if (own <= preference)
+        return preference;
+    m->board->power = power;
+    m->board->default_limit_watts = watts_of(properties.default_milliwatts);
+    m->board->least_limit_watts = watts_of(properties.least_milliwatts);
+    m->board->most_limit_watts = watts_of(properties.most_milliwatts);
+    return own;
+}
+
+/* Takes the domain that stands for the board; what it is called, or NULL where there is none and *out_code says why. */
+static const char *find_domain(struct making *m, lz_code *out_code)
+{
+    const struct lz_api *api = m->api;
+    lz_handle domains[LZ_MOST_PARTS], card = NULL;
+    int preference = 0;
+    *out_code = LZ_UNSUPPORTED_FEATURE;
+    if (!api->zesPowerGetProperties || !api->zesPowerGetEnergyCounter)
+        return NULL;
+    size_t count;
+    *out_code = lz_list(api->zesDeviceEnumPowerDomains, m->board->handle, domains, LZ_MOST_PARTS, &count);
+    for (size_t i = 0; i < count; i++)
+        preference = consider_domain(m, domains[i], preference);
+    if (preference == preference_of(LZ_POWER_PACKAGE))
+        return "package energy counter";
+    /* Drivers that do not tell what their domains are may know the card's all the same. */
+    if (preference == preference_of(LZ_POWER_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
+        api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == LZ_SUCCESS && card)
+        m->board->power = card;
+    if (*out_code == LZ_SUCCESS)
+        *out_code = LZ_UNSUPPORTED_FEATURE;
+    return preference ? "energy counter" : NULL;
+}
+
+static void find_energy(struct making *m)
+{
+    struct lz_energy_counter counter;
+    lz_code code;
+    const char *label = find_domain(m, &code);
+    if (label)
+        code = m->api->zesPowerGetEnergyCounter(m->board->power, &counter);
+    if (label && (code == LZ_SUCCESS || lz_is_transient(code)))
+        add_counter(m, label);
+    else
+        add_silent(m, code);
+}
+
+/* The newer function lists limits of all kinds; older runtimes have the other one. */
+double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
+{
+    struct lz_sustained_limit sustained = {0};
+    struct lz_power_limit limits[8];
+    uint32_t count = sizeof limits / sizeof limits[0];
+    for (size_t i = 0; i < count; i++)
+        limits[i] = (struct lz_power_limit){.head.type = LZ_TYPE_POWER_LIMIT};
+    if (!board->power)
+        return NAN;
+    if (api->zesPowerGetLimitsExt && api->zesPowerGetLimitsExt(board->power, &count, limits) == LZ_SUCCESS)
+        for (size_t i = 0; i < count && i < sizeof limits / sizeof limits[0]; i++)
+            if (limits[i].level == LZ_LEVEL_SUSTAINED && limits[i].unit == LZ_UNIT_MILLIWATTS)
+                return watts_of(limits[i].limit);
+    if (api->zesPowerGetLimits &&
+        api->zesPowerGetLimits(board->power, &sustained, NULL, NULL) == LZ_SUCCESS && sustained.is_enabled)
+        return watts_of(sustained.milliwatts);
+    return NAN;
+}
+
+/* --- temperatures --------------------------------------------------------------------------------------------- */
+
+static bool add_sensor(struct making *m, lz_handle handle, const struct lz_temperature_properties *properties)
+{
+    struct lz_board *board = m->board;
+    bool is_memory = properties->type == LZ_TEMPERATURE_MEMORY;
+    const char *word = is_memory ? "memory-temperature" : "temperature";
+    char what[48];
+    double celsius;
+    if (board->sensor_count == LZ_MOST_SENSORS ||
+        lz_status(m->api->zesTemperatureGetState(handle, &celsius)) == JOULE_UNSUPPORTED)
+        return false;
+    if (properties->on_subdevice)
+        string_print(what, sizeof what, "tile-%u-%s", properties->subdevice, word);
+    else
+        string_copy(what, sizeof what, word);
+    struct channel *ch = add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest",
+                                   is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
+    if (ch)
+        board->sensors[board->sensor_count++] = (struct lz_sensor){handle, ch};
+    return ch != NULL;
+}
+
+/* Sensors of one kind, of the board or of each tile; how many. */
+static size_t find_sensors(struct making *m, const lz_handle *handles, size_t count, uint32_t type)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct lz_temperature_properties properties = {.head.type = LZ_TYPE_TEMPERATURE_PROPERTIES};
+        if (m->api->zesTemperatureGetProperties(handles[i], &properties) == LZ_SUCCESS &&
+            properties.type == type)
+            found += add_sensor(m, handles[i], &properties);
+    }
+    return found;
+}
+
+static void find_temperatures(struct making *m)
+{
+    lz_handle handles[LZ_MOST_PARTS];
+    size_t count;
+    if (!m->api->zesTemperatureGetProperties || !m->api->zesTemperatureGetState)
+        return;
+    lz_list(m->api->zesDeviceEnumTemperatureSensors, m->board->handle, handles, LZ_MOST_PARTS, &count);
+    if (find_sensors(m, handles, count, LZ_TEMPERATURE_GPU) == 0)
+        find_sensors(m, handles, count, LZ_TEMPERATURE_GLOBAL);
+    find_sensors(m, handles, count, LZ_TEMPERATURE_MEMORY);
+}
+
+/* --- engines and memory --------------------------------------------------------------------------------------- */
+
+/* Keeps the engine groups that answer: those that mean all engines of a board or tile, or all others. */
+static joule_status keep_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
+                                 size_t count, bool wants_all)
+{
+    joule_status status = JOULE_UNSUPPORTED;
+    for (size_t i = 0; i < count; i++) {
+        struct lz_engine_properties properties = {.head.type = LZ_TYPE_ENGINE_PROPERTIES};
+        struct lz_engine engine = {.handle = handles[i]};
+        if (api->zesEngineGetProperties(handles[i], &properties) != LZ_SUCCESS ||
+            (properties.type == LZ_ENGINE_ALL) != wants_all)
+            continue;
+        lz_code code = api->zesEngineGetActivity(handles[i], &engine.last);
+        if (code == LZ_SUCCESS)
+            board->engines[board->engine_count++] = engine;
+        else if (lz_status(code) == JOULE_DENIED)
+            status = JOULE_DENIED;
+    }
+    return board->engine_count ? JOULE_OK : status;
+}
+
+joule_status lz_board_seek_engines(const struct lz_api *api, struct lz_board *board)
+{
+    lz_handle handles[LZ_MOST_PARTS];
+    size_t count;
+    board->has_sought_engines = true;
+    lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MOST_PARTS, &count);
+    if (code != LZ_SUCCESS)
+        return lz_status(code);
+    joule_status all = keep_engines(api, board, handles, count, true);
+    if (all == JOULE_OK)
+        return JOULE_OK;
+    joule_status single = keep_engines(api, board, handles, count, false);
+    return single == JOULE_UNSUPPORTED ? all : single;
+}
+
+static void add_busy(struct making *m)
+{
+    if (!m->api->zesDeviceEnumEngineGroups || !m->api->zesEngineGetProperties ||
+        !m->api->zesEngineGetActivity)
+        return;
+    struct channel *ch = m->board->busy = add_gauge(m, "busy", "busiest engine", ROLE_BUSY);
+    if (ch)
+        string_copy(
+            ch->info.remedy, sizeof ch->info.remedy,
+            "how busy its engines are needs rights: run as root, or sudo setcap cap_perfmon+ep on the "
+            "program");
+}
+
+static void find_memories(struct making *m)
+{
+    lz_handle handles[LZ_MOST_PARTS];
+    struct lz_board *board = m->board;
+    bool is_whole = false; /* the board's memory is listed as such, whatever its tiles have of it */
+    size_t count;
+    if (!m->api->zesMemoryGetProperties || !m->api->zesMemoryGetState)
+        return;
+    lz_list(m->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MOST_PARTS, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct lz_memory_properties properties = {.head.type = LZ_TYPE_MEMORY_PROPERTIES};
+        if (m->api->zesMemoryGetProperties(handles[i], &properties) != LZ_SUCCESS ||
+            properties.location != LZ_MEMORY_DEVICE || (is_whole && properties.on_subdevice))
+            continue;
+        if (!properties.on_subdevice && !is_whole) {
+            is_whole = true;
+            board->memory_count = 0;
+        }
+        board->memories[board->memory_count++] = handles[i];
+    }
+}
+
+/* --- a board -------------------------------------------------------------------------------------------------- */
+
+/* Some drivers say "unknown" where they know nothing. */
+static void copy_known(char *out_text, size_t size, const char *text, size_t text_size)
+{
+    string_print(out_text, size, "%.*s", (int)strnlen(text, text_size), text);
+    if (strcmp(out_text, "unknown") == 0)
+        out_text[0] = '\0';
+}
+
+/* As other tools of this vendor write it. */
+static void print_uuid(const uint8_t bytes[16], char *out_text, size_t size)
+{
+    static const uint8_t none[16];
+    size_t length = 0;
+    for (size_t i = 0; i < 16 && memcmp(bytes, none, sizeof none) != 0; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        string_print(out_text + length, size - length, dash ? "-%02x" : "%02x", bytes[i]);
+        length += dash ? 3 : 2;
+    }
+}
+
+static bool is_known(const struct lz_source *lz, const char *address)
+{
+    for (size_t i = 0; i < lz->board_count; i++)
+        if (strcmp(lz->boards[i].device->pci_address, address) == 0)
+            return true;
+    return false;
+}
+
+static void identify(struct device *device, const struct lz_device_properties *properties)
+{
+    string_copy(device->vendor, sizeof device->vendor, "intel");
+    copy_known(device->model, sizeof device->model, properties->core.name, sizeof properties->core.name);
+    if (!device->model[0])
+        copy_known(device->model, sizeof device->model, properties->model, sizeof properties->model);
+    print_uuid(properties->core.uuid, device->uuid, sizeof device->uuid);
+}
+
+/* False: it is no GPU, or nobody can say which. */
+static bool look_at(const struct lz_api *api, lz_handle handle, struct lz_device_properties *out_properties,
+                    char out_address[SYSFS_PCI_SIZE])
+{
+    struct lz_pci_properties pci = {.head.type = LZ_TYPE_PCI_PROPERTIES};
+    *out_properties = (struct lz_device_properties){.head.type = LZ_TYPE_DEVICE_PROPERTIES,
+                                                    .core.head.type = LZ_TYPE_CORE_PROPERTIES};
+    if (api->zesDeviceGetProperties(handle, out_properties) != LZ_SUCCESS ||
+        out_properties->core.type != LZ_DEVICE_GPU ||
+        api->zesDevicePciGetProperties(handle, &pci) != LZ_SUCCESS)
+        return false;
+    string_print(out_address, SYSFS_PCI_SIZE, "%04x:%02x:%02x.%x", pci.domain, pci.bus, pci.device,
+                 pci.function);
+    return true;
+}
+
+bool lz_board_open(struct source *source, lz_handle handle)
+{
+    struct lz_source *lz = source->data;
+    struct lz_device_properties properties;
+    char address[SYSFS_PCI_SIZE], path[80];
+    if (lz->board_count == LZ_MOST_BOARDS || !look_at(&lz->api, handle, &properties, address) ||
+        is_known(lz, address))
+        return true;
+    struct lz_board *board = &lz->boards[lz->board_count];
+    struct making m = {source, &lz->api, board, properties.core.flags & LZ_DEVICE_INTEGRATED, false};
+    *board = (struct lz_board){.handle = handle, .device = source_add_gpu(source, address)};
+    if (!board->device)
+        return false;
+    lz->board_count++;
+    identify(board->device, &properties);
+    gpu_zone(board->device->index, false, board->zone);
+    string_print(path, sizeof path, "/sys/bus/pci/devices/%s/power/runtime_status", address);
+    board->power_state = source->host->ops->open_file(source->host, path);
+    find_energy(&m);
+    find_temperatures(&m);
+    add_busy(&m);
+    find_memories(&m);
+    return !m.out_of_memory;
+}

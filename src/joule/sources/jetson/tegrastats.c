@@ -1,0 +1,123 @@
+/* joule/sources/jetson/tegrastats.c - a Jetson's rails as NVIDIA's program tells them, where sysfs does not.
+ *
+ * Owns running tegrastats and matching its rails by name from line to line. What a line says is tegrastats_text.c's, what a
+ * rail stands for jetson_board.c's.
+ * Newcomers: it prints for ever, so it is always ended by its deadline, and what it has printed until then is the answer.
+ * A last resort: each look holds this source's thread for most of a second.
+ */
+#include <math.h>
+#include <string.h>
+#include "joule/sources/jetson/jetson.h"
+#include "joule/sources/jetson/jetson_board.h"
+#include "joule/sources/jetson/tegrastats_text.h"
+
+#define PERIOD_S   2.0
+#define TIMEOUT_NS INT64_C(700000000) /* three lines, where it starts quickly */
+
+static const char *const command[] = {"tegrastats", "--interval", "200", NULL};
+
+struct tegrastats_source {
+    struct jetson_board board;
+    struct channel *busy, *clock, *temperature; /* NULL: not told */
+};
+
+static joule_status ask(struct source *source, struct tegrastats *out_stats)
+{
+    char text[4096];
+    struct source_output output;
+    joule_status status = source_run(source, command, TIMEOUT_NS, text, sizeof text, &output);
+    *out_stats = tegrastats_unknown();
+    if (status != JOULE_OK && status != JOULE_STALE)
+        return status;
+    return tegrastats_parse(text, out_stats) ? JOULE_OK : JOULE_FAILED;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static struct channel *add_gauge(struct source *source, enum gauge_role role, const char *what, double value)
+{
+    return isnan(value) ? NULL : gpu_add_gauge(source, jetson_gpu_device(source), role, what);
+}
+
+static joule_status describe(struct source *source, const struct tegrastats *stats)
+{
+    static const struct jetson_sensor sensor = {.period_s = PERIOD_S, .pace_s = PERIOD_S};
+    struct tegrastats_source *own = source->data;
+    for (size_t i = 0; i < stats->rail_count; i++)
+        jetson_add_rail(&own->board, stats->rails[i].name);
+    jetson_describe(source, &own->board, &sensor);
+    own->busy = add_gauge(source, ROLE_BUSY, "busy", stats->gpu_busy);
+    own->clock = add_gauge(source, ROLE_CLOCK, "clock", stats->gpu_megahertz);
+    own->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);
+    if (source->channel_count)
+        return JOULE_OK;
+    return source_say(source, JOULE_UNSUPPORTED,
+                      "tegrastats tells no power on this board; run it as root to see");
+}
+
+static joule_status tegrastats_open(struct source *source)
+{
+    struct tegrastats stats;
+    source->data = arena_alloc(&source->arena, sizeof(struct tegrastats_source));
+    if (!source->data)
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    if (jetson_has_rails(source))
+        return source_say(source, JOULE_ABSENT, "not needed: the source jetson reads the rails themselves");
+    switch (ask(source, &stats)) {
+    case JOULE_OK:
+        return describe(source, &stats);
+    case JOULE_ABSENT:
+        return source_say(source, JOULE_ABSENT, "no tegrastats, which Jetson boards have");
+    case JOULE_DENIED:
+        return source_say(source, JOULE_DENIED, "tegrastats may not be run; run as root");
+    default:
+        return source_say(source, JOULE_FAILED, "tegrastats printed no line of figures; try: tegrastats");
+    }
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void take_rail(struct jetson_rail *rail, const struct tegrastats *stats)
+{
+    rail->status = JOULE_STALE; /* a rail that is told no more */
+    for (size_t i = 0; i < stats->rail_count; i++)
+        if (strcmp(stats->rails[i].name, rail->name) == 0) {
+            rail->watts = stats->rails[i].watts;
+            rail->status = JOULE_OK;
+        }
+}
+
+static void report_gauge(struct channel *ch, joule_status status, double value, struct sink *sink)
+{
+    if (ch && status == JOULE_OK && !isnan(value))
+        sink_gauge(sink, ch, value);
+    else if (ch)
+        sink_fail(sink, ch, status == JOULE_OK ? JOULE_STALE : status);
+}
+
+static void tegrastats_read(struct source *source, struct sink *sink)
+{
+    struct tegrastats_source *own = source->data;
+    struct tegrastats stats;
+    joule_status status = ask(source, &stats);
+    for (size_t i = 0; i < own->board.count; i++) {
+        own->board.rails[i].status = status;
+        if (status == JOULE_OK)
+            take_rail(&own->board.rails[i], &stats);
+    }
+    jetson_report(&own->board, sink);
+    report_gauge(own->busy, status, stats.gpu_busy, sink);
+    report_gauge(own->clock, status, stats.gpu_megahertz, sink);
+    report_gauge(own->temperature, status, stats.gpu_celsius, sink);
+}
+
+const struct source_ops source_tegrastats = {
+    .name = "tegrastats",
+    .measurement = "tegrastats",
+    .tier = 2,
+    .is_slow = true,
+    .folder = "/sys/class/devfreq", /* the GPU's clock, for one */
+    .period_s = PERIOD_S,
+    .open = tegrastats_open,
+    .read = tegrastats_read,
+};

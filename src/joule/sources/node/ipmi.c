@@ -1,0 +1,114 @@
+/* joule/sources/node/ipmi.c - the power of the whole machine, as its management controller gives it (IPMI, DCMI).
+ *
+ * Owns asking ipmitool or freeipmi's ipmi-dcmi, where JOULE_IPMI=local says that this may be done. Their answers are read
+ * in dcmi.c.
+ * Newcomers: a program is run, and not the kernel's device asked: that takes two calls and a wait in between, which only
+ * this source would need of the host, and a controller that hangs must be given up after a deadline. Asking costs the
+ * controller milliseconds of its slow processor, so it is asked once a second at most.
+ */
+#include <string.h>
+#include "joule/sources/node/dcmi.h"
+#include "joule/sources/node/node_power.h"
+
+#define PERIOD_S   1.0
+#define TIMEOUT_NS INT64_C(5000000000)
+
+static const struct node_power dcmi = {
+    .name = "node",
+    .label = "DCMI power reading",
+    .rank = RANK_NODE_IPMI,
+    .cause = 340,
+    .gain_sd = 0.03, /* assumed, as for supplies */
+    .most_watts = 20000,
+};
+
+/* In the order in which they are tried; bytes last, which some controllers give in another length. */
+static const char *const commands[][9] = {
+    {"ipmitool", "dcmi", "power", "reading", NULL},
+    {"ipmi-dcmi", "--get-system-power-statistics", NULL},
+    {"ipmitool", "raw", "0x2c", "0x02", "0xdc", "0x01", "0x00", "0x00", NULL},
+};
+
+struct ipmi {
+    struct channel *channel;
+    const char *const *command; /* the one that has answered */
+};
+
+static joule_status ask(struct source *source, const char *const *command, struct dcmi_reading *out_reading)
+{
+    char text[2048];
+    struct source_output output;
+    joule_status status = source_run(source, command, TIMEOUT_NS, text, sizeof text, &output);
+    if (status != JOULE_OK)
+        return status;
+    status = dcmi_parse_text(text, out_reading);
+    return status == JOULE_OK && output.exit_status != 0 ? JOULE_FAILED : status;
+}
+
+/* The first command that gives a reading, or the state of the one that came nearest. */
+static joule_status find_command(struct source *source, struct ipmi *ipmi)
+{
+    struct dcmi_reading reading;
+    joule_status found = JOULE_ABSENT;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        joule_status status = ask(source, commands[i], &reading);
+        ipmi->command = commands[i];
+        if (status == JOULE_OK)
+            return status;
+        if (status != JOULE_ABSENT && found != JOULE_UNSUPPORTED)
+            found = status;
+    }
+    return found;
+}
+
+static joule_status say_why_not(struct source *source, joule_status status)
+{
+    if (status == JOULE_ABSENT)
+        return source_say(source, status,
+                          "JOULE_IPMI is set, but there is no ipmitool; install it (Debian: ipmitool)");
+    if (status == JOULE_UNSUPPORTED)
+        return source_say(source, status, "the management controller measures no power (DCMI)");
+    return source_say(
+        source, JOULE_FAILED,
+        "ipmitool dcmi power reading gives no power; try it as root, and load ipmi_devintf and ipmi_si");
+}
+
+static joule_status ipmi_open(struct source *source)
+{
+    const char *where = source->host->ops->env(source->host, "JOULE_IPMI");
+    if (!where || !*where)
+        return source_say(source, JOULE_ABSENT, "JOULE_IPMI=local asks this machine's management controller");
+    if (strcmp(where, "local") != 0)
+        return source_say(source, JOULE_INVALID,
+                          "JOULE_IPMI may only be \"local\"; for another controller use JOULE_REDFISH");
+    struct ipmi *ipmi = source->data = arena_alloc(&source->arena, sizeof *ipmi);
+    if (!ipmi)
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    joule_status status = find_command(source, ipmi);
+    if (status != JOULE_OK)
+        return say_why_not(source, status);
+    ipmi->channel = source_add_node_power(source, &dcmi);
+    return ipmi->channel ? JOULE_OK : source_say(source, JOULE_NO_MEMORY, "no memory");
+}
+
+static void ipmi_read(struct source *source, struct sink *sink)
+{
+    const struct ipmi *ipmi = source->data;
+    struct dcmi_reading reading;
+    joule_status status = ask(source, ipmi->command, &reading);
+    if (status == JOULE_OK)
+        sink_power(sink, ipmi->channel, 0, reading.watts);
+    else
+        sink_fail(sink, ipmi->channel, status);
+}
+
+const struct source_ops source_ipmi = {
+    .name = "ipmi",
+    .measurement = "ipmi",
+    .tier = 2,
+    .is_slow = true,
+    .variable = "JOULE_IPMI",
+    .period_s = PERIOD_S,
+    .open = ipmi_open,
+    .read = ipmi_read,
+};

@@ -1,0 +1,192 @@
+/* joule/sources/node/redfish.c - the power of the whole machine, as its management controller tells it over the network (Redfish).
+ *
+ * Owns running joule-redfish with the file that JOULE_REDFISH names, and the choice among what a controller says of one machine.
+ * The program has libcurl, the password and the requests; here are only its lines (redfish_text.c).
+ * Newcomers: a controller may tell three powers that do not agree. All are listed as views of the node, and the best that
+ * answers counts: what goes into the power supplies, before the chassis' own figure, before PowerControl. It is read every five
+ * seconds, as each request costs the controller's slow processor about a tenth of one.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/node/node_power.h"
+#include "joule/sources/node/redfish_text.h"
+
+#define PERIOD_S   5.0
+#define FIND_NS    INT64_C(60000000000) /* a slow controller, asked link by link */
+#define READ_NS    INT64_C(20000000000)
+#define FIND_AGAIN 120  /* readings: a supply may have been taken out or put in */
+#define GAIN_SD    0.03 /* assumed, as for supplies */
+#define MOST_WATTS 100000.0
+
+struct redfish {
+    const char *config;
+    const char *program; /* the one that has answered */
+    struct channel *views[REDFISH_VIEWS];
+    char targets[REDFISH_MOST_READINGS][sizeof((struct redfish_reading *)0)->target];
+    size_t target_count; /* 0: they have to be found */
+    unsigned readings;   /* since they were */
+};
+
+/* --- the program -------------------------------------------------------------------------------------------- */
+
+static joule_status run_program(struct source *source, const char *program, struct redfish_text *out_text)
+{
+    const struct redfish *redfish = source->data;
+    const char *argv[3 + REDFISH_MOST_READINGS] = {program, redfish->config};
+    char text[8192];
+    struct source_output output;
+    for (size_t i = 0; i < redfish->target_count; i++)
+        argv[2 + i] = redfish->targets[i];
+    joule_status status =
+        source_run(source, argv, redfish->target_count ? READ_NS : FIND_NS, text, sizeof text, &output);
+    if (status != JOULE_OK)
+        return status;
+    redfish_parse(text, out_text);
+    return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
+}
+
+/* Beside joule, or beside another of its programs, in a tree that may have been moved. Any other program may lie in a folder
+ * whose neighbours somebody else can write. NULL: this is none of them. */
+static const char *find_beside(struct source *source, char buffer[512])
+{
+    char exe[256];
+    ssize_t length = source->host->ops->read_link(source->host, "/proc/self/exe", exe, sizeof exe);
+    char *slash = length > 0 ? strrchr(exe, '/') : NULL;
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    if (strcmp(slash + 1, "joule") != 0 && !string_starts(slash + 1, "joule-"))
+        return NULL;
+    string_print(buffer, 512, "%s/%s", exe, slash[strlen("/joule")] ? "joule-redfish" : REDFISH_BESIDE);
+    return buffer;
+}
+
+/* Where the program may lie: where the user says, in this tree, where it was to be installed, in PATH. */
+#define PLACES 4
+static const char *place(struct source *source, size_t i, char buffer[512])
+{
+    switch (i) {
+    case 0:
+        return source->host->ops->env(source->host, "JOULE_REDFISH_PROGRAM");
+    case 1:
+        return find_beside(source, buffer);
+    case 2:
+        return REDFISH_INSTALLED;
+    default:
+        return "joule-redfish";
+    }
+}
+
+static void keep_targets(struct redfish *redfish, const struct redfish_text *text)
+{
+    redfish->target_count = text->count;
+    for (size_t i = 0; i < text->count; i++)
+        string_copy(redfish->targets[i], sizeof redfish->targets[i], text->readings[i].target);
+}
+
+/* Runs the first that is there. */
+static joule_status start(struct source *source, struct redfish_text *out_text)
+{
+    struct redfish *redfish = source->data;
+    char buffer[512];
+    joule_status status = JOULE_ABSENT;
+    *out_text = (struct redfish_text){.status = JOULE_ABSENT};
+    for (size_t i = 0; i < PLACES && !redfish->program; i++) {
+        const char *program = place(source, i, buffer);
+        if (!program)
+            continue;
+        status = run_program(source, program, out_text);
+        if (status != JOULE_ABSENT || out_text->reason[0])
+            redfish->program = arena_copy(&source->arena, program, sizeof buffer);
+    }
+    if (status == JOULE_OK)
+        keep_targets(redfish, out_text);
+    return status;
+}
+
+static joule_status ask(struct source *source, struct redfish_text *out_text)
+{
+    struct redfish *redfish = source->data;
+    *out_text = (struct redfish_text){.status = JOULE_FAILED};
+    if (++redfish->readings % FIND_AGAIN == 0)
+        redfish->target_count = 0;
+    joule_status status = run_program(source, redfish->program, out_text);
+    if (status == JOULE_OK)
+        keep_targets(redfish, out_text);
+    return status;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static const struct node_power views[REDFISH_VIEWS] = {
+    {"node-supplies", "input of the power supplies", RANK_NODE_SUPPLIES, 344, GAIN_SD, MOST_WATTS},
+    {"node-chassis", "the chassis' EnvironmentMetrics", RANK_NODE_CHASSIS, 345, GAIN_SD, MOST_WATTS},
+    {"node-control", "the chassis' PowerControl", RANK_NODE_CONTROL, 346, GAIN_SD, MOST_WATTS},
+};
+
+static void add_view(struct source *source, enum redfish_view view, const struct redfish_text *text)
+{
+    struct redfish *redfish = source->data;
+    bool is_told = false;
+    for (size_t i = 0; i < text->count; i++)
+        is_told = is_told || text->readings[i].view == view;
+    struct channel *ch = is_told ? source_add_node_power(source, &views[view]) : NULL;
+    redfish->views[view] = ch;
+    if (ch)
+        string_copy(ch->info.model, sizeof ch->info.model, text->model);
+}
+
+static joule_status redfish_open(struct source *source)
+{
+    const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
+    struct redfish_text text;
+    if (!config || !*config)
+        return source_say(
+            source, JOULE_ABSENT,
+            "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
+    struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
+    if (!redfish || !(redfish->config = arena_copy(&source->arena, config, 4096)))
+        return source_say(source, JOULE_NO_MEMORY, "no memory");
+    joule_status status = start(source, &text);
+    if (!redfish->program)
+        return source_say(source, JOULE_ABSENT, "there is no joule-redfish; it is built where libcurl is");
+    if (status != JOULE_OK)
+        return source_say(source, status, "%s",
+                          text.reason[0] ? text.reason : "joule-redfish gave no answer");
+    for (int view = 0; view < REDFISH_VIEWS; view++)
+        add_view(source, view, &text);
+    return source->channel_count
+               ? JOULE_OK
+               : source_say(source, JOULE_UNSUPPORTED, "the management controller tells no power");
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static void redfish_read(struct source *source, struct sink *sink)
+{
+    const struct redfish *redfish = source->data;
+    struct redfish_text text;
+    joule_status status = ask(source, &text);
+    for (int view = 0; view < REDFISH_VIEWS; view++) {
+        struct channel *ch = redfish->views[view];
+        double watts = redfish_watts(&text, view);
+        if (!ch)
+            continue;
+        if (status == JOULE_OK && !isnan(watts))
+            sink_power(sink, ch, 0, watts);
+        else
+            sink_fail(sink, ch, status == JOULE_OK ? JOULE_STALE : status);
+    }
+}
+
+const struct source_ops source_redfish = {
+    .name = "redfish",
+    .measurement = "redfish",
+    .tier = 2,
+    .is_slow = true,
+    .variable = "JOULE_REDFISH",
+    .period_s = PERIOD_S,
+    .open = redfish_open,
+    .read = redfish_read,
+};

@@ -1,0 +1,248 @@
+/* joule/sources/nvidia/nvidia_smi.c - the source "nvidia_smi": opens the boards and reads them. See nvidia_smi.h.
+ *
+ * Owns which question is put when. Power and gauges come from a table, one call a second; processes and partitions from the
+ * full description, which takes several times as long, every few seconds and only where somebody looks at devices. A driver
+ * that knows no tables is always asked for the description.
+ * Newcomers: the program could go on by itself (-lms), but what it writes into a pipe stays in its buffer for many readings,
+ * so nobody knows when they were taken; and it would have to be kept alive. So it is called for each, and where a call takes
+ * long, as without persistence mode, less often.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
+#include "joule/sources/nvidia/nvml.h"
+#include "joule/sources/sysfs.h"
+
+#define PERIOD_S      1.0
+#define MOST_PERIOD_S 10.0
+#define CALLS_SHARE   0.05 /* of the time, at most, that the program may run */
+#define LIST_SIZE     (64 << 10)
+#define DESCRIBE_NS   (INT64_C(5) * 1000000000)
+
+/* --- asking ----------------------------------------------------------------------------------------------------- */
+
+/* What the program says; its length or -errno, and its exit status. */
+static ssize_t ask(struct source *source, const char *const *words, char *out_text, size_t size,
+                   int *out_status)
+{
+    const char *own = source->host->ops->env(source->host, "JOULE_NVIDIA_SMI");
+    const char *argv[4] = {own && *own ? own : "nvidia-smi", words[0], words[1], NULL};
+    return source->host->ops->run(source->host, argv, SMI_TIMEOUT_NS, out_text, size, out_status);
+}
+
+static ssize_t ask_table(struct source *source, int *out_status)
+{
+    struct nvidia_smi *smi = source->data;
+    char query[1024];
+    smi_query_argument(&smi->query, query, sizeof query);
+    const char *const words[] = {query, "--format=csv,noheader,nounits"};
+    ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
+    smi->said_count = 0;
+    if (length >= 0 && *out_status != 2) /* it may know some boards and not others */
+        smi->said_count = smi_read_table(smi->text, &smi->query, smi->said, SMI_MOST_BOARDS);
+    return length;
+}
+
+static ssize_t ask_description(struct source *source, int *out_status)
+{
+    struct nvidia_smi *smi = source->data;
+    const char *const words[] = {"-q", "-x"};
+    ssize_t length = ask(source, words, smi->text, SMI_TEXT_SIZE, out_status);
+    smi->said_count = length >= 0 ? smi_read_description(smi->text, smi->said, SMI_MOST_BOARDS) : 0;
+    return length;
+}
+
+static ssize_t ask_boards(struct source *source, int *out_status)
+{
+    const struct nvidia_smi *smi = source->data;
+    return smi->describes ? ask_description(source, out_status) : ask_table(source, out_status);
+}
+
+/* The documented exit statuses; 0 with no board is one that says so in words. */
+static joule_status meaning_of(ssize_t length, int status)
+{
+    if (length < 0)
+        return status_of_errno((int)-length);
+    switch (status) {
+    case 4:
+        return JOULE_DENIED;
+    case 0:
+    case 6:  /* nothing was found */
+    case 9:  /* the driver is not loaded */
+    case 12: /* its library is not there */
+        return JOULE_ABSENT;
+    default:
+        return JOULE_FAILED;
+    }
+}
+
+/* Finds out in which way it can be asked. */
+static joule_status find_way(struct source *source)
+{
+    struct nvidia_smi *smi = source->data;
+    int status;
+    smi->query = smi_query_all();
+    ssize_t length = ask_table(source, &status);
+    while (length >= 0 && status == 2 && smi_query_reduce(&smi->query, smi->text))
+        length = ask_table(source, &status);
+    if (smi->said_count)
+        return JOULE_OK;
+    /* A record of a machine may hold the description alone. */
+    if (length >= 0 ? status == 0 || status == 2 : length == -ENOENT) {
+        smi->describes = true;
+        length = ask_description(source, &status);
+    }
+    return smi->said_count ? JOULE_OK : meaning_of(length, status);
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------------- */
+
+static const char *remedy_of(joule_status status)
+{
+    switch (status) {
+    case JOULE_ABSENT:
+        return "nvidia-smi is not there, or shows no GPU: without an NVIDIA driver there is nothing to read";
+    case JOULE_DENIED:
+        return "nvidia-smi may not open the GPUs: join the group that owns /dev/nvidia*, or start the "
+               "container with "
+               "GPUs";
+    default:
+        return "nvidia-smi does not answer as it should: run it by hand, and look into `dmesg`";
+    }
+}
+
+static joule_status open_boards(struct source *source)
+{
+    struct nvidia_smi *smi = source->data;
+    const struct joule_host *host = source->host;
+    joule_status status = find_way(source);
+    if (status != JOULE_OK)
+        return source_say(source, status, "%s", remedy_of(status));
+    int64_t begin_ns = host->ops->clock_ns(source->host, CLOCK_MONOTONIC);
+    int exit_status;
+    ask_boards(source, &exit_status);
+    double call_s = (double)(host->ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
+    source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MOST_PERIOD_S);
+    for (size_t i = 0; i < smi->said_count; i++)
+        if (!nvidia_smi_board_open(source, &smi->said[i]))
+            return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+    return smi->count ? JOULE_OK : source_say(source, JOULE_FAILED, "%s", remedy_of(JOULE_FAILED));
+}
+
+static joule_status nvidia_smi_open(struct source *source)
+{
+    if (nvml_is_there(source->host))
+        return source_say(source, JOULE_ABSENT, "not needed: the driver's library is there (source nvml)");
+    if (sysfs_gpus_sleep(source, "0x10de"))
+        return source_say(source, JOULE_ABSENT,
+                          "the NVIDIA GPU sleeps and is not woken to be measured: run something on it first");
+    struct nvidia_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
+    if (smi) {
+        smi->text = arena_alloc(&source->arena, SMI_TEXT_SIZE);
+        smi->said = arena_alloc(&source->arena, SMI_MOST_BOARDS * sizeof *smi->said);
+    }
+    if (!smi || !smi->text || !smi->said)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for NVIDIA boards");
+    return open_boards(source);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
+
+/* What was said of this board: by address, which stays when numbers move; else by number. NULL: nothing. */
+static const struct smi_board *find_said(const struct nvidia_smi *smi, const struct nvidia_smi_board *board)
+{
+    for (size_t i = 0; i < smi->said_count; i++) {
+        const struct smi_board *said = &smi->said[i];
+        uint64_t index = i;
+        char address[16];
+        smi_pci_address(said, address);
+        if (said->words[SMI_INDEX])
+            string_to_u64(said->words[SMI_INDEX], 10, &index);
+        if (*address && *board->pci_address ? strcmp(address, board->pci_address) == 0
+                                            : index == (uint64_t)board->index)
+            return said;
+    }
+    return NULL;
+}
+
+static void nvidia_smi_read(struct source *source, struct sink *sink)
+{
+    struct nvidia_smi *smi = source->data;
+    int exit_status;
+    ssize_t length = ask_boards(source, &exit_status);
+    joule_status status = meaning_of(length, exit_status);
+    for (size_t i = 0; i < smi->count; i++) {
+        struct nvidia_smi_board *board = &smi->boards[i];
+        const struct smi_board *said = find_said(smi, board);
+        if (said) {
+            board->state = JOULE_OK;
+            smi_take_facts(said, &board->facts);
+            nvidia_smi_board_read(board, sink, said);
+        } else { /* a board that was there and is not told of has fallen off the bus */
+            board->state = status == JOULE_DENIED ? status : JOULE_FAILED;
+            nvidia_smi_board_fail(board, sink);
+        }
+    }
+}
+
+/* --- looking ---------------------------------------------------------------------------------------------------- */
+
+static void name_partitions(struct source *source)
+{
+    struct nvidia_smi *smi = source->data;
+    size_t partitions = 0;
+    int exit_status;
+    for (size_t i = 0; i < smi->said_count; i++)
+        partitions += smi->said[i].partition_count;
+    if (partitions && !smi->list)
+        smi->list = arena_alloc(&source->arena, LIST_SIZE);
+    if (partitions && smi->list &&
+        ask(source, (const char *[]){"-L", NULL}, smi->list, LIST_SIZE, &exit_status) >= 0)
+        smi_read_list(smi->list, smi->said, smi->said_count);
+}
+
+/* A driver that knows no tables has been asked for it by the reading. */
+static void describe(struct source *source)
+{
+    struct nvidia_smi *smi = source->data;
+    int exit_status;
+    if (!smi->describes)
+        ask_description(source, &exit_status);
+    name_partitions(source);
+    for (size_t i = 0; i < smi->count; i++) {
+        static const struct smi_board nothing;
+        const struct smi_board *said = find_said(smi, &smi->boards[i]);
+        smi_take_users(said ? said : &nothing, &smi->boards[i].facts);
+    }
+}
+
+static void nvidia_smi_look(struct source *source, struct sink *sink)
+{
+    struct nvidia_smi *smi = source->data;
+    int64_t now_ns = sink_now(sink);
+    if (smi->described_ns == 0 || now_ns - smi->described_ns >= DESCRIBE_NS) {
+        describe(source);
+        smi->described_ns = now_ns;
+    }
+    for (size_t i = 0; i < smi->count; i++) {
+        const struct nvidia_smi_board *board = &smi->boards[i];
+        if (board->state == JOULE_OK)
+            sink_facts(sink, board->device, &board->facts);
+        else
+            sink_device_fail(sink, board->device, board->state);
+    }
+}
+
+const struct source_ops source_nvidia_smi = {
+    .name = "nvidia_smi",
+    .measurement = "nvidia_smi",
+    .tier = 3,
+    .is_slow = true,
+    .period_s = PERIOD_S,
+    .open = nvidia_smi_open,
+    .read = nvidia_smi_read,
+    .look = nvidia_smi_look,
+};

@@ -1,0 +1,207 @@
+/* joule/sources/nvidia/nvidia_smi_board.c - a board as a device with channels. See nvidia_smi.h.
+ *
+ * Owns which words become channels, what a reading of power is the mean of, and what a board is that tells less than others.
+ * Newcomers: where this and nvml_board.c describe the same sensor they say the same of it; the zone is the same, and NVML's
+ * view of it ranks before this one.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
+#include "joule/sources/nvidia/nvml.h"
+
+#define GAIN_SD              0.03 /* as for NVML, whose values these are */
+#define LIMIT_MARGIN         1.5
+#define FALLBACK_LIMIT_WATTS 1500.0
+#define MODULE_TOLERANCE     0.02
+
+static const struct {
+    enum smi_field field;
+    enum gauge_role role;
+    const char *what, *label;
+    double unit, most; /* in which it is told; the highest number that can be meant */
+} gauges[] = {
+    {SMI_TEMPERATURE, ROLE_TEMPERATURE, "temperature", "GPU temperature", 1, 200},
+    {SMI_MEMORY_TEMPERATURE, ROLE_MEMORY_TEMPERATURE, "memory-temperature", "memory temperature", 1, 200},
+    {SMI_CLOCK, ROLE_CLOCK, "sm-clock", "SM clock", 1, 1e5},
+    {SMI_MEMORY_CLOCK, ROLE_MEMORY_CLOCK, "memory-clock", "memory clock", 1, 1e5},
+    {SMI_BUSY, ROLE_BUSY, "busy", "busy time", 0.01, 100},
+    {SMI_MEMORY_BUSY, ROLE_MEMORY_BUSY, "memory-busy", "time in which memory was read or written", 0.01, 100},
+};
+#define GAUGES (sizeof gauges / sizeof gauges[0])
+_Static_assert(GAUGES == NVIDIA_SMI_GAUGES, "each has its channel");
+
+/* --- opening ---------------------------------------------------------------------------------------------------- */
+
+static struct channel *add_channel(struct source *source, const struct nvidia_smi_board *board,
+                                   const char *what, const char *label)
+{
+    struct channel *channel = source_add_channel(source);
+    if (!channel)
+        return NULL;
+    gpu_name_channel(channel, board->index, what);
+    string_copy(channel->info.label, sizeof channel->info.label, label);
+    string_copy(channel->info.vendor, sizeof channel->info.vendor, "nvidia");
+    string_copy(channel->info.model, sizeof channel->info.model, board->device->model);
+    string_copy(channel->info.uuid, sizeof channel->info.uuid, board->device->uuid);
+    channel->info.scope = board->scope;
+    return channel;
+}
+
+/* What the power of a reading is the mean of, as nvml_board.c has it: older generations and GA100 show an instant. */
+static void describe_power(struct integrator *in, const struct nvidia_smi_board *board, double pace_s)
+{
+    double generation = 0;
+    string_scan_double(board->device->compute_capability, &generation);
+    bool is_old = generation < 8;
+    bool averages =
+        board->power_field == SMI_POWER_AVERAGE || (board->power_field == SMI_POWER && generation > 8);
+    double window_s = is_old ? 0.01 : 0.025;
+    in->period_s = pace_s;
+    in->age_s = is_old ? 0.02 : 0.1;
+    in->seen = averages ? 0 : window_s / pace_s;
+    in->lag_s = averages ? 0.5 : window_s / 2;
+}
+
+/* A mean over all the time says more than an instant in each second. */
+static enum smi_field choose_power(const struct smi_board *said)
+{
+    static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,
+                                            SMI_MODULE_POWER};
+    for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++)
+        if (isfinite(smi_number(said, choice[i])))
+            return choice[i];
+    return SMI_FIELDS;
+}
+
+static void add_power(struct source *source, struct nvidia_smi_board *board, const struct smi_board *said)
+{
+    struct channel *channel = add_channel(source, board, "power", "power, by nvidia-smi");
+    if (!channel)
+        return;
+    double limit_watts = smi_number(said, SMI_LIMIT_ENFORCED);
+    channel->mode = CHANNEL_POWER;
+    channel->rank = RANK_PROGRAM;
+    channel->info.reading = JOULE_READING_POWER;
+    channel->info.cls = JOULE_CLASS_DERIVED;
+    channel->gain_sd = GAIN_SD;
+    channel->cause = CAUSE(CAUSE_GPU_GAIN, board->index);
+    string_copy(channel->zone, sizeof channel->zone, board->zone);
+    channel->integrator.max_watts = LIMIT_MARGIN * (limit_watts > 0 ? limit_watts : FALLBACK_LIMIT_WATTS);
+    channel->info.update_period_s = source->period_s;
+    describe_power(&channel->integrator, board, source->period_s);
+    if (board->power_field != SMI_FIELDS) {
+        board->power = channel;
+        return;
+    }
+    channel->info.state = smi_word_status(said->words[SMI_POWER]);
+    if (channel->info.state == JOULE_OK)
+        channel->info.state = JOULE_UNSUPPORTED;
+    string_copy(
+        channel->info.remedy, sizeof channel->info.remedy,
+        "nvidia-smi tells no power of this board (virtual GPU or laptop part): measure the machine by "
+        "other means");
+}
+
+static void add_gauges(struct source *source, struct nvidia_smi_board *board, const struct smi_board *said)
+{
+    for (size_t i = 0; i < GAUGES; i++) {
+        if (!isfinite(smi_number(said, gauges[i].field)))
+            continue;
+        struct channel *channel = board->gauges[i] =
+            add_channel(source, board, gauges[i].what, gauges[i].label);
+        if (!channel)
+            return;
+        channel_set_gauge(channel, gauges[i].role, board->zone);
+        channel->info.scope = JOULE_SCOPE_GPU;
+    }
+}
+
+static void introduce(struct device *d, const struct smi_board *said, const char *pci_address)
+{
+    const char *driver = smi_text(said, SMI_DRIVER);
+    string_copy(d->vendor, sizeof d->vendor, "nvidia");
+    string_copy(d->model, sizeof d->model, smi_text(said, SMI_NAME));
+    string_copy(d->uuid, sizeof d->uuid, smi_text(said, SMI_UUID));
+    string_copy(d->compute_capability, sizeof d->compute_capability, smi_text(said, SMI_CAPABILITY));
+    string_copy(d->architecture, sizeof d->architecture, smi_architecture(d->compute_capability));
+    string_copy(d->pci_address, sizeof d->pci_address, pci_address);
+    string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
+}
+
+/* On superchips the GPU's power may be the module's: nvml_board.c. */
+static void place(struct nvidia_smi_board *board, const struct smi_board *said)
+{
+    double gpu = smi_number(said, SMI_POWER_INSTANT), module = smi_number(said, SMI_MODULE_POWER);
+    board->power_field = choose_power(said);
+    bool is_module = nvml_is_superchip(board->device->model) && module > 0 &&
+                     !(fabs(gpu - module) > MODULE_TOLERANCE * module);
+    if (!is_module && board->power_field == SMI_MODULE_POWER)
+        board->power_field = SMI_FIELDS;
+    board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+    if (is_module)
+        string_print(board->zone, sizeof board->zone, "module%d", board->index);
+    else
+        gpu_zone(board->index, false, board->zone);
+}
+
+/* NVIDIA's numbers are the driver's; the description has none, and the same order. */
+bool nvidia_smi_board_open(struct source *source, const struct smi_board *said)
+{
+    struct nvidia_smi *smi = source->data;
+    struct nvidia_smi_board *board = &smi->boards[smi->count];
+    uint64_t index = smi->count;
+    if (said->words[SMI_INDEX] &&
+        (!string_to_u64(said->words[SMI_INDEX], 10, &index) || index >= SMI_MOST_BOARDS))
+        index = smi->count;
+    for (size_t i = 0; i < smi->count; i++)
+        if (smi->boards[i].index == (int32_t)index)
+            return true; /* told twice */
+    *board = (struct nvidia_smi_board){.index = (int32_t)index, .facts = device_facts_unknown()};
+    board->device = source_add_device(source, "gpu", board->index);
+    if (!board->device)
+        return false;
+    smi->count++;
+    smi_pci_address(said, board->pci_address);
+    introduce(board->device, said, board->pci_address);
+    smi_take_facts(said, &board->facts);
+    place(board, said);
+    add_power(source, board, said);
+    add_gauges(source, board, said);
+    return true;
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
+
+void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *sink)
+{
+    if (board->power)
+        sink_fail(sink, board->power, board->state);
+    for (size_t i = 0; i < GAUGES; i++)
+        if (board->gauges[i])
+            sink_fail(sink, board->gauges[i], board->state);
+}
+
+/* Why there is no number where there was one. */
+static joule_status trouble(const struct smi_board *said, enum smi_field field)
+{
+    joule_status status = smi_word_status(said->words[field]);
+    return status == JOULE_OK ? JOULE_FAILED : status;
+}
+
+void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *sink,
+                           const struct smi_board *said)
+{
+    double watts = board->power ? smi_number(said, board->power_field) : NAN;
+    if (board->power && watts >= 0)
+        sink_power(sink, board->power, 0, watts);
+    else if (board->power)
+        sink_fail(sink, board->power, trouble(said, board->power_field));
+    for (size_t i = 0; i < GAUGES; i++) {
+        double value = smi_number(said, gauges[i].field);
+        if (board->gauges[i] && fabs(value) <= gauges[i].most)
+            sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
+        else if (board->gauges[i])
+            sink_fail(sink, board->gauges[i], trouble(said, gauges[i].field));
+    }
+}

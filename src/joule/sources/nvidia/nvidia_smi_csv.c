@@ -1,0 +1,225 @@
+/* joule/sources/nvidia/nvidia_smi_csv.c - asking nvidia-smi for a table, and reading it. See nvidia_smi.h.
+ *
+ * Owns the names of fields and which of them drivers came to know when. Newcomers: no name of a board and no error has a comma
+ * in it, and nothing is quoted; the number of cells tells a line of the table from what a driver in trouble prints beside it.
+ */
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
+
+#define QUERY "--query-gpu="
+
+static const struct {
+    const char *name, *old_name; /* old: before driver 535; NULL: the same */
+} names[SMI_FIELDS] = {
+    [SMI_INDEX] = {"index", NULL},
+    [SMI_UUID] = {"uuid", NULL},
+    [SMI_PCI] = {"pci.bus_id", NULL},
+    [SMI_NAME] = {"name", NULL},
+    [SMI_DRIVER] = {"driver_version", NULL},
+    [SMI_CAPABILITY] = {"compute_cap", NULL},
+    [SMI_POWER] = {"power.draw", NULL},
+    [SMI_POWER_AVERAGE] = {"power.draw.average", NULL},
+    [SMI_POWER_INSTANT] = {"power.draw.instant", NULL},
+    [SMI_MODULE_POWER] = {"module.power.draw.instant", NULL},
+    [SMI_LIMIT] = {"power.limit", NULL},
+    [SMI_LIMIT_ENFORCED] = {"enforced.power.limit", NULL},
+    [SMI_LIMIT_DEFAULT] = {"power.default_limit", NULL},
+    [SMI_LIMIT_LEAST] = {"power.min_limit", NULL},
+    [SMI_LIMIT_MOST] = {"power.max_limit", NULL},
+    [SMI_TEMPERATURE] = {"temperature.gpu", NULL},
+    [SMI_MEMORY_TEMPERATURE] = {"temperature.memory", NULL},
+    [SMI_BUSY] = {"utilization.gpu", NULL},
+    [SMI_MEMORY_BUSY] = {"utilization.memory", NULL},
+    [SMI_MEMORY_TOTAL] = {"memory.total", NULL},
+    [SMI_MEMORY_USED] = {"memory.used", NULL},
+    [SMI_MEMORY_FREE] = {"memory.free", NULL},
+    [SMI_CLOCK] = {"clocks.current.sm", NULL},
+    [SMI_MEMORY_CLOCK] = {"clocks.current.memory", NULL},
+    [SMI_REASONS] = {"clocks_event_reasons.active", "clocks_throttle_reasons.active"},
+};
+
+static const char *name_of(const struct smi_query *query, size_t field)
+{
+    return query->uses_old_names && names[field].old_name ? names[field].old_name : names[field].name;
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------------- */
+
+struct smi_query smi_query_all(void)
+{
+    struct smi_query query = {.uses_old_names = false};
+    for (size_t i = 0; i < SMI_FIELDS; i++)
+        query.asks[i] = true;
+    return query;
+}
+
+void smi_query_argument(const struct smi_query *query, char *out_argument, size_t size)
+{
+    struct text text;
+    text_init(&text, out_argument, size);
+    text_add(&text, QUERY);
+    for (size_t i = 0; i < SMI_FIELDS; i++)
+        if (query->asks[i])
+            text_printf(&text, "%s%s", i == 0 ? "" : ",", name_of(query, i));
+}
+
+/* The field that `Field "X" is not a valid field to query.` speaks of; SMI_FIELDS: it speaks of none. */
+static size_t refused_field(const struct smi_query *query, const char *refusal)
+{
+    const char *quote = strchr(refusal, '"');
+    size_t length = quote ? strcspn(quote + 1, "\"") : 0;
+    for (size_t i = 0; quote && i < SMI_FIELDS; i++)
+        if (query->asks[i] && strlen(name_of(query, i)) == length &&
+            strncmp(name_of(query, i), quote + 1, length) == 0)
+            return i;
+    return SMI_FIELDS;
+}
+
+/* What drivers came to know last goes first. Those before MODULE_POWER are who a board is. */
+static size_t youngest_field(const struct smi_query *query)
+{
+    static const enum smi_field young[] = {SMI_MODULE_POWER, SMI_POWER_INSTANT, SMI_POWER_AVERAGE,
+                                           SMI_REASONS,      SMI_CAPABILITY,    SMI_MEMORY_TEMPERATURE};
+    for (size_t i = 0; i < sizeof young / sizeof young[0]; i++)
+        if (query->asks[young[i]])
+            return young[i];
+    return SMI_FIELDS;
+}
+
+bool smi_query_reduce(struct smi_query *query, const char *refusal)
+{
+    size_t field = refused_field(query, refusal);
+    if (field == SMI_FIELDS)
+        field = youngest_field(query);
+    if (field == SMI_FIELDS || field == SMI_INDEX)
+        return false;
+    if (names[field].old_name && !query->uses_old_names)
+        query->uses_old_names = true;
+    else
+        query->asks[field] = false;
+    return true;
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
+
+#define MOST_CELLS 512 /* a driver knows some two hundred fields */
+
+struct table {
+    size_t columns[MOST_CELLS]; /* the field of each; SMI_FIELDS: another */
+    size_t count;
+};
+
+/* Cuts a line at its commas; the number of cells. */
+static size_t split(char *line, char *cells[MOST_CELLS])
+{
+    size_t count = 0;
+    for (char *cell = line; cell && count < MOST_CELLS; count++) {
+        char *comma = strchr(cell, ',');
+        if (comma)
+            *comma++ = '\0';
+        cells[count] = string_trim(cell);
+        cell = comma;
+    }
+    return count;
+}
+
+/* "power.draw [W]" */
+static size_t field_of_heading(const char *heading)
+{
+    size_t length = strcspn(heading, " ");
+    for (size_t i = 0; i < SMI_FIELDS; i++) {
+        const char *old = names[i].old_name;
+        if ((strlen(names[i].name) == length && strncmp(names[i].name, heading, length) == 0) ||
+            (old && strlen(old) == length && strncmp(old, heading, length) == 0))
+            return i;
+    }
+    return SMI_FIELDS;
+}
+
+static bool take_heading(struct table *table, char *const *cells, size_t count)
+{
+    size_t columns[MOST_CELLS], known = 0;
+    for (size_t i = 0; i < count; i++) {
+        columns[i] = field_of_heading(cells[i]);
+        known += columns[i] != SMI_FIELDS;
+    }
+    if (known < 2)
+        return false;
+    memcpy(table->columns, columns, count * sizeof *columns);
+    table->count = count;
+    return true;
+}
+
+size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t most)
+{
+    struct table table = {.count = 0};
+    char *cells[MOST_CELLS], *position;
+    size_t boards = 0;
+    for (size_t i = 0; i < SMI_FIELDS; i++)
+        if (query->asks[i])
+            table.columns[table.count++] = i;
+    for (char *line = strtok_r(text, "\r\n", &position); line && boards < most;
+         line = strtok_r(NULL, "\r\n", &position)) {
+        size_t count = split(line, cells);
+        if (count < 2 || take_heading(&table, cells, count) || count != table.count)
+            continue;
+        struct smi_board *board = &out_boards[boards++];
+        memset(board, 0, sizeof *board);
+        for (size_t i = 0; i < count; i++)
+            if (table.columns[i] != SMI_FIELDS)
+                board->words[table.columns[i]] = cells[i];
+    }
+    return boards;
+}
+
+/* --- names of partitions ---------------------------------------------------------------------------------------- */
+
+/* What stands between "(UUID: " and ")", terminated; NULL: the line has none. */
+static char *uuid_in(char *line)
+{
+    char *uuid = strstr(line, "(UUID: "), *end = uuid ? strchr(uuid, ')') : NULL;
+    if (!end)
+        return NULL;
+    *end = '\0';
+    return uuid + strlen("(UUID: ");
+}
+
+/* "  MIG 1g.5gb      Device  1: " */
+static void take_profile(const char *line, joule_device_partition *partition)
+{
+    struct text profile;
+    line += strspn(line, " ");
+    if (!string_starts(line, "MIG "))
+        return;
+    line += strlen("MIG ");
+    text_init(&profile, partition->profile, sizeof partition->profile);
+    text_add_bytes(&profile, line, strcspn(line, " "));
+}
+
+static struct smi_board *find_board(struct smi_board *boards, size_t count, const char *uuid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(smi_text(&boards[i], SMI_UUID), uuid) == 0)
+            return &boards[i];
+    return NULL;
+}
+
+void smi_read_list(char *text, struct smi_board *boards, size_t count)
+{
+    struct smi_board *board = NULL;
+    size_t number = 0;
+    char *position;
+    for (char *line = strtok_r(text, "\r\n", &position); line; line = strtok_r(NULL, "\r\n", &position)) {
+        bool is_board = string_starts(line, "GPU ");
+        char *uuid = uuid_in(line);
+        if (is_board) {
+            board = uuid ? find_board(boards, count, uuid) : NULL;
+            number = 0;
+        } else if (board && uuid && number < board->partition_count) {
+            joule_device_partition *partition = &board->partitions[number++];
+            string_copy(partition->uuid, sizeof partition->uuid, uuid);
+            take_profile(line, partition);
+        }
+    }
+}

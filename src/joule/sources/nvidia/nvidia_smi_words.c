@@ -1,0 +1,125 @@
+/* joule/sources/nvidia/nvidia_smi_words.c - what the words of nvidia-smi mean. See nvidia_smi.h.
+ *
+ * Owns units, spellings of "not known", and the common form of a device's facts. Newcomers: what does not begin with a digit
+ * is no number, whatever a driver to come may say instead; only words that mean trouble are told apart from "not supported".
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
+#include "joule/sources/nvidia/nvml.h"
+
+#define MIB 1048576.0
+
+/* Whether the word says this, in brackets or without. */
+static bool says(const char *word, const char *meaning)
+{
+    word += *word == '[';
+    return string_starts(word, meaning);
+}
+
+joule_status smi_word_status(const char *word)
+{
+    static const struct {
+        const char *meaning;
+        joule_status status;
+    } words[] = {
+        {"N/A", JOULE_UNSUPPORTED},
+        {"Not Supported", JOULE_UNSUPPORTED},
+        {"Not Available", JOULE_UNSUPPORTED},
+        {"Not Found", JOULE_UNSUPPORTED},
+        {"Function Not Found", JOULE_UNSUPPORTED},
+        {"Requested functionality has been deprecated", JOULE_UNSUPPORTED},
+        {"Insufficient Permissions", JOULE_DENIED},
+        {"No Permission", JOULE_DENIED},
+        {"Unknown Error", JOULE_FAILED},
+        {"GPU is lost", JOULE_FAILED},
+        {"GPU requires reset", JOULE_FAILED},
+        {"Reset Required", JOULE_FAILED},
+        {"Timeout", JOULE_FAILED},
+        {"ERR!", JOULE_FAILED},
+    };
+    if (!word || !*word)
+        return JOULE_UNSUPPORTED;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (says(word, words[i].meaning))
+            return words[i].status;
+    return *word == '[' ? JOULE_FAILED : JOULE_OK; /* only errors stand in brackets */
+}
+
+double smi_number(const struct smi_board *board, enum smi_field field)
+{
+    double number;
+    const char *word = board->words[field];
+    const char *end = word ? string_scan_double(word, &number) : NULL;
+    return end && (*end == '\0' || *end == ' ' || *end == '%') ? number : NAN;
+}
+
+const char *smi_text(const struct smi_board *board, enum smi_field field)
+{
+    return smi_word_status(board->words[field]) == JOULE_OK ? board->words[field] : "";
+}
+
+void smi_pci_address(const struct smi_board *board, char out_address[16])
+{
+    unsigned domain, bus, device, function;
+    out_address[0] = '\0';
+    if (sscanf(smi_text(board, SMI_PCI), "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) == 4)
+        string_print(out_address, 16, "%04x:%02x:%02x.%x", domain, bus, device, function);
+}
+
+/* --- facts ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t bytes_of(const struct smi_board *board, enum smi_field field)
+{
+    double mib = smi_number(board, field);
+    return mib >= 0 && mib < 0x1p40 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN;
+}
+
+static void take_reasons(const struct smi_board *board, struct device_facts *facts)
+{
+    uint64_t bits;
+    const char *word = board->words[SMI_REASONS];
+    facts->clock_reasons = JOULE_CLOCKS_UNKNOWN;
+    if (board->knows_reasons)
+        facts->clock_reasons = nvml_clock_reasons(board->reasons);
+    else if (word && string_starts(word, "0x") && string_to_u64(word, 16, &bits))
+        facts->clock_reasons = nvml_clock_reasons(bits);
+}
+
+void smi_take_facts(const struct smi_board *board, struct device_facts *facts)
+{
+    facts->memory_total_bytes = bytes_of(board, SMI_MEMORY_TOTAL);
+    facts->memory_used_bytes = bytes_of(board, SMI_MEMORY_USED);
+    facts->memory_free_bytes = bytes_of(board, SMI_MEMORY_FREE);
+    facts->limit_watts = smi_number(board, SMI_LIMIT);
+    facts->enforced_limit_watts = smi_number(board, SMI_LIMIT_ENFORCED);
+    facts->default_limit_watts = smi_number(board, SMI_LIMIT_DEFAULT);
+    facts->least_limit_watts = smi_number(board, SMI_LIMIT_LEAST);
+    facts->most_limit_watts = smi_number(board, SMI_LIMIT_MOST);
+    take_reasons(board, facts);
+}
+
+void smi_take_users(const struct smi_board *board, struct device_facts *facts)
+{
+    facts->knows_processes = board->knows_processes;
+    facts->process_count = board->process_count;
+    facts->partition_count = board->partition_count;
+    memcpy(facts->processes, board->processes, sizeof facts->processes);
+    memcpy(facts->partitions, board->partitions, sizeof facts->partitions);
+}
+
+/* NVIDIA's table of compute capabilities. */
+const char *smi_architecture(const char *capability)
+{
+    static const struct {
+        const char *capability, *name;
+    } table[] = {{"3.", "Kepler"},     {"5.", "Maxwell"},       {"6.", "Pascal"},    {"7.5", "Turing"},
+                 {"7.", "Volta"},      {"8.9", "Ada Lovelace"}, {"8.", "Ampere"},    {"9.", "Hopper"},
+                 {"10.", "Blackwell"}, {"11.", "Blackwell"},    {"12.", "Blackwell"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (string_starts(capability, table[i].capability))
+            return table[i].name;
+    return "";
+}

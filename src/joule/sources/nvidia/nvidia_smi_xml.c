@@ -1,0 +1,291 @@
+/* joule/sources/nvidia/nvidia_smi_xml.c - the full description that nvidia-smi -q -x prints. See nvidia_smi.h.
+ *
+ * Owns as much of XML as such a description has: elements, their text, one attribute, comments and the document type; and the
+ * names of elements in drivers of all ages. It is read in one pass, in place.
+ * Newcomers: where two names stand for one field, as with power before and after drivers 535 and 565, the one that tells
+ * something wins, whichever comes first.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvidia_smi.h"
+#include "joule/sources/nvidia/nvml_abi.h"
+
+#define MOST_DEPTH 16
+#define PATH_SIZE  256
+
+/* Paths below an element gpu. */
+static const struct {
+    const char *path;
+    enum smi_field field;
+} elements[] = {
+    {"product_name", SMI_NAME},
+    {"uuid", SMI_UUID},
+    {"pci/pci_bus_id", SMI_PCI},
+    {"fb_memory_usage/total", SMI_MEMORY_TOTAL},
+    {"fb_memory_usage/used", SMI_MEMORY_USED},
+    {"fb_memory_usage/free", SMI_MEMORY_FREE},
+    {"utilization/gpu_util", SMI_BUSY},
+    {"utilization/memory_util", SMI_MEMORY_BUSY},
+    {"temperature/gpu_temp", SMI_TEMPERATURE},
+    {"temperature/memory_temp", SMI_MEMORY_TEMPERATURE},
+    {"clocks/sm_clock", SMI_CLOCK},
+    {"clocks/mem_clock", SMI_MEMORY_CLOCK},
+    {"power_readings/power_draw", SMI_POWER}, /* before 535 */
+    {"power_readings/power_limit", SMI_LIMIT},
+    {"power_readings/enforced_power_limit", SMI_LIMIT_ENFORCED},
+    {"power_readings/default_power_limit", SMI_LIMIT_DEFAULT},
+    {"power_readings/min_power_limit", SMI_LIMIT_LEAST},
+    {"power_readings/max_power_limit", SMI_LIMIT_MOST},
+    {"gpu_power_readings/power_draw", SMI_POWER},
+    {"gpu_power_readings/average_power_draw", SMI_POWER_AVERAGE}, /* from 565 on, as is the next */
+    {"gpu_power_readings/instant_power_draw", SMI_POWER_INSTANT},
+    {"gpu_power_readings/requested_power_limit", SMI_LIMIT},
+    {"gpu_power_readings/current_power_limit", SMI_LIMIT_ENFORCED},
+    {"gpu_power_readings/default_power_limit", SMI_LIMIT_DEFAULT},
+    {"gpu_power_readings/min_power_limit", SMI_LIMIT_LEAST},
+    {"gpu_power_readings/max_power_limit", SMI_LIMIT_MOST},
+    {"module_power_readings/power_draw", SMI_MODULE_POWER},
+    {"module_power_readings/instant_power_draw", SMI_MODULE_POWER},
+};
+
+/* Behind clocks_event_reasons/clocks_event_reason_, or clocks_throttle_reasons/clocks_throttle_reason_. */
+static const struct {
+    const char *name;
+    uint64_t bit;
+} reasons[] = {
+    {"gpu_idle", NVML_REASON_IDLE},
+    {"applications_clocks_setting", NVML_REASON_APPLICATION_CLOCKS},
+    {"sw_power_cap", NVML_REASON_SW_POWER_CAP},
+    {"hw_slowdown", NVML_REASON_HW_SLOWDOWN},
+    {"sync_boost", NVML_REASON_SYNC_BOOST},
+    {"sw_thermal_slowdown", NVML_REASON_SW_THERMAL},
+    {"hw_thermal_slowdown", NVML_REASON_HW_THERMAL},
+    {"hw_power_brake_slowdown", NVML_REASON_HW_POWER_BRAKE},
+    {"display_clocks_setting", NVML_REASON_DISPLAY_CLOCKS},
+};
+
+struct description {
+    const char *open[MOST_DEPTH]; /* names of the elements around, in the text */
+    size_t depth;
+    size_t gpu_depth; /* of the element gpu; 0: outside of any */
+    const char *driver;
+    struct smi_board *boards, *board;
+    size_t count, most;
+};
+
+/* --- what elements say ------------------------------------------------------------------------------------------ */
+
+/* The path of the innermost element below gpu. */
+static void path_below_gpu(const struct description *d, char out_path[PATH_SIZE])
+{
+    struct text text;
+    text_init(&text, out_path, PATH_SIZE);
+    for (size_t i = d->gpu_depth; i < d->depth; i++)
+        text_printf(&text, "%s%s", i == d->gpu_depth ? "" : "/", d->open[i]);
+}
+
+static void take_reason(struct smi_board *board, const char *path, const char *text)
+{
+    static const char *const folders[] = {"clocks_event_reasons/clocks_event_reason_",
+                                          "clocks_throttle_reasons/clocks_throttle_reason_"};
+    bool is_active = strcmp(text, "Active") == 0;
+    if (!is_active && strcmp(text, "Not Active") != 0)
+        return;
+    for (size_t f = 0; f < 2; f++)
+        for (size_t i = 0; i < sizeof reasons / sizeof reasons[0] && string_starts(path, folders[f]); i++)
+            if (strcmp(path + strlen(folders[f]), reasons[i].name) == 0) {
+                board->knows_reasons = true;
+                board->reasons |= is_active ? reasons[i].bit : 0;
+            }
+}
+
+static void take_mib(uint64_t *bytes, const char *text)
+{
+    double mib;
+    if (string_scan_double(text, &mib) && mib >= 0 && mib < 0x1p40)
+        *bytes = (uint64_t)(mib * 1048576.0);
+}
+
+static void take_process(struct smi_board *board, const char *name, const char *text)
+{
+    joule_device_process *process = board->process_count ? &board->processes[board->process_count - 1] : NULL;
+    if (strcmp(name, "pid") == 0 && process)
+        string_to_u64(text, 10, &process->pid);
+    else if (strcmp(name, "used_memory") == 0 && process)
+        take_mib(&process->memory_bytes, text);
+}
+
+static void take_partition(struct smi_board *board, const char *name, const char *text)
+{
+    joule_device_partition *partition =
+        board->partition_count ? &board->partitions[board->partition_count - 1] : NULL;
+    uint64_t number;
+    if (!partition)
+        return;
+    if (strcmp(name, "uuid") == 0)
+        string_copy(partition->uuid, sizeof partition->uuid, text);
+    else if (strcmp(name, "gpu_instance_id") == 0 && string_to_u64(text, 10, &number))
+        partition->instance = (uint32_t)number;
+    else if (strcmp(name, "compute_instance_id") == 0 && string_to_u64(text, 10, &number))
+        partition->compute_instance = (uint32_t)number;
+    else if (strcmp(name, "fb_memory_usage/total") == 0)
+        take_mib(&partition->memory_total_bytes, text);
+    else if (strcmp(name, "fb_memory_usage/used") == 0)
+        take_mib(&partition->memory_used_bytes, text);
+    else if (strcmp(name, "fb_memory_usage/free") == 0)
+        take_mib(&partition->memory_free_bytes, text);
+}
+
+static void take_field(struct smi_board *board, const char *path, const char *text)
+{
+    for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++)
+        if (strcmp(path, elements[i].path) == 0 &&
+            smi_word_status(board->words[elements[i].field]) != JOULE_OK)
+            board->words[elements[i].field] = text;
+}
+
+/* The text of an element that ends here. */
+static void take_text(struct description *d, const char *text)
+{
+    static const char process[] = "processes/process_info/", partition[] = "mig_devices/mig_device/";
+    char path[PATH_SIZE];
+    if (!d->board) {
+        if (strcmp(d->open[d->depth - 1], "driver_version") == 0)
+            d->driver = text;
+        return;
+    }
+    path_below_gpu(d, path);
+    if (string_starts(path, process))
+        take_process(d->board, path + strlen(process), text);
+    else if (string_starts(path, partition))
+        take_partition(d->board, path + strlen(partition), text);
+    else if (string_starts(path, "clocks_"))
+        take_reason(d->board, path, text);
+    else
+        take_field(d->board, path, text);
+}
+
+/* --- elements begin and end -------------------------------------------------------------------------------------- */
+
+/* The value of `id` in a tag's attributes; NULL: none. */
+static char *find_id(char *attributes)
+{
+    char *id = strstr(attributes, "id=\""), *end = id ? strchr(id + 4, '"') : NULL;
+    if (!end)
+        return NULL;
+    *end = '\0';
+    return id + 4;
+}
+
+static void begin_board(struct description *d, char *attributes)
+{
+    if (d->count == d->most)
+        return;
+    d->board = &d->boards[d->count++];
+    memset(d->board, 0, sizeof *d->board);
+    d->board->words[SMI_PCI] = find_id(attributes);
+    d->board->words[SMI_DRIVER] = d->driver;
+}
+
+static bool begin_element(struct description *d, const char *name, char *attributes)
+{
+    char path[PATH_SIZE];
+    if (d->depth == MOST_DEPTH)
+        return false;
+    d->open[d->depth++] = name;
+    if (!d->gpu_depth && strcmp(name, "gpu") == 0) {
+        d->gpu_depth = d->depth;
+        begin_board(d, attributes);
+        return true;
+    }
+    if (!d->board)
+        return true;
+    path_below_gpu(d, path);
+    if (strcmp(path, "processes") == 0)
+        d->board->knows_processes = true;
+    else if (strcmp(path, "processes/process_info") == 0 && d->board->process_count < DEVICE_MOST_PROCESSES)
+        d->board->processes[d->board->process_count++] =
+            (joule_device_process){.memory_bytes = JOULE_BYTES_UNKNOWN, .busy = NAN};
+    else if (strcmp(path, "mig_devices/mig_device") == 0 &&
+             d->board->partition_count < DEVICE_MOST_PARTITIONS)
+        d->board->partitions[d->board->partition_count++] = device_partition_unknown();
+    return true;
+}
+
+static bool end_element(struct description *d, const char *name)
+{
+    if (d->depth == 0 || strcmp(d->open[d->depth - 1], name) != 0)
+        return false;
+    if (d->depth-- == d->gpu_depth) {
+        d->gpu_depth = 0;
+        d->board = NULL;
+    }
+    return true;
+}
+
+/* --- tags -------------------------------------------------------------------------------------------------------- */
+
+/* The five named characters; others stay as they are written. */
+static void decode(char *text)
+{
+    static const struct {
+        const char *name;
+        char character;
+    } table[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    char *out = text;
+    while (*text) {
+        size_t i = 0, count = sizeof table / sizeof table[0];
+        while (i < count && !string_starts(text, table[i].name))
+            i++;
+        *out++ = i < count ? table[i].character : *text;
+        text += i < count ? strlen(table[i].name) : 1;
+    }
+    *out = '\0';
+}
+
+/* A tag from behind its '<' on, without its '>'; the text before it belongs to the element that a closing tag ends. */
+static bool take_tag(struct description *d, char *tag, char *text_before)
+{
+    size_t length = strlen(tag);
+    if (*tag == '?' || *tag == '!')
+        return true;
+    if (*tag == '/') {
+        if (text_before && d->depth > 0) {
+            decode(text_before);
+            take_text(d, string_trim(text_before));
+        }
+        return end_element(d, string_trim(tag + 1));
+    }
+    bool is_empty = length > 0 && tag[length - 1] == '/';
+    if (is_empty)
+        tag[length - 1] = '\0';
+    char *attributes = tag + strcspn(tag, " \t\r\n");
+    if (*attributes)
+        *attributes++ = '\0';
+    return *tag && begin_element(d, tag, attributes) && (!is_empty || end_element(d, tag));
+}
+
+/* The end of a tag; of a comment only "-->" is one. */
+static char *find_end(char *tag)
+{
+    if (!string_starts(tag, "!--"))
+        return strchr(tag, '>');
+    char *end = strstr(tag + 3, "-->");
+    return end ? end + 2 : NULL;
+}
+
+size_t smi_read_description(char *text, struct smi_board *out_boards, size_t most)
+{
+    struct description d = {.boards = out_boards, .most = most};
+    char *before = NULL, *tag, *end; /* before: text since an opening tag */
+    while ((tag = strchr(text, '<')) != NULL && (end = find_end(tag + 1)) != NULL) {
+        bool opens = tag[1] != '/' && end[-1] != '/' && tag[1] != '!' && tag[1] != '?';
+        *tag = *end = '\0';
+        if (!take_tag(&d, tag + 1, before))
+            return 0;
+        text = end + 1;
+        before = opens ? text : NULL;
+    }
+    return d.depth == 0 ? d.count : 0;
+}

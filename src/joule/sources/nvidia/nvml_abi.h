@@ -1,0 +1,314 @@
+/* joule/sources/nvidia/nvml_abi.h - the binary interface of NVIDIA's management library, as Joule uses it.
+ *
+ * Owns the layouts, numbers and symbol names of libnvidia-ml.so.1 on 64-bit Linux, so that no vendor's header is
+ * needed to build; each size and offset is checked when this is compiled. It calls nothing.
+ * Newcomers: unversioned names are older functions with other layouts. The names here are the symbols themselves;
+ * one that a driver lacks is a NULL in struct nvml_api and costs one feature, not the source.
+ */
+#ifndef JOULE_NVML_ABI_H
+#define JOULE_NVML_ABI_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nvml_device_handle *nvml_device; /* opaque; never dereferenced */
+typedef struct nvml_gpm_buffer *nvml_gpm_sample;
+typedef int nvml_return;
+
+enum {
+    NVML_SUCCESS = 0,
+    NVML_UNINITIALIZED = 1,
+    NVML_INVALID_ARGUMENT = 2,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_NOT_FOUND = 6,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_TIMEOUT = 10,
+    NVML_LIBRARY_NOT_FOUND = 12,
+    NVML_FUNCTION_NOT_FOUND = 13,
+    NVML_GPU_IS_LOST = 15,
+    NVML_RESET_REQUIRED = 16,
+    NVML_LIB_RM_VERSION_MISMATCH = 18,
+    NVML_IN_USE = 19,
+    NVML_MEMORY = 20,
+    NVML_NO_DATA = 21,
+    NVML_ARGUMENT_VERSION_MISMATCH = 25,
+    NVML_DEPRECATED = 26,
+    NVML_NOT_READY = 27,
+    NVML_GPU_NOT_FOUND = 28,
+    NVML_UNKNOWN = 999,
+};
+
+/* Field ids of DeviceGetFieldValues. Milliwatts and millijoules, except the temperature in degrees Celsius. */
+enum {
+    NVML_FIELD_MEMORY_TEMPERATURE = 82,
+    NVML_FIELD_TOTAL_ENERGY = 83,
+    NVML_FIELD_POWER_AVERAGE = 185, /* over 1 s */
+    NVML_FIELD_POWER_INSTANT = 186,
+    NVML_FIELD_POWER_MIN_LIMIT = 187,
+    NVML_FIELD_POWER_MAX_LIMIT = 188,
+    NVML_FIELD_POWER_DEFAULT_LIMIT = 189,
+    NVML_FIELD_POWER_CURRENT_LIMIT = 190,
+    NVML_FIELD_ENERGY = 191, /* as 83, with a scope */
+    NVML_FIELD_POWER_REQUESTED_LIMIT = 192,
+};
+
+/* What 185, 186 and 191 speak of. */
+enum { NVML_SCOPE_GPU = 0, NVML_SCOPE_MODULE = 1, NVML_SCOPE_MEMORY = 2 };
+
+/* Which member of nvml_value is meant. */
+enum {
+    NVML_VALUE_DOUBLE = 0,
+    NVML_VALUE_UINT = 1,
+    NVML_VALUE_ULONG = 2,
+    NVML_VALUE_ULONGLONG = 3,
+    NVML_VALUE_LONGLONG = 4,
+    NVML_VALUE_INT = 5,
+    NVML_VALUE_USHORT = 6,
+};
+
+enum { NVML_SAMPLES_TOTAL_POWER = 0, NVML_SAMPLES_MODULE_POWER = 7 };
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
+enum {
+    NVML_ARCH_KEPLER = 2,
+    NVML_ARCH_MAXWELL = 3,
+    NVML_ARCH_PASCAL = 4,
+    NVML_ARCH_VOLTA = 5,
+    NVML_ARCH_TURING = 6,
+    NVML_ARCH_AMPERE = 7,
+    NVML_ARCH_ADA = 8,
+    NVML_ARCH_HOPPER = 9,
+    NVML_ARCH_BLACKWELL = 10,
+};
+/* Metrics of GPM, in percent of the time between two samples. */
+enum { NVML_GPM_GRAPHICS = 1, NVML_GPM_SM = 2, NVML_GPM_TENSOR = 5, NVML_GPM_DRAM = 10, NVML_GPM_FP32 = 12 };
+
+/* Bits of DeviceGetCurrentClocksEventReasons: why clocks are not higher. */
+enum {
+    NVML_REASON_IDLE = 0x1,
+    NVML_REASON_APPLICATION_CLOCKS = 0x2,
+    NVML_REASON_SW_POWER_CAP = 0x4,
+    NVML_REASON_HW_SLOWDOWN = 0x8,
+    NVML_REASON_SYNC_BOOST = 0x10,
+    NVML_REASON_SW_THERMAL = 0x20,
+    NVML_REASON_HW_THERMAL = 0x40,
+    NVML_REASON_HW_POWER_BRAKE = 0x80,
+    NVML_REASON_DISPLAY_CLOCKS = 0x100,
+};
+
+union nvml_value {
+    double d;
+    uint32_t u32;
+    uint64_t u64;
+    int64_t i64;
+    int32_t i32;
+    uint16_t u16;
+};
+
+struct nvml_field {
+    uint32_t id;
+    uint32_t scope;
+    int64_t time_us; /* CLOCK_REALTIME of the driver's reading */
+    int64_t latency_us;
+    uint32_t value_type;
+    nvml_return status; /* of this field; the call as a whole succeeds even when all fields fail */
+    union nvml_value value;
+};
+
+struct nvml_sample {
+    uint64_t time_us;
+    union nvml_value value;
+};
+
+struct nvml_utilization {
+    uint32_t gpu_percent; /* of time in which some kernel ran */
+    uint32_t memory_percent;
+};
+
+struct nvml_memory {
+    uint64_t total, free, used; /* bytes; used includes what the driver keeps for itself */
+};
+
+struct nvml_memory_v2 {
+    uint32_t version; /* NVML_MEMORY_V2 */
+    uint64_t total, reserved, free, used;
+};
+
+struct nvml_pci {
+    char bus_id_legacy[16];
+    uint32_t domain, bus, device;
+    uint32_t device_id, subsystem_id;
+    char bus_id[32]; /* "00000000:65:00.0" */
+};
+
+struct nvml_temperature {
+    uint32_t version; /* NVML_TEMPERATURE_V1 */
+    int32_t sensor;   /* 0: the GPU */
+    int32_t celsius;
+};
+
+struct nvml_process {
+    uint32_t pid;
+    uint64_t used_bytes; /* all ones: not available */
+    uint32_t gpu_instance, compute_instance;
+};
+
+/* What drivers 530 to early 535 write instead. */
+struct nvml_process_32 {
+    struct nvml_process process;
+    uint64_t protected_bytes;
+};
+
+/* What a process did since its sample before. */
+struct nvml_process_sample {
+    uint32_t pid;
+    uint64_t time_us;
+    uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
+};
+
+struct nvml_gpm_support {
+    uint32_t version; /* 1 */
+    uint32_t is_supported;
+};
+
+struct nvml_gpm_metric {
+    uint32_t id;
+    nvml_return status;
+    double value;
+    const char *short_name, *long_name, *unit;
+};
+
+#define NVML_GPM_CAPACITY 333 /* of the newest header: room for a library that clears the whole table */
+struct nvml_gpm_metrics {
+    uint32_t version; /* 1 */
+    uint32_t count;
+    nvml_gpm_sample before, after;
+    struct nvml_gpm_metric metrics[NVML_GPM_CAPACITY];
+};
+
+#define NVML_VERSIONED(type, version) ((uint32_t)(sizeof(type) | (version) << 24))
+#define NVML_MEMORY_V2                NVML_VERSIONED(struct nvml_memory_v2, 2u)
+#define NVML_TEMPERATURE_V1           NVML_VERSIONED(struct nvml_temperature, 1u)
+#define NVML_NAME_SIZE                96
+
+/* Every symbol, as X(name without "nvml", parameters). All return nvml_return. */
+#define NVML_FUNCTIONS(X)                                                                                    \
+    X(Init_v2, (void))                                                                                       \
+    X(Shutdown, (void))                                                                                      \
+    X(SystemGetDriverVersion, (char *text, unsigned size))                                                   \
+    X(SystemGetNVMLVersion, (char *text, unsigned size))                                                     \
+    X(SystemGetCudaDriverVersion_v2, (int *version))                                                         \
+    X(DeviceGetCount_v2, (unsigned *count))                                                                  \
+    X(DeviceGetHandleByIndex_v2, (unsigned index, nvml_device *device))                                      \
+    X(DeviceGetName, (nvml_device device, char *text, unsigned size))                                        \
+    X(DeviceGetUUID, (nvml_device device, char *text, unsigned size))                                        \
+    X(DeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci * pci))                                      \
+    X(DeviceGetCudaComputeCapability, (nvml_device device, int *major, int *minor))                          \
+    X(DeviceGetArchitecture, (nvml_device device, unsigned *architecture))                                   \
+    X(DeviceGetTotalEnergyConsumption, (nvml_device device, unsigned long long *millijoules))                \
+    X(DeviceGetPowerUsage, (nvml_device device, unsigned *milliwatts))                                       \
+    X(DeviceGetFieldValues, (nvml_device device, int count, struct nvml_field *fields))                      \
+    X(DeviceGetSamples, (nvml_device device, int type, unsigned long long last_seen_us, int *value_type,     \
+                         unsigned *count, struct nvml_sample *samples))                                      \
+    X(DeviceGetUtilizationRates, (nvml_device device, struct nvml_utilization * utilization))                \
+    X(DeviceGetMemoryInfo, (nvml_device device, struct nvml_memory * memory))                                \
+    X(DeviceGetMemoryInfo_v2, (nvml_device device, struct nvml_memory_v2 * memory))                          \
+    X(DeviceGetTemperature, (nvml_device device, int sensor, unsigned *celsius))                             \
+    X(DeviceGetTemperatureV, (nvml_device device, struct nvml_temperature * temperature))                    \
+    X(DeviceGetClockInfo, (nvml_device device, int clock, unsigned *megahertz))                              \
+    X(DeviceGetPowerManagementLimit, (nvml_device device, unsigned *milliwatts))                             \
+    X(DeviceGetPowerManagementDefaultLimit, (nvml_device device, unsigned *milliwatts))                      \
+    X(DeviceGetPowerManagementLimitConstraints, (nvml_device device, unsigned *least, unsigned *most))       \
+    X(DeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *milliwatts))                               \
+    X(DeviceGetCurrentClocksEventReasons, (nvml_device device, unsigned long long *reasons))                 \
+    X(DeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *reasons))              \
+    X(DeviceGetComputeRunningProcesses_v3, (nvml_device device, unsigned *count, void *processes))           \
+    X(DeviceGetProcessUtilization, (nvml_device device, struct nvml_process_sample * samples,                \
+                                    unsigned *count, unsigned long long last_seen_us))                       \
+    X(DeviceGetConfComputeMemSizeInfo, (nvml_device device, void *unused))                                   \
+    X(DeviceGetRunningProcessDetailList, (nvml_device device, void *unused))                                 \
+    X(DeviceGetMigMode, (nvml_device device, unsigned *current, unsigned *pending))                          \
+    X(DeviceGetMaxMigDeviceCount, (nvml_device device, unsigned *count))                                     \
+    X(DeviceGetMigDeviceHandleByIndex, (nvml_device device, unsigned index, nvml_device *instance))          \
+    X(DeviceGetGpuInstanceId, (nvml_device instance, unsigned *id))                                          \
+    X(DeviceGetComputeInstanceId, (nvml_device instance, unsigned *id))                                      \
+    X(GpmQueryDeviceSupport, (nvml_device device, struct nvml_gpm_support * support))                        \
+    X(GpmSampleAlloc, (nvml_gpm_sample * sample))                                                            \
+    X(GpmSampleFree, (nvml_gpm_sample sample))                                                               \
+    X(GpmSampleGet, (nvml_device device, nvml_gpm_sample sample))                                            \
+    X(GpmMetricsGet, (struct nvml_gpm_metrics * metrics))
+
+/* The library as found: NULL where it lacks a symbol. */
+struct nvml_api {
+#define NVML_MEMBER(name, parameters) nvml_return(*name) parameters;
+    NVML_FUNCTIONS(NVML_MEMBER)
+#undef NVML_MEMBER
+};
+
+#define NVML_LAYOUT(type, member, offset)                                                                    \
+    _Static_assert(offsetof(type, member) == (offset), #type "." #member)
+#define NVML_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
+NVML_SIZE(struct nvml_field, 40);
+NVML_LAYOUT(struct nvml_field, scope, 4);
+NVML_LAYOUT(struct nvml_field, time_us, 8);
+NVML_LAYOUT(struct nvml_field, latency_us, 16);
+NVML_LAYOUT(struct nvml_field, value_type, 24);
+NVML_LAYOUT(struct nvml_field, status, 28);
+NVML_LAYOUT(struct nvml_field, value, 32);
+NVML_SIZE(struct nvml_sample, 16);
+NVML_LAYOUT(struct nvml_sample, value, 8);
+NVML_SIZE(struct nvml_utilization, 8);
+NVML_SIZE(struct nvml_memory, 24);
+NVML_LAYOUT(struct nvml_memory, used, 16);
+NVML_SIZE(struct nvml_memory_v2, 40);
+NVML_LAYOUT(struct nvml_memory_v2, total, 8);
+NVML_LAYOUT(struct nvml_memory_v2, used, 32);
+NVML_SIZE(struct nvml_pci, 68);
+NVML_LAYOUT(struct nvml_pci, domain, 16);
+NVML_LAYOUT(struct nvml_pci, device_id, 28);
+NVML_LAYOUT(struct nvml_pci, bus_id, 36);
+NVML_SIZE(struct nvml_temperature, 12);
+NVML_LAYOUT(struct nvml_temperature, celsius, 8);
+NVML_SIZE(struct nvml_process, 24);
+NVML_LAYOUT(struct nvml_process, used_bytes, 8);
+NVML_LAYOUT(struct nvml_process, gpu_instance, 16);
+NVML_SIZE(struct nvml_process_32, 32);
+NVML_SIZE(struct nvml_process_sample, 32);
+NVML_LAYOUT(struct nvml_process_sample, time_us, 8);
+NVML_LAYOUT(struct nvml_process_sample, sm_percent, 16);
+NVML_SIZE(struct nvml_gpm_support, 8);
+NVML_SIZE(struct nvml_gpm_metric, 40);
+NVML_LAYOUT(struct nvml_gpm_metric, value, 8);
+NVML_LAYOUT(struct nvml_gpm_metrics, before, 8);
+NVML_LAYOUT(struct nvml_gpm_metrics, metrics, 24);
+NVML_SIZE(struct nvml_gpm_metrics, 13344);
+_Static_assert(NVML_MEMORY_V2 == 0x02000028, "version of nvml_memory_v2");
+_Static_assert(NVML_TEMPERATURE_V1 == 0x0100000C, "version of nvml_temperature");
+#undef NVML_LAYOUT
+#undef NVML_SIZE
+
+/* The number in a value as a double, by its type; NaN for a type that does not exist. */
+static inline double nvml_value_double(uint32_t type, union nvml_value value)
+{
+    switch (type) {
+    case NVML_VALUE_DOUBLE:
+        return value.d;
+    case NVML_VALUE_UINT:
+        return value.u32;
+    case NVML_VALUE_ULONG:
+    case NVML_VALUE_ULONGLONG:
+        return (double)value.u64;
+    case NVML_VALUE_LONGLONG:
+        return (double)value.i64;
+    case NVML_VALUE_INT:
+        return value.i32;
+    case NVML_VALUE_USHORT:
+        return value.u16;
+    default:
+        return NAN;
+    }
+}
+
+#endif

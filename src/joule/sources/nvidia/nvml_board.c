@@ -1,0 +1,454 @@
+/* joule/sources/nvidia/nvml_board.c - finds out what a board can tell, and makes its channels. See nvml.h.
+ *
+ * Owns what is known of generations (how often sensors update, what a reading averages) and the choice among the
+ * ways in which one board tells the same thing. Every way is tried once; what answers becomes a channel.
+ * Newcomers: a driver of any age may lack any function, so that each is asked for alone. Nothing is read here for its
+ * value, except to tell a superchip's module from its GPU.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvml.h"
+
+#define FALLBACK_LIMIT_WATTS 1500.0 /* of boards that do not tell their own */
+#define LIMIT_MARGIN         1.5    /* a board passes its limit for moments */
+#define GAIN_SD              0.03   /* published: -8 % to +13 %, mostly within 6 % (Yang et al., SC'24) */
+#define MODULE_TOLERANCE     0.02
+#define RANK_POWER           RANK_INTEGRATED
+
+struct making {
+    struct source *source;
+    const struct nvml_api *api;
+    struct nvml_board *board;
+    bool out_of_memory;
+};
+
+/* --- what generations differ in ------------------------------------------------------------------------------- */
+
+/* GA100 (A100, A30) measures power in the manner of the generation before it. */
+static bool averages_usage(const struct nvml_board *board)
+{
+    bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
+    return board->architecture >= NVML_ARCH_AMPERE && !is_ga100;
+}
+
+static double sensor_period_s(const struct nvml_board *board)
+{
+    return board->architecture >= NVML_ARCH_AMPERE ? 0.1 : 0.02;
+}
+
+/* How long instant power looks at the board in each of its periods. */
+static double sensor_window_s(const struct nvml_board *board)
+{
+    return board->architecture >= NVML_ARCH_AMPERE ? 0.025 : 0.01;
+}
+
+/* --- channels ------------------------------------------------------------------------------------------------- */
+
+/* A channel of this board, described as far as all of them agree. `what` goes into the name: "gpu-0-what". */
+static struct channel *add_channel(struct making *m, const char *what, const char *label,
+                                   enum channel_mode mode, joule_reading_kind reading)
+{
+    const struct nvml_board *board = m->board;
+    struct channel *channel = source_add_channel(m->source);
+    if (!channel) {
+        m->out_of_memory = true;
+        return NULL;
+    }
+    joule_domain *info = &channel->info;
+    gpu_name_channel(channel, (int32_t)board->index, what);
+    string_copy(info->label, sizeof info->label, label);
+    string_copy(info->vendor, sizeof info->vendor, "nvidia");
+    string_copy(info->model, sizeof info->model, board->id.name);
+    string_copy(info->uuid, sizeof info->uuid, board->id.uuid);
+    info->scope = JOULE_SCOPE_GPU;
+    info->reading = reading;
+    channel->mode = mode;
+    channel->gain_sd = GAIN_SD;
+    channel->cause = CAUSE(CAUSE_GPU_GAIN, board->index);
+    double limit = isfinite(board->limit_watts) ? board->limit_watts : FALLBACK_LIMIT_WATTS;
+    channel->counter.max_watts = channel->integrator.max_watts = LIMIT_MARGIN * limit;
+    return channel;
+}
+
+static struct channel *add_counter(struct making *m)
+{
+    struct channel *channel = add_channel(m, "", "energy counter", CHANNEL_COUNTER, JOULE_READING_ENERGY);
+    if (!channel)
+        return NULL;
+    channel->info.scope = m->board->scope;
+    string_copy(channel->zone, sizeof channel->zone, m->board->zone);
+    channel->rank = RANK_DRIVER;
+    channel->counter.unit_joules = 1e-3;
+    channel->counter.tick_s = channel->info.update_period_s = sensor_period_s(m->board);
+    return channel;
+}
+
+/* Power that is integrated; the last three as in struct integrator. */
+static struct channel *add_power(struct making *m, const char *what, const char *label, double period_s,
+                                 double seen, double lag_s)
+{
+    struct channel *channel = add_channel(m, what, label, CHANNEL_POWER, JOULE_READING_POWER);
+    if (!channel)
+        return NULL;
+    channel->info.scope = m->board->scope;
+    string_copy(channel->zone, sizeof channel->zone, m->board->zone);
+    channel->rank = RANK_POWER;
+    channel->info.cls = JOULE_CLASS_DERIVED;
+    channel->info.update_period_s = channel->integrator.period_s = period_s;
+    channel->integrator.age_s = fmin(period_s, sensor_period_s(m->board));
+    channel->integrator.seen = seen;
+    channel->integrator.lag_s = lag_s;
+    return channel;
+}
+
+static struct channel *add_gauge(struct making *m, const char *what, const char *label,
+                                 joule_reading_kind reading, enum gauge_role role)
+{
+    struct channel *channel = add_channel(m, what, label, CHANNEL_GAUGE, reading);
+    if (!channel)
+        return NULL;
+    string_copy(channel->parent_zone, sizeof channel->parent_zone, m->board->zone);
+    channel->role = role;
+    return channel;
+}
+
+/* --- energy and power ----------------------------------------------------------------------------------------- */
+
+/* A field that holds a count. */
+static nvml_return energy_field(const struct nvml_api *api, nvml_device device, uint32_t id,
+                                uint64_t *out_millijoules)
+{
+    double value = 0;
+    nvml_return code = nvml_read_field(api, device, id, NVML_SCOPE_GPU, &value);
+    if (code == NVML_SUCCESS && !(value >= 0 && value < 0x1p64))
+        code = NVML_NOT_SUPPORTED;
+    *out_millijoules = code == NVML_SUCCESS ? (uint64_t)value : 0;
+    return code;
+}
+
+nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_board *board,
+                              uint64_t *out_millijoules)
+{
+    unsigned long long millijoules = 0;
+    nvml_return code = NVML_NOT_SUPPORTED;
+    switch (board->energy_view) {
+    case NVML_ENERGY_SCOPED:
+        return energy_field(api, board->handle, NVML_FIELD_ENERGY, out_millijoules);
+    case NVML_ENERGY_FIELD:
+        return energy_field(api, board->handle, NVML_FIELD_TOTAL_ENERGY, out_millijoules);
+    case NVML_ENERGY_CALL:
+        if (api->DeviceGetTotalEnergyConsumption)
+            code = api->DeviceGetTotalEnergyConsumption(board->handle, &millijoules);
+        break;
+    case NVML_ENERGY_NONE:
+        break;
+    }
+    *out_millijoules = millijoules;
+    return code;
+}
+
+static void find_counter(struct making *m)
+{
+    static const enum nvml_energy_view views[] = {NVML_ENERGY_SCOPED, NVML_ENERGY_FIELD, NVML_ENERGY_CALL};
+    struct nvml_board *board = m->board;
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        board->energy_view = views[i];
+        nvml_return code = nvml_board_energy(m->api, board, &board->still.counts);
+        if (code == NVML_SUCCESS || nvml_is_transient(code)) {
+            board->energy = add_counter(m);
+            return;
+        }
+    }
+    board->energy_view = NVML_ENERGY_NONE;
+}
+
+/* The clock on which the newest stamp is least old. */
+static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
+{
+    static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
+    clockid_t nearest = CLOCK_REALTIME;
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
+        double age = fabs((double)host->ops->clock_ns(host, clocks[i]) * 1e-9 - (double)stamp_us * 1e-6);
+        if (age < least) {
+            least = age;
+            nearest = clocks[i];
+        }
+    }
+    return nearest;
+}
+
+static bool find_ring(struct making *m)
+{
+    struct nvml_sample *samples = ((struct nvml_source *)m->source->data)->ring;
+    unsigned count = NVML_RING_SIZE;
+    int type = NVML_VALUE_UINT;
+    if (!m->api->DeviceGetSamples ||
+        m->api->DeviceGetSamples(m->board->handle, NVML_SAMPLES_TOTAL_POWER, 0, &type, &count, samples) !=
+            NVML_SUCCESS ||
+        count < 2 || count > NVML_RING_SIZE)
+        return false;
+    uint64_t newest_us = samples[count - 1].time_us, oldest_us = samples[0].time_us;
+    if (newest_us <= oldest_us)
+        return false;
+    m->board->ring_clock = clock_of_stamp(m->source->host, newest_us);
+    m->board->ring_last_us = newest_us;
+    double spacing_s = (double)(newest_us - oldest_us) * 1e-6 / (count - 1);
+    m->board->power_view = NVML_POWER_RING;
+    m->board->power = add_power(m, "power", "the driver's power samples", spacing_s, 1, 0);
+    return true;
+}
+
+/* Instant power: the mean of a short window, which the sensor renews in its own time and the lane polls in its. */
+static struct channel *add_instant(struct making *m, const char *label)
+{
+    double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
+    return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
+}
+
+/* The mean of the last second is power half a second ago, without noise. */
+static struct channel *add_average(struct making *m, const char *what, const char *label)
+{
+    return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
+}
+
+static void find_power(struct making *m)
+{
+    struct nvml_board *board = m->board;
+    double milliwatts;
+    unsigned usage;
+    if (find_ring(m))
+        return;
+    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &milliwatts) ==
+        NVML_SUCCESS) {
+        board->power_view = NVML_POWER_INSTANT;
+        board->power = add_instant(m, "instant power");
+    } else if (m->api->DeviceGetPowerUsage &&
+               m->api->DeviceGetPowerUsage(board->handle, &usage) == NVML_SUCCESS) {
+        board->power_view = NVML_POWER_USAGE;
+        board->power =
+            averages_usage(board) ? add_average(m, "power", "power, mean of 1 s") : add_instant(m, "power");
+    }
+}
+
+/* Only the mean of a second is known to answer in this scope, and 0 stands for "not measured". */
+static void find_memory_power(struct making *m)
+{
+    double milliwatts = 0;
+    struct nvml_board *board = m->board;
+    if (nvml_read_field(m->api, board->handle, NVML_FIELD_POWER_AVERAGE, NVML_SCOPE_MEMORY, &milliwatts) !=
+            NVML_SUCCESS ||
+        milliwatts <= 0)
+        return;
+    board->memory = add_average(m, "memory", "memory power, mean of 1 s");
+    if (!board->memory)
+        return;
+    struct channel *memory = board->memory;
+    memory->info.scope = JOULE_SCOPE_GPU_MEMORY;
+    string_copy(memory->parent_zone, sizeof memory->parent_zone, board->zone);
+    string_print(memory->zone, sizeof memory->zone, "gpu%u/memory", board->index);
+}
+
+bool nvml_is_superchip(const char *name)
+{
+    for (const char *word = name; word; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        if (word[0] == 'G' && (word[1] == 'H' || word[1] == 'B') && isdigit((unsigned char)word[2]))
+            return true;
+    }
+    return false;
+}
+
+/* On superchips what is called the GPU's power may be the whole module's: then both scopes say the same, or only the
+ * module's answers. */
+static bool covers_module(const struct making *m)
+{
+    double gpu = 0, module = 0;
+    if (!nvml_is_superchip(m->board->id.name) ||
+        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_MODULE, &module) !=
+            NVML_SUCCESS)
+        return false;
+    nvml_return code =
+        nvml_read_field(m->api, m->board->handle, NVML_FIELD_POWER_INSTANT, NVML_SCOPE_GPU, &gpu);
+    return code != NVML_SUCCESS || fabs(gpu - module) <= MODULE_TOLERANCE * module;
+}
+
+/* --- gauges --------------------------------------------------------------------------------------------------- */
+
+nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
+                               double *out_celsius)
+{
+    struct nvml_temperature temperature = {.version = NVML_TEMPERATURE_V1};
+    unsigned celsius = 0;
+    nvml_return code = NVML_FUNCTION_NOT_FOUND;
+    if (api->DeviceGetTemperatureV)
+        code = api->DeviceGetTemperatureV(board->handle, &temperature);
+    if (code == NVML_SUCCESS) {
+        *out_celsius = temperature.celsius;
+        return code;
+    }
+    if (!api->DeviceGetTemperature)
+        return code;
+    code = api->DeviceGetTemperature(board->handle, 0, &celsius);
+    *out_celsius = celsius;
+    return code;
+}
+
+static void find_temperatures(struct making *m)
+{
+    double value = 0;
+    if (nvml_board_celsius(m->api, m->board, &value) == NVML_SUCCESS)
+        m->board->temperature =
+            add_gauge(m, "temperature", "GPU temperature", JOULE_READING_TEMPERATURE, ROLE_TEMPERATURE);
+    if (nvml_read_field(m->api, m->board->handle, NVML_FIELD_MEMORY_TEMPERATURE, 0, &value) == NVML_SUCCESS &&
+        value > 0)
+        m->board->memory_temperature = add_gauge(m, "memory-temperature", "memory temperature",
+                                                 JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE);
+}
+
+static void find_clocks(struct making *m)
+{
+    const struct nvml_api *api = m->api;
+    struct nvml_board *board = m->board;
+    unsigned megahertz;
+    struct nvml_utilization busy;
+    if (api->DeviceGetClockInfo) {
+        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
+            board->sm_clock = add_gauge(m, "sm-clock", "SM clock", JOULE_READING_CLOCK, ROLE_CLOCK);
+        if (api->DeviceGetClockInfo(board->handle, NVML_CLOCK_MEMORY, &megahertz) == NVML_SUCCESS)
+            board->memory_clock =
+                add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK);
+    }
+    /* The share of time in which any kernel ran, be it on one multiprocessor. */
+    if (!api->DeviceGetUtilizationRates ||
+        api->DeviceGetUtilizationRates(board->handle, &busy) != NVML_SUCCESS)
+        return;
+    board->busy = add_gauge(m, "busy", "busy time", JOULE_READING_UTILISATION, ROLE_BUSY);
+    board->memory_busy = add_gauge(m, "memory-busy", "time in which memory was read or written",
+                                   JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY);
+}
+
+/* GPM counts what multiprocessors, tensor cores and memory did between two samples; Hopper and later. */
+static void find_activity(struct making *m)
+{
+    const struct nvml_api *api = m->api;
+    struct nvml_board *board = m->board;
+    struct nvml_gpm_support support = {.version = 1};
+    if (!api->GpmQueryDeviceSupport || !api->GpmSampleAlloc || !api->GpmSampleFree || !api->GpmSampleGet ||
+        !api->GpmMetricsGet || api->GpmQueryDeviceSupport(board->handle, &support) != NVML_SUCCESS ||
+        support.is_supported == 0 || api->GpmSampleAlloc(&board->gpm_samples[0]) != NVML_SUCCESS)
+        return;
+    if (api->GpmSampleAlloc(&board->gpm_samples[1]) != NVML_SUCCESS ||
+        api->GpmSampleGet(board->handle, board->gpm_samples[0]) != NVML_SUCCESS) {
+        nvml_board_release(api, board);
+        return;
+    }
+    board->gpm_turn = 1;
+    board->sm_activity =
+        add_gauge(m, "sm-activity", "SM activity", JOULE_READING_UTILISATION, ROLE_SM_ACTIVITY);
+    board->tensor_activity =
+        add_gauge(m, "tensor-activity", "tensor activity", JOULE_READING_UTILISATION, ROLE_TENSOR_ACTIVITY);
+    board->dram_activity =
+        add_gauge(m, "dram-activity", "DRAM bandwidth in use", JOULE_READING_UTILISATION, ROLE_DRAM_ACTIVITY);
+}
+
+void nvml_board_release(const struct nvml_api *api, struct nvml_board *board)
+{
+    for (int i = 0; i < 2; i++) {
+        if (board->gpm_samples[i] && api->GpmSampleFree)
+            api->GpmSampleFree(board->gpm_samples[i]);
+        board->gpm_samples[i] = NULL;
+    }
+}
+
+/* --- a board -------------------------------------------------------------------------------------------------- */
+
+void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity)
+{
+    struct nvml_pci pci;
+    *out_identity = (struct nvml_identity){0};
+    if (api->DeviceGetName)
+        api->DeviceGetName(device, out_identity->name, sizeof out_identity->name);
+    if (api->DeviceGetUUID)
+        api->DeviceGetUUID(device, out_identity->uuid, sizeof out_identity->uuid);
+    if (api->DeviceGetPciInfo_v3 && api->DeviceGetPciInfo_v3(device, &pci) == NVML_SUCCESS)
+        string_print(out_identity->bus_id, sizeof out_identity->bus_id, "%04x:%02x:%02x.0", pci.domain,
+                     pci.bus, pci.device);
+    if (api->DeviceGetCudaComputeCapability)
+        api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
+}
+
+/* What decides how its readings are to be understood. What does not answer stays unknown. */
+static void find_traits(const struct nvml_api *api, struct nvml_board *board)
+{
+    unsigned milliwatts;
+    if (api->DeviceGetArchitecture)
+        api->DeviceGetArchitecture(board->handle, &board->architecture);
+    if (api->DeviceGetEnforcedPowerLimit &&
+        api->DeviceGetEnforcedPowerLimit(board->handle, &milliwatts) == NVML_SUCCESS && milliwatts > 0)
+        board->limit_watts = milliwatts * 1e-3;
+}
+
+/* The zone of a module is the one that the board's own meters (hwmon) have for it. */
+static void place(struct making *m)
+{
+    struct nvml_board *board = m->board;
+    bool is_module = board->handle && covers_module(m);
+    if (is_module)
+        string_print(board->zone, sizeof board->zone, "module%u", board->index);
+    else
+        gpu_zone((int32_t)board->index, false, board->zone);
+    board->scope = is_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
+}
+
+/* A board that tells no energy is shown all the same, with the reason. */
+static void add_silent(struct making *m, joule_status state, const char *remedy)
+{
+    struct channel *channel = add_counter(m);
+    if (!channel)
+        return;
+    channel->info.state = state;
+    string_copy(channel->info.remedy, sizeof channel->info.remedy, remedy);
+}
+
+bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index)
+{
+    struct nvml_source *nvml = source->data;
+    struct making m = {source, &nvml->api, board, false};
+    *board = (struct nvml_board){.index = index, .limit_watts = NAN};
+    board->device = source_add_device(source, "gpu", (int32_t)index);
+    if (!board->device)
+        return false;
+    string_copy(board->device->vendor, sizeof board->device->vendor, "nvidia");
+    nvml_return code = m.api->DeviceGetHandleByIndex_v2(index, &board->handle);
+    if (code != NVML_SUCCESS) {
+        board->is_lost = true;
+        board->handle = NULL;
+        board->device->state = nvml_status(code);
+        place(&m);
+        add_silent(
+            &m, nvml_status(code),
+            code == NVML_NO_PERMISSION
+                ? "this process may not open the board's /dev/nvidia* file: join its group, or ask the "
+                  "container or job for this GPU"
+                : "the driver gives no access to this board: `nvidia-smi` and `dmesg` say more");
+        return !m.out_of_memory;
+    }
+    nvml_identify(m.api, board->handle, &board->id);
+    find_traits(m.api, board);
+    nvml_board_introduce(m.api, board);
+    place(&m);
+    find_counter(&m);
+    find_power(&m);
+    if (!board->energy && !board->power)
+        add_silent(&m, JOULE_UNSUPPORTED,
+                   "the driver tells neither energy nor power of this board (virtual GPU "
+                   "or laptop part): measure the machine by other means");
+    find_memory_power(&m);
+    find_temperatures(&m);
+    find_clocks(&m);
+    find_activity(&m);
+    return !m.out_of_memory;
+}

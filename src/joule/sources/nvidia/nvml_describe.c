@@ -1,0 +1,222 @@
+/* joule/sources/nvidia/nvml_describe.c - everything that a board says of itself beside its joules. See nvml.h.
+ *
+ * Owns identity, memory, limits, reasons for low clocks, processes and MIG instances, in the common form of devices.
+ * Newcomers: one driver line writes process records of 32 bytes where all others write 24; which it is can only be told
+ * from the symbols that it has.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvml.h"
+
+/* --- identity ------------------------------------------------------------------------------------------------- */
+
+static const char *architecture_name(unsigned architecture)
+{
+    static const char *const names[] = {
+        [NVML_ARCH_KEPLER] = "Kepler",       [NVML_ARCH_MAXWELL] = "Maxwell",
+        [NVML_ARCH_PASCAL] = "Pascal",       [NVML_ARCH_VOLTA] = "Volta",
+        [NVML_ARCH_TURING] = "Turing",       [NVML_ARCH_AMPERE] = "Ampere",
+        [NVML_ARCH_ADA] = "Ada Lovelace",    [NVML_ARCH_HOPPER] = "Hopper",
+        [NVML_ARCH_BLACKWELL] = "Blackwell",
+    };
+    return architecture < sizeof names / sizeof names[0] && names[architecture] ? names[architecture] : "";
+}
+
+void nvml_board_introduce(const struct nvml_api *api, struct nvml_board *board)
+{
+    struct device *d = board->device;
+    char version[80];
+    string_copy(d->vendor, sizeof d->vendor, "nvidia");
+    string_copy(d->model, sizeof d->model, board->id.name);
+    string_copy(d->uuid, sizeof d->uuid, board->id.uuid);
+    string_copy(d->pci_address, sizeof d->pci_address, board->id.bus_id);
+    string_copy(d->architecture, sizeof d->architecture, architecture_name(board->architecture));
+    if (board->id.major > 0)
+        string_print(d->compute_capability, sizeof d->compute_capability, "%d.%d", board->id.major,
+                     board->id.minor);
+    if (api->SystemGetDriverVersion && api->SystemGetDriverVersion(version, sizeof version) == NVML_SUCCESS)
+        string_print(d->driver, sizeof d->driver, "nvidia %s", version);
+}
+
+/* --- facts ---------------------------------------------------------------------------------------------------- */
+
+/* The older call counts the driver's own memory as used; the newer one does not. */
+static void read_memory(const struct nvml_api *api, nvml_device handle, uint64_t *out_total,
+                        uint64_t *out_used, uint64_t *out_free)
+{
+    struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2};
+    struct nvml_memory older;
+    if (api->DeviceGetMemoryInfo_v2 && api->DeviceGetMemoryInfo_v2(handle, &memory) == NVML_SUCCESS) {
+        *out_total = memory.total;
+        *out_used = memory.used;
+        *out_free = memory.free;
+    } else if (api->DeviceGetMemoryInfo && api->DeviceGetMemoryInfo(handle, &older) == NVML_SUCCESS) {
+        *out_total = older.total;
+        *out_used = older.used;
+        *out_free = older.free;
+    }
+}
+
+static double watts_of(nvml_return (*call)(nvml_device device, unsigned *milliwatts), nvml_device handle)
+{
+    unsigned milliwatts;
+    return call && call(handle, &milliwatts) == NVML_SUCCESS ? milliwatts * 1e-3 : NAN;
+}
+
+static void add_limits(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+{
+    unsigned least, most;
+    facts->limit_watts = watts_of(api->DeviceGetPowerManagementLimit, handle);
+    facts->default_limit_watts = watts_of(api->DeviceGetPowerManagementDefaultLimit, handle);
+    facts->enforced_limit_watts = watts_of(api->DeviceGetEnforcedPowerLimit, handle);
+    if (api->DeviceGetPowerManagementLimitConstraints &&
+        api->DeviceGetPowerManagementLimitConstraints(handle, &least, &most) == NVML_SUCCESS) {
+        facts->least_limit_watts = least * 1e-3;
+        facts->most_limit_watts = most * 1e-3;
+    }
+}
+
+uint32_t nvml_clock_reasons(uint64_t reasons)
+{
+    static const struct {
+        uint64_t theirs;
+        uint32_t ours;
+    } table[] = {
+        {NVML_REASON_IDLE, JOULE_CLOCKS_IDLE},
+        {NVML_REASON_APPLICATION_CLOCKS, JOULE_CLOCKS_SET},
+        {NVML_REASON_SW_POWER_CAP, JOULE_CLOCKS_POWER},
+        {NVML_REASON_SW_THERMAL, JOULE_CLOCKS_TEMPERATURE},
+        {NVML_REASON_HW_THERMAL, JOULE_CLOCKS_HOT_HARDWARE},
+        {NVML_REASON_HW_SLOWDOWN, JOULE_CLOCKS_SLOWDOWN},
+        {NVML_REASON_HW_POWER_BRAKE, JOULE_CLOCKS_POWER_BRAKE},
+        {NVML_REASON_SYNC_BOOST, JOULE_CLOCKS_SYNC},
+        {NVML_REASON_DISPLAY_CLOCKS, JOULE_CLOCKS_DISPLAY},
+    };
+    uint32_t ours = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (reasons & table[i].theirs)
+            ours |= table[i].ours;
+        reasons &= ~table[i].theirs;
+    }
+    return reasons ? ours | JOULE_CLOCKS_OTHER : ours;
+}
+
+static void add_reasons(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+{
+    unsigned long long reasons;
+    nvml_return (*call)(nvml_device, unsigned long long *) = api->DeviceGetCurrentClocksEventReasons
+                                                                 ? api->DeviceGetCurrentClocksEventReasons
+                                                                 : api->DeviceGetCurrentClocksThrottleReasons;
+    if (call && call(handle, &reasons) == NVML_SUCCESS)
+        facts->clock_reasons = nvml_clock_reasons(reasons);
+}
+
+/* --- processes ------------------------------------------------------------------------------------------------ */
+
+/* Drivers 530 to early 535 have the first symbol and not yet the second. */
+static size_t process_record_size(const struct nvml_api *api)
+{
+    bool is_long = api->DeviceGetConfComputeMemSizeInfo && !api->DeviceGetRunningProcessDetailList;
+    return is_long ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process);
+}
+
+static joule_device_process *find_process(struct device_facts *facts, uint64_t pid)
+{
+    for (size_t i = 0; i < facts->process_count; i++)
+        if (facts->processes[i].pid == pid)
+            return &facts->processes[i];
+    return NULL;
+}
+
+/* Samples of the last seconds, a few for each process; the latest of each is taken. A process that did nothing has none. */
+static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+{
+    struct nvml_process_sample samples[2 * DEVICE_MOST_PROCESSES];
+    unsigned count = sizeof samples / sizeof samples[0];
+    uint64_t latest_us[DEVICE_MOST_PROCESSES] = {0};
+    if (!api->DeviceGetProcessUtilization ||
+        api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count && i < sizeof samples / sizeof samples[0]; i++) {
+        joule_device_process *process = find_process(facts, samples[i].pid);
+        if (samples[i].time_us > board->process_us)
+            board->process_us = samples[i].time_us;
+        if (!process || samples[i].time_us < latest_us[process - facts->processes] ||
+            samples[i].sm_percent > 100)
+            continue;
+        latest_us[process - facts->processes] = samples[i].time_us;
+        process->busy = samples[i].sm_percent * 0.01;
+    }
+}
+
+static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+{
+    struct nvml_process_32 room[DEVICE_MOST_PROCESSES]; /* for records of either size */
+    unsigned count = DEVICE_MOST_PROCESSES;
+    size_t record_size = process_record_size(api);
+    if (!api->DeviceGetComputeRunningProcesses_v3 ||
+        api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, room) != NVML_SUCCESS)
+        return;
+    facts->knows_processes = true;
+    for (unsigned i = 0; i < count && i < DEVICE_MOST_PROCESSES; i++) {
+        struct nvml_process process;
+        memcpy(&process, (const char *)room + i * record_size, sizeof process);
+        facts->processes[facts->process_count++] =
+            (joule_device_process){.pid = process.pid, .memory_bytes = process.used_bytes, .busy = NAN};
+    }
+    add_busy(api, board, facts);
+}
+
+/* --- instances ------------------------------------------------------------------------------------------------ */
+
+/* "NVIDIA H200 MIG 1g.18gb" */
+static void read_profile(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
+{
+    char name[NVML_NAME_SIZE];
+    if (!api->DeviceGetName || api->DeviceGetName(handle, name, sizeof name) != NVML_SUCCESS)
+        return;
+    const char *profile = strstr(name, " MIG ");
+    if (profile)
+        string_copy(partition->profile, sizeof partition->profile, profile + strlen(" MIG "));
+}
+
+static void add_instance(const struct nvml_api *api, nvml_device handle, joule_device_partition *partition)
+{
+    *partition = device_partition_unknown();
+    read_profile(api, handle, partition);
+    read_memory(api, handle, &partition->memory_total_bytes, &partition->memory_used_bytes,
+                &partition->memory_free_bytes);
+    if (api->DeviceGetUUID)
+        api->DeviceGetUUID(handle, partition->uuid, sizeof partition->uuid);
+    if (api->DeviceGetGpuInstanceId)
+        api->DeviceGetGpuInstanceId(handle, &partition->instance);
+    if (api->DeviceGetComputeInstanceId)
+        api->DeviceGetComputeInstanceId(handle, &partition->compute_instance);
+}
+
+static void add_instances(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
+{
+    unsigned current = 0, pending = 0, most = 0;
+    if (!api->DeviceGetMigMode || api->DeviceGetMigMode(handle, &current, &pending) != NVML_SUCCESS ||
+        current == 0 || !api->DeviceGetMaxMigDeviceCount || !api->DeviceGetMigDeviceHandleByIndex ||
+        api->DeviceGetMaxMigDeviceCount(handle, &most) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < most && facts->partition_count < DEVICE_MOST_PARTITIONS; i++) {
+        nvml_device instance;
+        if (api->DeviceGetMigDeviceHandleByIndex(handle, i, &instance) == NVML_SUCCESS)
+            add_instance(api, instance, &facts->partitions[facts->partition_count++]);
+    }
+}
+
+struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_board *board)
+{
+    struct device_facts facts = device_facts_unknown();
+    read_memory(api, board->handle, &facts.memory_total_bytes, &facts.memory_used_bytes,
+                &facts.memory_free_bytes);
+    add_limits(api, board->handle, &facts);
+    add_reasons(api, board->handle, &facts);
+    add_processes(api, board, &facts);
+    add_instances(api, board->handle, &facts);
+    return facts;
+}

@@ -1,0 +1,114 @@
+/* joule/sources/nvidia/nvml_library.c - loads NVIDIA's library and says what its return codes mean. See nvml.h.
+ *
+ * Owns the search for the library, its first call, and the map from codes to statuses.
+ */
+#include <math.h>
+#include "base/string.h"
+#include "joule/sources/nvidia/nvml.h"
+
+static void *open_library(struct joule_host *host)
+{
+    const char *own = host->ops->env(host, "JOULE_NVML_LIB");
+    if (own && *own)
+        return host->ops->open_library(host, own);
+    void *library = NULL;
+    for (const char *const *name = nvml_names; *name && !library; name++)
+        library = host->ops->open_library(host, *name);
+    return library;
+}
+
+bool nvml_is_there(struct joule_host *host)
+{
+    return open_library(host) != NULL;
+}
+
+static void resolve(struct joule_host *host, void *library, struct nvml_api *api)
+{
+#define NVML_RESOLVE(name, parameters) host_find_symbol(host, library, "nvml" #name, &api->name);
+    NVML_FUNCTIONS(NVML_RESOLVE)
+#undef NVML_RESOLVE
+}
+
+static const char *init_remedy(nvml_return code)
+{
+    switch (code) {
+    case NVML_DRIVER_NOT_LOADED:
+        return "the NVIDIA driver is not loaded: there is no such GPU, or `modprobe nvidia` helps";
+    case NVML_NO_PERMISSION:
+        return "/dev/nvidia* may not be opened: join the group that owns them, or start the container with "
+               "GPUs";
+    case NVML_LIB_RM_VERSION_MISMATCH:
+        return "the NVIDIA library and kernel module differ, as after an upgrade: reboot or reload the "
+               "module";
+    default:
+        return "the NVIDIA driver does not start: `nvidia-smi` and `dmesg` say more";
+    }
+}
+
+joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size)
+{
+    void *library = open_library(host);
+    *out_api = (struct nvml_api){0};
+    if (!library) {
+        string_copy(out_remedy, size,
+                    "no libnvidia-ml.so.1: without an NVIDIA driver there is nothing to read");
+        return JOULE_ABSENT;
+    }
+    resolve(host, library, out_api);
+    if (!out_api->Init_v2 || !out_api->DeviceGetCount_v2 || !out_api->DeviceGetHandleByIndex_v2) {
+        string_copy(out_remedy, size,
+                    "this libnvidia-ml.so.1 lacks its first functions: reinstall the driver");
+        return JOULE_UNSUPPORTED;
+    }
+    nvml_return code = out_api->Init_v2();
+    if (code == NVML_SUCCESS)
+        return JOULE_OK;
+    string_copy(out_remedy, size, init_remedy(code));
+    return nvml_status(code);
+}
+
+joule_status nvml_status(nvml_return code)
+{
+    switch (code) {
+    case NVML_SUCCESS:
+        return JOULE_OK;
+    case NVML_NOT_SUPPORTED:
+    case NVML_FUNCTION_NOT_FOUND:
+    case NVML_DEPRECATED:
+    case NVML_INVALID_ARGUMENT: /* an older driver's word for a field it does not know */
+    case NVML_ARGUMENT_VERSION_MISMATCH:
+        return JOULE_UNSUPPORTED;
+    case NVML_DRIVER_NOT_LOADED:
+    case NVML_LIBRARY_NOT_FOUND:
+    case NVML_GPU_NOT_FOUND:
+    case NVML_NOT_FOUND:
+        return JOULE_ABSENT;
+    case NVML_NO_PERMISSION:
+        return JOULE_DENIED;
+    default:
+        return JOULE_FAILED;
+    }
+}
+
+bool nvml_is_transient(nvml_return code)
+{
+    return code == NVML_TIMEOUT || code == NVML_IN_USE || code == NVML_NO_DATA || code == NVML_NOT_READY;
+}
+
+nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
+                            double *out_value)
+{
+    if (!api->DeviceGetFieldValues)
+        return NVML_FUNCTION_NOT_FOUND;
+    struct nvml_field field = {.id = id, .scope = scope};
+    nvml_return code = api->DeviceGetFieldValues(device, 1, &field);
+    if (code == NVML_SUCCESS)
+        code = field.status;
+    if (code != NVML_SUCCESS)
+        return code;
+    double value = nvml_value_double(field.value_type, field.value);
+    if (!isfinite(value))
+        return NVML_NOT_SUPPORTED; /* a type of a driver to come, or no number */
+    *out_value = value;
+    return NVML_SUCCESS;
+}

@@ -1,0 +1,474 @@
+/* Budgets on a scripted machine whose power is known at every moment of a virtual time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "joule/api/budget_list.h"
+#include "joule/session/session.h"
+#include "joule/meter/engine.h"
+
+#define ZONE "/sys/class/powercap/intel-rapl:0"
+#define CHIP "/sys/class/hwmon/hwmon0"
+#define S    1000000000LL /* nanoseconds */
+
+/* 60 W for ten seconds, then 120 W. */
+static double true_joules(int64_t time_ns)
+{
+    double t = (double)time_ns * 1e-9;
+    return t < 10 ? 60 * t : 600 + 120 * (t - 10);
+}
+
+static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%.0f\n", true_joules(time_ns) * 1e6);
+}
+
+/* A kelvin more each second. */
+static ssize_t millidegrees(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%lld\n", 40000 + (long long)(time_ns / 1000000));
+}
+
+struct fixture {
+    struct joule_host *host;
+    joule_meter *meter;
+    int64_t now_ns;
+};
+
+static void open_meter(struct fixture *fixture, const char *sources)
+{
+    joule_options options = {.struct_size = sizeof options, .sources = sources};
+    joule_error error;
+    if (meter_open_on(fixture->host, false, &options, &fixture->meter, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){.host = host_script_open(), .now_ns = 1 * S};
+    host_script_set_time(fixture.host, fixture.now_ns);
+    host_script_text(fixture.host, ZONE "/name", "package-0\n");
+    host_script_text(fixture.host, ZONE "/max_energy_range_uj", "262143328850\n");
+    host_script_file(fixture.host, ZONE "/energy_uj", energy_uj, NULL);
+    host_script_text(fixture.host, CHIP "/name", "coretemp\n");
+    host_script_text(fixture.host, CHIP "/temp1_label", "Package id 0\n");
+    host_script_file(fixture.host, CHIP "/temp1_input", millidegrees, NULL);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_close(fixture->meter);
+    fixture->host->ops->close(fixture->host);
+    return 0;
+}
+
+/* Ten readings a second. */
+static void run_until(struct fixture *fixture, int64_t end_ns)
+{
+    for (; fixture->now_ns <= end_ns; fixture->now_ns += S / 10) {
+        host_script_set_time(fixture->host, fixture->now_ns);
+        meter_tick(fixture->meter);
+    }
+}
+
+struct witness {
+    const struct fixture *fixture;
+    joule_budget_status told[8];
+    int64_t when_ns[8];
+    double used_joules[8];
+    size_t count;
+};
+
+static void note(joule_budget *budget, joule_budget_status status, void *context)
+{
+    struct witness *witness = context;
+    joule_budget_result result = {.struct_size = sizeof result};
+    assert_int_equal(joule_budget_now(budget, &result), JOULE_OK);
+    assert_true(witness->count < 8);
+    witness->told[witness->count] = status;
+    witness->when_ns[witness->count] = witness->fixture->now_ns;
+    witness->used_joules[witness->count++] = result.joules.value;
+}
+
+static joule_budget *begin(struct fixture *fixture, joule_budget_options options, struct witness *witness)
+{
+    joule_budget *budget;
+    joule_error error;
+    options.struct_size = sizeof options;
+    options.domain = JOULE_TOTAL;
+    if (witness) {
+        *witness = (struct witness){.fixture = fixture};
+        options.notify = note;
+        options.context = witness;
+    }
+    if (joule_budget_begin(fixture->meter, &options, &budget, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    return budget;
+}
+
+static joule_budget_result end(joule_budget *budget)
+{
+    joule_budget_result result = {.struct_size = sizeof result};
+    assert_int_equal(joule_budget_end(budget, &result), JOULE_OK);
+    return result;
+}
+
+/* --- judging ------------------------------------------------------------------------------------------------ */
+
+static joule_quantity normal(double value, double half_width)
+{
+    double low = value - half_width;
+    return (joule_quantity){value, low > 0 ? low : 0, value + half_width, JOULE_CLASS_MEASURED, 0};
+}
+
+static void test_judge(void **state)
+{
+    (void)state;
+    joule_quantity unknown = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    joule_quantity modelled = {100, 50, 200, JOULE_CLASS_MODELLED, 0};
+    assert_int_equal(joule_budget_judge(normal(50, 1), 100), JOULE_BUDGET_WITHIN);
+    assert_int_equal(joule_budget_judge(normal(79.9, 1), 100), JOULE_BUDGET_WITHIN);
+    assert_int_equal(joule_budget_judge(normal(80, 1), 100), JOULE_BUDGET_NEAR);
+    assert_int_equal(joule_budget_judge(normal(98.9, 1), 100), JOULE_BUDGET_NEAR);
+    assert_int_equal(joule_budget_judge(normal(99.5, 1), 100), JOULE_BUDGET_UNDECIDED);
+    assert_int_equal(joule_budget_judge(normal(100.5, 1), 100), JOULE_BUDGET_UNDECIDED);
+    assert_int_equal(joule_budget_judge(normal(101.1, 1), 100), JOULE_BUDGET_OVER);
+    assert_int_equal(joule_budget_judge(normal(0.01, 0.09), 0.05), JOULE_BUDGET_BELOW_RESOLUTION);
+    assert_int_equal(joule_budget_judge(normal(0.01, 0.09), 5), JOULE_BUDGET_WITHIN);
+    assert_int_equal(joule_budget_judge(modelled, 120), JOULE_BUDGET_UNDECIDED);
+    assert_int_equal(joule_budget_judge(modelled, 201), JOULE_BUDGET_WITHIN);
+    assert_int_equal(joule_budget_judge(modelled, 49), JOULE_BUDGET_OVER);
+    assert_int_equal(joule_budget_judge(normal(5, 0), 5), JOULE_BUDGET_NEAR); /* exact, and just spent */
+    assert_int_equal(joule_budget_judge(unknown, 100), JOULE_BUDGET_NOT_MEASURED);
+    assert_int_equal(joule_budget_judge(normal(5, 1), NAN), JOULE_BUDGET_NOT_MEASURED);
+}
+
+/* --- joules ------------------------------------------------------------------------------------------------- */
+
+static void test_near_and_over_are_told_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    double before = true_joules(fixture->now_ns - S / 10);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 300}, &witness);
+    run_until(fixture, 9 * S);
+    assert_int_equal(witness.count, 2);
+    assert_int_equal(witness.told[0], JOULE_BUDGET_NEAR);
+    assert_int_equal(witness.told[1], JOULE_BUDGET_OVER);
+    /* 240 J are used 4 s after the begin, 300 J 5 s after it; each is seen within two readings. */
+    assert_in_range(witness.when_ns[0], 6 * S - S / 5, 6 * S + S / 5);
+    assert_in_range(witness.when_ns[1], 7 * S - S / 5, 7 * S + S / 5);
+    joule_budget_result result = end(budget);
+    assert_int_equal(result.status, JOULE_BUDGET_OVER);
+    assert_true(result.probability < 0.01);
+    assert_true(witness.used_joules[1] - 300 <= result.overshoot_bound_joules);
+    double truth = true_joules(fixture->now_ns - S / 10) - before;
+    assert_true(result.joules.low <= truth && truth <= result.joules.high);
+}
+
+static void test_within(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 1000}, &witness);
+    run_until(fixture, 5 * S);
+    joule_budget_result result = end(budget);
+    assert_int_equal(result.status, JOULE_BUDGET_WITHIN);
+    assert_true(result.probability > 0.99);
+    assert_int_equal(witness.count, 0);
+    assert_true(fabs(result.peak_watts - 60) < 1);
+}
+
+static void test_nested_budgets_are_judged_for_themselves(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness outer_witness, inner_witness;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *outer = begin(fixture, (joule_budget_options){.max_joules = 1000}, &outer_witness);
+    run_until(fixture, 4 * S);
+    joule_budget *inner = begin(fixture, (joule_budget_options){.max_joules = 60}, &inner_witness);
+    run_until(fixture, 6 * S);
+    assert_int_equal(end(inner).status, JOULE_BUDGET_OVER);
+    joule_budget_result result = end(outer);
+    assert_int_equal(result.status, JOULE_BUDGET_WITHIN);
+    assert_true(result.joules.value > 200);
+    assert_int_equal(outer_witness.count, 0);
+    assert_int_equal(inner_witness.told[inner_witness.count - 1], JOULE_BUDGET_OVER);
+}
+
+/* --- watts and kelvin --------------------------------------------------------------------------------------- */
+
+static void test_watts_over_the_last_second(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_watts = 90}, &witness);
+    run_until(fixture, 9 * S);
+    assert_int_equal(witness.count, 0);
+    run_until(fixture, 13 * S);
+    assert_int_equal(witness.told[witness.count - 1], JOULE_BUDGET_OVER);
+    /* The mean of 60 and 120 W passes 90 W half a second after the step. */
+    assert_in_range(witness.when_ns[witness.count - 1], 10 * S + 2 * S / 5, 10 * S + 4 * S / 5);
+    joule_budget_result result = end(budget);
+    assert_int_equal(result.status, JOULE_BUDGET_OVER);
+    assert_true(fabs(result.peak_watts - 120) < 2);
+    assert_true(isnan(result.probability)); /* no joules were bounded */
+}
+
+static void test_temperature_rise(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_powercap,thermal");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_temperature_rise_kelvin = 5}, &witness);
+    run_until(fixture, 6 * S + S / 2);
+    assert_int_equal(witness.count, 1);
+    assert_int_equal(witness.told[0], JOULE_BUDGET_NEAR);
+    run_until(fixture, 8 * S);
+    assert_int_equal(witness.count, 2);
+    joule_budget_result result = end(budget);
+    assert_int_equal(result.status, JOULE_BUDGET_OVER);
+    if (!(result.temperature_rise_kelvin > 5 &&
+          result.temperature_rise_kelvin < 6.2)) /* read once a second */
+        fail_msg("%f K", result.temperature_rise_kelvin);
+}
+
+static void test_no_gauge_is_not_measured(void **state)
+{
+    struct fixture *fixture = *state;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_temperature_rise_kelvin = 5}, NULL);
+    run_until(fixture, 4 * S);
+    assert_int_equal(end(budget).status, JOULE_BUDGET_NOT_MEASURED);
+}
+
+static void test_no_sensor_is_not_measured(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_perf");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 1, .max_watts = 1}, &witness);
+    run_until(fixture, 4 * S);
+    joule_budget_result result = end(budget);
+    assert_int_equal(result.status, JOULE_BUDGET_NOT_MEASURED);
+    assert_true(isnan(result.joules.value));
+    assert_true(isnan(result.overshoot_bound_joules));
+    assert_int_equal(witness.count, 0);
+}
+
+/* --- tags --------------------------------------------------------------------------------------------------- */
+
+static void add_span(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_t end_ns)
+{
+    joule_span span = {.struct_size = sizeof span,
+                       .tag = tag,
+                       .device_index = -1,
+                       .begin = (double)begin_ns,
+                       .end = (double)end_ns,
+                       .scale_ns = 1};
+    assert_int_equal(joule_span_add(fixture->meter, &span), JOULE_OK);
+}
+
+static void test_budget_of_a_tag(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    uint32_t tag = joule_tag("budgeted"), other = joule_tag("other");
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    add_span(fixture, tag, 1 * S, 2 * S); /* 60 J from before the budget */
+    run_until(fixture, 4 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 100, .tag = tag}, &witness);
+    run_until(fixture, 6 * S);
+    add_span(fixture, tag, 5 * S, 6 * S);
+    run_until(fixture, 7 * S);
+    add_span(fixture, other, 6 * S, 7 * S);
+    run_until(fixture, 8 * S);
+    assert_int_equal(witness.count, 0);
+    add_span(fixture, tag, 7 * S, 8 * S);
+    run_until(fixture, 9 * S);
+    joule_budget_result result = end(budget);
+    if (fabs(result.joules.value - 120) > 2)
+        fail_msg("%f J instead of 120 J", result.joules.value);
+    assert_int_equal(result.status, JOULE_BUDGET_OVER);
+    assert_int_equal(witness.told[witness.count - 1], JOULE_BUDGET_OVER);
+    assert_true(session_allowed(session_current(), tag) == 100);
+    assert_true(isnan(session_allowed(session_current(), other)));
+}
+
+/* --- bad input, callbacks, signals, threads ----------------------------------------------------------------- */
+
+static void refuse(struct fixture *fixture, joule_budget_options options)
+{
+    joule_budget *budget = NULL;
+    joule_error error = {0};
+    assert_int_equal(joule_budget_begin(fixture->meter, &options, &budget, &error), JOULE_INVALID);
+    assert_null(budget);
+    assert_true(error.message[0] != '\0');
+}
+
+static void test_bad_options(void **state)
+{
+    struct fixture *fixture = *state;
+    const joule_budget_options good = {.struct_size = sizeof good, .domain = JOULE_TOTAL, .max_joules = 1};
+    joule_budget_options bad = good;
+    open_meter(fixture, "rapl_powercap,thermal");
+    bad.struct_size = 4;
+    refuse(fixture, bad);
+    bad = good;
+    bad.max_joules = 0;
+    refuse(fixture, bad);
+    bad.max_joules = -1;
+    refuse(fixture, bad);
+    bad.max_joules = NAN;
+    refuse(fixture, bad);
+    bad.max_joules = INFINITY;
+    refuse(fixture, bad);
+    bad = good;
+    bad.domain = 999;
+    refuse(fixture, bad);
+    bad.domain = -4;
+    refuse(fixture, bad);
+    assert_int_equal(joule_budget_now(NULL, NULL), JOULE_INVALID);
+    assert_int_equal(joule_budget_end(NULL, NULL), JOULE_INVALID);
+}
+
+static void use_everything(joule_budget *budget, joule_budget_status status, void *context)
+{
+    joule_budget_result result = {.struct_size = sizeof result};
+    joule_budget_options options = {.struct_size = sizeof options, .domain = JOULE_TOTAL, .max_joules = 1e6};
+    joule_meter *meter = ((struct fixture *)context)->meter;
+    joule_budget *another;
+    (void)status;
+    assert_int_equal(joule_budget_now(budget, &result), JOULE_OK);
+    assert_int_equal(joule_sample_now(meter), JOULE_OK);
+    assert_int_equal(joule_budget_begin(meter, &options, &another, NULL), JOULE_OK);
+}
+
+static void test_a_callback_may_use_the_meter(void **state)
+{
+    struct fixture *fixture = *state;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget =
+        begin(fixture, (joule_budget_options){.max_joules = 60, .notify = use_everything, .context = fixture},
+              NULL);
+    run_until(fixture, 5 * S);
+    assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
+} /* the budgets that the callback began are freed with the meter */
+
+static volatile sig_atomic_t terminations;
+
+static void count_termination(int signal)
+{
+    (void)signal;
+    terminations++;
+}
+
+static void test_stop_sends_one_sigterm(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sigaction action = {.sa_handler = count_termination}, before;
+    sigaction(SIGTERM, &action, &before);
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget =
+        begin(fixture, (joule_budget_options){.max_joules = 60, .flags = JOULE_BUDGET_STOP}, NULL);
+    run_until(fixture, 2 * S + S / 2);
+    assert_int_equal(terminations, 0);
+    run_until(fixture, 6 * S);
+    assert_int_equal(terminations, 1);
+    end(budget);
+    sigaction(SIGTERM, &before, NULL);
+}
+
+struct crowd {
+    joule_meter *meter;
+    _Atomic bool stop;
+};
+
+static void *check_all_the_time(void *argument)
+{
+    struct crowd *crowd = argument;
+    while (!atomic_load(&crowd->stop))
+        budget_list_check(crowd->meter->budgets);
+    return NULL;
+}
+
+static void *begin_and_end(void *argument)
+{
+    struct crowd *crowd = argument;
+    joule_budget_options options = {.struct_size = sizeof options, .domain = JOULE_TOTAL, .max_joules = 1};
+    for (int i = 0; i < 300; i++) {
+        joule_budget *budget;
+        joule_budget_result result = {.struct_size = sizeof result};
+        if (joule_budget_begin(crowd->meter, &options, &budget, NULL) != JOULE_OK)
+            continue;
+        joule_budget_now(budget, &result);
+        joule_budget_end(budget, &result);
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_t checkers[2], users[2];
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    struct crowd crowd = {.meter = fixture->meter};
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&checkers[i], NULL, check_all_the_time, &crowd);
+        pthread_create(&users[i], NULL, begin_and_end, &crowd);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(users[i], NULL);
+    atomic_store(&crowd.stop, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(checkers[i], NULL);
+}
+
+#define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_judge),
+        machine(test_near_and_over_are_told_once),
+        machine(test_within),
+        machine(test_nested_budgets_are_judged_for_themselves),
+        machine(test_watts_over_the_last_second),
+        machine(test_temperature_rise),
+        machine(test_no_gauge_is_not_measured),
+        machine(test_no_sensor_is_not_measured),
+        machine(test_budget_of_a_tag),
+        machine(test_bad_options),
+        machine(test_a_callback_may_use_the_meter),
+        machine(test_stop_sends_one_sigterm),
+        machine(test_many_threads),
+    };
+    return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* What is left of a run without idling: the meter's scale leaves with it, the unsteadiness of idling stays. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "joule/attribute/baseline.h"
+
+static void near(double a, double b, double tolerance)
+{
+    if (!(fabs(a - b) <= tolerance))
+        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
+}
+
+static double sd_of(joule_quantity q)
+{
+    return (q.high - q.low) / (2 * Z90);
+}
+
+static struct estimate measured(double joules, double gain_sd)
+{
+    return estimate_make(joules, JOULE_CLASS_MEASURED, 0, CAUSE_RAPL_GAIN, gain_sd * joules);
+}
+
+static void test_one_meter_errs_alike_in_both(void **state)
+{
+    (void)state;
+    struct estimate total = measured(100, 0.02), idle = measured(60, 0.02);
+    joule_quantity net = baseline_net(&total, &idle);
+    near(net.value, 40, 1e-9);
+    near(sd_of(net), 0.02 * 40, 1e-9);
+}
+
+static void test_unsteady_idling_stays(void **state)
+{
+    (void)state;
+    struct estimate total = measured(100, 0.02), idle = measured(60, 0.02);
+    struct estimate scatter = estimate_make(0, JOULE_CLASS_MEASURED, 0, CAUSE_IDLE, 3);
+    idle = estimate_add(idle, 1, &scatter);
+    near(sd_of(baseline_net(&total, &idle)), hypot(0.8, 3), 1e-9);
+}
+
+static void test_two_models_may_cancel_to_nothing(void **state)
+{
+    (void)state;
+    struct estimate total = estimate_make(10, JOULE_CLASS_MODELLED, 0, CAUSE_CPU_SEED, 4);
+    struct estimate idle = estimate_make(9, JOULE_CLASS_MODELLED, 0, CAUSE_CPU_SEED, 4);
+    joule_quantity net = baseline_net(&total, &idle);
+    near(net.value, 1, 1e-9);
+    assert_true(net.low < 0 && net.high > 5);
+    assert_int_equal(net.cls, JOULE_CLASS_MODELLED);
+}
+
+static void test_what_is_unknown_stays_so(void **state)
+{
+    (void)state;
+    struct estimate total = measured(10, 0.02), idle = estimate_unknown();
+    assert_true(isnan(baseline_net(&total, &idle).value));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_meter_errs_alike_in_both),
+        cmocka_unit_test(test_unsteady_idling_stays),
+        cmocka_unit_test(test_two_models_may_cancel_to_nothing),
+        cmocka_unit_test(test_what_is_unknown_stays_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* Joules of single processes: that they and all others' are what the meter saw, that no sum ever falls, and how many are told.
+ *
+ * Newcomers: CPU time of a process is a function of virtual time, so that the truth of every share is known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "joule/attribute/attribute_process.h"
+#include "support/fake_nvml.h"
+#include "support/rig.h"
+
+#define V2       "/sys/fs/cgroup"
+#define JOB      "/slurm/uid_7/job_1"
+#define MOST     2
+#define MANY     40
+#define HZ       100.0 /* of clock ticks, as on every Linux */
+#define NONE_YET 1e9
+
+/* A process that keeps `cpus` CPUs busy between two moments. */
+struct worker {
+    int pid;
+    const char *name;
+    double cpus, from_s, until_s;
+};
+
+static ssize_t stat_of(void *context, int64_t time_ns, char *text, size_t size)
+{
+    const struct worker *worker = context;
+    double at_s = fmin((double)time_ns * 1e-9, worker->until_s);
+    double used_s = worker->cpus * fmax(0, at_s - worker->from_s);
+    return snprintf(text, size, "%d (%s) S 1 0 0 0 0 0 0 0 0 0 %.0f 0 0 0 20 0 1 0 %.0f 0 0\n", worker->pid,
+                    worker->name, floor(used_s * HZ), worker->from_s * HZ);
+}
+
+static void put_worker(struct joule_host *host, struct worker *worker)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", worker->pid);
+    host_script_file(host, path, stat_of, worker);
+}
+
+static void end_worker(struct joule_host *host, const struct worker *worker)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", worker->pid);
+    host_script_text(host, path, NULL);
+}
+
+static const struct load load_200 = {.levels = {{0, 200}}, .count = 1};
+static struct sensor package;
+static struct worker first = {1, "init", 0, 0, NONE_YET};
+
+/* A package of 200 W with 4 CPUs, and processes 1000 ... of which each next one uses less. */
+static void put_machine(struct rig *rig, struct worker *workers, size_t count)
+{
+    package = sensor_intel(&load_200);
+    machine_put_zone(rig->host, "intel-rapl:0", "package-0\n", INTEL_RANGE, &package);
+    host_script_text(rig->host, "/sys/devices/system/cpu/online", "0-3\n");
+    put_worker(rig->host, &first);
+    for (size_t i = 0; i < count; i++) {
+        workers[i] =
+            (struct worker){1000 + (int)i, "worker", 1.0 / (double)(1 << (i < 8 ? i : 8)), 0, NONE_YET};
+        put_worker(rig->host, &workers[i]);
+    }
+    rig_open_powercap(rig);
+}
+
+static double all_joules(const struct process_shares *shares)
+{
+    double sum = shares->other_cpu_joules + shares->ended_cpu_joules + shares->rest_cpu_joules;
+    for (size_t i = 0; i < shares->count; i++)
+        sum += shares->rows[i].cpu_joules;
+    return sum;
+}
+
+static const struct process_row *row(const struct process_shares *shares, int pid)
+{
+    for (size_t i = 0; i < shares->count; i++)
+        if (shares->rows[i].pid == pid)
+            return &shares->rows[i];
+    return NULL;
+}
+
+/* A counter that stands in two rows, or is less than it was, is none. */
+static void expect_growth(const struct process_shares *before, const struct process_row *old_rows,
+                          const struct process_shares *now)
+{
+    assert_true(now->other_cpu_joules >= before->other_cpu_joules);
+    assert_true(now->ended_cpu_joules >= before->ended_cpu_joules);
+    assert_true(now->rest_cpu_joules >= before->rest_cpu_joules);
+    assert_true(now->count <= MOST * PROCESS_ROWS_PER_ONE);
+    for (size_t i = 0; i < now->count; i++) {
+        assert_ptr_equal(row(now, now->rows[i].pid), &now->rows[i]);
+        for (size_t k = 0; k < before->count; k++)
+            if (old_rows[k].pid == now->rows[i].pid && old_rows[k].start_ticks == now->rows[i].start_ticks)
+                assert_true(now->rows[i].cpu_joules >= old_rows[k].cpu_joules);
+    }
+}
+
+/* As joule serve: sensors ten times a second, processes once. At each look all joules are those of the windows settled. */
+static void run(struct tenants *tenants, int seconds)
+{
+    static int64_t begin_ns;
+    for (int i = 0; i < seconds; i++) {
+        const struct process_shares before = *tenants->processes;
+        struct process_row rows[MOST * PROCESS_ROWS_PER_ONE];
+        if (before.count)
+            memcpy(rows, before.rows, before.count * sizeof *rows);
+        machine_run(tenants->meter, 1, 0.1);
+        assert_int_equal(tenants_update(tenants), JOULE_ABSENT); /* cgroups: there are none here */
+        expect_growth(&before, rows, tenants->processes);
+        if (!before.table.looked_ns)
+            begin_ns = tenants->begin_ns;
+        expect_near(all_joules(tenants->processes), 200 * (double)(tenants->begin_ns - begin_ns) * 1e-9, 0.5);
+    }
+}
+
+/* Two of a hundred times as many as there is room for: they have what is theirs, and the others what is left. */
+static void test_those_that_use_most(void **state)
+{
+    struct rig *rig = *state;
+    struct worker workers[MANY];
+    put_machine(rig, workers, MANY);
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    run(&tenants, 21);
+    assert_int_equal(shares.count, MOST);
+    assert_string_equal(row(&shares, 1000)->name, "worker");
+    expect_near(row(&shares, 1000)->cpu_joules, 2 * row(&shares, 1001)->cpu_joules, 5);
+    assert_true(row(&shares, 1000)->cpu_joules > 50 * 17 && row(&shares, 1000)->cpu_joules < 50 * 20);
+    assert_true(shares.other_cpu_joules > 50 * 0.7 * 17);
+    assert_true(row(&shares, 1000)->gpu_joules == 0 && shares.gpu_class == JOULE_CLASS_NONE);
+    assert_int_equal(shares.cpu_class, JOULE_CLASS_DERIVED);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+}
+
+/* Each has its turn of twenty seconds. No more are told apart than there is room for, until places are free again. */
+static void test_many_take_turns(void **state)
+{
+    struct rig *rig = *state;
+    struct worker workers[MANY];
+    put_machine(rig, workers, 0);
+    for (size_t i = 0; i < MANY; i++) {
+        workers[i] = (struct worker){2000 + (int)i, "turn", 3, 2 + 20 * (double)i, 22 + 20 * (double)i};
+        put_worker(rig->host, &workers[i]);
+    }
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    run(&tenants, 20 * (MOST * PROCESS_ROWS_PER_ONE) + 60);
+    assert_int_equal(shares.count, MOST * PROCESS_ROWS_PER_ONE);
+    assert_non_null(row(&shares, 2000)); /* idle, and still shown */
+    assert_true(shares.ended_cpu_joules == 0);
+    double idle = row(&shares, 2000)->cpu_joules;
+    run(&tenants, 300);
+    assert_null(row(&shares, 2000)); /* its place was needed, and what it had is kept */
+    assert_true(shares.ended_cpu_joules >= idle && idle > 1000);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+}
+
+static void test_process_that_ends(void **state)
+{
+    struct rig *rig = *state;
+    struct worker workers[3];
+    put_machine(rig, workers, 3);
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    run(&tenants, 30);
+    end_worker(rig->host, &workers[0]);
+    run(&tenants, 5);
+    double joules = row(&shares, 1000)->cpu_joules;
+    assert_true(joules > 1000);
+    run(&tenants, 200);
+    assert_true(row(&shares, 1000)->cpu_joules == joules); /* for who asks now and then */
+    run(&tenants, 110);
+    assert_null(row(&shares, 1000));
+    expect_near(shares.ended_cpu_joules, joules, 1e-9);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+}
+
+/* Another process with the same number is another one, at once. */
+static void test_number_that_is_used_again(void **state)
+{
+    struct rig *rig = *state;
+    struct worker workers[1], again = {1000, "again", 2, 31.5, NONE_YET};
+    put_machine(rig, workers, 1);
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    run(&tenants, 30);
+    double joules = row(&shares, 1000)->cpu_joules;
+    put_worker(rig->host, &again);
+    run(&tenants, 30);
+    assert_string_equal(row(&shares, 1000)->name, "again");
+    assert_true(shares.ended_cpu_joules >= joules);
+    assert_true(row(&shares, 1000)->cpu_joules < 100 * 29.5);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+}
+
+/* Neither /proc nor a sensor: all is nobody's, or nothing. */
+static void test_nothing_to_see(void **state)
+{
+    struct rig *rig = *state;
+    host_script_error(rig->host, "/proc", EACCES);
+    rig_open_powercap(rig);
+    struct process_shares shares = {.most = MOST};
+    struct tenants tenants = {.meter = rig->meter, .processes = &shares};
+    for (int i = 0; i < 12; i++) {
+        machine_run(rig->meter, 1, 0.1);
+        assert_int_not_equal(tenants_update(&tenants), JOULE_OK);
+    }
+    assert_int_equal(shares.count, 0);
+    assert_true(all_joules(&shares) == 0 && shares.cpu_class == JOULE_CLASS_NONE);
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+}
+
+/* Two processes on a board of 400 W, one of them in a job, and a third that /proc does not show. */
+static void test_device_goes_to_processes(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "watts=400; peak_watts=400; duty=0.5; processes=3"))
+        skip();
+    struct worker workers[] = {{1000, "train", 0.1, 0, NONE_YET}, {1001, "serve", 0.1, 0, NONE_YET}};
+    host_script_text(fake.host, V2 "/cgroup.controllers", "cpu\n");
+    host_script_text(fake.host, V2 JOB "/cpu.stat", "usage_usec 1000000\n");
+    host_script_text(fake.host, "/proc/1000/cgroup", "0::" JOB "/step_0\n");
+    put_worker(fake.host, &first);
+    put_worker(fake.host, &workers[0]);
+    put_worker(fake.host, &workers[1]);
+    fake_nvml_open_devices(&fake);
+    struct process_shares shares = {.most = 1};
+    struct tenants tenants = {.meter = fake.meter, .processes = &shares};
+    for (int i = 0; i < 22; i++) {
+        fake_nvml_run(&fake, 1);
+        assert_int_equal(tenants_update(&tenants), JOULE_OK);
+    }
+    const struct process_row *train = row(&shares, 1000);
+    assert_int_equal(shares.count, 1);
+    assert_non_null(train);
+    assert_string_equal(train->tenant, JOB);
+    assert_string_equal(train->tenant_name.slurm_job, "1");
+    assert_true(train->gpu_joules > 2000 && shares.other_gpu_joules > 1000 && shares.rest_gpu_joules > 1500);
+    expect_near(train->gpu_joules + shares.other_gpu_joules + shares.rest_gpu_joules, 8000, 20);
+    assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* no sensor tells of processors */
+    tenants_free(&tenants);
+    process_shares_free(&shares);
+    fake_nvml_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_those_that_use_most, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_many_take_turns, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_process_that_ends, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_number_that_is_used_again, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_to_see, rig_set_up, rig_tear_down),
+        cmocka_unit_test(test_device_goes_to_processes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
