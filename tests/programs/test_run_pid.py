@@ -40,8 +40,8 @@ class RunPid(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def watch(self, pid, *options):
-        joule = self.start(*joule_run("--json", "-", "--pid", str(pid), *options), stdout=subprocess.PIPE)
+    def watch(self, pid, *options, **how):
+        joule = self.start(*joule_run("--json", "-", "--pid", str(pid), *options), stdout=subprocess.PIPE, **how)
         wait_until(lambda: joule.poll() is not None or watches(joule, pid), "joule to watch")
         return joule
 
@@ -83,7 +83,7 @@ class RunPid(unittest.TestCase):
 
     def test_ctrl_z(self):
         target = self.start("sleep", "100")
-        joule = self.watch(target.pid)
+        joule = self.watch(target.pid, process_group=0)  # beside this one: nothing stops where no shell could continue it
         joule.send_signal(signal.SIGTSTP)
         wait_until(lambda: state_of(joule.pid) == "T", "joule to stop")
         joule.send_signal(signal.SIGCONT)
