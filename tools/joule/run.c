@@ -336,6 +336,7 @@ static int run_job(struct job *job)
         measuring_open(&job->measuring, &job->settings.measuring, job->settings.runs, &error);
     if (status != JOULE_OK) {
         complain(job->settings.subject, "%s", error.message);
+        arena_free(&job->arena);
         return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     if (job->settings.record && !start_record(job)) {
