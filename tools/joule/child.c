@@ -61,7 +61,7 @@ static void be_command(void *context)
     sigprocmask(SIG_SETMASK, &command->signals->before, NULL);
     execvp(command->argv[0], command->argv);
     command->exec_errno = errno;
-    _exit(127);
+    spawn_end(127);
 }
 
 /* Takes a signal that came while there was no command yet: Ctrl-C during the first readings for one. */

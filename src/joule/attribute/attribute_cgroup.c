@@ -308,7 +308,7 @@ static void move_and_be(void *context)
     mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0: the one that writes */
     if (mover->is_inside)
         mover->be(mover->context);
-    _exit(0);
+    spawn_end(0);
 }
 
 pid_t cgroup_spawn(const struct cgroup *cgroup, spawn_fn be, void *context, bool *out_is_inside)

@@ -283,7 +283,7 @@ struct attribution attribute_finish(struct attribute_group *group)
 static void end_at_once(void *context)
 {
     (void)context;
-    _exit(0);
+    spawn_end(0);
 }
 
 enum attribute_method attribute_try(void)

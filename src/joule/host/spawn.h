@@ -10,8 +10,10 @@
 
 #include <sys/types.h>
 
-/* Calls execve or _exit in the end; before that async-signal-safe functions alone. */
+/* Calls execve or spawn_end in the end; before that async-signal-safe functions alone. */
 typedef void (*spawn_fn)(void *context);
+/* Ends the child. As _exit, which a sanitizer fills with work of its own, here on the parent's memory. */
+_Noreturn void spawn_end(int code);
 
 /* Makes a child that calls be(context). `cgroup` is the open folder of the one to be born in, -1: the caller's own. The
  * child's process id; -1 with errno, ENOSYS where the kernel or this processor's code cannot choose a cgroup. */
