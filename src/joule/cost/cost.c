@@ -9,8 +9,11 @@
 
 const char *cost_feature_name(enum cost_feature feature)
 {
-    static const char *const names[COST_FEATURES] = {"package_seconds", "core_seconds", "cubic_seconds",
-                                                     "shared_seconds"};
+    static const char *const names[COST_FEATURES] = {
+        "package_seconds", "core_seconds", "cubic_seconds", "shared_seconds", "cycles",   "uops",
+        "int_ops",         "int_muls",     "int_divs",      "fp_ops",         "fp_fmas",  "fp_divs",
+        "simd_256",        "simd_512",     "l1_loads",      "l1_stores",      "atomics",  "branches",
+        "mispredicts",     "l2_lines",     "l3_lines",      "dram_lines"};
     return (unsigned)feature < COST_FEATURES ? names[feature] : "unknown";
 }
 
@@ -25,7 +28,7 @@ static struct estimate part_estimate(const struct cost_table *table, double joul
     if (isnan(joules))
         return estimate_unknown();
     struct estimate part = estimate_make(joules, table->cls, 0, CAUSE_NONE, 0);
-    for (uint32_t cause = 0; cause < COST_CAUSES; cause++) {
+    for (uint32_t cause = 0; joules != 0 && cause < COST_CAUSES; cause++) {
         uint32_t name = CAUSE(CAUSE_CPU_SEED, table->instance * COST_CAUSES + cause);
         struct estimate error = estimate_make(0, table->cls, 0, name, joules * log_sd[cause]);
         part = estimate_add(part, 1, &error);

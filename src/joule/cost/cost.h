@@ -1,7 +1,9 @@
 /* joule/cost/cost.h - the one cost model: amounts of work in, joules with their errors out.
  *
  * Owns the feature vector, the table of coefficients and the product of the two. It reads no hardware: whoever asks
- * counts the work. Tables for CPUs come from published figures (cpu_seed.c).
+ * counts the work. A core's work can be counted from above, by the seconds that it is busy, or from below, by what it
+ * executes: tables of the one kind (cpu_seed.c) have no price for features of the other (core_seed.c), as a sum of both
+ * would count everything twice.
  * Newcomers: a table's errors are common to everything it priced. Costs from one table may be wrong by a factor, and
  * their ratio is still good; so keep estimates and subtract or divide those, not the values.
  */
@@ -20,6 +22,25 @@ enum cost_feature {
     COST_CORE_SECONDS,    /* cores that run at least one thread, at any frequency: leakage, clocks */
     COST_CUBIC_SECONDS, /* the same times (frequency / reference)^3: switching, as voltage follows frequency */
     COST_SHARED_SECONDS, /* threads that run on a core beside its first one */
+    /* What a core does. Each micro-operation counts among COST_UOPS, and again below with what it needs beside that. */
+    COST_CYCLES,      /* of a core, working or waiting: clock, leakage */
+    COST_UOPS,        /* fetched, renamed, retired; a fused pair (compare and branch) is one */
+    COST_INT_OPS,     /* add, logic, shift, compare, move of integers */
+    COST_INT_MULS,   
+    COST_INT_DIVS,   
+    COST_FP_OPS,      /* add, multiply, compare, convert */
+    COST_FP_FMAS,    
+    COST_FP_DIVS,     /* divide, square root */
+    COST_SIMD_256,    /* vectors of 256 bits, whatever is done with them, beside its class above */
+    COST_SIMD_512,    /* the same of 512 bits */
+    COST_L1_LOADS,   
+    COST_L1_STORES,  
+    COST_ATOMICS,     /* read, change and write, uncontended */
+    COST_BRANCHES,   
+    COST_MISPREDICTS, /* the work thrown away; the cycles lost count as cycles */
+    COST_L2_LINES,    /* cache lines that came from there, each beside the nearer levels that it passed */
+    COST_L3_LINES,   
+    COST_DRAM_LINES, 
     COST_FEATURES
 };
 
@@ -31,6 +52,11 @@ enum cost_cause {
     COST_CAUSE_SPLIT, /* how much of a busy core's power follows the frequency */
     COST_CAUSE_SHARE, /* what a second thread adds */
     COST_CAUSE_HOST,  /* in a virtual machine: the share of a host that cannot be seen */
+    COST_CAUSE_CLOCK, /* what a cycle needs */
+    COST_CAUSE_UNITS, /* what micro-operations need */
+    COST_CAUSE_LINES, /* what moving a cache line needs */
+    COST_CAUSE_TIME,  /* how many cycles this core takes, and how long they are */
+    COST_CAUSE_COOLING, /* how warm a watt makes it */
     COST_CAUSES
 };
 
@@ -86,5 +112,18 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table);
  * reference frequency. More CPU time than cores x wall time is taken to have shared cores. wall_seconds NaN: every
  * thread had a core of its own. */
 struct estimate cost_cpu_energy(const struct cost_cpu *cpu, double cpu_seconds, double wall_seconds);
+
+/* Cores with the same price of a micro-operation: by process, and by how much is done for each of them. */
+enum cost_core_class { COST_CORE_14NM, COST_CORE_7NM, COST_CORE_SMALL, COST_CORE_OTHER, COST_CORE_CLASSES };
+
+/* What is typical for the family of a CPU. */
+struct cost_cpu_type {
+    enum cost_core_class core_class;
+    const char *core;       /* its microarchitecture, or one like it; static storage */
+    double cores;           /* of a package */
+    double package_watts;   /* all threads busy */
+    const char *family;     /* static storage */
+};
+struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu);
 
 #endif

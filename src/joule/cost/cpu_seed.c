@@ -47,12 +47,18 @@ struct family {
     } models[9];      /* none: any */
     const char *name; /* must be part of the CPU's name; NULL: any */
     enum basis basis;
+    enum cost_core_class core_class;
+    const char *core;               /* row of core_seed.c: how fast it is */
     double cores, threads_per_core; /* of the chip that the watts are of */
     double idle_watts, full_watts;  /* all threads busy */
     double log_sd;                  /* of machines of this family about this row */
     const char *source;
 };
 
+#define NM14  COST_CORE_14NM
+#define NM7   COST_CORE_7NM
+#define SMALL COST_CORE_SMALL
+#define OTHER COST_CORE_OTHER
 #define INTEL "intel", 6
 #define ZEN   "amd", 0x17
 #define ZEN3  "amd", 0x19
@@ -62,92 +68,92 @@ struct family {
 #define SHEET "data sheet: "
 
 /* The first row that matches is taken, so narrow rows stand before wide ones.
- * Each row: id, who, models, name / basis, cores, threads per core, idle W, full W, log sd, source. */
+ * Each row: id, who, models, name / basis, class and kind of core, cores, threads per core, idle W, full W, log sd, source. */
 /* clang-format off */
 static const struct family families[] = {
     /* Intel servers. */
     {"intel-nehalem", INTEL, {{26, 26}, {30, 31}, {37, 37}, {44, 44}, {46, 47}}, NULL,
-     WALL, 6, 2, 34.6, 124, 0.4, SPEC "147"},
+     WALL, OTHER, "sandy-bridge", 6, 2, 34.6, 124, 0.4, SPEC "147"},
     {"intel-sandy-bridge-server", INTEL, {{45, 45}, {62, 62}}, NULL,
-     WALL, 8, 2, 27.8, 124, 0.35, SPEC "119, Xeon E5 and E5 v2"},
+     WALL, OTHER, "sandy-bridge", 8, 2, 27.8, 124, 0.35, SPEC "119, Xeon E5 and E5 v2"},
     {"intel-haswell-server", INTEL, {{63, 63}, {79, 79}, {86, 86}}, NULL,
-     WALL, 18, 2, 23.3, 135, 0.35, SPEC "33, Xeon E5 v3 and v4"},
+     WALL, OTHER, "haswell", 18, 2, 23.3, 135, 0.35, SPEC "33, Xeon E5 v3 and v4"},
     {"intel-skylake-server", INTEL, {{85, 85}}, NULL,
-     WALL, 28, 2, 30.3, 224, 0.35, SPEC "154, Xeon Scalable of the 1st and 2nd generation"},
+     WALL, NM14, "skylake-server", 28, 2, 30.3, 224, 0.35, SPEC "154, Xeon Scalable of the 1st and 2nd generation"},
     {"intel-ice-lake-server", INTEL, {{106, 106}, {108, 108}}, NULL,
-     WALL, 40, 2, 65.6, 317, 0.35, SPEC "56"},
+     WALL, NM7, "sunny-cove", 40, 2, 65.6, 317, 0.35, SPEC "56"},
     {"intel-sapphire-rapids", INTEL, {{143, 143}}, NULL,
-     WALL, 56, 2, 93.9, 432, 0.35, SPEC "67"},
+     WALL, NM7, "golden-cove", 56, 2, 93.9, 432, 0.35, SPEC "67"},
     {"intel-emerald-rapids", INTEL, {{207, 207}}, NULL,
-     WALL, 64, 2, 95.8, 429, 0.35, SPEC "33"},
+     WALL, NM7, "golden-cove", 64, 2, 95.8, 429, 0.35, SPEC "33"},
     {"intel-granite-rapids", INTEL, {{173, 174}}, NULL,
-     WALL, 86, 2, 110, 462, 0.35, SPEC "27"},
+     WALL, NM7, "golden-cove", 86, 2, 110, 462, 0.35, SPEC "27"},
     {"intel-sierra-forest", INTEL, {{175, 175}}, NULL,
-     WALL, 144, 1, 100, 364, 0.35, SPEC "19"},
+     WALL, NM7, "gracemont", 144, 1, 100, 364, 0.35, SPEC "19"},
 
     /* Intel clients. Xeon E3 and E are the same chips on server boards. */
     {"intel-sandy-bridge", INTEL, {{42, 42}, {58, 58}}, NULL,
-     WALL, 4, 2, 21.3, 62, 0.4, SPEC "17, Xeon E3 and E3 v2"},
+     WALL, OTHER, "sandy-bridge", 4, 2, 21.3, 62, 0.4, SPEC "17, Xeon E3 and E3 v2"},
     {"intel-haswell", INTEL, {{60, 60}, {70, 71}, {94, 94}}, NULL,
-     WALL, 4, 2, 15.9, 55, 0.4, SPEC "13, Xeon E3 v3 to v6 and Core i5-4570"},
+     WALL, OTHER, "haswell", 4, 2, 15.9, 55, 0.4, SPEC "13, Xeon E3 v3 to v6 and Core i5-4570"},
     {"intel-coffee-lake", INTEL, {{158, 158}, {165, 165}, {167, 167}}, NULL,
-     WALL, 8, 2, 17.8, 76, 0.4, SPEC "24, Xeon E-2100 to E-2300"},
+     WALL, NM14, "skylake", 8, 2, 17.8, 76, 0.4, SPEC "24, Xeon E-2100 to E-2300"},
     {"intel-raptor-lake", INTEL, {{151, 151}, {183, 183}, {191, 191}}, NULL,
-     WALL, 8, 2, 20.9, 94, 0.45, SPEC "10, Xeon E-2400 and 6300"},
+     WALL, NM7, "golden-cove-client", 8, 2, 20.9, 94, 0.45, SPEC "10, Xeon E-2400 and 6300"},
     {"intel-arrow-lake", INTEL, {{170, 170}, {172, 172}, {181, 181}, {189, 189}, {197, 198}, {204, 204}}, NULL,
-     WALL, 16, 1, 22.1, 45, 0.5, SPEC "6, Core Ultra 7 255H"},
+     WALL, NM7, "golden-cove-client", 16, 1, 22.1, 45, 0.5, SPEC "6, Core Ultra 7 255H"},
     {"intel-mobile", INTEL, {{61, 61}, {69, 69}, {78, 78}, {125, 126}, {140, 142}, {154, 154}, {166, 166}, {186, 186}},
-     NULL, PACKAGE, 4, 2, 2, 28, 0.5, SHEET "Core i5-1145G7, 28 W"},
+     NULL, PACKAGE, OTHER, "skylake", 4, 2, 2, 28, 0.5, SHEET "Core i5-1145G7, 28 W"},
     {"intel-atom", INTEL, {{55, 55}, {76, 76}, {92, 92}, {95, 95}, {122, 122}, {134, 134}, {150, 150}, {156, 156},
-     {190, 190}}, NULL, PACKAGE, 4, 1, 1, 6, 0.6, SHEET "Processor N100, 6 W"},
+     {190, 190}}, NULL, PACKAGE, OTHER, "gracemont", 4, 1, 1, 6, 0.6, SHEET "Processor N100, 6 W"},
 
     /* AMD. Servers of the first generation have the model numbers of the desktop chips that they are made of. */
     {"amd-zen-server", ZEN, {{0x00, 0x2f}}, "EPYC",
-     WALL, 32, 2, 47.6, 150, 0.35, SPEC "10"},
+     WALL, NM14, "zen", 32, 2, 47.6, 150, 0.35, SPEC "10"},
     {"amd-zen-mobile", ZEN, {{0x11, 0x2f}}, NULL,
-     PACKAGE, 4, 2, 2, 15, 0.5, SHEET "Ryzen 5 3500U, 15 W"},
+     PACKAGE, NM14, "zen", 4, 2, 2, 15, 0.5, SHEET "Ryzen 5 3500U, 15 W"},
     {"amd-zen", ZEN, {{0x00, 0x10}}, NULL,
-     PACKAGE, 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 2700X, 105 W"},
+     PACKAGE, NM14, "zen", 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 2700X, 105 W"},
     {"amd-zen2-server", ZEN, {{0x30, 0x3f}}, NULL,
-     WALL, 64, 2, 56, 212, 0.35, SPEC "36"},
+     WALL, NM7, "zen2", 64, 2, 56, 212, 0.35, SPEC "36"},
     {"amd-zen2", ZEN, {{0x70, 0x7f}}, NULL,
-     PACKAGE, 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 3800X, 105 W"},
+     PACKAGE, NM7, "zen2", 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 3800X, 105 W"},
     {"amd-zen2-mobile", ZEN, {{0x40, 0xff}}, NULL,
-     PACKAGE, 8, 2, 2, 15, 0.5, SHEET "Ryzen 7 4800U, 15 W"},
+     PACKAGE, NM7, "zen2", 8, 2, 2, 15, 0.5, SHEET "Ryzen 7 4800U, 15 W"},
     {"amd-zen3-server", ZEN3, {{0x00, 0x0f}}, NULL,
-     WALL, 64, 2, 54.2, 244, 0.35, SPEC "28"},
+     WALL, NM7, "zen3", 64, 2, 54.2, 244, 0.35, SPEC "28"},
     {"amd-zen3", ZEN3, {{0x20, 0x2f}}, NULL,
-     PACKAGE, 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 5800X, 105 W"},
+     PACKAGE, NM7, "zen3", 8, 2, 17.5, 105, 0.5, SHEET "Ryzen 7 5800X, 105 W"},
     {"amd-zen4-server", ZEN3, {{0x10, 0x1f}}, NULL,
-     WALL, 96, 2, 63.6, 355, 0.35, SPEC "20, EPYC 9654"},
+     WALL, NM7, "zen4", 96, 2, 63.6, 355, 0.35, SPEC "20, EPYC 9654"},
     {"amd-zen4c-server", ZEN3, {{0xa0, 0xaf}}, NULL,
-     WALL, 128, 2, 61.7, 373, 0.4, SPEC "51, EPYC 9754 and 8004"},
+     WALL, NM7, "zen4", 128, 2, 61.7, 373, 0.4, SPEC "51, EPYC 9754 and 8004"},
     {"amd-zen4", ZEN3, {{0x60, 0x6f}}, NULL,
-     WALL, 12, 2, 32.1, 100, 0.5, SPEC "4, EPYC 4004 and 4005"},
+     WALL, NM7, "zen4", 12, 2, 32.1, 100, 0.5, SPEC "4, EPYC 4004 and 4005"},
     {"amd-zen3-mobile", ZEN3, {{0x40, 0x7f}}, NULL,
-     PACKAGE, 8, 2, 2, 28, 0.5, SHEET "Ryzen 7 7840U, 28 W"},
+     PACKAGE, NM7, "zen3", 8, 2, 2, 28, 0.5, SHEET "Ryzen 7 7840U, 28 W"},
     {"amd-zen5c-server", ZEN5, {{0x11, 0x1f}}, NULL,
-     WALL, 160, 2, 68.5, 370, 0.35, SPEC "31, EPYC 9845 and 9965"},
+     WALL, NM7, "zen5", 160, 2, 68.5, 370, 0.35, SPEC "31, EPYC 9845 and 9965"},
     {"amd-zen5-server", ZEN5, {{0x00, 0x10}}, NULL,
-     WALL, 96, 2, 70.1, 379, 0.35, SPEC "8, EPYC 9655 and 9755"},
+     WALL, NM7, "zen5", 96, 2, 70.1, 379, 0.35, SPEC "8, EPYC 9655 and 9755"},
     {"amd-zen5", ZEN5, {{0x40, 0x4f}}, NULL,
-     WALL, 12, 2, 32.1, 100, 0.5, SPEC "4, EPYC 4004 and 4005"},
+     WALL, NM7, "zen5", 12, 2, 32.1, 100, 0.5, SPEC "4, EPYC 4004 and 4005"},
     {"amd-zen5-mobile", ZEN5, {{0x20, 0xff}}, NULL,
-     PACKAGE, 10, 2, 2, 28, 0.5, SHEET "Ryzen AI 9 365, 28 W"},
+     PACKAGE, NM7, "zen5", 10, 2, 2, 28, 0.5, SHEET "Ryzen AI 9 365, 28 W"},
 
     /* Arm, by part number. Graviton2 is a Neoverse N1; Graviton4 and Grace are Neoverse V2. */
     {"arm-neoverse-n1", ARM, {{0xd0c, 0xd0c}}, NULL,
-     WALL, 128, 1, 72.5, 198, 0.4, SPEC "7, Ampere Altra"},
+     WALL, NM7, "neoverse-n1", 128, 1, 72.5, 198, 0.4, SPEC "7, Ampere Altra"},
     {"arm-neoverse-v2", ARM, {{0xd4f, 0xd4f}}, NULL,
-     WALL, 72, 1, 149, 309.5, 0.4, SPEC "1, Grace CPU Superchip, of two packages"},
+     WALL, NM7, "neoverse-v2", 72, 1, 149, 309.5, 0.4, SPEC "1, Grace CPU Superchip, of two packages"},
     {"arm-neoverse", ARM, {{0xd40, 0xd40}, {0xd49, 0xd49}, {0xd84, 0xd84}, {0xd8e, 0xd8e}}, NULL,
-     WALL, 96, 1, 100, 250, 0.6, "assumed between Neoverse N1 and V2: no figures of V1, N2, V3 and N3 are public"},
+     WALL, NM7, "neoverse-v2", 96, 1, 100, 250, 0.6, "assumed between Neoverse N1 and V2: no figures of V1, N2, V3 and N3 are public"},
     {"arm-cortex-a", ARM, {{0xd00, 0xd0b}}, NULL,
-     PACKAGE, 4, 1, 2, 6.4, 0.6, "Green Algorithms: Raspberry Pi 4, 6.4 W"},
+     PACKAGE, SMALL, "cortex-a53", 4, 1, 2, 6.4, 0.6, "Green Algorithms: Raspberry Pi 4, 6.4 W"},
     {"arm-generic", "arm", 0, {{0, 0}}, NULL,
-     WALL, 96, 1, 100, 250, 0.8, "assumed as other Neoverse"},
+     WALL, OTHER, "generic", 96, 1, 100, 250, 0.8, "assumed as other Neoverse"},
     {"generic", NULL, 0, {{0, 0}}, NULL,
-     PACKAGE, 8, 2, 16, 96, 0.7, "Green Algorithms: 12 W for each core of any CPU"},
+     PACKAGE, OTHER, "generic", 8, 2, 16, 96, 0.7, "Green Algorithms: 12 W for each core of any CPU"},
 };
 /* clang-format on */
 
@@ -187,6 +193,8 @@ static void set_coefficients(const struct family *row, const struct cost_cpu *cp
         /* Within a family a chip with a quarter of the cores is sold with half of the watts. */
         core *= sqrt(row->cores / cores_per_package);
     }
+    for (int i = 0; i < COST_FEATURES; i++)
+        table->joules[i] = NAN;
     table->joules[COST_PACKAGE_SECONDS] = idle;
     table->joules[COST_CORE_SECONDS] = core * (1 - CUBIC_PART);
     table->joules[COST_CUBIC_SECONDS] = core * CUBIC_PART;
@@ -195,7 +203,7 @@ static void set_coefficients(const struct family *row, const struct cost_cpu *cp
 
 static void set_errors(const struct family *row, const struct cost_cpu *cpu, struct cost_table *table)
 {
-    for (int i = 0; i < COST_FEATURES; i++) {
+    for (int i = 0; i <= COST_SHARED_SECONDS; i++) {
         table->log_sd[i][COST_CAUSE_SIZE] = row->log_sd;
         table->log_sd[i][COST_CAUSE_HOST] = cpu->is_virtual ? HOST_LOG_SD : 0;
         table->log_sd[i][i == COST_PACKAGE_SECONDS ? COST_CAUSE_IDLE : COST_CAUSE_WORK] =
@@ -218,6 +226,17 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
              cpu->is_virtual ? "/virtual" : "");
     set_coefficients(row, cpu, out_table);
     set_errors(row, cpu, out_table);
+}
+
+struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu)
+{
+    const struct family *row = find_family(cpu);
+    double load = (row->full_watts - row->idle_watts) * WALL_LOAD_PART, idle = row->idle_watts * WALL_IDLE_PART;
+    return (struct cost_cpu_type){.core_class = row->core_class,
+                                  .core = row->core,
+                                  .cores = row->cores,
+                                  .package_watts = row->basis == WALL ? idle + load : row->full_watts,
+                                  .family = row->id};
 }
 
 struct estimate cost_cpu_energy(const struct cost_cpu *cpu, double cpu_seconds, double wall_seconds)

@@ -1,0 +1,189 @@
+/* joule/cost/core.c - see core.h. Limits of a core, how they add up, and what follows for energy and power.
+ *
+ * Newcomers: cycles carry two errors. That of the description is common to all programs on a machine and cancels in their
+ * ratio; that of an order nobody told us is each program's own.
+ */
+#include "joule/cost/core.h"
+
+#include <math.h>
+
+/* Most of the lines of a stream are fetched ahead; this many times what the wires allow is the worst of it (assumed). */
+#define STREAM_WORST 3
+
+/* Two limits at work at once. power 1: they add up; the higher, the more the greater one hides the other. */
+static double join(double a, double b, double power)
+{
+    double most = fmax(a, b), least = fmin(a, b);
+    return most > 0 ? most * pow(1 + pow(least / most, power), 1 / power) : 0;
+}
+
+static double lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
+{
+    return work->amount[COST_MISPREDICTS] * core->latency[COST_MISPREDICTS];
+}
+
+/* Units that several classes share, by the class that has most of them: integers and branches, floating point. */
+static double shared_units(const struct cost_core *core, const double *amount)
+{
+    double integers = amount[COST_INT_OPS] + amount[COST_INT_MULS] + amount[COST_INT_DIVS] + amount[COST_BRANCHES];
+    double floats = amount[COST_FP_OPS] + amount[COST_FP_FMAS] + amount[COST_FP_DIVS];
+    return fmax(integers / core->per_cycle[COST_INT_OPS], floats / core->per_cycle[COST_FP_OPS]);
+}
+
+/* Cycles of execution alone: the most wanted class, or the width. */
+static double execution(const struct cost_core *core, const struct cost_features *work)
+{
+    double cycles = shared_units(core, work->amount);
+    for (int i = COST_UOPS; i <= COST_BRANCHES; i++)
+        if (core->per_cycle[i] > 0)
+            cycles = fmax(cycles, work->amount[i] / core->per_cycle[i]);
+    return cycles;
+}
+
+/* Cycles until the last line is there, each level's wires at their best. */
+static double best_lines(const struct cost_core *core, const struct cost_features *work)
+{
+    double cycles = 0;
+    for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
+        cycles += work->amount[i] / core->per_cycle[i];
+    return cycles;
+}
+
+/* The same, each line asked for when the last one has come. */
+static double worst_lines(const struct cost_core *core, const struct cost_features *work)
+{
+    double cycles = 0;
+    for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
+        cycles += work->amount[i] * core->latency[i];
+    return cycles;
+}
+
+/* fmax and fmin drop a NaN, and a comparison hides it. */
+static bool is_counted(const struct cost_features *work)
+{
+    bool is_counted = work->version == COST_VERSION;
+    for (int i = COST_UOPS; i <= COST_DRAM_LINES; i++)
+        is_counted = is_counted && work->amount[i] >= 0;
+    return is_counted;
+}
+
+double cost_core_throughput(const struct cost_core *core, const struct cost_features *work)
+{
+    if (!is_counted(work))
+        return NAN;
+    return fmax(execution(core, work) + lost_to_mispredicts(core, work), best_lines(core, work));
+}
+
+/* Each step with its latency: all but what stores, branches and the vectors' width add to a step that is counted already. */
+static double serial_execution(const struct cost_core *core, const struct cost_features *work)
+{
+    double cycles = 0;
+    for (int i = COST_INT_OPS; i <= COST_BRANCHES; i++)
+        cycles += work->amount[i] * core->latency[i];
+    return fmax(cycles, execution(core, work));
+}
+
+double cost_core_serial(const struct cost_core *core, const struct cost_features *work)
+{
+    if (!is_counted(work))
+        return NAN;
+    return serial_execution(core, work) + lost_to_mispredicts(core, work) +
+           fmax(worst_lines(core, work), best_lines(core, work));
+}
+
+/* Execution in the order that is known. Of an unknown chain only the ends are known; the middle between them, in
+ * logarithms, is what compiled code has on the average: 1 to 2 micro-operations in a cycle. */
+static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
+                                         double chain)
+{
+    double flat = execution(core, work), serial = serial_execution(core, work);
+    if (isnan(chain))
+        return (struct cost_range){flat, sqrt(flat * serial), serial};
+    return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
+}
+
+/* Lines in the order that is known. Those of a stream come as fast as the wires allow. Of others, several are under way at
+ * once, unless the address of each lies in the last: the middle of both. */
+static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work, double streamed)
+{
+    double best = best_lines(core, work), worst = fmax(worst_lines(core, work), best), middle = sqrt(best * worst);
+    double part = isnan(streamed) ? 0.5 : fmin(fmax(streamed, 0), 1);
+    double stream_high = fmin(STREAM_WORST * best, worst);
+    return (struct cost_range){.low = best,
+                               .est = part * best + (1 - part) * middle,
+                               .high = isnan(streamed) ? worst : part * stream_high + (1 - part) * worst};
+}
+
+/* The order's range, without the error of the description. */
+static struct cost_range ordered(const struct cost_core *core, const struct cost_features *work,
+                                 const struct cost_flow *flow)
+{
+    if (!is_counted(work))
+        return (struct cost_range){NAN, NAN, NAN};
+    struct cost_range units = order_execution(core, work, flow->chain_cycles);
+    struct cost_range lines = order_lines(core, work, flow->streamed);
+    double lost = lost_to_mispredicts(core, work);
+    return (struct cost_range){.low = fmax(units.low + lost, lines.low),
+                               .est = join(units.est + lost, lines.est, core->overlap),
+                               .high = units.high + lost + lines.high};
+}
+
+static double spread(struct cost_range range)
+{
+    return range.est > 0 ? log(range.high / range.low) / (2 * Z90) : 0;
+}
+
+/* Moves the ends apart, for an error of the whole range's scale. */
+static struct cost_range widen(struct cost_range range, double log_sd)
+{
+    double down = hypot(log(range.est / range.low), Z90 * log_sd), up = hypot(log(range.high / range.est), Z90 * log_sd);
+    if (!(range.est > 0))
+        return range;
+    return (struct cost_range){range.est * exp(-down), range.est, range.est * exp(up)};
+}
+
+struct cost_range cost_core_cycles(const struct cost_core *core, const struct cost_features *work,
+                                   const struct cost_flow *flow)
+{
+    return widen(ordered(core, work, flow), core->log_sd);
+}
+
+/* Adds what the errors of time are worth in `e`: the order's, which is this run's own, and the description's. */
+static struct estimate err_in_time(struct estimate e, uint32_t instance, double own_sd, double common_sd)
+{
+    uint32_t cause = CAUSE(CAUSE_CPU_SEED, instance * COST_CAUSES + COST_CAUSE_TIME);
+    if (isnan(e.value))
+        return e;
+    struct estimate error = estimate_make(0, e.cls, own_sd, cause, common_sd);
+    return estimate_add(e, 1, &error);
+}
+
+void cost_core_run(const struct cost_core *core, const struct cost_table *table,
+                   const struct cost_features *work, const struct cost_flow *flow, struct cost_run *out_run)
+{
+    struct cost_range order = ordered(core, work, flow);
+    struct cost_features all = *work;
+    double own = spread(order), seconds = order.est / core->hz, whole_log_sd = hypot(core->log_sd, core->hz_log_sd);
+    all.amount[COST_CYCLES] = order.est;
+    all.amount[COST_PACKAGE_SECONDS] = seconds * core->package_share;
+    struct cost energy = cost_of(table, &all);
+    double cycle_joules = energy.part[COST_CYCLES].value, package_joules = energy.part[COST_PACKAGE_SECONDS].value;
+    double timed = cycle_joules + package_joules, untimed = energy.total.value - timed;
+
+    /* Of the power, what is priced by amounts falls as the work takes longer, and follows the frequency as the cycles do. */
+    struct estimate watts = seconds > 0 ? estimate_scale(energy.total, 1 / seconds) : estimate_unknown();
+    out_run->watts =
+        err_in_time(watts, core->instance, own * untimed / seconds,
+                    -hypot(core->log_sd * untimed, core->hz_log_sd * (untimed + cycle_joules)) / seconds);
+
+    out_run->cycles = widen(order, core->log_sd);
+    struct cost_range in_seconds = {order.low / core->hz, seconds, order.high / core->hz};
+    out_run->seconds = widen(in_seconds, whole_log_sd);
+    double cycle_sd = cycle_joules * core->log_sd, package_sd = package_joules * whole_log_sd;
+    struct estimate *part = energy.part;
+    energy.total = err_in_time(energy.total, core->instance, own * timed, cycle_sd + package_sd);
+    part[COST_CYCLES] = err_in_time(part[COST_CYCLES], core->instance, own * cycle_joules, cycle_sd);
+    part[COST_PACKAGE_SECONDS] =
+        err_in_time(part[COST_PACKAGE_SECONDS], core->instance, own * package_joules, package_sd);
+    out_run->energy = energy;
+}

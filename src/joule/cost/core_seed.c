@@ -1,0 +1,252 @@
+/* joule/cost/core_seed.c - first figures for cores that nobody has calibrated: how fast they are, and what work costs.
+ *
+ * Owns one row for each microarchitecture, and one list of prices for each class of core. Speeds are published: the
+ * vendors' optimisation manuals, Fog's "Instruction tables" and "Microarchitecture", uops.info; latencies and bandwidths
+ * of caches and memory as commonly measured on machines of that kind, rounded. Prices are guesses by orders of magnitude,
+ * from circuits (Horowitz, ISSCC 2014; Jouppi et al., ISCA 2021) and whole cores (Vasilakis, FORTH TR-450: Cortex-A7).
+ * Newcomers: a circuit's picojoules are not an instruction's. Most is fetching, renaming, retiring, and the clock.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/string.h"
+#include "joule/cost/core.h"
+
+/* --- how fast ---------------------------------------------------------------------------------------------------- */
+
+struct kind {
+    const char *name;
+    double ghz;    /* one busy core, between base and highest */
+    double log_sd; /* of cycles about this row */
+    double overlap;
+    /* In a cycle: micro-operations; ALUs; vector units (256 bits, 512 bits); multiplications (integers, fused floats);
+     * loads; stores; branches. */
+    struct {
+        double uops, int_ops, fp_ops, simd_256, simd_512, int_muls, fp_fmas, loads, stores, branches;
+    } per;
+    struct {
+        double int_div, fp_div;
+    } every; /* cycles from one to the next: dividers are no pipelines. 32 bits; double precision */
+    struct {
+        double int_mul, int_div, fp_op, fp_fma, fp_div, load, mispredict, atomic, l2;
+    } after; /* cycles until the result is there */
+    struct {
+        double l3, dram;
+    } ns; /* until a line is there */
+    struct {
+        double l2_cycles, l3_gb_s, dram_gb_s;
+    } line; /* cycles from line to line out of L2; what one core can draw */
+    struct {
+        double l1, l2, l3;
+    } kib;
+};
+
+/* Each row: name, GHz, log sd, overlap / per cycle: uops, int, fp, 256, 512, int mul, fma, loads, stores, branches /
+ * every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns / line / KiB. */
+/* clang-format off */
+static const struct kind kinds[] = {
+    /* Sandy Bridge, Ivy Bridge; Nehalem is close. */
+    {"sandy-bridge", 3.3, 0.2, 4, {4, 3, 2, 2, 1, 1, 1, 2, 1, 1}, {9, 20},
+     {3, 22, 4, 8, 20, 5, 15, 20, 12}, {13, 80}, {2.5, 30, 10}, {32, 256, 15360}},
+    /* Haswell, Broadwell. */
+    {"haswell", 3.2, 0.2, 4, {4, 4, 2, 2, 1, 1, 2, 2, 1, 2}, {9, 10},
+     {3, 22, 4, 5, 18, 5, 16, 19, 12}, {16, 85}, {2, 30, 11}, {32, 256, 20480}},
+    /* Skylake to Comet Lake: desktops and laptops. */
+    {"skylake", 4.0, 0.15, 4, {4, 4, 2, 3, 1, 1, 2, 2, 1, 2}, {6, 4},
+     {3, 26, 4, 4, 14, 5, 16, 18, 12}, {10, 65}, {2, 60, 25}, {32, 256, 8192}},
+    /* Skylake and Cascade Lake servers: a mesh, 1 MiB of L2. */
+    {"skylake-server", 3.0, 0.15, 4, {4, 4, 2, 3, 2, 1, 2, 2, 1, 2}, {6, 4},
+     {3, 26, 4, 4, 14, 5, 16, 19, 14}, {22, 90}, {2.3, 25, 12}, {32, 1024, 28672}},
+    /* Sunny Cove, Willow Cove: Ice Lake servers. */
+    {"sunny-cove", 3.2, 0.15, 4, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
+     {3, 12, 4, 4, 14, 5, 17, 18, 14}, {24, 95}, {2.3, 25, 13}, {48, 1280, 49152}},
+    /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. */
+    {"golden-cove", 3.2, 0.15, 4, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
+     {3, 12, 4, 4, 14, 5, 17, 18, 15}, {35, 115}, {2, 20, 13}, {48, 2048, 107520}},
+    /* The same in desktops; Lion Cove is wider. Their small cores are not told apart. */
+    {"golden-cove-client", 5.0, 0.25, 4, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
+     {3, 12, 4, 4, 14, 5, 17, 18, 15}, {14, 85}, {2, 60, 30}, {48, 2048, 30720}},
+    /* Gracemont and Crestmont; older Atoms are slower. Vectors of 256 bits are two of 128. */
+    {"gracemont", 3.0, 0.3, 3, {5, 4, 2, 1, 0.5, 1, 1, 2, 2, 2}, {6, 10},
+     {3, 12, 4, 6, 15, 4, 15, 20, 17}, {30, 110}, {2, 20, 12}, {32, 2048, 6144}},
+    /* Zen, Zen+. Vectors of 256 bits are two of 128. */
+    {"zen", 3.4, 0.2, 4, {5, 4, 4, 2, 1, 1, 1, 2, 1, 2}, {14, 5},
+     {3, 22, 4, 5, 13, 5, 17, 18, 13}, {11, 90}, {2, 50, 20}, {32, 512, 8192}},
+    {"zen2", 3.6, 0.15, 4, {5, 4, 4, 4, 2, 1, 2, 2, 1, 2}, {12, 5},
+     {3, 18, 3.5, 5, 13, 4.5, 17, 17, 12}, {11, 85}, {2, 60, 22}, {32, 512, 16384}},
+    {"zen3", 3.9, 0.15, 4, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
+     {3, 10, 3, 4, 13.5, 4.5, 16, 15, 12}, {12, 85}, {2, 80, 25}, {32, 512, 32768}},
+    /* Zen 4, Zen 4c. Vectors of 512 bits are two passes of 256. */
+    {"zen4", 4.1, 0.15, 4, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
+     {3, 10, 3, 4, 13.5, 4.5, 16, 15, 14}, {12, 90}, {2, 80, 30}, {32, 1024, 32768}},
+    /* Zen 5, Zen 5c. */
+    {"zen5", 4.2, 0.2, 4, {8, 6, 4, 4, 4, 2, 2, 4, 2, 2}, {6, 5},
+     {3, 10, 2.5, 4, 13.5, 4.5, 16, 15, 14}, {12, 95}, {1.5, 90, 35}, {48, 1024, 32768}},
+    /* Neoverse N1, of 128-bit vectors. */
+    {"neoverse-n1", 2.8, 0.2, 4, {4, 3, 2, 1, 0.5, 1, 2, 2, 1, 1}, {8, 7},
+     {2, 9, 2.5, 4, 12, 4, 12, 20, 11}, {32, 110}, {2, 25, 17}, {64, 1024, 32768}},
+    /* Neoverse V2; stands in for V1, N2, V3 and N3. */
+    {"neoverse-v2", 3.0, 0.25, 4, {8, 6, 4, 2, 1, 2, 4, 3, 2, 2}, {6, 7},
+     {2, 9, 2, 4, 12, 4, 13, 18, 11}, {35, 115}, {1.5, 30, 28}, {64, 1024, 65536}},
+    /* Cortex-A53, in order: little hides behind anything. Without L3: what asks there is answered by DRAM. */
+    {"cortex-a53", 1.5, 0.3, 1.5, {2, 2, 1, 0.5, 0.25, 1, 1, 1, 1, 1}, {8, 20},
+     {3, 10, 4, 8, 22, 3, 8, 30, 15}, {140, 140}, {8, 2.5, 2.5}, {32, 512, 0}},
+    /* Any other: as wide as most are (assumed). */
+    {"generic", 3.0, 0.4, 3, {4, 4, 2, 2, 1, 1, 2, 2, 1, 1}, {8, 6},
+     {3, 18, 4, 4.5, 15, 5, 16, 20, 14}, {18, 95}, {2.5, 30, 13}, {32, 512, 8192}},
+};
+/* clang-format on */
+
+/* Of the frequency: boost, heat, the number of busy cores. A guest is told a number, if any, that says little. */
+#define HZ_TYPICAL_LOG_SD 0.15
+#define HZ_GIVEN_LOG_SD   0.05
+#define HZ_GUEST_LOG_SD   0.2
+
+#define LINE_BYTES 64
+
+/* The last row is for all others. */
+static const struct kind *find_kind(const char *name)
+{
+    const struct kind *kind = kinds, *last = kinds + sizeof kinds / sizeof *kinds - 1;
+    while (kind < last && strcmp(kind->name, name) != 0)
+        kind++;
+    return kind;
+}
+
+static void set_speeds(const struct kind *kind, double hz, struct cost_core *core)
+{
+    double *per_cycle = core->per_cycle;
+    per_cycle[COST_UOPS] = kind->per.uops;
+    per_cycle[COST_INT_OPS] = kind->per.int_ops;
+    per_cycle[COST_INT_MULS] = kind->per.int_muls;
+    per_cycle[COST_INT_DIVS] = 1 / kind->every.int_div;
+    per_cycle[COST_FP_OPS] = kind->per.fp_ops;
+    per_cycle[COST_FP_FMAS] = kind->per.fp_fmas;
+    per_cycle[COST_FP_DIVS] = 1 / kind->every.fp_div;
+    per_cycle[COST_SIMD_256] = kind->per.simd_256;
+    per_cycle[COST_SIMD_512] = kind->per.simd_512;
+    per_cycle[COST_L1_LOADS] = kind->per.loads;
+    per_cycle[COST_L1_STORES] = kind->per.stores;
+    per_cycle[COST_ATOMICS] = 1 / kind->after.atomic;
+    per_cycle[COST_BRANCHES] = kind->per.branches;
+    per_cycle[COST_L2_LINES] = 1 / kind->line.l2_cycles;
+    per_cycle[COST_L3_LINES] = kind->line.l3_gb_s * 1e9 / LINE_BYTES / hz;
+    per_cycle[COST_DRAM_LINES] = kind->line.dram_gb_s * 1e9 / LINE_BYTES / hz;
+}
+
+static void set_latencies(const struct kind *kind, double hz, struct cost_core *core)
+{
+    double *latency = core->latency;
+    latency[COST_INT_OPS] = 1;
+    latency[COST_INT_MULS] = kind->after.int_mul;
+    latency[COST_INT_DIVS] = kind->after.int_div;
+    latency[COST_FP_OPS] = kind->after.fp_op;
+    latency[COST_FP_FMAS] = kind->after.fp_fma;
+    latency[COST_FP_DIVS] = kind->after.fp_div;
+    latency[COST_L1_LOADS] = kind->after.load;
+    latency[COST_ATOMICS] = kind->after.atomic;
+    latency[COST_MISPREDICTS] = kind->after.mispredict;
+    latency[COST_L2_LINES] = kind->after.l2;
+    latency[COST_L3_LINES] = kind->ns.l3 * 1e-9 * hz;
+    latency[COST_DRAM_LINES] = kind->ns.dram * 1e-9 * hz;
+}
+
+void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core *out_core)
+{
+    struct cost_cpu_type type = cost_cpu_type(cpu);
+    const struct kind *kind = find_kind(type.core);
+    struct cost_table table;
+    cost_cpu_table(cpu, &table);
+    bool is_given = hz > 0;
+    *out_core = (struct cost_core){
+        .hz = is_given ? hz : kind->ghz * 1e9,
+        .log_sd = kind->log_sd,
+        .hz_log_sd = cpu->is_virtual ? HZ_GUEST_LOG_SD : is_given ? HZ_GIVEN_LOG_SD : HZ_TYPICAL_LOG_SD,
+        .package_share = cpu->cores ? fmax(cpu->packages, 1) / cpu->cores : 1 / type.cores,
+        .overlap = kind->overlap,
+        .cache_bytes = {kind->kib.l1 * 1024, kind->kib.l2 * 1024, kind->kib.l3 * 1024},
+        .line_bytes = LINE_BYTES,
+        .instance = table.instance};
+    string_copy(out_core->id, sizeof out_core->id, kind->name);
+    set_speeds(kind, out_core->hz, out_core);
+    set_latencies(kind, out_core->hz, out_core);
+}
+
+/* --- what it costs ----------------------------------------------------------------------------------------------- */
+
+/* Picojoules, beside the base of each micro-operation. */
+struct prices {
+    const char *source;
+    double cycle; /* an active core's clock and leakage */
+    double uop;
+    double int_op, int_mul, int_div, fp_op, fp_fma, fp_div, simd_256, simd_512, load, store;
+    double l2_line, l3_line, dram_line;
+    double wrong_uops; /* begun for nothing in each cycle that a mispredict costs */
+    double factor;     /* 90 % of machines are within this factor, either way */
+};
+
+#define GUESS(class) "assumed, by orders of magnitude: " class
+
+/* Cycle: 3 W for a busy core at 3 GHz and 2 instructions in a cycle, less the instructions. A DRAM line: 64 B at 15 to
+ * 25 pJ a bit with controller and wires. Units: circuits of 45 nm, scaled by process (Stillmaker and Baas, 2017), and a few
+ * times that for registers and bypass. Small cores: Cortex-A7 (integers 50 to 80 pJ, floats 80 to 350, divisions 150 to
+ * 1200, loads and stores 150 to 200), less the base. Wrong work: as much as a cycle does otherwise. */
+static const struct prices prices[COST_CORE_CLASSES] = {
+    [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60, 500,
+                        2000, 10000, 2, 3},
+    [COST_CORE_7NM] = {GUESS("large cores of 7 and 5 nm"), 350, 120, 3, 20, 200, 12, 22, 150, 80, 170, 30, 45,
+                       400, 1500, 9000, 2, 3},
+    /* No vectors this wide, and no L3. */
+    [COST_CORE_SMALL] = {GUESS("small cores of 28 nm"), 30, 40, 10, 30, 400, 60, 90, 500, NAN, NAN, 100, 110,
+                         1000, NAN, 6000, 1, 3},
+    [COST_CORE_OTHER] = {GUESS("any core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260,
+                         40, 60, 500, 2000, 10000, 2, 6},
+};
+
+/* What sets terms of one machine apart, one sd of the logarithm; the rest of the factor is common to all terms. Data moves
+ * a core's energy by 10 to 25 % at the same instructions (Pallister et al., 2015). */
+#define TERM_LOG_SD 0.25
+#define DATA_LOG_SD 0.15
+
+static void set_prices(const struct prices *p, const struct cost_core *core, struct cost_table *table)
+{
+    const double picojoules[COST_FEATURES] = {
+        [COST_CYCLES] = p->cycle,       [COST_UOPS] = p->uop,           [COST_INT_OPS] = p->int_op,
+        [COST_INT_MULS] = p->int_mul,   [COST_INT_DIVS] = p->int_div,   [COST_FP_OPS] = p->fp_op,
+        [COST_FP_FMAS] = p->fp_fma,     [COST_FP_DIVS] = p->fp_div,     [COST_SIMD_256] = p->simd_256,
+        [COST_SIMD_512] = p->simd_512,  [COST_L1_LOADS] = p->load,      [COST_L1_STORES] = p->store,
+        [COST_ATOMICS] = p->load + p->store, /* it keeps the line between both */
+        [COST_BRANCHES] = p->int_op,         /* a comparison */
+        [COST_MISPREDICTS] = core->latency[COST_MISPREDICTS] * p->wrong_uops * p->uop,
+        [COST_L2_LINES] = p->l2_line,   [COST_L3_LINES] = p->l3_line,   [COST_DRAM_LINES] = p->dram_line};
+    for (int i = COST_CYCLES; i < COST_FEATURES; i++)
+        table->joules[i] = picojoules[i] * 1e-12;
+    table->joules[COST_CORE_SECONDS] = table->joules[COST_CUBIC_SECONDS] = table->joules[COST_SHARED_SECONDS] = NAN;
+}
+
+static void set_price_errors(double factor, struct cost_table *table)
+{
+    double whole = log(factor) / Z90;
+    double size = sqrt(whole * whole - TERM_LOG_SD * TERM_LOG_SD - DATA_LOG_SD * DATA_LOG_SD);
+    for (int i = COST_CYCLES; i < COST_FEATURES; i++) {
+        int cause = i == COST_CYCLES ? COST_CAUSE_CLOCK : i < COST_L2_LINES ? COST_CAUSE_UNITS : COST_CAUSE_LINES;
+        table->log_sd[i][COST_CAUSE_SIZE] = size;
+        table->log_sd[i][COST_CAUSE_WORK] = DATA_LOG_SD;
+        table->log_sd[i][cause] = TERM_LOG_SD;
+    }
+}
+
+void cost_core_table(const struct cost_cpu *cpu, struct cost_table *out_table)
+{
+    struct cost_core core;
+    struct cost_cpu_type type = cost_cpu_type(cpu);
+    const struct prices *p = &prices[type.core_class];
+    cost_core_describe(cpu, NAN, &core);
+    cost_cpu_table(cpu, out_table);
+    out_table->cls = JOULE_CLASS_ASSUMED;
+    out_table->source = p->source;
+    snprintf(out_table->id, sizeof out_table->id, "core-seed-%d/%s%s", COST_VERSION, type.family,
+             cpu->is_virtual ? "/virtual" : "");
+    set_prices(p, &core, out_table);
+    set_price_errors(p->factor, out_table);
+}
