@@ -20,16 +20,17 @@ void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_
 {
     struct cost_table table;
     cost_cpu_table(cpu, &table);
-    *out_cooling =
-        (struct cost_cooling){.kelvin_per_watt = DESIGN_RISE_KELVIN / cost_cpu_type(cpu).package_watts,
-                              .seconds = TAU_SECONDS,
-                              .r_log_sd = R_LOG_SD,
-                              .tau_log_sd = TAU_LOG_SD,
-                              .instance = table.instance,
-                              .source = "assumed: a cooler that lets design power warm the chip by 50 K, in 60 s"};
+    *out_cooling = (struct cost_cooling){
+        .kelvin_per_watt = DESIGN_RISE_KELVIN / cost_cpu_type(cpu).package_watts,
+        .seconds = TAU_SECONDS,
+        .r_log_sd = R_LOG_SD,
+        .tau_log_sd = TAU_LOG_SD,
+        .instance = table.instance,
+        .source = "assumed: a cooler that lets design power warm the chip by 50 K, in 60 s"};
 }
 
-struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const struct estimate *watts, double seconds)
+struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const struct estimate *watts,
+                                  double seconds)
 {
     double x = seconds / cooling->seconds, part = -expm1(-x);
     if (!(seconds >= 0) || isnan(watts->value))

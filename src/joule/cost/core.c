@@ -25,7 +25,8 @@ static double lost_to_mispredicts(const struct cost_core *core, const struct cos
 /* Units that several classes share, by the class that has most of them: integers and branches, floating point. */
 static double shared_units(const struct cost_core *core, const double *amount)
 {
-    double integers = amount[COST_INT_OPS] + amount[COST_INT_MULS] + amount[COST_INT_DIVS] + amount[COST_BRANCHES];
+    double integers =
+        amount[COST_INT_OPS] + amount[COST_INT_MULS] + amount[COST_INT_DIVS] + amount[COST_BRANCHES];
     double floats = amount[COST_FP_OPS] + amount[COST_FP_FMAS] + amount[COST_FP_DIVS];
     return fmax(integers / core->per_cycle[COST_INT_OPS], floats / core->per_cycle[COST_FP_OPS]);
 }
@@ -104,9 +105,11 @@ static struct cost_range order_execution(const struct cost_core *core, const str
 
 /* Lines in the order that is known. Those of a stream come as fast as the wires allow. Of others, several are under way at
  * once, unless the address of each lies in the last: the middle of both. */
-static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work, double streamed)
+static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work,
+                                     double streamed)
 {
-    double best = best_lines(core, work), worst = fmax(worst_lines(core, work), best), middle = sqrt(best * worst);
+    double best = best_lines(core, work), worst = fmax(worst_lines(core, work), best),
+           middle = sqrt(best * worst);
     double part = isnan(streamed) ? 0.5 : fmin(fmax(streamed, 0), 1);
     double stream_high = fmin(STREAM_WORST * best, worst);
     return (struct cost_range){.low = best,
@@ -136,7 +139,8 @@ static double spread(struct cost_range range)
 /* Moves the ends apart, for an error of the whole range's scale. */
 static struct cost_range widen(struct cost_range range, double log_sd)
 {
-    double down = hypot(log(range.est / range.low), Z90 * log_sd), up = hypot(log(range.high / range.est), Z90 * log_sd);
+    double down = hypot(log(range.est / range.low), Z90 * log_sd),
+           up = hypot(log(range.high / range.est), Z90 * log_sd);
     if (!(range.est > 0))
         return range;
     return (struct cost_range){range.est * exp(-down), range.est, range.est * exp(up)};
@@ -163,11 +167,13 @@ void cost_core_run(const struct cost_core *core, const struct cost_table *table,
 {
     struct cost_range order = ordered(core, work, flow);
     struct cost_features all = *work;
-    double own = spread(order), seconds = order.est / core->hz, whole_log_sd = hypot(core->log_sd, core->hz_log_sd);
+    double own = spread(order), seconds = order.est / core->hz,
+           whole_log_sd = hypot(core->log_sd, core->hz_log_sd);
     all.amount[COST_CYCLES] = order.est;
     all.amount[COST_PACKAGE_SECONDS] = seconds * core->package_share;
     struct cost energy = cost_of(table, &all);
-    double cycle_joules = energy.part[COST_CYCLES].value, package_joules = energy.part[COST_PACKAGE_SECONDS].value;
+    double cycle_joules = energy.part[COST_CYCLES].value,
+           package_joules = energy.part[COST_PACKAGE_SECONDS].value;
     double timed = cycle_joules + package_joules, untimed = energy.total.value - timed;
 
     /* Of the power, what is priced by amounts falls as the work takes longer, and follows the frequency as the cycles do. */

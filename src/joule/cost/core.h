@@ -14,18 +14,21 @@ enum cost_level { COST_L1, COST_L2, COST_L3, COST_DRAM, COST_LEVELS };
 
 /* A core. Throughputs and latencies are indexed by what is counted, in cycles of `hz`. */
 struct cost_core {
-    char id[32];    /* its microarchitecture, or that whose figures stand in for it */
-    double hz;      /* while it works */
-    double log_sd;  /* of the cycles that it takes against this description */
+    char id[32];   /* its microarchitecture, or that whose figures stand in for it */
+    double hz;     /* while it works */
+    double log_sd; /* of the cycles that it takes against this description */
     double hz_log_sd;
-    double package_share;              /* of its package's idle energy: one core's */
-    double per_cycle[COST_FEATURES];   /* at most that many begin in a cycle; lines: that many arrive. COST_UOPS: the width.
+    double package_share; /* of its package's idle energy: one core's */
+    double per_cycle
+        [COST_FEATURES]; /* at most that many begin in a cycle; lines: that many arrive. COST_UOPS: the width.
                                           0: has no limit of its own */
-    double latency[COST_FEATURES];     /* cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost */
-    double overlap;                    /* how much limits hide behind each other: 1 none, they add up; large: all */
-    double cache_bytes[COST_DRAM];     /* of the data caches that this core can fill, from COST_L1; 0: it has none */
+    double latency
+        [COST_FEATURES]; /* cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost */
+    double overlap;      /* how much limits hide behind each other: 1 none, they add up; large: all */
+    double
+        cache_bytes[COST_DRAM]; /* of the data caches that this core can fill, from COST_L1; 0: it has none */
     double line_bytes;
-    uint32_t instance;                 /* of CAUSE_CPU_SEED, as its table's */
+    uint32_t instance; /* of CAUSE_CPU_SEED, as its table's */
 };
 
 /* The core of a CPU, by its family; always answers. hz: what it is known to run at; NaN: what is typical. Caches are
@@ -44,9 +47,10 @@ struct cost_range {
 
 /* What is known of the order of work; NaN: unknown. */
 struct cost_flow {
-    double chain_cycles; /* latencies along the longest chain of it where each step waits for the last, across rounds of a
+    double
+        chain_cycles; /* latencies along the longest chain of it where each step waits for the last, across rounds of a
                             loop; 0: no step waits */
-    double streamed;     /* of the lines that move, the part that is asked for in a regular order, 0 .. 1 */
+    double streamed; /* of the lines that move, the part that is asked for in a regular order, 0 .. 1 */
 };
 
 /* Cycles that work takes if nothing waits: what the most wanted part of the core allows, and all that is lost to

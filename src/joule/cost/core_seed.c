@@ -91,6 +91,9 @@ static const struct kind kinds[] = {
     /* Cortex-A53, in order: little hides behind anything. Without L3: what asks there is answered by DRAM. */
     {"cortex-a53", 1.5, 0.3, 1.5, {2, 2, 1, 0.5, 0.25, 1, 1, 1, 1, 1}, {8, 20},
      {3, 10, 4, 8, 22, 3, 8, 30, 15}, {140, 140}, {8, 2.5, 2.5}, {32, 512, 0}},
+    /* Cortex-A72; stands in for A57, A73, A75 and A76. */
+    {"cortex-a72", 1.8, 0.3, 3, {3, 2, 2, 1, 0.5, 1, 2, 1, 1, 1}, {8, 10},
+     {3, 10, 4, 7, 18, 4, 15, 20, 21}, {130, 130}, {4, 4, 4}, {32, 1024, 0}},
     /* Any other: as wide as most are (assumed). */
     {"generic", 3.0, 0.4, 3, {4, 4, 2, 2, 1, 1, 2, 2, 1, 1}, {8, 6},
      {3, 18, 4, 4.5, 15, 5, 16, 20, 14}, {18, 95}, {2.5, 30, 13}, {32, 512, 8192}},
@@ -158,15 +161,17 @@ void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core 
     struct cost_table table;
     cost_cpu_table(cpu, &table);
     bool is_given = hz > 0;
-    *out_core = (struct cost_core){
-        .hz = is_given ? hz : kind->ghz * 1e9,
-        .log_sd = kind->log_sd,
-        .hz_log_sd = cpu->is_virtual ? HZ_GUEST_LOG_SD : is_given ? HZ_GIVEN_LOG_SD : HZ_TYPICAL_LOG_SD,
-        .package_share = cpu->cores ? fmax(cpu->packages, 1) / cpu->cores : 1 / type.cores,
-        .overlap = kind->overlap,
-        .cache_bytes = {kind->kib.l1 * 1024, kind->kib.l2 * 1024, kind->kib.l3 * 1024},
-        .line_bytes = LINE_BYTES,
-        .instance = table.instance};
+    *out_core =
+        (struct cost_core){.hz = is_given ? hz : kind->ghz * 1e9,
+                           .log_sd = kind->log_sd,
+                           .hz_log_sd = cpu->is_virtual ? HZ_GUEST_LOG_SD
+                                        : is_given      ? HZ_GIVEN_LOG_SD
+                                                        : HZ_TYPICAL_LOG_SD,
+                           .package_share = cpu->cores ? fmax(cpu->packages, 1) / cpu->cores : 1 / type.cores,
+                           .overlap = kind->overlap,
+                           .cache_bytes = {kind->kib.l1 * 1024, kind->kib.l2 * 1024, kind->kib.l3 * 1024},
+                           .line_bytes = LINE_BYTES,
+                           .instance = table.instance};
     string_copy(out_core->id, sizeof out_core->id, kind->name);
     set_speeds(kind, out_core->hz, out_core);
     set_latencies(kind, out_core->hz, out_core);
@@ -192,15 +197,17 @@ struct prices {
  * times that for registers and bypass. Small cores: Cortex-A7 (integers 50 to 80 pJ, floats 80 to 350, divisions 150 to
  * 1200, loads and stores 150 to 200), less the base. Wrong work: as much as a cycle does otherwise. */
 static const struct prices prices[COST_CORE_CLASSES] = {
-    [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60, 500,
-                        2000, 10000, 2, 3},
+    [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60,
+                        500, 2000, 10000, 2, 3},
     [COST_CORE_7NM] = {GUESS("large cores of 7 and 5 nm"), 350, 120, 3, 20, 200, 12, 22, 150, 80, 170, 30, 45,
                        400, 1500, 9000, 2, 3},
     /* No vectors this wide, and no L3. */
     [COST_CORE_SMALL] = {GUESS("small cores of 28 nm"), 30, 40, 10, 30, 400, 60, 90, 500, NAN, NAN, 100, 110,
                          1000, NAN, 6000, 1, 3},
-    [COST_CORE_OTHER] = {GUESS("any core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260,
-                         40, 60, 500, 2000, 10000, 2, 6},
+    [COST_CORE_OTHER] = {GUESS("another core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250,
+                         120, 260, 40, 60, 500, 2000, 10000, 2, 5},
+    [COST_CORE_UNKNOWN] = {GUESS("any core, as large ones of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120,
+                           260, 40, 60, 500, 2000, 10000, 2, 8},
 };
 
 /* What sets terms of one machine apart, one sd of the logarithm; the rest of the factor is common to all terms. Data moves
@@ -211,17 +218,28 @@ static const struct prices prices[COST_CORE_CLASSES] = {
 static void set_prices(const struct prices *p, const struct cost_core *core, struct cost_table *table)
 {
     const double picojoules[COST_FEATURES] = {
-        [COST_CYCLES] = p->cycle,       [COST_UOPS] = p->uop,           [COST_INT_OPS] = p->int_op,
-        [COST_INT_MULS] = p->int_mul,   [COST_INT_DIVS] = p->int_div,   [COST_FP_OPS] = p->fp_op,
-        [COST_FP_FMAS] = p->fp_fma,     [COST_FP_DIVS] = p->fp_div,     [COST_SIMD_256] = p->simd_256,
-        [COST_SIMD_512] = p->simd_512,  [COST_L1_LOADS] = p->load,      [COST_L1_STORES] = p->store,
+        [COST_CYCLES] = p->cycle,
+        [COST_UOPS] = p->uop,
+        [COST_INT_OPS] = p->int_op,
+        [COST_INT_MULS] = p->int_mul,
+        [COST_INT_DIVS] = p->int_div,
+        [COST_FP_OPS] = p->fp_op,
+        [COST_FP_FMAS] = p->fp_fma,
+        [COST_FP_DIVS] = p->fp_div,
+        [COST_SIMD_256] = p->simd_256,
+        [COST_SIMD_512] = p->simd_512,
+        [COST_L1_LOADS] = p->load,
+        [COST_L1_STORES] = p->store,
         [COST_ATOMICS] = p->load + p->store, /* it keeps the line between both */
         [COST_BRANCHES] = p->int_op,         /* a comparison */
         [COST_MISPREDICTS] = core->latency[COST_MISPREDICTS] * p->wrong_uops * p->uop,
-        [COST_L2_LINES] = p->l2_line,   [COST_L3_LINES] = p->l3_line,   [COST_DRAM_LINES] = p->dram_line};
+        [COST_L2_LINES] = p->l2_line,
+        [COST_L3_LINES] = p->l3_line,
+        [COST_DRAM_LINES] = p->dram_line};
     for (int i = COST_CYCLES; i < COST_FEATURES; i++)
         table->joules[i] = picojoules[i] * 1e-12;
-    table->joules[COST_CORE_SECONDS] = table->joules[COST_CUBIC_SECONDS] = table->joules[COST_SHARED_SECONDS] = NAN;
+    table->joules[COST_CORE_SECONDS] = table->joules[COST_CUBIC_SECONDS] =
+        table->joules[COST_SHARED_SECONDS] = NAN;
 }
 
 static void set_price_errors(double factor, struct cost_table *table)
@@ -229,7 +247,9 @@ static void set_price_errors(double factor, struct cost_table *table)
     double whole = log(factor) / Z90;
     double size = sqrt(whole * whole - TERM_LOG_SD * TERM_LOG_SD - DATA_LOG_SD * DATA_LOG_SD);
     for (int i = COST_CYCLES; i < COST_FEATURES; i++) {
-        int cause = i == COST_CYCLES ? COST_CAUSE_CLOCK : i < COST_L2_LINES ? COST_CAUSE_UNITS : COST_CAUSE_LINES;
+        int cause = i == COST_CYCLES    ? COST_CAUSE_CLOCK
+                    : i < COST_L2_LINES ? COST_CAUSE_UNITS
+                                        : COST_CAUSE_LINES;
         table->log_sd[i][COST_CAUSE_SIZE] = size;
         table->log_sd[i][COST_CAUSE_WORK] = DATA_LOG_SD;
         table->log_sd[i][cause] = TERM_LOG_SD;

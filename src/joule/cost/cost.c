@@ -10,9 +10,9 @@
 const char *cost_feature_name(enum cost_feature feature)
 {
     static const char *const names[COST_FEATURES] = {
-        "package_seconds", "core_seconds", "cubic_seconds", "shared_seconds", "cycles",   "uops",
-        "int_ops",         "int_muls",     "int_divs",      "fp_ops",         "fp_fmas",  "fp_divs",
-        "simd_256",        "simd_512",     "l1_loads",      "l1_stores",      "atomics",  "branches",
+        "package_seconds", "core_seconds", "cubic_seconds", "shared_seconds", "cycles",  "uops",
+        "int_ops",         "int_muls",     "int_divs",      "fp_ops",         "fp_fmas", "fp_divs",
+        "simd_256",        "simd_512",     "l1_loads",      "l1_stores",      "atomics", "branches",
         "mispredicts",     "l2_lines",     "l3_lines",      "dram_lines"};
     return (unsigned)feature < COST_FEATURES ? names[feature] : "unknown";
 }

@@ -23,39 +23,39 @@ enum cost_feature {
     COST_CUBIC_SECONDS, /* the same times (frequency / reference)^3: switching, as voltage follows frequency */
     COST_SHARED_SECONDS, /* threads that run on a core beside its first one */
     /* What a core does. Each micro-operation counts among COST_UOPS, and again below with what it needs beside that. */
-    COST_CYCLES,      /* of a core, working or waiting: clock, leakage */
-    COST_UOPS,        /* fetched, renamed, retired; a fused pair (compare and branch) is one */
-    COST_INT_OPS,     /* add, logic, shift, compare, move of integers */
-    COST_INT_MULS,   
-    COST_INT_DIVS,   
-    COST_FP_OPS,      /* add, multiply, compare, convert */
-    COST_FP_FMAS,    
-    COST_FP_DIVS,     /* divide, square root */
-    COST_SIMD_256,    /* vectors of 256 bits, whatever is done with them, beside its class above */
-    COST_SIMD_512,    /* the same of 512 bits */
-    COST_L1_LOADS,   
-    COST_L1_STORES,  
-    COST_ATOMICS,     /* read, change and write, uncontended */
-    COST_BRANCHES,   
+    COST_CYCLES,  /* of a core, working or waiting: clock, leakage */
+    COST_UOPS,    /* fetched, renamed, retired; a fused pair (compare and branch) is one */
+    COST_INT_OPS, /* add, logic, shift, compare, move of integers */
+    COST_INT_MULS,
+    COST_INT_DIVS,
+    COST_FP_OPS, /* add, multiply, compare, convert */
+    COST_FP_FMAS,
+    COST_FP_DIVS,  /* divide, square root */
+    COST_SIMD_256, /* vectors of 256 bits, whatever is done with them, beside its class above */
+    COST_SIMD_512, /* the same of 512 bits */
+    COST_L1_LOADS,
+    COST_L1_STORES,
+    COST_ATOMICS, /* read, change and write, uncontended */
+    COST_BRANCHES,
     COST_MISPREDICTS, /* the work thrown away; the cycles lost count as cycles */
     COST_L2_LINES,    /* cache lines that came from there, each beside the nearer levels that it passed */
-    COST_L3_LINES,   
-    COST_DRAM_LINES, 
+    COST_L3_LINES,
+    COST_DRAM_LINES,
     COST_FEATURES
 };
 
 /* What a table may have got wrong, each independent of the others. */
 enum cost_cause {
-    COST_CAUSE_SIZE,  /* all coefficients: this machine against the typical one of its family */
-    COST_CAUSE_IDLE,  /* sleep states, and what else a package does while idle */
-    COST_CAUSE_WORK,  /* the program: what its instructions need against the typical mix */
-    COST_CAUSE_SPLIT, /* how much of a busy core's power follows the frequency */
-    COST_CAUSE_SHARE, /* what a second thread adds */
-    COST_CAUSE_HOST,  /* in a virtual machine: the share of a host that cannot be seen */
-    COST_CAUSE_CLOCK, /* what a cycle needs */
-    COST_CAUSE_UNITS, /* what micro-operations need */
-    COST_CAUSE_LINES, /* what moving a cache line needs */
-    COST_CAUSE_TIME,  /* how many cycles this core takes, and how long they are */
+    COST_CAUSE_SIZE,    /* all coefficients: this machine against the typical one of its family */
+    COST_CAUSE_IDLE,    /* sleep states, and what else a package does while idle */
+    COST_CAUSE_WORK,    /* the program: what its instructions need against the typical mix */
+    COST_CAUSE_SPLIT,   /* how much of a busy core's power follows the frequency */
+    COST_CAUSE_SHARE,   /* what a second thread adds */
+    COST_CAUSE_HOST,    /* in a virtual machine: the share of a host that cannot be seen */
+    COST_CAUSE_CLOCK,   /* what a cycle needs */
+    COST_CAUSE_UNITS,   /* what micro-operations need */
+    COST_CAUSE_LINES,   /* what moving a cache line needs */
+    COST_CAUSE_TIME,    /* how many cycles this core takes, and how long they are */
     COST_CAUSE_COOLING, /* how warm a watt makes it */
     COST_CAUSES
 };
@@ -114,15 +114,22 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table);
 struct estimate cost_cpu_energy(const struct cost_cpu *cpu, double cpu_seconds, double wall_seconds);
 
 /* Cores with the same price of a micro-operation: by process, and by how much is done for each of them. */
-enum cost_core_class { COST_CORE_14NM, COST_CORE_7NM, COST_CORE_SMALL, COST_CORE_OTHER, COST_CORE_CLASSES };
+enum cost_core_class {
+    COST_CORE_14NM,
+    COST_CORE_7NM,
+    COST_CORE_SMALL,
+    COST_CORE_OTHER, /* of known families, but none of these */
+    COST_CORE_UNKNOWN,
+    COST_CORE_CLASSES
+};
 
 /* What is typical for the family of a CPU. */
 struct cost_cpu_type {
     enum cost_core_class core_class;
-    const char *core;       /* its microarchitecture, or one like it; static storage */
-    double cores;           /* of a package */
-    double package_watts;   /* all threads busy */
-    const char *family;     /* static storage */
+    const char *core;     /* its microarchitecture, or one like it; static storage */
+    double cores;         /* of a package */
+    double package_watts; /* all threads busy */
+    const char *family;   /* static storage */
 };
 struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu);
 

@@ -55,17 +55,18 @@ struct family {
     const char *source;
 };
 
-#define NM14  COST_CORE_14NM
-#define NM7   COST_CORE_7NM
-#define SMALL COST_CORE_SMALL
-#define OTHER COST_CORE_OTHER
-#define INTEL "intel", 6
-#define ZEN   "amd", 0x17
-#define ZEN3  "amd", 0x19
-#define ZEN5  "amd", 0x1a
-#define ARM   "arm", 0
-#define SPEC  "SPECpower_ssj2008, results: "
-#define SHEET "data sheet: "
+#define NM14    COST_CORE_14NM
+#define NM7     COST_CORE_7NM
+#define SMALL   COST_CORE_SMALL
+#define OTHER   COST_CORE_OTHER
+#define UNKNOWN COST_CORE_UNKNOWN
+#define INTEL   "intel", 6
+#define ZEN     "amd", 0x17
+#define ZEN3    "amd", 0x19
+#define ZEN5    "amd", 0x1a
+#define ARM     "arm", 0
+#define SPEC    "SPECpower_ssj2008, results: "
+#define SHEET   "data sheet: "
 
 /* The first row that matches is taken, so narrow rows stand before wide ones.
  * Each row: id, who, models, name / basis, class and kind of core, cores, threads per core, idle W, full W, log sd, source. */
@@ -148,12 +149,14 @@ static const struct family families[] = {
      WALL, NM7, "neoverse-v2", 72, 1, 149, 309.5, 0.4, SPEC "1, Grace CPU Superchip, of two packages"},
     {"arm-neoverse", ARM, {{0xd40, 0xd40}, {0xd49, 0xd49}, {0xd84, 0xd84}, {0xd8e, 0xd8e}}, NULL,
      WALL, NM7, "neoverse-v2", 96, 1, 100, 250, 0.6, "assumed between Neoverse N1 and V2: no figures of V1, N2, V3 and N3 are public"},
-    {"arm-cortex-a", ARM, {{0xd00, 0xd0b}}, NULL,
+    {"arm-cortex-a-small", ARM, {{0xd01, 0xd01}, {0xd03, 0xd05}}, NULL,
      PACKAGE, SMALL, "cortex-a53", 4, 1, 2, 6.4, 0.6, "Green Algorithms: Raspberry Pi 4, 6.4 W"},
+    {"arm-cortex-a", ARM, {{0xd00, 0xd0b}}, NULL,
+     PACKAGE, OTHER, "cortex-a72", 4, 1, 2, 6.4, 0.6, "Green Algorithms: Raspberry Pi 4, 6.4 W"},
     {"arm-generic", "arm", 0, {{0, 0}}, NULL,
-     WALL, OTHER, "generic", 96, 1, 100, 250, 0.8, "assumed as other Neoverse"},
+     WALL, UNKNOWN, "generic", 96, 1, 100, 250, 0.8, "assumed as other Neoverse"},
     {"generic", NULL, 0, {{0, 0}}, NULL,
-     PACKAGE, OTHER, "generic", 8, 2, 16, 96, 0.7, "Green Algorithms: 12 W for each core of any CPU"},
+     PACKAGE, UNKNOWN, "generic", 8, 2, 16, 96, 0.7, "Green Algorithms: 12 W for each core of any CPU"},
 };
 /* clang-format on */
 
@@ -231,7 +234,8 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
 struct cost_cpu_type cost_cpu_type(const struct cost_cpu *cpu)
 {
     const struct family *row = find_family(cpu);
-    double load = (row->full_watts - row->idle_watts) * WALL_LOAD_PART, idle = row->idle_watts * WALL_IDLE_PART;
+    double load = (row->full_watts - row->idle_watts) * WALL_LOAD_PART,
+           idle = row->idle_watts * WALL_IDLE_PART;
     return (struct cost_cpu_type){.core_class = row->core_class,
                                   .core = row->core,
                                   .cores = row->cores,

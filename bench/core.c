@@ -1,0 +1,347 @@
+/* bench/core.c - the cost model's time of a core against this one: small loops whose work was counted by hand.
+ *
+ * Prints for each loop the nanoseconds of a round as measured, the model's interval and whether it holds them. Counts are of
+ * what compilers make of it for x86-64 and AArch64: an addition and a fused compare and branch turn each loop.
+ * Newcomers: empty asm statements keep the compiler from folding, vectorising or dropping a round; they are no instructions.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "bench.h"
+#include "joule/sources/cpu/cpu_caches.h"
+
+#define KEEP(x)    __asm__ volatile("" : "+r"(x))
+#define ROUNDS     200000
+#define REPEATS    15
+#define STEP       8          /* of 8-byte words: a line */
+#define FAR_WORDS  (1u << 23) /* 64 MiB */
+#define NEAR_WORDS (1u << 11) /* 16 KiB */
+#define COINS      0x10000
+
+static uint64_t *words; /* a random ring through lines, for those that chase it */
+static unsigned char *coins;
+#if defined(__x86_64__)
+#define KEEP_FLOAT(x) __asm__ volatile("" : "+x"(x))
+#else
+#define KEEP_FLOAT(x) __asm__ volatile("" : "+w"(x))
+#endif
+
+static uint64_t add_chain(uint64_t rounds)
+{
+    uint64_t x = 1, k = 3;
+    for (uint64_t i = 0; i < rounds; i++) {
+        KEEP(k);
+        x += k;
+        KEEP(x);
+    }
+    return x;
+}
+
+static uint64_t multiply_chain(uint64_t rounds)
+{
+    uint64_t x = 3, k = 5;
+    for (uint64_t i = 0; i < rounds; i++) {
+        KEEP(k);
+        x *= k;
+        KEEP(x);
+    }
+    return x;
+}
+
+static uint64_t divide_chain(uint64_t rounds)
+{
+    uint32_t x = 0xffffffffu, k = 1;
+    for (uint64_t i = 0; i < rounds; i++) {
+        KEEP(k);
+        x /= k;
+        KEEP(x);
+    }
+    return x;
+}
+
+static uint64_t float_chain(uint64_t rounds)
+{
+    double x = 1, k = 1e-9;
+    for (uint64_t i = 0; i < rounds; i++) {
+        x += k;
+        KEEP_FLOAT(x);
+    }
+    return (uint64_t)x;
+}
+
+static uint64_t four_floats(uint64_t rounds)
+{
+    double a = 1, b = 1, c = 1, d = 1, k = 1e-9;
+    for (uint64_t i = 0; i < rounds; i++) {
+        a += k, b += k, c += k, d += k;
+        KEEP_FLOAT(a);
+        KEEP_FLOAT(b);
+        KEEP_FLOAT(c);
+        KEEP_FLOAT(d);
+    }
+    return (uint64_t)(a + b + c + d);
+}
+
+static uint64_t float_divisions(uint64_t rounds)
+{
+    double k = 3;
+    for (uint64_t i = 0; i < rounds; i++) {
+        double x = 1;
+        KEEP_FLOAT(x);
+        x /= k;
+        KEEP_FLOAT(x);
+    }
+    return 0;
+}
+
+static uint64_t four_loads(uint64_t rounds)
+{
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const uint64_t *at = words + (i & (NEAR_WORDS / 4 - 1)) * 4;
+        KEEP(at);
+        a += at[0], b += at[1], c += at[2], d += at[3];
+        KEEP(a);
+        KEEP(b);
+        KEEP(c);
+        KEEP(d);
+    }
+    return a + b + c + d;
+}
+
+static uint64_t two_stores(uint64_t rounds)
+{
+    static uint64_t room[NEAR_WORDS];
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint64_t *at = room + (i & (NEAR_WORDS / 2 - 1)) * 2;
+        KEEP(at);
+        at[0] = i;
+        at[1] = i;
+        KEEP(at);
+    }
+    return room[5];
+}
+
+/* One word of each line, in order, of `count` words. */
+static uint64_t stream(uint64_t rounds, uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        sum += words[i * STEP & (count - 1)];
+        KEEP(sum);
+    }
+    return sum;
+}
+
+static uint64_t l2_words; /* a power of 2 that fills most of L2 */
+
+static uint64_t stream_l2(uint64_t rounds)
+{
+    return stream(rounds, l2_words);
+}
+
+static uint64_t stream_far(uint64_t rounds)
+{
+    return stream(rounds, FAR_WORDS);
+}
+
+static uint64_t chase(uint64_t rounds)
+{
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        at = words[at];
+        KEEP(at);
+    }
+    return at;
+}
+
+static uint64_t toss(uint64_t rounds)
+{
+    uint64_t heads = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        if (coins[i & (COINS - 1)]) {
+            heads++;
+            KEEP(heads);
+        } else {
+            heads += 3;
+            KEEP(heads);
+        }
+    }
+    return heads;
+}
+
+/* --- the same, counted ------------------------------------------------------------------------------------------ */
+
+enum place { NO_LINES, NEAR_LINES, FAR_LINES }; /* a line of L2 in each round, or of what holds 64 MiB */
+
+struct loop {
+    const char *name;
+    uint64_t (*run)(uint64_t rounds);
+    double amount[COST_FEATURES]; /* of a round */
+    enum cost_feature chain;      /* each round waits for the last one's; 0: for nothing */
+    enum place lines;
+    bool is_chase; /* and for its line */
+};
+
+#define UOPS(n)     [COST_UOPS] = (n)
+#define INTEGERS(n) [COST_INT_OPS] = (n), [COST_BRANCHES] = 1 /* that of the loop */
+
+static const struct loop loops[] = {
+    {"add, each waits", add_chain, {UOPS(3), INTEGERS(2)}, COST_INT_OPS, NO_LINES, false},
+    {"multiply, each waits",
+     multiply_chain,
+     {UOPS(3), INTEGERS(1), [COST_INT_MULS] = 1},
+     COST_INT_MULS,
+     NO_LINES,
+     false},
+    {"divide, each waits",
+     divide_chain,
+     {UOPS(6), INTEGERS(3), [COST_INT_DIVS] = 1},
+     COST_INT_DIVS,
+     NO_LINES,
+     false},
+    {"add floats, each waits",
+     float_chain,
+     {UOPS(3), INTEGERS(1), [COST_FP_OPS] = 1},
+     COST_FP_OPS,
+     NO_LINES,
+     false},
+    {"add four floats", four_floats, {UOPS(6), INTEGERS(1), [COST_FP_OPS] = 4}, COST_FP_OPS, NO_LINES, false},
+    {"divide floats", float_divisions, {UOPS(4), INTEGERS(2), [COST_FP_DIVS] = 1}, 0, NO_LINES, false},
+    {"four loads", four_loads, {UOPS(9), INTEGERS(8), [COST_L1_LOADS] = 4}, COST_INT_OPS, NO_LINES, false},
+    {"two stores", two_stores, {UOPS(7), INTEGERS(4), [COST_L1_STORES] = 2}, 0, NO_LINES, false},
+    {"branches by chance",
+     toss,
+     {UOPS(7), [COST_INT_OPS] = 4, [COST_L1_LOADS] = 1, [COST_BRANCHES] = 2, [COST_MISPREDICTS] = 0.5},
+     0,
+     NO_LINES,
+     false},
+    {"lines of L2, in order", stream_l2, {UOPS(6), INTEGERS(4), [COST_L1_LOADS] = 1}, 0, NEAR_LINES, false},
+    {"lines of L2, each waits",
+     chase,
+     {UOPS(3), INTEGERS(1), [COST_L1_LOADS] = 1},
+     COST_L1_LOADS,
+     NEAR_LINES,
+     true},
+    {"far lines, in order", stream_far, {UOPS(6), INTEGERS(4), [COST_L1_LOADS] = 1}, 0, FAR_LINES, false},
+    {"far lines, each waits",
+     chase,
+     {UOPS(3), INTEGERS(1), [COST_L1_LOADS] = 1},
+     COST_L1_LOADS,
+     FAR_LINES,
+     true},
+};
+enum { LOOPS = sizeof loops / sizeof *loops };
+
+static void count(const struct loop *loop, const struct cost_core *core, struct cost_features *out_work,
+                  struct cost_flow *out_flow)
+{
+    bool is_in_l3 = FAR_WORDS * 8.0 < core->cache_bytes[COST_L3];
+    enum cost_feature line = loop->lines == NEAR_LINES ? COST_L2_LINES
+                             : is_in_l3                ? COST_L3_LINES
+                                                       : COST_DRAM_LINES;
+    *out_work = (struct cost_features){.version = COST_VERSION};
+    for (int i = 0; i < COST_FEATURES; i++)
+        out_work->amount[i] = loop->amount[i] * ROUNDS;
+    if (loop->lines != NO_LINES)
+        out_work->amount[line] = ROUNDS;
+    double wait = core->latency[loop->chain] + (loop->is_chase ? core->latency[line] : 0);
+    *out_flow = (struct cost_flow){wait * ROUNDS, !loop->is_chase};
+}
+
+/* A ring through all lines of `words`, up to `count` of them, in random order. */
+static void make_ring(uint64_t count)
+{
+    uint64_t lines = count / STEP, *order = calloc(lines, sizeof *order);
+    if (!order)
+        abort();
+    for (uint64_t i = 0; i < lines; i++)
+        order[i] = i;
+    for (uint64_t i = lines - 1; i > 0; i--) {
+        uint64_t j = (uint64_t)random() % (i + 1), kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    for (uint64_t i = 0; i < lines; i++)
+        words[order[i] * STEP] = order[(i + 1) % lines] * STEP;
+    free(order);
+}
+
+static double measure_ns(const struct loop *loop)
+{
+    double times[REPEATS];
+    volatile uint64_t result;
+    if (loop->is_chase)
+        make_ring(loop->lines == NEAR_LINES ? l2_words : FAR_WORDS);
+    result = loop->run(5 * ROUNDS); /* warm */
+    for (int i = 0; i < REPEATS; i++) {
+        int64_t start = thread_ns();
+        result = loop->run(ROUNDS);
+        times[i] = (double)(thread_ns() - start) / ROUNDS;
+    }
+    (void)result;
+    return median(times, REPEATS);
+}
+
+/* Prints a line. The logarithm of modelled over measured; whether it lies in the interval. */
+static double compare(const struct loop *loop, const struct cost_core *core, const struct cost_table *table,
+                      bool *out_is_inside)
+{
+    struct cost_features work;
+    struct cost_flow flow, no_order = {NAN, NAN};
+    struct cost_run run, blind;
+    count(loop, core, &work, &flow);
+    cost_core_run(core, table, &work, &flow, &run);
+    cost_core_run(core, table, &work, &no_order, &blind);
+    double ns = measure_ns(loop), scale = 1e9 / ROUNDS;
+    struct cost_range t = run.seconds, open = blind.seconds;
+    *out_is_inside = t.low * scale <= ns && ns <= t.high * scale;
+    printf("%-24s %7.2f ns; modelled %7.2f [%.2f %.2f]%s; of unknown order %.2f [%.2f %.2f]; %.2f nJ\n",
+           loop->name, ns, t.est * scale, t.low * scale, t.high * scale, *out_is_inside ? "" : " OUTSIDE",
+           open.est * scale, open.low * scale, open.high * scale, run.energy.total.value * scale);
+    return log(t.est * scale / ns);
+}
+
+static void prepare(const struct cost_core *core)
+{
+    words = calloc(FAR_WORDS, sizeof *words);
+    coins = malloc(COINS);
+    if (!words || !coins)
+        abort();
+    for (uint64_t i = 0; i < FAR_WORDS; i += STEP)
+        words[i] = i;
+    srandom(1);
+    for (int i = 0; i < COINS; i++)
+        coins[i] = random() >> 12 & 1;
+    for (l2_words = NEAR_WORDS; (double)l2_words * 16 <= 0.75 * core->cache_bytes[COST_L2];)
+        l2_words *= 2;
+}
+
+int main(void)
+{
+    struct cost_cpu cpu;
+    struct cost_core core;
+    struct cost_table table;
+    double sum = 0, errors[LOOPS];
+    int inside = 0;
+    if (!cpu_core_read(host_real(), &cpu, &core))
+        return 1;
+    cost_core_table(&cpu, &table);
+    prepare(&core);
+    printf("%s, %.2f GHz; caches of %.0f, %.0f, %.0f KiB\n", core.id, core.hz * 1e-9,
+           core.cache_bytes[COST_L1] / 1024, core.cache_bytes[COST_L2] / 1024,
+           core.cache_bytes[COST_L3] / 1024);
+    for (int i = 0; i < LOOPS; i++) {
+        bool is_inside;
+        double error = compare(&loops[i], &core, &table, &is_inside);
+        sum += error;
+        errors[i] = fabs(error);
+        inside += is_inside;
+    }
+    printf("%d of %d inside; modelled over measured: factor %.2f on the average, %.2f either way at the "
+           "median\n",
+           inside, (int)LOOPS, exp(sum / LOOPS), exp(median(errors, LOOPS)));
+    free(words);
+    free(coins);
+    return 0;
+}

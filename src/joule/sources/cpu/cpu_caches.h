@@ -1,0 +1,24 @@
+/* joule/sources/cpu/cpu_caches.h - the caches of this machine, and its core for the cost model.
+ *
+ * Owns the reading of sizes from the kernel's files, or from the CPU itself where those are hidden. What is typical for a
+ * family stands in cost/core_seed.c.
+ * Newcomers: a guest is shown all of its host's last cache, which others use as well.
+ */
+#ifndef JOULE_CPU_CACHES_H
+#define JOULE_CPU_CACHES_H
+
+#include "joule/cost/core.h"
+#include "joule/host/host.h"
+
+struct cpu_caches {
+    double bytes[COST_DRAM]; /* of the data caches that CPU 0 can fill, from COST_L1; 0: it has none */
+    double line_bytes;
+};
+
+/* False where neither tells of a first level. */
+bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches);
+
+/* The core of this machine with its caches, at the frequency that is known of it. False when memory is used up. */
+bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cost_core *out_core);
+
+#endif
