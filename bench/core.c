@@ -100,11 +100,12 @@ static uint64_t four_loads(uint64_t rounds)
     for (uint64_t i = 0; i < rounds; i++) {
         const uint64_t *at = words + (i & (NEAR_WORDS / 4 - 1)) * 4;
         KEEP(at);
-        a += at[0], b += at[1], c += at[2], d += at[3];
-        KEEP(a);
-        KEEP(b);
-        KEEP(c);
-        KEEP(d);
+        uint64_t v[4] = {at[0], at[1], at[2], at[3]};
+        KEEP(v[0]);
+        KEEP(v[1]);
+        KEEP(v[2]);
+        KEEP(v[3]);
+        a += v[0], b += v[1], c += v[2], d += v[3];
     }
     return a + b + c + d;
 }
@@ -116,20 +117,23 @@ static uint64_t two_stores(uint64_t rounds)
         uint64_t *at = room + (i & (NEAR_WORDS / 2 - 1)) * 2;
         KEEP(at);
         at[0] = i;
+        __asm__ volatile("" ::: "memory"); /* else one vector is stored */
         at[1] = i;
-        KEEP(at);
+        __asm__ volatile("" ::: "memory");
     }
     return room[5];
 }
 
-/* One word of each line, in order, of `count` words. */
+/* One word of each line, in order, of `count` words; from where the last run ended. */
 static uint64_t stream(uint64_t rounds, uint64_t count)
 {
+    static uint64_t begin;
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < rounds; i++) {
+    for (uint64_t i = begin; i < begin + rounds; i++) {
         sum += words[i * STEP & (count - 1)];
         KEEP(sum);
     }
+    begin += rounds;
     return sum;
 }
 
@@ -145,14 +149,16 @@ static uint64_t stream_far(uint64_t rounds)
     return stream(rounds, FAR_WORDS);
 }
 
+static uint64_t chased; /* where the last run ended */
+
 static uint64_t chase(uint64_t rounds)
 {
-    uint64_t at = 0;
+    uint64_t at = chased;
     for (uint64_t i = 0; i < rounds; i++) {
         at = words[at];
         KEEP(at);
     }
-    return at;
+    return chased = at;
 }
 
 static uint64_t toss(uint64_t rounds)
@@ -208,8 +214,8 @@ static const struct loop loops[] = {
      false},
     {"add four floats", four_floats, {UOPS(6), INTEGERS(1), [COST_FP_OPS] = 4}, COST_FP_OPS, NO_LINES, false},
     {"divide floats", float_divisions, {UOPS(4), INTEGERS(2), [COST_FP_DIVS] = 1}, 0, NO_LINES, false},
-    {"four loads", four_loads, {UOPS(9), INTEGERS(8), [COST_L1_LOADS] = 4}, COST_INT_OPS, NO_LINES, false},
-    {"two stores", two_stores, {UOPS(7), INTEGERS(4), [COST_L1_STORES] = 2}, 0, NO_LINES, false},
+    {"four loads", four_loads, {UOPS(14), INTEGERS(9), [COST_L1_LOADS] = 4}, COST_INT_OPS, NO_LINES, false},
+    {"two stores", two_stores, {UOPS(8), INTEGERS(5), [COST_L1_STORES] = 2}, 0, NO_LINES, false},
     {"branches by chance",
      toss,
      {UOPS(7), [COST_INT_OPS] = 4, [COST_L1_LOADS] = 1, [COST_BRANCHES] = 2, [COST_MISPREDICTS] = 0.5},
@@ -265,6 +271,7 @@ static void make_ring(uint64_t count)
     for (uint64_t i = 0; i < lines; i++)
         words[order[i] * STEP] = order[(i + 1) % lines] * STEP;
     free(order);
+    chased = 0;
 }
 
 static double measure_ns(const struct loop *loop)

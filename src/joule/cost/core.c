@@ -10,6 +10,9 @@
 /* Most of the lines of a stream are fetched ahead; this many times what the wires allow is the worst of it (assumed). */
 #define STREAM_WORST 3
 
+/* Lines in no order lie on pages in no order, whose addresses must be looked up: at worst (assumed) half as long again. */
+#define PAGES_WORST 1.5
+
 /* Two limits at work at once. power 1: they add up; the higher, the more the greater one hides the other. */
 static double join(double a, double b, double power)
 {
@@ -17,9 +20,12 @@ static double join(double a, double b, double power)
     return most > 0 ? most * pow(1 + pow(least / most, power), 1 / power) : 0;
 }
 
-static double lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
+/* At best the branch knows its way at once; in the middle it waits for a load; at worst for as long as the core takes to
+ * begin anew. */
+static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
-    return work->amount[COST_MISPREDICTS] * core->latency[COST_MISPREDICTS];
+    double count = work->amount[COST_MISPREDICTS], least = count * core->latency[COST_MISPREDICTS];
+    return (struct cost_range){least, least + count * core->latency[COST_L1_LOADS], 2 * least};
 }
 
 /* Units that several classes share, by the class that has most of them: integers and branches, floating point. */
@@ -72,7 +78,7 @@ double cost_core_throughput(const struct cost_core *core, const struct cost_feat
 {
     if (!is_counted(work))
         return NAN;
-    return fmax(execution(core, work) + lost_to_mispredicts(core, work), best_lines(core, work));
+    return fmax(execution(core, work) + lost_to_mispredicts(core, work).low, best_lines(core, work));
 }
 
 /* Each step with its latency: all but what stores, branches and the vectors' width add to a step that is counted already. */
@@ -88,7 +94,7 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
 {
     if (!is_counted(work))
         return NAN;
-    return serial_execution(core, work) + lost_to_mispredicts(core, work) +
+    return serial_execution(core, work) + lost_to_mispredicts(core, work).high +
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
@@ -114,7 +120,9 @@ static struct cost_range order_lines(const struct cost_core *core, const struct 
     double stream_high = fmin(STREAM_WORST * best, worst);
     return (struct cost_range){.low = best,
                                .est = part * best + (1 - part) * middle,
-                               .high = isnan(streamed) ? worst : part * stream_high + (1 - part) * worst};
+                               .high = isnan(streamed)
+                                           ? PAGES_WORST * worst
+                                           : part * stream_high + (1 - part) * PAGES_WORST * worst};
 }
 
 /* The order's range, without the error of the description. */
@@ -125,10 +133,10 @@ static struct cost_range ordered(const struct cost_core *core, const struct cost
         return (struct cost_range){NAN, NAN, NAN};
     struct cost_range units = order_execution(core, work, flow->chain_cycles);
     struct cost_range lines = order_lines(core, work, flow->streamed);
-    double lost = lost_to_mispredicts(core, work);
-    return (struct cost_range){.low = fmax(units.low + lost, lines.low),
-                               .est = join(units.est + lost, lines.est, core->overlap),
-                               .high = units.high + lost + lines.high};
+    struct cost_range lost = lost_to_mispredicts(core, work);
+    return (struct cost_range){.low = fmax(units.low + lost.low, lines.low),
+                               .est = join(units.est + lost.est, lines.est, core->overlap),
+                               .high = units.high + lost.high + lines.high};
 }
 
 static double spread(struct cost_range range)

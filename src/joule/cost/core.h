@@ -23,8 +23,8 @@ struct cost_core {
         [COST_FEATURES]; /* at most that many begin in a cycle; lines: that many arrive. COST_UOPS: the width.
                                           0: has no limit of its own */
     double latency
-        [COST_FEATURES]; /* cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost */
-    double overlap;      /* how much limits hide behind each other: 1 none, they add up; large: all */
+        [COST_FEATURES]; /* cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost at the least */
+    double overlap; /* how much limits hide behind each other: 1 none, they add up; large: all */
     double
         cache_bytes[COST_DRAM]; /* of the data caches that this core can fill, from COST_L1; 0: it has none */
     double line_bytes;

@@ -24,7 +24,7 @@ enum cost_feature {
     COST_SHARED_SECONDS, /* threads that run on a core beside its first one */
     /* What a core does. Each micro-operation counts among COST_UOPS, and again below with what it needs beside that. */
     COST_CYCLES,  /* of a core, working or waiting: clock, leakage */
-    COST_UOPS,    /* fetched, renamed, retired; a fused pair (compare and branch) is one */
+    COST_UOPS,    /* fetched, renamed, retired; compare and branch are one, an operation and its load, too */
     COST_INT_OPS, /* add, logic, shift, compare, move of integers */
     COST_INT_MULS,
     COST_INT_DIVS,

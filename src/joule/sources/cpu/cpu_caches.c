@@ -84,6 +84,14 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
+/* A guest is shown all of its host's last cache, but can count on its part of the host's cores only. */
+static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
+{
+    double part = cpu->cores / cost_cpu_type(cpu).cores;
+    if (cpu->is_virtual && part < 1)
+        caches->bytes[COST_L3] *= part;
+}
+
 bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cost_core *out_core)
 {
     struct arena arena = {0};
@@ -97,6 +105,7 @@ bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cos
         /* What a guest is told is the base frequency, where it is told one: the typical one is nearer. */
         cost_core_describe(&map.cpu, map.cpu.is_virtual ? NAN : map.reference_hz, out_core);
         if (cpu_caches_read(host, &caches)) {
+            share_last(&map.cpu, &caches);
             memcpy(out_core->cache_bytes, caches.bytes, sizeof caches.bytes);
             out_core->line_bytes = caches.line_bytes;
         }

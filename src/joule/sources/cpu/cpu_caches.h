@@ -2,7 +2,8 @@
  *
  * Owns the reading of sizes from the kernel's files, or from the CPU itself where those are hidden. What is typical for a
  * family stands in cost/core_seed.c.
- * Newcomers: a guest is shown all of its host's last cache, which others use as well.
+ * Newcomers: a guest is shown all of its host's last cache, which others use as well. On an Emerald Rapids that showed 260
+ * MiB to 2 of its 64 cores, 16 MiB took DRAM's time.
  */
 #ifndef JOULE_CPU_CACHES_H
 #define JOULE_CPU_CACHES_H
@@ -18,7 +19,7 @@ struct cpu_caches {
 /* False where neither tells of a first level. */
 bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches);
 
-/* The core of this machine with its caches, at the frequency that is known of it. False when memory is used up. */
+/* The core of this machine with its caches, in a guest its part of the last one, at the frequency that is known of it. False when memory is used up. */
 bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cost_core *out_core);
 
 #endif

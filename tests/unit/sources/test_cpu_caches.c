@@ -1,0 +1,137 @@
+/* Caches from the kernel's files and from CPUID, and the core that is made of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "joule/sources/cpu/cpu_caches.h"
+#include "support/machine.h"
+
+#define KIB 1024.0
+#define MIB (1024 * KIB)
+
+static struct joule_host *host_of(void **state)
+{
+    return ((struct machine_bench *)*state)->host;
+}
+
+static void put(struct joule_host *host, unsigned index, const char *what, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
+    assert_true(host_script_text(host, path, text));
+}
+
+static void put_cache(struct joule_host *host, unsigned index, const char *level, const char *type,
+                      const char *size)
+{
+    put(host, index, "level", level);
+    put(host, index, "type", type);
+    put(host, index, "size", size);
+    put(host, index, "coherency_line_size", "128\n");
+}
+
+static void test_from_files(void **state)
+{
+    struct cpu_caches caches;
+    struct joule_host *host = host_of(state);
+    assert_false(cpu_caches_read(host, &caches));
+    put_cache(host, 0, "1\n", "Data\n", "48K\n");
+    put_cache(host, 1, "1\n", "Instruction\n", "32K\n");
+    put_cache(host, 2, "2\n", "Unified\n", "2048K\n");
+    put_cache(host, 3, "3\n", "Unified\n", "30M\n");
+    put_cache(host, 4, "4\n", "Unified\n", "128M\n"); /* beyond what is modelled */
+    assert_true(cpu_caches_read(host, &caches));
+    assert_true(caches.bytes[COST_L1] == 48 * KIB && caches.bytes[COST_L2] == 2 * MIB);
+    assert_true(caches.bytes[COST_L3] == 30 * MIB && caches.line_bytes == 128);
+}
+
+static void test_broken_files(void **state)
+{
+    struct cpu_caches caches;
+    struct joule_host *host = host_of(state);
+    static const char *const sizes[] = {"", "K", "-1K", "many", "48KK", "0K"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        put_cache(host, 0, "1", "Data", sizes[i]);
+        assert_false(cpu_caches_read(host, &caches));
+    }
+    static const char *const levels[] = {"", "0", "77", "-1", "x"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        put_cache(host, 0, levels[i], "Data", "48K");
+        assert_false(cpu_caches_read(host, &caches));
+    }
+}
+
+/* Leaf 4 of an Emerald Rapids, 0x8000001d of a Zen 2. */
+static void test_from_cpuid(void **state)
+{
+    static const uint32_t intel[][4] = {{0x121, 0x02c0003f, 63, 0},
+                                        {0x122, 0x01c0003f, 63, 0},
+                                        {0x143, 0x03c0003f, 2047, 0},
+                                        {0x163, 0x04c0003f, 0x33fff, 4}};
+    static const uint32_t amd[][4] = {{0x121, 0x01c0003f, 63, 0},
+                                      {0x122, 0x01c0003f, 63, 0},
+                                      {0x143, 0x01c0003f, 1023, 2},
+                                      {0x163, 0x03c0003f, 16383, 1}};
+    struct cpu_caches caches;
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(host_script_cpuid(host_of(state), 0x8000001d, i, amd[i]));
+    assert_true(cpu_caches_read(host_of(state), &caches));
+    assert_true(caches.bytes[COST_L1] == 32 * KIB && caches.bytes[COST_L2] == 512 * KIB);
+    assert_true(caches.bytes[COST_L3] == 16 * MIB && caches.line_bytes == 64);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(host_script_cpuid(host_of(state), 4, i, intel[i]));
+    assert_true(cpu_caches_read(host_of(state), &caches));
+    assert_true(caches.bytes[COST_L1] == 48 * KIB && caches.bytes[COST_L2] == 2 * MIB);
+    assert_true(caches.bytes[COST_L3] == 260 * MIB);
+}
+
+static void test_a_core_of_this_machine(void **state)
+{
+    struct cost_cpu cpu;
+    struct cost_core core, typical;
+    struct joule_host *host = host_of(state);
+    machine_put_cpus(host, "GenuineIntel", 6, 207, 2);
+    assert_true(cpu_core_read(host, &cpu, &core));
+    cost_core_describe(&cpu, NAN, &typical);
+    assert_string_equal(core.id, "golden-cove");
+    assert_true(core.cache_bytes[COST_L3] == typical.cache_bytes[COST_L3]); /* nothing tells */
+    put_cache(host, 0, "1", "Data", "48K");
+    put_cache(host, 1, "2", "Unified", "1M");
+    assert_true(cpu_core_read(host, &cpu, &core));
+    assert_true(core.cache_bytes[COST_L2] == MIB && core.cache_bytes[COST_L3] == 0 && core.line_bytes == 128);
+    assert_true(host_script_text(host, "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency", "2000000\n"));
+    assert_true(host_script_text(host, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "4500000\n"));
+    assert_true(cpu_core_read(host, &cpu, &core));
+    assert_true(core.hz > 2.999e9 && core.hz < 3.001e9 && core.hz_log_sd < typical.hz_log_sd);
+}
+
+/* A guest of 2 of 64 cores is shown the whole last cache. */
+static void test_a_guest_has_its_part(void **state)
+{
+    struct cost_cpu cpu;
+    struct cost_core core;
+    struct joule_host *host = host_of(state);
+    assert_true(host_script_text(host, "/proc/cpuinfo",
+                                 "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 207\n"
+                                 "model name : Intel(R) Xeon(R) Processor\nflags : fpu hypervisor\n\n"));
+    assert_true(host_script_text(host, "/sys/devices/system/cpu/online", "0-1\n"));
+    put_cache(host, 0, "1", "Data", "48K");
+    put_cache(host, 1, "3", "Unified", "266240K");
+    assert_true(cpu_core_read(host, &cpu, &core));
+    assert_true(cpu.is_virtual && core.cache_bytes[COST_L3] == 266240 * KIB * 2 / 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_from_files, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_broken_files, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_from_cpuid, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_core_of_this_machine, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_a_guest_has_its_part, machine_setup, machine_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
