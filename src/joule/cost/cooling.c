@@ -1,4 +1,4 @@
-/* joule/cost/cooling.c - see core.h: how warm a package gets.
+/* joule/cost/cooling.c - see core.h: how warm a package gets, and what that costs.
  *
  * Newcomers: one body and one cooler. A chip has many: a busy spot warms by some kelvins within milliseconds, a rack within
  * hours. What is here is the time between.
@@ -15,6 +15,9 @@
  * chip and its lid alone: 5 s. Between them, a factor of 4 either way (assumed). */
 #define TAU_SECONDS 60
 #define TAU_LOG_SD  0.84
+
+/* Leakage doubles every 25 to 50 K; it is half of an idle package's power, or less. */
+#define LEAK_PER_KELVIN 0.01
 
 void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_cooling)
 {
@@ -43,4 +46,10 @@ struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const stru
     struct estimate error = estimate_make(0, rise.cls, rise.value * slope * cooling->tau_log_sd, cause,
                                           rise.value * cooling->r_log_sd);
     return estimate_add(rise, 1, &error);
+}
+
+void cost_table_warm(struct cost_table *table, double kelvin)
+{
+    table->joules[COST_PACKAGE_SECONDS] *= exp(LEAK_PER_KELVIN * kelvin);
+    table->log_sd[COST_PACKAGE_SECONDS][COST_CAUSE_COOLING] = LEAK_PER_KELVIN * kelvin;
 }

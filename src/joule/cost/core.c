@@ -13,6 +13,14 @@
 /* Lines in no order lie on pages in no order, whose addresses must be looked up: at worst (assumed) half as long again. */
 #define PAGES_WORST 1.5
 
+enum cost_level cost_core_level(const struct cost_core *core, double bytes)
+{
+    int level = COST_L1;
+    while (level < COST_DRAM && !(bytes <= core->cache_bytes[level]))
+        level++;
+    return (enum cost_level)level;
+}
+
 /* Two limits at work at once. power 1: they add up; the higher, the more the greater one hides the other. */
 static double join(double a, double b, double power)
 {
@@ -65,12 +73,12 @@ static double worst_lines(const struct cost_core *core, const struct cost_featur
     return cycles;
 }
 
-/* fmax and fmin drop a NaN, and a comparison hides it. */
+/* fmax and fmin drop a NaN, and a comparison hides it; infinities divided by each other make new ones. */
 static bool is_counted(const struct cost_features *work)
 {
     bool is_counted = work->version == COST_VERSION;
     for (int i = COST_UOPS; i <= COST_DRAM_LINES; i++)
-        is_counted = is_counted && work->amount[i] >= 0;
+        is_counted = is_counted && work->amount[i] >= 0 && isfinite(work->amount[i]);
     return is_counted;
 }
 
@@ -104,8 +112,9 @@ static struct cost_range order_execution(const struct cost_core *core, const str
                                          double chain)
 {
     double flat = execution(core, work), serial = serial_execution(core, work);
-    if (isnan(chain))
+    if (!isfinite(chain))
         return (struct cost_range){flat, sqrt(flat * serial), serial};
+    chain = fmax(chain, 0);
     return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
 }
 
@@ -116,13 +125,12 @@ static struct cost_range order_lines(const struct cost_core *core, const struct 
 {
     double best = best_lines(core, work), worst = fmax(worst_lines(core, work), best),
            middle = sqrt(best * worst);
-    double part = isnan(streamed) ? 0.5 : fmin(fmax(streamed, 0), 1);
-    double stream_high = fmin(STREAM_WORST * best, worst);
+    double part = isnan(streamed) ? 0.5 : fmin(fmax(streamed, 0), 1),
+           random_part = isnan(streamed) ? 1 : 1 - part;
+    double stream_worst = fmin(STREAM_WORST * best, worst), random_worst = PAGES_WORST * worst;
     return (struct cost_range){.low = best,
                                .est = part * best + (1 - part) * middle,
-                               .high = isnan(streamed)
-                                           ? PAGES_WORST * worst
-                                           : part * stream_high + (1 - part) * PAGES_WORST * worst};
+                               .high = (1 - random_part) * stream_worst + random_part * random_worst};
 }
 
 /* The order's range, without the error of the description. */

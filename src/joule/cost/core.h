@@ -14,19 +14,17 @@ enum cost_level { COST_L1, COST_L2, COST_L3, COST_DRAM, COST_LEVELS };
 
 /* A core. Throughputs and latencies are indexed by what is counted, in cycles of `hz`. */
 struct cost_core {
-    char id[32];   /* its microarchitecture, or that whose figures stand in for it */
-    double hz;     /* while it works */
-    double log_sd; /* of the cycles that it takes against this description */
-    double hz_log_sd;
-    double package_share; /* of its package's idle energy: one core's */
-    double per_cycle
-        [COST_FEATURES]; /* at most that many begin in a cycle; lines: that many arrive. COST_UOPS: the width.
-                                          0: has no limit of its own */
-    double latency
-        [COST_FEATURES]; /* cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost at the least */
-    double overlap; /* how much limits hide behind each other: 1 none, they add up; large: all */
-    double
-        cache_bytes[COST_DRAM]; /* of the data caches that this core can fill, from COST_L1; 0: it has none */
+    char id[32];              /* its microarchitecture, or that whose figures stand in for it */
+    double hz;                /* while it works */
+    double log_sd, hz_log_sd; /* of the cycles that it takes against this description; of hz */
+    double package_share;     /* of its package's idle energy: one core's */
+    /* How many can begin in a cycle; of lines: how many arrive. COST_UOPS: the width. 0: no limit of its own. */
+    double per_cycle[COST_FEATURES];
+    /* Cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost, at the least. */
+    double latency[COST_FEATURES];
+    double overlap; /* how much limits hide behind each other: 1 not at all, they add up; large: wholly */
+    /* Bytes of the data caches that this core can fill, from COST_L1; 0: it has none. */
+    double cache_bytes[COST_DRAM];
     double line_bytes;
     uint32_t instance; /* of CAUSE_CPU_SEED, as its table's */
 };
@@ -34,6 +32,9 @@ struct cost_core {
 /* The core of a CPU, by its family; always answers. hz: what it is known to run at; NaN: what is typical. Caches are
  * typical, too: sources/cpu/cpu_caches.h reads this machine's. */
 void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core *out_core);
+
+/* The nearest level that holds so many bytes at once; NaN: COST_DRAM. A line from COST_L2 counts as COST_L2_LINES ... */
+enum cost_level cost_core_level(const struct cost_core *core, double bytes);
 
 /* The table that prices what a core does, and the idle energy of its package. Assumed: a guess by process and size that
  * nothing was measured for, a factor of 3 either way (more where the family is not known), most of it common to all
@@ -47,9 +48,9 @@ struct cost_range {
 
 /* What is known of the order of work; NaN: unknown. */
 struct cost_flow {
-    double
-        chain_cycles; /* latencies along the longest chain of it where each step waits for the last, across rounds of a
-                            loop; 0: no step waits */
+    /* Latencies along the longest chain in which each step waits for the last, across the rounds of a loop; with those of
+     * lines from farther than L1 where an address waits for one. 0: no step waits. */
+    double chain_cycles;
     double streamed; /* of the lines that move, the part that is asked for in a regular order, 0 .. 1 */
 };
 
@@ -58,7 +59,7 @@ struct cost_flow {
 double cost_core_throughput(const struct cost_core *core, const struct cost_features *work);
 /* Cycles that work takes if each step waits for the last. */
 double cost_core_serial(const struct cost_core *core, const struct cost_features *work);
-/* Cycles of it, in the order that is known. No work takes none; NaN where an amount is. */
+/* Cycles of it, in the order that is known. No work takes none; NaN where an amount is unknown, negative or infinite. */
 struct cost_range cost_core_cycles(const struct cost_core *core, const struct cost_features *work,
                                    const struct cost_flow *flow);
 
@@ -89,5 +90,8 @@ void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_
  * time: that is not in this. */
 struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const struct estimate *watts,
                                   double seconds);
+/* Makes `table` that of a package so much warmer (or less: negative) than where its figures hold: it leaks more while it
+ * idles, 1 % for each kelvin, about which as much is uncertain (assumed). */
+void cost_table_warm(struct cost_table *table, double kelvin);
 
 #endif

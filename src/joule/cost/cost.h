@@ -38,7 +38,7 @@ enum cost_feature {
     COST_ATOMICS, /* read, change and write, uncontended */
     COST_BRANCHES,
     COST_MISPREDICTS, /* the work thrown away; the cycles lost count as cycles */
-    COST_L2_LINES,    /* cache lines that came from there, each beside the nearer levels that it passed */
+    COST_L2_LINES,    /* cache lines by where they came from: each counts once */
     COST_L3_LINES,
     COST_DRAM_LINES,
     COST_FEATURES

@@ -223,6 +223,21 @@ static void test_limits_of_a_core(void **state)
     NEAR(cost_core_serial(&core, &lines) / core.hz, 1000 * 90e-9);
 }
 
+static void test_the_level_that_holds(void **state)
+{
+    (void)state;
+    struct cost_core core;
+    cost_core_describe(server, NAN, &core);
+    assert_int_equal(cost_core_level(&core, 0), COST_L1);
+    assert_int_equal(cost_core_level(&core, 32 * 1024), COST_L1);
+    assert_int_equal(cost_core_level(&core, 32 * 1024 + 1), COST_L2);
+    assert_int_equal(cost_core_level(&core, 2 << 20), COST_L3);
+    assert_int_equal(cost_core_level(&core, 1e9), COST_DRAM);
+    assert_int_equal(cost_core_level(&core, NAN), COST_DRAM);
+    core.cache_bytes[COST_L3] = 0; /* it has none */
+    assert_int_equal(cost_core_level(&core, 2 << 20), COST_DRAM);
+}
+
 static void test_nothing_and_unknown(void **state)
 {
     (void)state;
@@ -235,6 +250,11 @@ static void test_nothing_and_unknown(void **state)
     r = run(&b, &broken, no_order);
     assert_true(isnan(r.cycles.low) && isnan(r.seconds.est) && isnan(r.energy.total.value) &&
                 isnan(r.watts.value));
+    static const double bad[] = {NAN, -1, INFINITY};
+    for (size_t i = 0; i < 3; i++) {
+        broken.amount[COST_BRANCHES] = bad[i];
+        assert_true(isnan(cost_core_cycles(&b.core, &broken, &no_order).est));
+    }
     assert_true(isnan(cost_core_throughput(&b.core, &broken)) && isnan(cost_core_serial(&b.core, &broken)));
     other.version++;
     assert_true(isnan(run(&b, &other, no_order).energy.total.value));
@@ -287,6 +307,7 @@ static void test_an_unknown_machine_is_less_sure(void **state)
 static void test_both_ways_of_counting_agree(void **state)
 {
     (void)state;
+    double sum = 0;
     EACH_CPU(cpu)
     {
         struct cost_table above;
@@ -302,7 +323,9 @@ static void test_both_ways_of_counting_agree(void **state)
         print_message("%-32s %5.2f W from below, %5.2f W from above, %4.2f uops a cycle\n", b.table.id, own,
                       core, work.amount[COST_UOPS] / below.cycles.est);
         assert_true(own > core / 6 && own < core * 6);
+        sum += log(own / core);
     }
+    assert_true(fabs(sum) < log(2) * (double)(sizeof cpus / sizeof *cpus));
 }
 
 /* The product of two matrices of 64 x 64 integers is some millijoules at most, and no nanojoules: 262,144 rounds of a
@@ -369,6 +392,20 @@ static void test_warmth(void **state)
     }
 }
 
+/* Heat moves what leaks while a package idles, and no switching. */
+static void test_a_warm_package_leaks(void **state)
+{
+    (void)state;
+    struct bench cool = bench_of(server), warm = cool;
+    cost_table_warm(&warm.table, 20);
+    struct cost_features work = loop(1000);
+    struct cost_run a = run(&cool, &work, no_order), c = run(&warm, &work, no_order);
+    NEAR(c.energy.part[COST_PACKAGE_SECONDS].value, a.energy.part[COST_PACKAGE_SECONDS].value * exp(0.2));
+    NEAR(c.energy.part[COST_UOPS].value, a.energy.part[COST_UOPS].value);
+    NEAR(c.seconds.est, a.seconds.est);
+    assert_true(log_sd(&c.energy.part[COST_PACKAGE_SECONDS]) > log_sd(&a.energy.part[COST_PACKAGE_SECONDS]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,12 +416,14 @@ int main(void)
         cmocka_unit_test(test_more_work_takes_more),
         cmocka_unit_test(test_time_lies_between_the_bounds),
         cmocka_unit_test(test_limits_of_a_core),
+        cmocka_unit_test(test_the_level_that_holds),
         cmocka_unit_test(test_nothing_and_unknown),
         cmocka_unit_test(test_ratios_are_better_than_values),
         cmocka_unit_test(test_an_unknown_machine_is_less_sure),
         cmocka_unit_test(test_both_ways_of_counting_agree),
         cmocka_unit_test(test_a_matrix_product_is_plausible),
         cmocka_unit_test(test_warmth),
+        cmocka_unit_test(test_a_warm_package_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
