@@ -52,7 +52,7 @@ typedef enum joule_dimension {
 } joule_dimension;
 
 /* Reads a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W"), independent of locale, into
- * SI base units. A number without a unit is taken in the base unit. Prefixes n u (also the micro sign) m k M G.
+ * SI base units. A number without a unit is taken in the base unit. Prefixes p n u (also the micro sign) m k M G.
  * JOULE_INVALID, with a message that shows the column, for anything else, including negative, infinite, and
  * trailing text; *out_value is then untouched. Any thread. */
 JOULE_API joule_status joule_parse(const char *text, joule_dimension dimension, double *out_value,
@@ -60,7 +60,7 @@ JOULE_API joule_status joule_parse(const char *text, joule_dimension dimension, 
 
 /* Writes `value` (SI base unit) with a unit prefix and `digits` significant digits (1 to 15; others are taken as the
  * nearest), such as "50.0 uJ", "1.25 kJ", "-12 W" or "4500 s" (time and temperature have no prefix above 1);
- * "unknown" for NaN. What no prefix reaches is written as "1.00e-12 J". Like snprintf: returns the length needed,
+ * "unknown" for NaN. What no prefix reaches is written as "1.00e-15 J". Like snprintf: returns the length needed,
  * writes at most `size` bytes with the terminator. Any thread. */
 JOULE_API size_t joule_format(double value, joule_dimension dimension, int digits, char *out_text,
                               size_t size);

@@ -29,16 +29,16 @@ struct dimension {
 
 static const struct dimension dimensions[] = {
     [JOULE_DIMENSION_ENERGY] = {"energy",
-                                "J or Wh, also with a prefix n u m k M G",
+                                "J or Wh, also with a prefix p n u m k M G",
                                 9,
                                 {{"J", 1, true}, {"Wh", 3600, true}}},
-    [JOULE_DIMENSION_POWER] = {"power", "W, also with a prefix n u m k M G", 9, {{"W", 1, true}}},
+    [JOULE_DIMENSION_POWER] = {"power", "W, also with a prefix p n u m k M G", 9, {{"W", 1, true}}},
     [JOULE_DIMENSION_TIME] = {"time",
-                              "s, also with a prefix n u m k M G, min or h",
+                              "s, also with a prefix p n u m k M G, min or h",
                               0,
                               {{"s", 1, true}, {"min", 60, false}, {"h", 3600, false}}},
     [JOULE_DIMENSION_TEMPERATURE] = {"a temperature difference",
-                                     "K, also with a prefix n u m k M G, C or degC",
+                                     "K, also with a prefix p n u m k M G, C or degC",
                                      0,
                                      {{"K", 1, true}, {"C", 1, false}, {"degC", 1, false}}},
 };
@@ -47,7 +47,7 @@ static const struct prefix {
     const char *name;
     int exponent;
 } prefixes[] = {
-    {"n", -9}, {"u", -6}, {"\u00b5", -6} /* micro sign */, {"\u03bc", -6} /* Greek mu */, {"m", -3}, {"k", 3},
+    {"p", -12}, {"n", -9}, {"u", -6}, {"\u00b5", -6} /* micro sign */, {"\u03bc", -6} /* Greek mu */, {"m", -3}, {"k", 3},
     {"M", 6},  {"G", 9},
 };
 
@@ -86,7 +86,7 @@ static const struct unit *find_unit(const struct dimension *dimension, const cha
 
 static double scale(double value, int exponent)
 {
-    static const double powers[] = {1, 1e3, 1e6, 1e9};
+    static const double powers[] = {1, 1e3, 1e6, 1e9, 1e12};
     return exponent < 0 ? value / powers[-exponent / 3] : value * powers[exponent / 3];
 }
 
@@ -191,11 +191,11 @@ size_t joule_format(double value, joule_dimension dimension, int digits, char *o
     }
     digits = digits < 1 ? 1 : digits > 15 ? 15 : digits;
     struct decimal decimal = to_decimal(value, digits);
-    if (decimal.exponent < -9 || decimal.exponent >= 12) {
+    if (decimal.exponent < -12 || decimal.exponent >= 12) {
         text_printf(&text, "%.*e %s", digits - 1, value, unit);
         return text.length;
     }
-    int exponent = (decimal.exponent + 9) / 3 * 3 - 9; /* of the prefix: rounded down to a multiple of 3 */
+    int exponent = (decimal.exponent + 12) / 3 * 3 - 12; /* of the prefix: rounded down to a multiple of 3 */
     int largest = kind ? kind->largest_exponent : 0;
     if (exponent > largest)
         exponent = largest;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/nearest.h"
 #include "common/options.h"
 #include "common/output.h"
 

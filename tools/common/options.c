@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/nearest.h"
 #include "base/string.h"
 
-#define LONGEST_WORD 31
 #define HELP_COLUMN  26
 
 /* A program without subcommands has an empty one. */
@@ -52,51 +52,6 @@ void complain(const char *subcommand, const char *format, ...)
     text_add(&text, "\n");
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
     (void)written; /* nobody is left to tell */
-}
-
-/* --- slips -------------------------------------------------------------------------------------------------- */
-
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-    unsigned d = a < b ? a : b;
-    return d < c ? d : c;
-}
-
-/* How many letters must be changed, put in, left out or swapped with a neighbour. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    unsigned d[LONGEST_WORD + 1][LONGEST_WORD + 1];
-    if (n > LONGEST_WORD || m > LONGEST_WORD)
-        return LONGEST_WORD;
-    for (size_t i = 0; i <= n; i++) {
-        for (size_t j = 0; j <= m; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = (unsigned)(i + j);
-                continue;
-            }
-            unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, d[i][j]);
-        }
-    }
-    return d[n][m];
-}
-
-const char *nearest_word(const char *word, size_t count,
-                         const char *(*word_at)(size_t index, const void *context), const void *context)
-{
-    const char *best = NULL;
-    unsigned best_distance = strlen(word) > 3 ? 3 : 2; /* as near as this is too far */
-    for (size_t i = 0; i < count; i++) {
-        unsigned d = distance(word, word_at(i, context));
-        if (d < best_distance) {
-            best_distance = d;
-            best = word_at(i, context);
-        }
-    }
-    return best;
 }
 
 /* --- help --------------------------------------------------------------------------------------------------- */
@@ -220,7 +175,7 @@ static bool store(const char *command, const struct option *option, const char *
 
 static void complain_unknown(const struct option *table, const char *command, const char *word)
 {
-    char name[LONGEST_WORD + 1];
+    char name[NEAREST_LONGEST + 1];
     size_t count = 0;
     struct text text;
     while (table[count].name)

@@ -59,10 +59,6 @@ int options_read(const struct option *table, const struct command_text *text, in
 int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
                          int argc, char **argv, const char **out_operand);
 
-/* The one of `count` words that `word` is most likely a slip of; NULL: none is near. word_at(i, context). */
-const char *nearest_word(const char *word, size_t count,
-                         const char *(*word_at)(size_t index, const void *context), const void *context);
-
 /* The program's own name, as messages begin; each main.c defines it. */
 extern const char tool_name[];
 

@@ -1,0 +1,47 @@
+/* base/nearest.c - see nearest.h. */
+#include "base/nearest.h"
+
+#include <string.h>
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+    unsigned d = a < b ? a : b;
+    return d < c ? d : c;
+}
+
+/* How many letters must be changed, put in, left out or swapped with a neighbour. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned d[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];
+    if (n > NEAREST_LONGEST || m > NEAREST_LONGEST)
+        return NEAREST_LONGEST;
+    for (size_t i = 0; i <= n; i++) {
+        for (size_t j = 0; j <= m; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = (unsigned)(i + j);
+                continue;
+            }
+            unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, change);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, d[i][j]);
+        }
+    }
+    return d[n][m];
+}
+
+const char *nearest_word(const char *word, size_t count,
+                         const char *(*word_at)(size_t index, const void *context), const void *context)
+{
+    const char *best = NULL;
+    unsigned best_distance = strlen(word) > 3 ? 3 : 2; /* as near as this is too far */
+    for (size_t i = 0; i < count; i++) {
+        unsigned d = distance(word, word_at(i, context));
+        if (d < best_distance) {
+            best_distance = d;
+            best = word_at(i, context);
+        }
+    }
+    return best;
+}

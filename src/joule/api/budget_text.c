@@ -1,0 +1,177 @@
+/* joule/api/budget_text.c - see budget_text.h.
+ *
+ * Newcomers: what is before an item is overwritten with spaces and what is behind it cut off, so that the columns in the
+ * messages of joule_parse are those of the whole text.
+ */
+#include "joule/api/budget_text.h"
+
+#include <joule/quantity.h>
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/nearest.h"
+#include "base/string.h"
+
+#define SPACE   "\t\n\v\f\r "
+#define ALLOWED "max_joules=50uJ, max_watts=12W, max_temp_delta=2K, sustained and per_call, with commas between"
+
+enum key { MAX_JOULES, MAX_WATTS, MAX_TEMP_DELTA, SUSTAINED, PER_CALL, KEYS };
+
+static const struct {
+    const char *name;
+    joule_dimension dimension; /* 0: a word without a value */
+    const char *example;
+} keys[KEYS] = {
+    [MAX_JOULES] = {"max_joules", JOULE_DIMENSION_ENERGY, "50uJ"},
+    [MAX_WATTS] = {"max_watts", JOULE_DIMENSION_POWER, "12W"},
+    [MAX_TEMP_DELTA] = {"max_temp_delta", JOULE_DIMENSION_TEMPERATURE, "2K"},
+    [SUSTAINED] = {"sustained", 0, ""},
+    [PER_CALL] = {"per_call", 0, ""},
+};
+
+/* A text on its way. `work` is the copy in which items are cut free, one after the other. */
+struct reading {
+    char work[BUDGET_TEXT_SIZE];
+    double limits[KEYS]; /* NaN: not given */
+    bool is_given[KEYS];
+    size_t *column;
+    joule_error *error;
+};
+
+/* The column of work[at], for the caller of error_set. */
+static unsigned place(const struct reading *r, size_t at)
+{
+    if (r->column)
+        *r->column = at + 1;
+    return (unsigned)at + 1;
+}
+
+static const char *key_name_at(size_t index, const void *context)
+{
+    (void)context;
+    return keys[index].name;
+}
+
+/* A word for messages: cut, and with '?' for what a terminal may not show. */
+static const char *shown(const char *word, char buffer[static NEAREST_LONGEST + 1])
+{
+    string_copy(buffer, NEAREST_LONGEST + 1, word);
+    for (char *c = buffer; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return buffer;
+}
+
+static joule_status refuse_key(const struct reading *r, size_t at, const char *word)
+{
+    char buffer[NEAREST_LONGEST + 1];
+    const char *near = nearest_word(word, KEYS, key_name_at, NULL);
+    unsigned column = place(r, at);
+    if (near)
+        return error_set(r->error, JOULE_INVALID, "unknown \"%s\" at column %u; did you mean %s?",
+                         shown(word, buffer), column, near);
+    if (!*word)
+        return error_set(r->error, JOULE_INVALID, "nothing stands at column %u; allowed are " ALLOWED,
+                         column);
+    return error_set(r->error, JOULE_INVALID, "unknown \"%s\" at column %u; allowed are " ALLOWED,
+                     shown(word, buffer), column);
+}
+
+/* Which byte of the value joule_parse did not like: that of the unit, if there is a number that it takes. */
+static size_t wrong_place(const struct reading *r, size_t at)
+{
+    double value;
+    const char *rest = r->work[at] == '-' ? NULL : string_scan_double(r->work + at, &value);
+    return rest ? (size_t)(rest - r->work) + strspn(rest, SPACE) : at;
+}
+
+/* The value of a key, work[at..], which ends with its item. */
+static joule_status read_value(struct reading *r, enum key key, size_t at)
+{
+    at += strspn(r->work + at, SPACE);
+    if (!r->work[at])
+        return error_set(r->error, JOULE_INVALID, "%s has no value at column %u, such as %s=%s",
+                         keys[key].name, place(r, at), keys[key].name, keys[key].example);
+    memset(r->work, ' ', at);
+    double value;
+    joule_status status = joule_parse(r->work, keys[key].dimension, &value, r->error);
+    if (status != JOULE_OK) {
+        place(r, wrong_place(r, at));
+        return status;
+    }
+    if (!(value > 0))
+        return error_set(r->error, JOULE_INVALID, "%s must be more than 0 (column %u)", keys[key].name,
+                         place(r, at));
+    r->limits[key] = value;
+    return JOULE_OK;
+}
+
+static enum key find_key(const char *word)
+{
+    enum key key = 0;
+    while (key < KEYS && strcmp(keys[key].name, word) != 0)
+        key++;
+    return key;
+}
+
+/* One item, work[at..], without spaces around it. */
+static joule_status read_item(struct reading *r, size_t at)
+{
+    char word[BUDGET_TEXT_SIZE];
+    size_t length = strcspn(r->work + at, "=");
+    bool has_value = r->work[at + length] == '=';
+    string_copy(word, sizeof word, r->work + at);
+    word[length] = '\0';
+    string_trim(word);
+    enum key key = find_key(word);
+    if (key == KEYS)
+        return refuse_key(r, at, word);
+    if (r->is_given[key])
+        return error_set(r->error, JOULE_INVALID, "%s a second time at column %u", word, place(r, at));
+    r->is_given[key] = true;
+    if (keys[key].dimension)
+        return read_value(r, key, at + length + has_value);
+    if (has_value)
+        return error_set(r->error, JOULE_INVALID, "%s takes no value (column %u)", word,
+                         place(r, at + length));
+    return JOULE_OK;
+}
+
+/* Cuts text[at..end) free in `work`, and reads it. */
+static joule_status read_between(struct reading *r, const char *text, size_t at, size_t end)
+{
+    at += strspn(text + at, SPACE);
+    at = at < end ? at : end;
+    while (end > at && strchr(SPACE, text[end - 1]))
+        end--;
+    memset(r->work, ' ', at);
+    memcpy(r->work + at, text + at, end - at);
+    r->work[end] = '\0';
+    return read_item(r, at);
+}
+
+joule_status budget_text_parse(const char *text, struct budget_text *out, size_t *out_column,
+                               joule_error *out_error)
+{
+    struct reading r = {.limits = {NAN, NAN, NAN}, .column = out_column, .error = out_error};
+    size_t length = text ? strnlen(text, BUDGET_TEXT_SIZE) : 0;
+    if (!text || length == BUDGET_TEXT_SIZE)
+        return error_set(out_error, JOULE_INVALID, "a budget is a text of at most %d bytes (column %u)",
+                         BUDGET_TEXT_SIZE - 1, place(&r, length ? length - 1 : 0));
+    for (size_t at = 0, end; at <= length; at = end + 1) {
+        end = at + strcspn(text + at, ",");
+        joule_status status = read_between(&r, text, at, end);
+        if (status != JOULE_OK)
+            return status;
+    }
+    if (!r.is_given[MAX_JOULES] && !r.is_given[MAX_WATTS] && !r.is_given[MAX_TEMP_DELTA])
+        return error_set(out_error, JOULE_INVALID,
+                         "no limit up to column %u; max_joules=50uJ, max_watts=12W or max_temp_delta=2K is needed",
+                         place(&r, length));
+    *out = (struct budget_text){.max_joules = r.limits[MAX_JOULES],
+                                .max_watts = r.limits[MAX_WATTS],
+                                .max_temp_delta_kelvin = r.limits[MAX_TEMP_DELTA],
+                                .is_sustained = r.is_given[SUSTAINED],
+                                .is_per_call = r.is_given[PER_CALL]};
+    return JOULE_OK;
+}
