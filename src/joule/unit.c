@@ -47,8 +47,15 @@ static const struct prefix {
     const char *name;
     int exponent;
 } prefixes[] = {
-    {"p", -12}, {"n", -9}, {"u", -6}, {"\u00b5", -6} /* micro sign */, {"\u03bc", -6} /* Greek mu */, {"m", -3}, {"k", 3},
-    {"M", 6},  {"G", 9},
+    {"p", -12},
+    {"n", -9},
+    {"u", -6},
+    {"\u00b5", -6} /* micro sign */,
+    {"\u03bc", -6} /* Greek mu */,
+    {"m", -3},
+    {"k", 3},
+    {"M", 6},
+    {"G", 9},
 };
 
 static const struct dimension *find_dimension(joule_dimension dimension)

@@ -70,7 +70,7 @@ static void scribble(struct session_map *map, struct input *in)
         {slot->ring, sizeof slot->ring},
         {map->tag_index, sizeof map->tag_index},
         {map->tag_names, sizeof map->tag_names},
-        {map->tag_budgets, sizeof map->tag_budgets},
+        {map->tag_limits, sizeof map->tag_limits},
         {(void *)&map->board_count, sizeof map->board_count},
         {map->board, sizeof map->board},
     };

@@ -11,7 +11,7 @@
 #include "base/nearest.h"
 #include "base/string.h"
 
-#define HELP_COLUMN  26
+#define HELP_COLUMN 26
 
 /* A program without subcommands has an empty one. */
 static const char *gap_before(const char *command)

@@ -12,8 +12,9 @@
 #include "base/nearest.h"
 #include "base/string.h"
 
-#define SPACE   "\t\n\v\f\r "
-#define ALLOWED "max_joules=50uJ, max_watts=12W, max_temp_delta=2K, sustained and per_call, with commas between"
+#define SPACE "\t\n\v\f\r "
+#define ALLOWED                                                                                              \
+    "max_joules=50uJ, max_watts=12W, max_temp_delta=2K, sustained and per_call, with commas between"
 
 enum key { MAX_JOULES, MAX_WATTS, MAX_TEMP_DELTA, SUSTAINED, PER_CALL, KEYS };
 
@@ -165,9 +166,10 @@ joule_status budget_text_parse(const char *text, struct budget_text *out, size_t
             return status;
     }
     if (!r.is_given[MAX_JOULES] && !r.is_given[MAX_WATTS] && !r.is_given[MAX_TEMP_DELTA])
-        return error_set(out_error, JOULE_INVALID,
-                         "no limit up to column %u; max_joules=50uJ, max_watts=12W or max_temp_delta=2K is needed",
-                         place(&r, length));
+        return error_set(
+            out_error, JOULE_INVALID,
+            "no limit up to column %u; max_joules=50uJ, max_watts=12W or max_temp_delta=2K is needed",
+            place(&r, length));
     *out = (struct budget_text){.max_joules = r.limits[MAX_JOULES],
                                 .max_watts = r.limits[MAX_WATTS],
                                 .max_temp_delta_kelvin = r.limits[MAX_TEMP_DELTA],

@@ -14,7 +14,7 @@
 struct budget_text {
     double max_joules, max_watts, max_temp_delta_kelvin; /* > 0 and finite; NaN: no such limit */
     bool is_sustained;                                   /* "sustained": called back to back, for heat */
-    bool is_per_call;                                    /* "per_call": said, though every budget is for one call */
+    bool is_per_call; /* "per_call": said, though every budget is for one call */
 };
 
 /* Reads items with commas between and spaces around: max_joules=ENERGY, max_watts=POWER, max_temp_delta=KELVIN, sustained,

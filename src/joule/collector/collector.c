@@ -280,16 +280,22 @@ static int by_attributed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* What a tag may have used: in all, and for each of its regions that is in the figures. */
+static double budget_of(double in_all, double each, const joule_result *result)
+{
+    double calls = each * (double)(result->count - result->folded);
+    return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
+}
+
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
-    struct tag_row row = {.tag = tag,
-                          .name = state->name,
-                          .flags = state->flags,
-                          .budget_joules = session_allowed(c->session, tag)};
+    struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags};
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
+    row.budget_joules =
+        budget_of(session_allowed(c->session, tag), session_allowed_each(c->session, tag), &row.result);
     return row;
 }
 

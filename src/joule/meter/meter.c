@@ -14,6 +14,7 @@
 #include "base/string.h"
 #include "joule/abi.h"
 #include "joule/api/budget_list.h"
+#include "joule/api/budget_scope.h"
 #include "joule/meter/engine.h"
 #include "joule/collector/collector.h"
 #include "joule/meter/meter_lanes.h"
@@ -265,6 +266,7 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     if (meter->collector)
         collector_advance(meter->collector, now_ns);
     budget_list_check(meter->budgets);
+    budget_scopes_check(meter);
     pthread_mutex_lock(&meter->lock);
     if (!meter->is_client && session_has_clients(meter->session))
         publish(meter, now_ns);

@@ -1,8 +1,8 @@
 /* joule/report/at_exit.c - joule_report_json, and the report that JOULE_ENERGY_JSON asks every program for.
  *
  * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
- * program ends normally. Newcomers: this is the one place where libjoule writes anything, and only because the
- * user said so. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
+ * program ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks for (api/budget_scope.c) this is all that
+ * libjoule ever writes, and only because the user said so. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
  * asks for nothing in this one.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "joule/api/budget_scope.h"
 #include "joule/report/report.h"
 
 #define VARIABLE "JOULE_ENERGY_JSON"
@@ -115,6 +116,7 @@ static void at_exit(void)
     struct text text;
     text_init(&text, NULL, 0);
     bool is_whole = collect_all(&report, meter, NULL) == JOULE_OK;
+    budget_scopes_check(meter); /* now that all regions are joined */
     report_json(&report, &text);
     size_t size = text.length + 2;
     char *line = is_whole ? malloc(size) : NULL;

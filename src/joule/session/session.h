@@ -44,6 +44,11 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
 bool session_allow(struct session *session, uint32_t tag, double joules);
 /* The joules that budgets have so far allowed a tag in all; NaN: none was set. */
 double session_allowed(struct session *session, uint32_t tag);
+/* Each region of a tag may use so many joules in the mean, in whichever process of the session; the last word counts.
+ * False: there is no mapping. Lock-free. */
+bool session_allow_each(struct session *session, uint32_t tag, double joules);
+/* NaN: no such limit. */
+double session_allowed_each(struct session *session, uint32_t tag);
 
 /* The number by which this process owns slots; 0 where it is of another PID namespace than the session. Async-signal-safe. */
 uint32_t session_process(struct session *session);

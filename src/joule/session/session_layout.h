@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   3
+#define SESSION_VERSION   4
 #define SESSION_SLOTS     256  /* threads with regions at one time */
 #define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
 #define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
@@ -104,6 +104,12 @@ struct board_entry {
     } sums[BOARD_SUMS];
 };
 
+/* What budgets allow the regions of a tag; 0: no such limit. */
+struct tag_limits {
+    _Atomic double joules;      /* all together */
+    _Atomic double call_joules; /* each, in the mean */
+};
+
 /* What two builds must agree on before they share a mapping. */
 struct session_shape {
     uint64_t magic;
@@ -122,14 +128,13 @@ struct session_map {
     _Atomic uint32_t slots_used; /* slots at and above were never owned */
     _Atomic uint32_t tag_count;
     _Atomic uint32_t clients;     /* processes that joined, ever */
-    _Atomic uint32_t has_budgets; /* 0: there may be no memory behind tag_budgets */
+    _Atomic uint32_t has_budgets; /* 0: there may be no memory behind tag_limits */
     _Atomic uint64_t board_count;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
-    /* joules that budgets have allowed a tag in all; 0: none was set */
-    _Atomic double tag_budgets[SESSION_TAGS];
+    struct tag_limits tag_limits[SESSION_TAGS];
     alignas(64) struct board_entry board[SESSION_LEVELS][SESSION_BOARD];
     struct slot slots[SESSION_SLOTS];
 };

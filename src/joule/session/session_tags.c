@@ -81,22 +81,54 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
         strcpy(out_name, "(other)");
 }
 
-bool session_allow(struct session *session, uint32_t tag, double joules)
+/* The limits of a tag, with memory behind them; NULL: there is none. */
+static struct tag_limits *limits_to_set(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
-    if (!map || tag >= SESSION_TAGS || !session_populate(map->tag_budgets, sizeof map->tag_budgets))
-        return false;
+    if (!map || tag >= SESSION_TAGS || !session_populate(map->tag_limits, sizeof map->tag_limits))
+        return NULL;
     atomic_store(&map->has_budgets, 1);
-    double sum = atomic_load(&map->tag_budgets[tag]);
-    while (!atomic_compare_exchange_weak(&map->tag_budgets[tag], &sum, sum + joules))
+    return &map->tag_limits[tag];
+}
+
+bool session_allow(struct session *session, uint32_t tag, double joules)
+{
+    struct tag_limits *limits = limits_to_set(session, tag);
+    double sum = limits ? atomic_load(&limits->joules) : 0;
+    while (limits && !atomic_compare_exchange_weak(&limits->joules, &sum, sum + joules))
         ;
-    return true;
+    return limits != NULL;
+}
+
+bool session_allow_each(struct session *session, uint32_t tag, double joules)
+{
+    struct tag_limits *limits = limits_to_set(session, tag);
+    if (limits)
+        atomic_store(&limits->call_joules, joules);
+    return limits != NULL;
+}
+
+static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
+{
+    struct session_map *map = session_map(session);
+    bool is_known = map && tag < SESSION_TAGS && atomic_load(&map->has_budgets);
+    return is_known ? &map->tag_limits[tag] : NULL;
+}
+
+static double read_limit(_Atomic double *limit)
+{
+    double value = atomic_load(limit);
+    return value > 0 && isfinite(value) ? value : NAN;
 }
 
 double session_allowed(struct session *session, uint32_t tag)
 {
-    struct session_map *map = session_map(session);
-    bool is_known = map && tag < SESSION_TAGS && atomic_load(&map->has_budgets);
-    double joules = is_known ? atomic_load(&map->tag_budgets[tag]) : NAN;
-    return joules > 0 && isfinite(joules) ? joules : NAN;
+    struct tag_limits *limits = limits_to_read(session, tag);
+    return limits ? read_limit(&limits->joules) : NAN;
+}
+
+double session_allowed_each(struct session *session, uint32_t tag)
+{
+    struct tag_limits *limits = limits_to_read(session, tag);
+    return limits ? read_limit(&limits->call_joules) : NAN;
 }

@@ -21,7 +21,8 @@ static void test_accepts(void **state)
         struct budget_text budget;
     } cases[] = {
         {"max_joules=50uJ,max_watts=12,max_temp_delta=2K,sustained,per_call", {50e-6, 12, 2, true, true}},
-        {"per_call , max_temp_delta = 2 K ,\tmax_watts= 12 W, max_joules =50 \u00b5J", {50e-6, 12, 2, false, true}},
+        {"per_call , max_temp_delta = 2 K ,\tmax_watts= 12 W, max_joules =50 \u00b5J",
+         {50e-6, 12, 2, false, true}},
         {"max_joules=3pJ", {3e-12, NAN, NAN, false, false}},
         {"max_joules=7nJ", {7e-9, NAN, NAN, false, false}},
         {"max_joules=1Wh", {3600, NAN, NAN, false, false}},

@@ -1,0 +1,198 @@
+/* joule/api/budget_scope.c - see budget_scope.h.
+ *
+ * A scope is prepared when it is first entered: its text is read, its name made a tag, its budget put into the session.
+ * Newcomers: several threads may prepare one scope at once. All of them do the same, and only one may list it.
+ */
+#include "joule/api/budget_scope.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/string.h"
+#include "joule/curve/estimate.h"
+#include "joule/api/budget_text.h"
+#include "joule/session/session.h"
+
+#define VARIABLE "JOULE_BUDGET_WARN"
+
+/* joule_budget_site.private_ */
+enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
+
+struct scope {
+    struct scope *next;
+    uint32_t tag;
+    bool is_told;      /* guarded by `checking` */
+    double max_joules; /* of a call, in the mean */
+    char *budget;      /* as it was written */
+    char name[SESSION_NAME];
+};
+
+static struct {
+    _Atomic(struct scope *) first; /* only ever grows */
+    atomic_flag checking;
+    _Atomic joule_budget_handler_fn handler;
+    void *context;
+} scopes = {.checking = ATOMIC_FLAG_INIT};
+
+/* --- telling ------------------------------------------------------------------------------------------------ */
+
+/* Nobody is told unless the user or the program asked. */
+static void warn(const char *message)
+{
+    char line[640];
+    const char *value = secure_getenv(VARIABLE);
+    if (!value || !*value || strcmp(value, "0") == 0)
+        return;
+    string_print(line, sizeof line, "joule: %s\n", message);
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written; /* there is no other place to complain */
+}
+
+static void tell(const joule_budget_news *news)
+{
+    joule_budget_handler_fn handler = atomic_load_explicit(&scopes.handler, memory_order_acquire);
+    if (handler)
+        handler(news, scopes.context);
+    else
+        warn(news->message);
+}
+
+void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
+{
+    atomic_store_explicit(&scopes.handler, NULL, memory_order_release);
+    scopes.context = context;
+    atomic_store_explicit(&scopes.handler, handler, memory_order_release);
+}
+
+static void tell_of_text(const char *name, const char *budget, const char *why)
+{
+    char message[600];
+    string_print(message, sizeof message, "the budget of %s is not watched: %s", name, why);
+    tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
+                              .status = JOULE_BUDGET_NOT_MEASURED,
+                              .name = name,
+                              .budget = budget,
+                              .message = message,
+                              .joules = quantity_unknown()});
+}
+
+static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_quantity joules)
+{
+    char message[600], value[32], low[32], high[32];
+    joule_format(joules.value, JOULE_DIMENSION_ENERGY, 3, value, sizeof value);
+    joule_format(joules.low, JOULE_DIMENSION_ENERGY, 3, low, sizeof low);
+    joule_format(joules.high, JOULE_DIMENSION_ENERGY, 3, high, sizeof high);
+    string_print(message, sizeof message,
+                 "%s takes %s (%s to %s, %s) in the mean of %llu calls; its budget is %s", scope->name, value,
+                 low, high, joule_class_name(joules.cls), (unsigned long long)calls, scope->budget);
+    tell(&(joule_budget_news){.struct_size = sizeof(joule_budget_news),
+                              .status = JOULE_BUDGET_OVER,
+                              .name = scope->name,
+                              .budget = scope->budget,
+                              .message = message,
+                              .count = calls,
+                              .joules = joules});
+}
+
+/* --- looking ------------------------------------------------------------------------------------------------ */
+
+static joule_quantity divide(joule_quantity q, double by)
+{
+    q.value /= by;
+    q.low /= by;
+    q.high /= by;
+    return q;
+}
+
+static void check(struct scope *scope, joule_meter *meter)
+{
+    joule_result result = {.struct_size = sizeof result};
+    joule_status status = joule_tag_result(meter, scope->tag, &result);
+    uint64_t calls = result.count - result.folded;
+    if ((status != JOULE_OK && status != JOULE_PENDING) || calls == 0 || result.unsynchronised)
+        return;
+    joule_quantity mean = divide(result.attributed, (double)calls);
+    if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
+        return;
+    scope->is_told = true;
+    tell_of_passing(scope, calls, mean);
+}
+
+void budget_scopes_check(joule_meter *meter)
+{
+    struct scope *scope = atomic_load_explicit(&scopes.first, memory_order_acquire);
+    if (!scope || atomic_flag_test_and_set_explicit(&scopes.checking, memory_order_acquire))
+        return;
+    for (; scope; scope = scope->next)
+        if (!scope->is_told)
+            check(scope, meter);
+    atomic_flag_clear_explicit(&scopes.checking, memory_order_release);
+}
+
+/* --- entering ----------------------------------------------------------------------------------------------- */
+
+/* "FUNCTION:LINE", of which a long function loses its end. */
+static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site)
+{
+    char line[16];
+    string_print(line, sizeof line, ":%lu", (unsigned long)site->line);
+    string_copy(out_name, SESSION_NAME - strlen(line), site->function ? site->function : "");
+    memcpy(out_name + strlen(out_name), line, strlen(line) + 1);
+}
+
+/* Without memory the scope is in reports, and the handler does not hear of it. */
+static void list(const char *name, uint32_t tag, const char *budget, double max_joules)
+{
+    struct scope *first = atomic_load_explicit(&scopes.first, memory_order_acquire);
+    for (const struct scope *other = first; other; other = other->next)
+        if (other->tag == tag)
+            return; /* the same line of a header or a template */
+    struct scope *scope = calloc(1, sizeof *scope);
+    char *copy = scope ? strdup(budget) : NULL;
+    if (!copy) {
+        free(scope);
+        return;
+    }
+    *scope = (struct scope){.next = first, .tag = tag, .max_joules = max_joules, .budget = copy};
+    string_copy(scope->name, sizeof scope->name, name);
+    while (!atomic_compare_exchange_weak_explicit(&scopes.first, &scope->next, scope, memory_order_acq_rel,
+                                                  memory_order_acquire))
+        ;
+}
+
+/* The joules that a call may use; NaN after saying what is wrong, which the first of several threads does. */
+static double read_budget(const joule_budget_site *site, const char *name, bool is_first)
+{
+    struct budget_text budget = {.max_joules = NAN};
+    joule_error error;
+    joule_status status = budget_text_parse(site->budget, &budget, NULL, &error);
+    if (is_first && status != JOULE_OK)
+        tell_of_text(name, site->budget, error.message);
+    else if (is_first && isnan(budget.max_joules))
+        tell_of_text(name, site->budget, "a scope is judged by max_joules, such as max_joules=50uJ");
+    return budget.max_joules;
+}
+
+__attribute__((noinline, cold)) static void prepare(joule_budget_site *site)
+{
+    char name[SESSION_NAME];
+    name_site(name, site);
+    struct session *session = session_current();
+    uint32_t tag = session_tag(session, name);
+    bool is_first = __atomic_fetch_add(&site->private_[SITE_ENTERED], 1, __ATOMIC_RELAXED) == 0;
+    double max_joules = read_budget(site, name, is_first);
+    if (max_joules > 0 && tag != TAG_OTHER && session_allow_each(session, tag, max_joules) && is_first)
+        list(name, tag, site->budget, max_joules);
+    __atomic_store_n(&site->private_[SITE_TAG], tag, __ATOMIC_RELAXED);
+    __atomic_store_n(&site->private_[SITE_IS_READY], 1, __ATOMIC_RELEASE);
+}
+
+joule_region joule_budget_scope_begin(joule_budget_site *site)
+{
+    if (__builtin_expect(!__atomic_load_n(&site->private_[SITE_IS_READY], __ATOMIC_ACQUIRE), 0))
+        prepare(site);
+    return joule_begin_with(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED), site->flags);
+}
