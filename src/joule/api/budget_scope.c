@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
-#include "joule/curve/estimate.h"
 #include "joule/api/budget_text.h"
+#include "joule/collector/collector.h"
 #include "joule/session/session.h"
 
 #define VARIABLE "JOULE_BUDGET_WARN"
@@ -107,24 +107,24 @@ static joule_quantity divide(joule_quantity q, double by)
     return q;
 }
 
+/* By the same figures as a report's row. */
 static void check(struct scope *scope, joule_meter *meter)
 {
-    joule_result result = {.struct_size = sizeof result};
-    joule_status status = joule_tag_result(meter, scope->tag, &result);
-    uint64_t calls = result.count - result.folded;
-    if ((status != JOULE_OK && status != JOULE_PENDING) || calls == 0 || result.unsynchronised)
+    struct tag_row row;
+    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised || row.paid == 0)
         return;
-    joule_quantity mean = divide(result.attributed, (double)calls);
+    joule_quantity mean = divide(row.result.attributed, (double)row.paid);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
         return;
     scope->is_told = true;
-    tell_of_passing(scope, calls, mean);
+    tell_of_passing(scope, row.paid, mean);
 }
 
 void budget_scopes_check(joule_meter *meter)
 {
     struct scope *scope = atomic_load_explicit(&scopes.first, memory_order_acquire);
-    if (!scope || atomic_flag_test_and_set_explicit(&scopes.checking, memory_order_acquire))
+    if (!scope || !meter->collector ||
+        atomic_flag_test_and_set_explicit(&scopes.checking, memory_order_acquire))
         return;
     for (; scope; scope = scope->next)
         if (!scope->is_told)

@@ -280,10 +280,11 @@ static int by_attributed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What a tag may have used: in all, and for each of its regions that is in the figures. */
-static double budget_of(double in_all, double each, const joule_result *result)
+/* What a tag may have used: in all, and for each of its regions in the figures. Where none is, nothing is judged yet. */
+static double budget_of(struct session *session, const struct tag_row *row)
 {
-    double calls = each * (double)(result->count - result->folded);
+    double in_all = session_allowed(session, row->tag), each = session_allowed_each(session, row->tag);
+    double calls = each * (double)(row->paid ? row->paid : row->result.count);
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
@@ -294,9 +295,20 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
-    row.budget_joules =
-        budget_of(session_allowed(c->session, tag), session_allowed_each(c->session, tag), &row.result);
+    row.paid = state->count - state->folded - state->waiting;
+    row.budget_joules = budget_of(c->session, &row);
     return row;
+}
+
+bool collector_row(struct collector *c, uint32_t tag, struct tag_row *out_row)
+{
+    drain(c, false);
+    pthread_mutex_lock(&c->lock);
+    bool is_known = tag < c->tags_end && c->tags[tag] && c->tags[tag]->count;
+    if (is_known)
+        *out_row = make_row(c, tag);
+    pthread_mutex_unlock(&c->lock);
+    return is_known;
 }
 
 /* Keeps the `size` largest. */

@@ -35,8 +35,11 @@ struct tag_row {
     joule_result result;
     uint32_t flags;       /* union of the regions' flags */
     bool unsynchronised;  /* a GPU region ran without a hook or spans: not judged */
+    uint64_t paid;        /* regions whose energy is in the result */
     double budget_joules; /* what budgets allow it in all processes of the session; NaN: none was set */
 };
+/* The row of one tag; false: no region of it has finished. */
+bool collector_row(struct collector *collector, uint32_t tag, struct tag_row *out_row);
 size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
 /* Regions whose ring was full and that were folded into counts and durations without energy of their own. */
 uint64_t collector_folded(struct collector *collector);

@@ -1,0 +1,52 @@
+/* budget_scope.c - a function with a budget for each call, kept in its source.
+ *
+ * One line at the beginning of a block is all. The handler hears when the mean call is over its budget; without one,
+ * JOULE_BUDGET_WARN=1 asks for a warning, and JOULE_ENERGY_JSON=1 or `joule run` for a report of all such functions.
+ *
+ *     cc budget_scope.c $(pkg-config --cflags --libs joule) -lm -o budget_scope && ./budget_scope
+ */
+#include <joule/joule.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static atomic_bool is_over;
+
+static void notify(const joule_budget_news *news, void *context)
+{
+    (void)context;
+    printf("%s\n", news->message);
+    atomic_store(&is_over, news->status == JOULE_BUDGET_OVER);
+}
+
+static double norm(const double *values, int count)
+{
+    JOULE_BUDGET_SCOPE("max_joules=1mJ");
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += values[i] * values[i];
+    return sqrt(sum);
+}
+
+int main(void)
+{
+    static double values[2000000];
+    for (int i = 0; i < 2000000; i++)
+        values[i] = i;
+    joule_meter *meter;
+    joule_error error;
+    joule_budget_set_handler(notify, NULL);
+    if (joule_open(NULL, &meter, &error) != JOULE_OK) {
+        fprintf(stderr, "budget_scope: %s\n", error.message);
+        return 1;
+    }
+    double sum = 0;
+    int calls = 0;
+    for (; calls < 500 && !atomic_load(&is_over); calls++)
+        sum += norm(values, 2000000);
+    printf("%d calls, %g: %s\n", calls, sum,
+           atomic_load(&is_over) ? "over the budget" : "within it, or not told");
+    joule_close(meter);
+    return 0;
+}
