@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <joule/budget.h>
 #include "joule/collector/collector.h"
 #include "joule/session/session.h"
 
@@ -73,13 +74,22 @@ static int client_asks(void)
     return good ? 0 : 3;
 }
 
-/* For tests/programs/test_region_syscalls.sh: regions between two calls that a tracer can see. */
+static void do_scopes(int count)
+{
+    for (int i = 0; i < count; i++) {
+        JOULE_BUDGET_SCOPE("max_joules=1J");
+    }
+}
+
+/* For tests/programs/test_region_syscalls.sh: regions and scopes between two calls that a tracer can see. */
 static int make_marked_regions(void)
 {
     do_regions(1);
+    do_scopes(1);
     if (write(-1, "regions begin", 13) != -1)
         return 1;
     do_regions(100000);
+    do_scopes(1000);
     return write(-1, "regions end", 11) != -1;
 }
 

@@ -380,7 +380,8 @@ static int use_a_full_file_system(void)
     session_publish(session_current(), 1, &none, &none, &none);
     bool nothing_is_published = atomic_load(&session_map(session_current())->board_count) == 0;
     bool nothing_is_allowed =
-        !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1));
+        !session_allow(session_current(), 1, 5) && isnan(session_allowed(session_current(), 1)) &&
+        !session_allow_each(session_current(), 1, 5) && isnan(session_allowed_each(session_current(), 1));
     bool is_refused = nothing_is_published && nothing_is_allowed;
     return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused ? 0 : 1;
 }

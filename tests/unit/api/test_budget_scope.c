@@ -1,0 +1,197 @@
+/* Scopes with a budget on a scripted machine of 60 W: who is told what and when, and that many threads enter at once.
+ *
+ * Newcomers: regions have the true clock, so that the calls of a scope are made of spans in virtual time; the one region that
+ * makes the scope known never gets its energy, and no mean counts it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "joule/api/budget_scope.h"
+#include "joule/collector/collector.h"
+#include "joule/meter/engine.h"
+#include "joule/session/session.h"
+
+#define ZONE "/sys/class/powercap/intel-rapl:0"
+#define S    1000000000LL /* nanoseconds */
+
+static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
+{
+    (void)context;
+    return snprintf(buffer, size, "%.0f\n", 60.0 * (double)time_ns * 1e-3);
+}
+
+struct fixture {
+    struct joule_host *host;
+    joule_meter *meter;
+    int64_t now_ns;
+};
+
+static atomic_int told;
+static struct {
+    joule_budget_status status;
+    char name[SESSION_NAME], message[600];
+    uint64_t count;
+    joule_quantity joules;
+} last;
+
+static void hear(const joule_budget_news *news, void *context)
+{
+    last.status = news->status;
+    last.count = news->count;
+    last.joules = news->joules;
+    snprintf(last.name, sizeof last.name, "%s", news->name);
+    snprintf(last.message, sizeof last.message, "%s", news->message);
+    assert_int_equal(news->struct_size, sizeof *news);
+    atomic_fetch_add(&told, 1);
+    if (context) /* a handler may look */
+        assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){.host = host_script_open(), .now_ns = 1 * S};
+    host_script_set_time(fixture.host, fixture.now_ns);
+    host_script_text(fixture.host, ZONE "/name", "package-0\n");
+    host_script_text(fixture.host, ZONE "/max_energy_range_uj", "262143328850\n");
+    host_script_file(fixture.host, ZONE "/energy_uj", energy_uj, NULL);
+    joule_options options = {.struct_size = sizeof options, .sources = "rapl_powercap"};
+    assert_int_equal(meter_open_on(fixture.host, false, &options, &fixture.meter, NULL), JOULE_OK);
+    joule_budget_set_handler(hear, &fixture.meter);
+    atomic_store(&told, 0);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_set_handler(NULL, NULL);
+    joule_close(fixture->meter);
+    fixture->host->ops->close(fixture->host);
+    return 0;
+}
+
+/* Ten readings a second. */
+static void run_until(struct fixture *fixture, int64_t end_ns)
+{
+    for (; fixture->now_ns <= end_ns; fixture->now_ns += S / 10) {
+        host_script_set_time(fixture->host, fixture->now_ns);
+        meter_tick(fixture->meter);
+    }
+}
+
+/* The tag of a site, which is entered once. */
+static uint32_t enter(joule_budget_site *site)
+{
+    joule_region region = joule_budget_scope_begin(site);
+    assert_int_equal(joule_end(&region), JOULE_OK);
+    return region.tag;
+}
+
+static void call(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_t end_ns)
+{
+    joule_span span = {.struct_size = sizeof span,
+                       .tag = tag,
+                       .device_index = -1,
+                       .begin = (double)begin_ns,
+                       .end = (double)end_ns,
+                       .scale_ns = 1};
+    run_until(fixture, end_ns);
+    assert_int_equal(joule_span_add(fixture->meter, &span), JOULE_OK);
+}
+
+static void test_the_mean_call_decides(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_site over = {.budget = "max_joules=50J", .function = "over", .line = 7};
+    joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
+    uint32_t dear = enter(&over), mixed = enter(&within);
+    call(fixture, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
+    call(fixture, mixed, 3 * S, 4 * S);          /* 60 J: over, were it alone */
+    run_until(fixture, 6 * S);
+    assert_int_equal(told, 0);
+    call(fixture, dear, 6 * S, 7 * S);
+    call(fixture, dear, 7 * S, 8 * S);
+    run_until(fixture, 10 * S);
+    assert_int_equal(told, 1);
+    assert_int_equal(last.status, JOULE_BUDGET_OVER);
+    assert_string_equal(last.name, "over:7");
+    assert_true(fabs(last.joules.value - 60) < 2 && last.count >= 1 && last.count <= 2);
+    assert_non_null(strstr(last.message, "its budget is max_joules=50J"));
+
+    struct tag_row row;
+    assert_true(collector_row(fixture->meter->collector, mixed, &row));
+    assert_true(row.paid == 2 && row.budget_joules == 100);
+    assert_true(fabs(row.result.attributed.value - 66) < 2);
+    assert_false(collector_row(fixture->meter->collector, joule_tag("never ran"), &row));
+}
+
+static void test_a_wrong_budget_is_said_once(void **state)
+{
+    (void)state;
+    joule_budget_site site = {.budget = "max_joules=50uW", .function = "wrong", .line = 9};
+    uint32_t tag = enter(&site);
+    enter(&site);
+    assert_int_equal(told, 1);
+    assert_int_equal(last.status, JOULE_BUDGET_NOT_MEASURED);
+    assert_non_null(strstr(last.message, "wrong:9"));
+    assert_non_null(strstr(last.message, "column 14"));
+    assert_true(isnan(last.joules.value) && isnan(session_allowed_each(session_current(), tag)));
+    joule_budget_site nothing = {0};
+    enter(&nothing);
+    assert_int_equal(told, 2);
+}
+
+static void test_a_long_name_keeps_its_line(void **state)
+{
+    (void)state;
+    char name[SESSION_NAME];
+    joule_budget_site site = {.budget = "max_joules=1J",
+                              .function = "a_function_with_a_name_that_goes_on_and_on_and_on_for_ever",
+                              .line = 4294967295u};
+    session_tag_name(session_current(), enter(&site), name);
+    assert_string_equal(name, "a_function_with_a_name_that_goes_on_:4294967295");
+}
+
+static joule_budget_site crowded = {.budget = "max_jouls=1J", .function = "crowded", .line = 1};
+
+static void *enter_often(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 1000; i++)
+        enter(&crowded);
+    return NULL;
+}
+
+static void test_many_threads_enter_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, enter_often, NULL), 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(told, 1);
+    assert_int_equal(enter(&crowded), joule_tag("crowded:1"));
+}
+
+#define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        machine(test_the_mean_call_decides),
+        machine(test_a_wrong_budget_is_said_once),
+        machine(test_a_long_name_keeps_its_line),
+        machine(test_many_threads_enter_at_once),
+    };
+    return cmocka_run_group_tests_name("budget scope", tests, NULL, NULL);
+}
