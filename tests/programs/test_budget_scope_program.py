@@ -14,7 +14,18 @@ import unittest
 from run_support import JOULE, Machine, main, read_file
 
 BUILD, SOURCE = os.environ["JOULE_BUILD"], os.environ["JOULE_SOURCE"]
-COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++")) if shutil.which(name)}
+
+
+def sanitizer():
+    """What libjoule was built with, for programs that use it must be, too."""
+    with open(os.path.join(BUILD, "src", "libjoule.so"), "rb") as file:
+        library = file.read()
+    return next((["-fsanitize=" + name] for sign, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")) if sign in library), [])
+
+
+SANITIZE = sanitizer()
+COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++"))
+             if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}  # whose sanitizers are not gcc's
 
 PROGRAM = r"""
 #include <joule/budget.h>
@@ -133,9 +144,8 @@ class Scopes(unittest.TestCase):
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
         library = os.path.join(BUILD, "src")
-        sanitize = ["-fsanitize=address"] if "__asan_init" in symbols(os.path.join(library, "libjoule.so")) else []
         subprocess.run([compiler, "-x", kind, "-std=c11" if kind == "c" else "-std=c++11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra",
-                        "-Wpedantic", "-Wshadow", "-Werror", *sanitize, f"-I{SOURCE}/include", source, "-o", program,
+                        "-Wpedantic", "-Wshadow", "-Werror", *SANITIZE, f"-I{SOURCE}/include", source, "-o", program,
                         f"-L{library}", f"-Wl,-rpath,{library}", "-ljoule"], check=True)
         return program
 
@@ -213,11 +223,6 @@ class Scopes(unittest.TestCase):
 def functions_of(path):
     """The functions of a report, by name without line."""
     return {f["name"].split(":")[0]: f for f in json.loads(read_file(path))["functions"]}
-
-
-def symbols(path):
-    with open(path, "rb") as file:
-        return file.read().decode("latin-1")
 
 
 if __name__ == "__main__":
