@@ -32,10 +32,10 @@ struct scope {
 
 static struct {
     _Atomic(struct scope *) first; /* only ever grows */
-    atomic_flag checking;
+    _Atomic uint32_t checking;     /* the session_generation of who checks: none of before fork; 0: nobody */
     _Atomic joule_budget_handler_fn handler;
     void *context;
-} scopes = {.checking = ATOMIC_FLAG_INIT};
+} scopes;
 
 /* --- telling ------------------------------------------------------------------------------------------------ */
 
@@ -120,16 +120,24 @@ static void check(struct scope *scope, joule_meter *meter)
     tell_of_passing(scope, row.paid, mean);
 }
 
+static bool begin_checking(void)
+{
+    uint32_t generation = atomic_load_explicit(&session_generation, memory_order_relaxed);
+    uint32_t holder = atomic_load_explicit(&scopes.checking, memory_order_relaxed);
+    return holder != generation &&
+           atomic_compare_exchange_strong_explicit(&scopes.checking, &holder, generation,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
 void budget_scopes_check(joule_meter *meter)
 {
     struct scope *scope = atomic_load_explicit(&scopes.first, memory_order_acquire);
-    if (!scope || !meter->collector ||
-        atomic_flag_test_and_set_explicit(&scopes.checking, memory_order_acquire))
+    if (!scope || !meter->collector || !begin_checking())
         return;
     for (; scope; scope = scope->next)
         if (!scope->is_told)
             check(scope, meter);
-    atomic_flag_clear_explicit(&scopes.checking, memory_order_release);
+    atomic_store_explicit(&scopes.checking, 0, memory_order_release);
 }
 
 /* --- entering ----------------------------------------------------------------------------------------------- */
