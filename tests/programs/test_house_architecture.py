@@ -21,7 +21,7 @@ def floors():
     rooms = {"base": 0}
     lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base", "src/port"))]
     for height, line in enumerate(reversed(lines), start=1):
-        for room in re.split(r"\s{3,}", re.sub(r"src/(joule|forge)/", "", line).strip())[0].split():
+        for room in re.split(r"\s{3,}", re.sub(r"src/((joule|forge)/)?", "", line).strip())[0].split():
             rooms[room.rstrip("/")] = height
     return rooms
 
@@ -29,7 +29,7 @@ def floors():
 def room_of(path, rooms):
     """The room of src/joule/collector/sweep.c is collector, that of src/joule/unit.c unit; None for a file that has none."""
     parts = pathlib.PurePath(path).with_suffix("").parts
-    name = parts[0] if parts[0] == "base" or len(parts) == 1 else parts[1]
+    name = parts[0] if parts[0] in ("base", "joulec") or len(parts) == 1 else parts[1]
     fitting = [room for room in rooms if name == room or name.startswith(room + "_")]
     return max(fitting, key=len, default=None)
 
