@@ -18,20 +18,26 @@ static void find_own_folder(char out_folder[PATH_MAX])
         *slash = '\0';
 }
 
-int companion_main(int argc, char **argv)
+void companion_become(const char *subcommand, const char *name, char **argv)
 {
-    (void)argc;
-    char folder[PATH_MAX], path[PATH_MAX + 256], name[64];
+    char folder[PATH_MAX], path[PATH_MAX + 256];
     find_own_folder(folder);
-    string_print(name, sizeof name, "joule-%s", argv[0]);
     string_print(path, sizeof path, "%s/%s/%s", folder, COMPANION_FOLDER, name);
-    const char *subcommand = argv[0];
-    argv[0] = name; /* as ps shows it */
     execv(path, argv);
     if (errno == ENOENT)
-        complain(subcommand, "there is no %s: this joule was built without a library that %s needs", path,
+        complain(subcommand, "there is no %s: this build was made without a library that %s needs", path,
                  name);
     else
         complain(subcommand, "cannot start %s: %s", path, strerror(errno));
+}
+
+int companion_main(int argc, char **argv)
+{
+    (void)argc;
+    char name[64];
+    const char *subcommand = argv[0];
+    string_print(name, sizeof name, "joule-%s", subcommand);
+    argv[0] = name; /* as ps shows it */
+    companion_become(subcommand, name, argv);
     return EXIT_OWN_FAILURE;
 }

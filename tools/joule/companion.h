@@ -8,6 +8,8 @@
 #ifndef JOULE_COMPANION_H
 #define JOULE_COMPANION_H
 
+/* Becomes the program `name` of that folder. Returns after a message where it cannot. */
+void companion_become(const char *subcommand, const char *name, char **argv);
 /* A subcommand: becomes joule-NAME, where NAME is argv[0], with the same arguments. Returns only where that failed. */
 int companion_main(int argc, char **argv);
 

@@ -1,0 +1,217 @@
+/* joulec/analysis.c - see analysis.h. */
+#include "joulec/analysis.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+
+#define BUDGET "joule.budget:" /* as include/joule/budget.h annotates */
+
+struct walk {
+    const struct module *module;
+    struct analysis *analysis;
+    const struct scev_text *text;
+    struct function_sum *sums;
+    bool *is_summed, *is_begun;
+};
+
+static void read_budget(struct function_result *result)
+{
+    const struct function *f = result->function;
+    for (size_t i = 0; i < f->annotation_count; i++)
+        if (string_starts(f->annotations[i], BUDGET))
+            result->budget_words = f->annotations[i] + strlen(BUDGET);
+    if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
+                                                   &result->bad) == JOULE_OK)
+        result->bad_column = 0;
+}
+
+/* For each time that a loop is entered. */
+static struct loop_times times_of(const struct trips *trips)
+{
+    const struct trips_range *all = &trips->iterations, *entries = &trips->entries, *one = &trips->per_entry;
+    return (struct loop_times){
+        {entries->low > 0 ? all->low / entries->low : one->low,
+         entries->est > 0 ? all->est / entries->est : one->est,
+         entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high}};
+}
+
+/* A loop without a bound is taken to run as often as was guessed, and the doubt says so. */
+static void take_times(const struct trips *trips, struct loop_times *out)
+{
+    *out = times_of(trips);
+    if (!isfinite(out->times[BOUND_HIGH]))
+        out->times[BOUND_HIGH] = fmax(out->times[BOUND_EST], 1);
+}
+
+static joule_status count_loops(struct walk *w, struct function_result *result, struct loop_times **out_times)
+{
+    struct analysis *a = w->analysis;
+    const struct function *f = result->function;
+    const struct scev_function *facts = scev_text_function(w->text, f->name);
+    joule_status status = loops_find(&a->arena, f, &result->loops);
+    size_t count = result->loops.count + 1;
+    struct trips_loop *nest = arena_alloc(&a->arena, count * sizeof *nest);
+    result->trips = arena_alloc(&a->arena, count * sizeof *result->trips);
+    *out_times = arena_alloc(&a->arena, count * sizeof **out_times);
+    if (status != JOULE_OK || !nest || !result->trips || !*out_times)
+        return JOULE_NO_MEMORY;
+    status = nest_describe(&a->arena, f, &result->loops, facts, nest);
+    if (status != JOULE_OK)
+        return status;
+    if (!trips_count(facts ? &facts->pool : NULL, nest, result->loops.count, NULL, 0, a->default_trips,
+                     result->trips))
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < result->loops.count; i++)
+        take_times(&result->trips[i], &(*out_times)[i]);
+    return JOULE_OK;
+}
+
+static bool has_guesses(const struct function_result *result)
+{
+    if (result->sum.doubt_count)
+        return true;
+    for (size_t i = 0; i < result->loops.count; i++)
+        if (result->trips[i].cls == TRIPS_GUESSED)
+            return true;
+    return false;
+}
+
+static bool has_bounds(const struct function_result *result)
+{
+    for (size_t i = 0; i < result->loops.count; i++)
+        if (result->trips[i].cls != TRIPS_EXACT)
+            return true;
+    return false;
+}
+
+/* What a callee leaves open its callers leave open. */
+static bool calls_guesses(const struct walk *w, const struct function *f)
+{
+    for (size_t b = 0; b < f->block_count; b++)
+        for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+            int32_t callee = f->blocks[b].calls[c].callee;
+            if (callee >= 0 && has_guesses(&w->analysis->results[callee]))
+                return true;
+        }
+    return false;
+}
+
+static joule_status sum_one(struct walk *w, size_t index)
+{
+    struct analysis *a = w->analysis;
+    struct function_result *result = &a->results[index];
+    struct loop_times *times;
+    read_budget(result);
+    joule_status status = count_loops(w, result, &times);
+    if (status == JOULE_OK)
+        status = sum_function(&a->arena, w->module, index, &result->loops, times, &a->target, w->sums,
+                              w->is_summed, &result->sum);
+    if (status != JOULE_OK)
+        return status;
+    w->sums[index] = result->sum;
+    w->is_summed[index] = true;
+    bool has_budget = result->budget_words && !result->bad_column;
+    judge(&a->target, &result->sum.call, has_guesses(result) || calls_guesses(w, result->function),
+          has_bounds(result), &a->cooling, has_budget ? &result->budget : NULL, &result->judgement);
+    return JOULE_OK;
+}
+
+/* The next callee that nobody has begun; -1: none is left. */
+static int32_t next_callee(const struct walk *w, size_t index)
+{
+    const struct function *f = &w->module->functions[index];
+    for (size_t b = 0; b < f->block_count; b++)
+        for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+            int32_t callee = f->blocks[b].calls[c].callee;
+            if (callee >= 0 && !w->is_begun[callee])
+                return callee;
+        }
+    return -1;
+}
+
+/* Callees first. A function that is begun and not summed when it is called calls itself in the end. */
+static joule_status sum_from(struct walk *w, size_t root, size_t *stack)
+{
+    size_t depth = 1;
+    stack[0] = root;
+    w->is_begun[root] = true;
+    while (depth) {
+        int32_t callee = next_callee(w, stack[depth - 1]);
+        if (callee >= 0) {
+            w->is_begun[callee] = true;
+            stack[depth++] = (size_t)callee;
+            continue;
+        }
+        joule_status status = sum_one(w, stack[--depth]);
+        if (status != JOULE_OK)
+            return status;
+    }
+    return JOULE_OK;
+}
+
+static joule_status sum_all(struct walk *w)
+{
+    struct analysis *a = w->analysis;
+    size_t count = a->result_count + 1;
+    size_t *stack = arena_alloc(&a->arena, count * sizeof *stack);
+    w->sums = arena_alloc(&a->arena, count * sizeof *w->sums);
+    w->is_summed = arena_alloc(&a->arena, count * sizeof *w->is_summed);
+    w->is_begun = arena_alloc(&a->arena, count * sizeof *w->is_begun);
+    joule_status status = stack && w->sums && w->is_summed && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
+    for (size_t i = 0; i < a->result_count && status == JOULE_OK; i++)
+        if (!w->is_begun[i])
+            status = sum_from(w, i, stack);
+    return status;
+}
+
+joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
+                           const struct cost_core *core, double default_trips, struct analysis *out_analysis,
+                           joule_error *out_error)
+{
+    struct scev_text text;
+    struct analysis *a = out_analysis;
+    *a = (struct analysis){.default_trips = default_trips, .result_count = module->function_count};
+    a->target.core = *core;
+    cost_core_table(cpu, &a->target.table);
+    cost_cooling_describe(cpu, &a->cooling);
+    a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
+    if (!a->results || !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
+        analysis_free(a);
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the loops of a translation unit");
+    }
+    for (size_t i = 0; i < module->function_count; i++)
+        a->results[i].function = &module->functions[i];
+    struct walk walk = {.module = module, .analysis = a, .text = &text};
+    joule_status status = sum_all(&walk);
+    scev_text_free(&text);
+    if (status != JOULE_OK) {
+        analysis_free(a);
+        return error_set(out_error, status, "no memory for a translation unit");
+    }
+    return JOULE_OK;
+}
+
+void analysis_free(struct analysis *analysis)
+{
+    arena_free(&analysis->arena);
+    *analysis = (struct analysis){0};
+}
+
+int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,
+                              double *out_part)
+{
+    double all = amounts_joules(&analysis->target, &result->sum.call, BOUND_EST), most = 0;
+    int32_t largest = -1;
+    for (size_t i = 0; i < result->loops.count; i++) {
+        double joules = result->trips[i].entries.est *
+                        amounts_joules(&analysis->target, &result->sum.loops[i], BOUND_EST);
+        if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
+            most = joules;
+            largest = (int32_t)i;
+        }
+    }
+    *out_part = all > 0 ? most / all : 0;
+    return largest;
+}

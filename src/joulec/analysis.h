@@ -1,0 +1,43 @@
+/* joulec/analysis.h - a translation unit judged: every function with its loops, figures and verdict.
+ *
+ * Owns the order: callees before callers. Newcomers: functions without a budget are judged as well, without a verdict, as others
+ * call them.
+ */
+#ifndef JOULEC_ANALYSIS_H
+#define JOULEC_ANALYSIS_H
+
+#include "joulec/nest.h"
+#include "joulec/verdict.h"
+
+struct function_result {
+    const struct function *function;
+    struct loops loops;
+    struct trips *trips; /* of each loop */
+    struct function_sum sum;
+    const char *budget_words; /* NULL: no budget */
+    struct budget_text budget;
+    size_t bad_column; /* of budget_words, from 1; 0: they are good */
+    joule_error bad;   /* what is wrong with them */
+    struct judgement judgement;
+};
+
+struct analysis {
+    struct arena arena;
+    struct target target;
+    struct cost_cooling cooling;
+    double default_trips;
+    struct function_result *results; /* as the module has its functions */
+    size_t result_count;
+};
+
+/* Of a module that outlives it, on a core of a CPU. NO_MEMORY, or OK. */
+joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
+                           const struct cost_core *core, double default_trips, struct analysis *out_analysis,
+                           joule_error *out_error);
+void analysis_free(struct analysis *analysis);
+/* The loop that takes most of the joules, and how much of the function's; -1: there is none. Outer loops that do nothing but
+ * another are passed over. */
+int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,
+                              double *out_part);
+
+#endif

@@ -1,0 +1,82 @@
+/* joulec/module.h - a translation unit as far as its cost is concerned: functions, blocks, what is done in each, and calls.
+ *
+ * Owns this picture of what clang made, and what LLVM says of its loops, as text. It prices and judges nothing.
+ * Newcomers: module_llvm.c alone knows LLVM. Names and arrays live as long as the module.
+ */
+#ifndef JOULEC_MODULE_H
+#define JOULEC_MODULE_H
+
+#include <joule/base.h>
+#include "base/arena.h"
+
+/* What micro-operations do. */
+enum work {
+    WORK_INT, /* add, logic, shift, compare, address */
+    WORK_INT_MUL,
+    WORK_INT_DIV,
+    WORK_FLOAT, /* add, mul, convert, compare */
+    WORK_FMA,
+    WORK_FLOAT_DIV, /* and square roots */
+    WORK_LOAD,
+    WORK_STORE,
+    WORK_ATOMIC,
+    WORK_BRANCH,
+    WORK_KINDS
+};
+
+struct source_place {
+    const char *file; /* NULL: unknown */
+    unsigned line, column;
+};
+
+struct call {
+    const char *name; /* NULL: through a pointer */
+    int32_t callee;   /* index of a function with a body in this module; -1: elsewhere */
+    struct source_place place;
+};
+
+struct edge {
+    uint32_t to;
+    double probability; /* by a profile or __builtin_expect; NaN: unknown */
+};
+
+struct block {
+    const char *name;
+    double work[WORK_KINDS];
+    double
+        chain_cycles; /* of a loop that is this block alone: from one time round to the next, by typical latencies */
+    struct edge *edges;
+    size_t edge_count;
+    bool is_dead_end; /* what ends the program, or cannot be */
+    struct call *calls;
+    size_t call_count;
+    struct source_place place;      /* of the first instruction that has one */
+    struct source_place loop_place; /* of the loop whose last block this is; file NULL: of none */
+};
+
+struct function {
+    const char *name;
+    struct source_place place;
+    struct block *blocks; /* [0]: entry; none: it has no body here */
+    size_t block_count;
+    const char **arguments; /* as LLVM names them, without % */
+    size_t argument_count;
+    const char **annotations; /* of clang's attribute annotate */
+    size_t annotation_count;
+};
+
+struct module {
+    struct arena arena;
+    struct function *functions;
+    size_t function_count;
+    const char *loop_text; /* LLVM's print<scalar-evolution> */
+};
+
+/* Reads bitcode or text of LLVM. INVALID: it is neither, with LLVM's words; NO_MEMORY; FAILED: no temporary file. Not
+ * thread-safe: standard error is LLVM's for a moment. */
+joule_status module_read(const char *path, struct module *out_module, joule_error *out_error);
+void module_free(struct module *module);
+/* "int_mul"; the keys of a breakdown. */
+const char *work_name(enum work work);
+
+#endif

@@ -1,0 +1,328 @@
+/* joulec/module_llvm.c - see module.h. LLVM through its C interface, 14 to 19, which differ in how pointers are written.
+ *
+ * Newcomers: the C interface has no loops and no scalar evolution, so that pass prints on standard error, which is a file in
+ * memory meanwhile. A pipe would fill up.
+ */
+#include "joulec/module_llvm.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+
+/* All values have names, so that what is printed can be found again. */
+#define PASSES "function(instnamer,print<scalar-evolution>)"
+
+struct reader {
+    struct arena *arena;
+    struct module *out;
+    LLVMModuleRef module;
+    LLVMValueRef *values; /* functions with bodies, as in out->functions */
+    struct numbering functions;
+    unsigned loop_kind, weight_kind;
+};
+
+/* --- names and places --------------------------------------------------------------------------------------- */
+
+static const char *copy(struct reader *r, const char *text, size_t length)
+{
+    const char *kept = arena_copy(r->arena, text ? text : "", text ? length : 0);
+    return kept ? kept : "";
+}
+
+static const char *copy_name(struct reader *r, LLVMValueRef value)
+{
+    size_t length;
+    const char *name = LLVMGetValueName2(value, &length);
+    return copy(r, name, length);
+}
+
+/* As this program would open it: what clang calls it may be relative to another folder. */
+static const char *path_of(struct reader *r, const char *folder, size_t folder_length, const char *file,
+                           size_t length)
+{
+    char here[PATH_MAX];
+    bool is_here = getcwd(here, sizeof here) && strlen(here) == folder_length &&
+                   memcmp(here, folder, folder_length) == 0;
+    if (file[0] == '/' || folder_length == 0 || is_here)
+        return copy(r, file, length);
+    char *path = arena_alloc(r->arena, folder_length + length + 2);
+    if (path) {
+        memcpy(path, folder, folder_length);
+        path[folder_length] = '/';
+        memcpy(path + folder_length + 1, file, length);
+    }
+    return path;
+}
+
+static struct source_place place_in(struct reader *r, LLVMMetadataRef file, unsigned line, unsigned column)
+{
+    unsigned length = 0, folder_length = 0;
+    const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
+    const char *folder = file ? LLVMDIFileGetDirectory(file, &folder_length) : NULL;
+    if (!name || !line)
+        return (struct source_place){0};
+    return (struct source_place){path_of(r, folder ? folder : "", folder_length, name, length), line, column};
+}
+
+static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
+{
+    LLVMMetadataRef place = LLVMInstructionGetDebugLoc(instruction);
+    LLVMMetadataRef scope = place ? LLVMDILocationGetScope(place) : NULL;
+    return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, place ? LLVMDILocationGetLine(place) : 0,
+                    place ? LLVMDILocationGetColumn(place) : 0);
+}
+
+/* The two places in !llvm.loop are where the loop begins and ends in the source. */
+static struct source_place loop_place(struct reader *r, LLVMValueRef last)
+{
+    LLVMValueRef node = LLVMGetMetadata(last, r->loop_kind), operands[32];
+    int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
+    if (count < 2 || count > (int)(sizeof operands / sizeof *operands))
+        return (struct source_place){0};
+    LLVMGetMDNodeOperands(node, operands);
+    LLVMMetadataRef place = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
+    if (!place || LLVMGetMetadataKind(place) != LLVMDILocationMetadataKind)
+        return (struct source_place){0};
+    LLVMMetadataRef scope = LLVMDILocationGetScope(place);
+    return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, LLVMDILocationGetLine(place),
+                    LLVMDILocationGetColumn(place));
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------- */
+
+static bool read_call(struct reader *r, LLVMValueRef instruction, struct block *block)
+{
+    enum work work;
+    LLVMValueRef callee = llvm_called_function(instruction);
+    if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
+        return true; /* priced as nothing: nobody can tell what it does */
+    struct call call = {.callee = -1, .place = place_of(r, instruction)};
+    if (callee) {
+        call.name = copy_name(r, callee);
+        if (llvm_is_intrinsic(call.name, &work))
+            return true;
+        call.callee = llvm_number_of(&r->functions, callee);
+    }
+    struct call *calls = arena_alloc(r->arena, (block->call_count + 1) * sizeof *calls);
+    if (!calls)
+        return false;
+    if (block->call_count)
+        memcpy(calls, block->calls, block->call_count * sizeof *calls);
+    calls[block->call_count++] = call;
+    block->calls = calls;
+    return true;
+}
+
+static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks, struct block *out)
+{
+    out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
+    out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
+    LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
+    LLVMValueRef operands[64];
+    int weights = node ? LLVMGetMDNodeNumOperands(node) : 0;
+    bool has_weights = weights == (int)out->edge_count + 1 && weights <= 64;
+    double sum = 0;
+    if (has_weights)
+        LLVMGetMDNodeOperands(node, operands);
+    for (size_t i = 0; has_weights && i < out->edge_count; i++)
+        sum += LLVMIsAConstantInt(operands[i + 1]) ? (double)LLVMConstIntGetZExtValue(operands[i + 1]) : 0;
+    for (size_t i = 0; out->edges && i < out->edge_count; i++)
+        out->edges[i] =
+            (struct edge){.to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
+                          .probability = has_weights && sum > 0 && LLVMIsAConstantInt(operands[i + 1])
+                                             ? (double)LLVMConstIntGetZExtValue(operands[i + 1]) / sum
+                                             : NAN};
+    return out->edges != NULL;
+}
+
+static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct numbering *blocks,
+                       struct block *out)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
+    *out = (struct block){.name = copy_name(r, LLVMBasicBlockAsValue(from)),
+                          .chain_cycles = llvm_chain_cycles(r->arena, from)};
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
+        enum work work = llvm_work(v);
+        if (work < WORK_KINDS)
+            out->work[work] += llvm_parts(v);
+        if ((LLVMIsACallInst(v) || LLVMIsAInvokeInst(v)) && !read_call(r, v, out))
+            return false;
+        if (!out->place.file)
+            out->place = place_of(r, v);
+    }
+    if (last)
+        out->loop_place = loop_place(r, last);
+    out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
+    return read_edges(r, last, blocks, out);
+}
+
+static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
+{
+    out->name = copy_name(r, value);
+    out->argument_count = LLVMCountParams(value);
+    out->block_count = LLVMCountBasicBlocks(value);
+    out->arguments = arena_alloc(r->arena, (out->argument_count + 1) * sizeof *out->arguments);
+    out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
+    LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);
+    if (!out->arguments || !out->blocks || !blocks)
+        return false;
+    for (size_t i = 0; i < out->argument_count; i++)
+        out->arguments[i] = copy_name(r, LLVMGetParam(value, (unsigned)i));
+    LLVMGetBasicBlocks(value, blocks);
+    LLVMMetadataRef program = LLVMGetSubprogram(value);
+    if (program)
+        out->place = place_in(r, LLVMDIScopeGetFile(program), LLVMDISubprogramGetLine(program), 0);
+    struct numbering numbers;
+    bool is_good = llvm_number_all(r->arena, (void *const *)blocks, out->block_count, &numbers);
+    for (size_t i = 0; i < out->block_count && is_good; i++)
+        is_good = read_block(r, blocks[i], &numbers, &out->blocks[i]);
+    return is_good;
+}
+
+static bool read_functions(struct reader *r)
+{
+    size_t count = 0, i = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        count += !LLVMIsDeclaration(f);
+    r->values = arena_alloc(r->arena, (count + 1) * sizeof *r->values);
+    r->out->functions = arena_alloc(r->arena, (count + 1) * sizeof *r->out->functions);
+    if (!r->values || !r->out->functions)
+        return false;
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            r->values[i++] = f;
+    r->out->function_count = count;
+    bool is_good = llvm_number_all(r->arena, (void *const *)r->values, count, &r->functions);
+    for (i = 0; i < count && is_good; i++)
+        is_good = read_function(r, r->values[i], &r->out->functions[i]);
+    return is_good;
+}
+
+/* --- annotations -------------------------------------------------------------------------------------------- */
+
+/* Typed pointers, before LLVM 15, hide what they point to behind casts. */
+static LLVMValueRef peel(LLVMValueRef value)
+{
+    while (value && LLVMIsAConstantExpr(value))
+        value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+static bool add_annotation(struct reader *r, LLVMValueRef entry)
+{
+    LLVMValueRef function = peel(LLVMGetOperand(entry, 0)), global = peel(LLVMGetOperand(entry, 1));
+    LLVMValueRef text = global && LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
+    int32_t index = llvm_number_of(&r->functions, function);
+    size_t length;
+    if (index < 0 || !text || !LLVMIsConstantString(text))
+        return true;
+    const char *words = LLVMGetAsString(text, &length);
+    struct function *f = &r->out->functions[index];
+    const char **list =
+        arena_push(r->arena, f->annotations, f->annotation_count, copy(r, words, strnlen(words, length)));
+    if (!list)
+        return false;
+    f->annotations = list;
+    f->annotation_count++;
+    return true;
+}
+
+static bool read_annotations(struct reader *r)
+{
+    LLVMValueRef all = LLVMGetNamedGlobal(r->module, "llvm.global.annotations");
+    LLVMValueRef list = all ? LLVMGetInitializer(all) : NULL;
+    bool is_good = true;
+    for (int i = 0; list && is_good && i < LLVMGetNumOperands(list); i++)
+        is_good = add_annotation(r, LLVMGetOperand(list, (unsigned)i));
+    return is_good;
+}
+
+/* --- loops, in LLVM's words --------------------------------------------------------------------------------- */
+
+static const char *read_back(struct reader *r, int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    char *text = size >= 0 ? arena_alloc(r->arena, (size_t)size + 1) : NULL;
+    for (off_t at = 0; text && at < size;) {
+        ssize_t got = pread(fd, text + at, (size_t)(size - at), at);
+        if (got <= 0)
+            return NULL;
+        at += got;
+    }
+    return text;
+}
+
+static joule_status print_loops(struct reader *r, joule_error *error)
+{
+    int kept = dup(STDERR_FILENO), fd = memfd_create("joulec-loops", MFD_CLOEXEC);
+    if (kept < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+        return error_set(error, JOULE_FAILED, "no file for what LLVM says of loops");
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef problem = LLVMRunPasses(r->module, PASSES, NULL, options);
+    LLVMDisposePassBuilderOptions(options);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    if (!problem)
+        r->out->loop_text = read_back(r, fd);
+    close(fd);
+    if (!problem)
+        return r->out->loop_text ? JOULE_OK
+                                 : error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
+    char *words = LLVMGetErrorMessage(problem);
+    joule_status status = error_set(error, JOULE_FAILED, "LLVM's scalar evolution: %s", words);
+    LLVMDisposeErrorMessage(words);
+    return status;
+}
+
+/* --- a module ----------------------------------------------------------------------------------------------- */
+
+static joule_status read_parsed(struct reader *r, joule_error *error)
+{
+    joule_status status = print_loops(r, error); /* names come with it */
+    if (status == JOULE_OK && !(read_functions(r) && read_annotations(r)))
+        status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
+    return status;
+}
+
+joule_status module_read(const char *path, struct module *out_module, joule_error *out_error)
+{
+    char *words = NULL;
+    LLVMMemoryBufferRef buffer;
+    *out_module = (struct module){0};
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &words)) {
+        joule_status status = error_set(out_error, JOULE_INVALID, "%s: %s", path, words);
+        LLVMDisposeMessage(words);
+        return status;
+    }
+    LLVMContextRef context = LLVMContextCreate();
+    struct reader r = {.arena = &out_module->arena,
+                       .out = out_module,
+                       .loop_kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
+                       .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4)};
+    joule_status status;
+    if (LLVMParseIRInContext(context, buffer, &r.module, &words)) {
+        status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
+        LLVMDisposeMessage(words);
+    } else {
+        status = read_parsed(&r, out_error);
+        LLVMDisposeModule(r.module);
+    }
+    LLVMContextDispose(context);
+    if (status != JOULE_OK)
+        module_free(out_module);
+    return status;
+}
+
+void module_free(struct module *module)
+{
+    arena_free(&module->arena);
+    *module = (struct module){0};
+}

@@ -1,0 +1,38 @@
+/* joulec/module_llvm.h - LLVM's things, for the two files that know them.
+ *
+ * Owns what an instruction does and how long a loop's chain is, and finding LLVM's pointers again in lists of ours.
+ */
+#ifndef JOULEC_MODULE_LLVM_H
+#define JOULEC_MODULE_LLVM_H
+
+#include <llvm-c/Core.h>
+#include "joulec/module.h"
+
+struct numbered {
+    const void *item;
+    int32_t number;
+};
+
+/* From LLVM's things to their places in lists of ours. */
+struct numbering {
+    struct numbered *list; /* by address */
+    size_t count;
+};
+
+/* Of items[0..count), which may be any of LLVM's pointers. False: no memory. */
+bool llvm_number_all(struct arena *arena, void *const *items, size_t count, struct numbering *out);
+/* -1: it is in no list. */
+int32_t llvm_number_of(const struct numbering *numbering, const void *item);
+
+/* What an instruction does; WORK_KINDS: it costs nothing of its own. */
+enum work llvm_work(LLVMValueRef instruction);
+/* How often it does so: a vector that is longer than a register is worked on in parts. */
+double llvm_parts(LLVMValueRef instruction);
+/* Functions of LLVM that are instructions, or nothing (WORK_KINDS). False: a real call. */
+bool llvm_is_intrinsic(const char *name, enum work *out_work);
+/* NULL: through a pointer. */
+LLVMValueRef llvm_called_function(LLVMValueRef call);
+/* Of a block that is a loop by itself, cycles from one time round to the next; 0: no chain. */
+double llvm_chain_cycles(struct arena *arena, LLVMBasicBlockRef block);
+
+#endif

@@ -1,0 +1,235 @@
+/* joulec/module_work.c - see module_llvm.h: instructions as micro-operations, and chains of them.
+ *
+ * Newcomers: an address is added up by the load or store that uses it, and a comparison is one with its branch.
+ */
+#include "joulec/module_llvm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "base/string.h"
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t left = (uintptr_t)((const struct numbered *)a)->item,
+              right = (uintptr_t)((const struct numbered *)b)->item;
+    return (left > right) - (left < right);
+}
+
+bool llvm_number_all(struct arena *arena, void *const *items, size_t count, struct numbering *out)
+{
+    *out = (struct numbering){arena_alloc(arena, (count + 1) * sizeof *out->list), count};
+    for (size_t i = 0; out->list && i < count; i++)
+        out->list[i] = (struct numbered){items[i], (int32_t)i};
+    if (out->list)
+        qsort(out->list, count, sizeof *out->list, by_address);
+    return out->list != NULL;
+}
+
+int32_t llvm_number_of(const struct numbering *numbering, const void *item)
+{
+    struct numbered key = {item, 0};
+    const struct numbered *found = bsearch(&key, numbering->list, numbering->count, sizeof key, by_address);
+    return found ? found->number : -1;
+}
+
+/* --- what is done ------------------------------------------------------------------------------------------- */
+
+const char *work_name(enum work work)
+{
+    static const char *const names[WORK_KINDS] = {"int",       "int_mul", "int_div", "float",  "fma",
+                                                  "float_div", "load",    "store",   "atomic", "branch"};
+    return (unsigned)work < WORK_KINDS ? names[work] : "unknown";
+}
+
+/* From operands to result, in cycles: typical of large cores since 2013 (Agner Fog's tables; uops.info). */
+static const double latency[WORK_KINDS] = {
+    [WORK_INT] = 1,        [WORK_INT_MUL] = 3, [WORK_INT_DIV] = 18, [WORK_FLOAT] = 4,   [WORK_FMA] = 4,
+    [WORK_FLOAT_DIV] = 14, [WORK_LOAD] = 5,    [WORK_STORE] = 4,    [WORK_ATOMIC] = 20, [WORK_BRANCH] = 0};
+
+static bool is_compare_of_branch(LLVMValueRef value)
+{
+    LLVMUseRef use = LLVMGetFirstUse(value);
+    return use && !LLVMGetNextUse(use) && LLVMIsABranchInst(LLVMGetUser(use));
+}
+
+/* WORK_KINDS: it costs nothing of its own. */
+static enum work work_of_opcode(LLVMValueRef value)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMSelect:
+    case LLVMExtractElement:
+    case LLVMInsertElement:
+    case LLVMShuffleVector:
+    case LLVMSExt:
+        return WORK_INT;
+    case LLVMICmp:
+        return is_compare_of_branch(value) ? WORK_KINDS : WORK_INT; /* fused */
+    case LLVMMul:
+        return WORK_INT_MUL;
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return WORK_INT_DIV;
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFNeg:
+    case LLVMFCmp:
+    case LLVMFPToUI:
+    case LLVMFPToSI:
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
+        return WORK_FLOAT;
+    case LLVMFDiv:
+    case LLVMFRem:
+        return WORK_FLOAT_DIV;
+    case LLVMLoad:
+        return WORK_LOAD;
+    case LLVMStore:
+        return WORK_STORE;
+    case LLVMFence:
+    case LLVMAtomicCmpXchg:
+    case LLVMAtomicRMW:
+        return WORK_ATOMIC;
+    case LLVMBr:
+        return LLVMIsConditional(value) ? WORK_BRANCH : WORK_KINDS;
+    case LLVMSwitch:
+    case LLVMIndirectBr:
+    case LLVMRet:
+    case LLVMInvoke:
+        return WORK_BRANCH;
+    default: /* phi, bitcast, address that a load or store adds up itself, and the like */
+        return WORK_KINDS;
+    }
+}
+
+bool llvm_is_intrinsic(const char *name, enum work *out_work)
+{
+    static const struct {
+        const char *prefix;
+        enum work work;
+    } known[] = {
+        {"llvm.fmuladd.", WORK_FMA},   {"llvm.fma.", WORK_FMA},        {"llvm.sqrt.", WORK_FLOAT_DIV},
+        {"llvm.fabs.", WORK_FLOAT},    {"llvm.copysign.", WORK_FLOAT}, {"llvm.minnum.", WORK_FLOAT},
+        {"llvm.maxnum.", WORK_FLOAT},  {"llvm.floor.", WORK_FLOAT},    {"llvm.ceil.", WORK_FLOAT},
+        {"llvm.trunc.", WORK_FLOAT},   {"llvm.rint.", WORK_FLOAT},     {"llvm.smax.", WORK_INT},
+        {"llvm.smin.", WORK_INT},      {"llvm.umax.", WORK_INT},       {"llvm.umin.", WORK_INT},
+        {"llvm.abs.", WORK_INT},       {"llvm.bswap.", WORK_INT},      {"llvm.ctpop.", WORK_INT},
+        {"llvm.ctlz.", WORK_INT},      {"llvm.cttz.", WORK_INT},       {"llvm.fsh", WORK_INT},
+        {"llvm.bitreverse.", WORK_INT}};
+    *out_work = WORK_KINDS;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (string_starts(name, known[i].prefix)) {
+            *out_work = known[i].work;
+            return true;
+        }
+    bool moves_memory = string_starts(name, "llvm.mem");
+    return string_starts(name, "llvm.") && !moves_memory;
+}
+
+LLVMValueRef llvm_called_function(LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    while (callee && LLVMIsAConstantExpr(callee))
+        callee = LLVMGetOperand(callee, 0);
+    return callee && LLVMIsAFunction(callee) ? callee : NULL;
+}
+
+enum work llvm_work(LLVMValueRef value)
+{
+    enum work work;
+    LLVMValueRef callee = LLVMIsACallInst(value) ? llvm_called_function(value) : NULL;
+    if (callee && llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work))
+        return work;
+    return work_of_opcode(value);
+}
+
+double llvm_parts(LLVMValueRef value)
+{
+    LLVMTypeRef type =
+        LLVMTypeOf(LLVMGetInstructionOpcode(value) == LLVMStore ? LLVMGetOperand(value, 0) : value);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+        return 1;
+    LLVMTypeRef element = LLVMGetElementType(type);
+    unsigned bits = LLVMGetTypeKind(element) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(element)
+                    : LLVMGetTypeKind(element) == LLVMFloatTypeKind ? 32
+                                                                    : 64;
+    return fmax(1, ceil(bits * (double)LLVMGetVectorSize(type) / 128));
+}
+
+/* --- chains ------------------------------------------------------------------------------------------------- */
+
+struct chain {
+    struct numbering numbers; /* of a block's instructions, in their order */
+    double *cycles;           /* of each: the longest way from the phi; negative: none */
+};
+
+static double cycles_to(const struct chain *chain, LLVMValueRef value)
+{
+    int32_t number = llvm_number_of(&chain->numbers, value);
+    return number < 0 ? -1 : chain->cycles[number];
+}
+
+/* Longest way within the block from `phi` round to itself. */
+static double chain_through(struct chain *chain, LLVMBasicBlockRef block, LLVMValueRef phi)
+{
+    size_t i = 0;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v), i++) {
+        double longest = -1;
+        int operands = LLVMIsAPHINode(v) ? 0 : LLVMGetNumOperands(v);
+        for (int k = 0; k < operands; k++)
+            longest = fmax(longest, cycles_to(chain, LLVMGetOperand(v, (unsigned)k)));
+        enum work work = llvm_work(v);
+        chain->cycles[i] = v == phi      ? 0
+                           : longest < 0 ? -1
+                                         : longest + (work < WORK_KINDS ? latency[work] : 0);
+    }
+    double longest = 0;
+    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
+        if (LLVMGetIncomingBlock(phi, k) == block)
+            longest = fmax(longest, cycles_to(chain, LLVMGetIncomingValue(phi, k)));
+    return longest;
+}
+
+static bool is_its_own_loop(LLVMBasicBlockRef block)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
+    for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++)
+        if (LLVMGetSuccessor(last, i) == block)
+            return true;
+    return false;
+}
+
+double llvm_chain_cycles(struct arena *arena, LLVMBasicBlockRef block)
+{
+    struct chain chain;
+    size_t count = 0, i = 0;
+    if (!is_its_own_loop(block))
+        return 0;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
+        count++;
+    LLVMValueRef *values = arena_alloc(arena, count * sizeof *values);
+    chain.cycles = arena_alloc(arena, count * sizeof *chain.cycles);
+    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v && values; v = LLVMGetNextInstruction(v))
+        values[i++] = v;
+    if (!values || !chain.cycles || !llvm_number_all(arena, (void *const *)values, count, &chain.numbers))
+        return 0;
+    double longest = 0;
+    for (i = 0; i < count && LLVMIsAPHINode(values[i]); i++) {
+        for (size_t k = 0; k < count; k++)
+            chain.cycles[k] = -1;
+        longest = fmax(longest, chain_through(&chain, block, values[i]));
+    }
+    return longest;
+}

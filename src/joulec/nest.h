@@ -1,0 +1,17 @@
+/* joulec/nest.h - how each loop of a function is reached, as far as the graph shows it, for trips.h.
+ *
+ * Owns the question whether a loop runs in each round of the loop around it. What follows from that is trips.h's.
+ * Newcomers: clang turns `while (c) ...` into `if (c) do ... while (c)`; such a guard is told from any other branch by where it
+ * leads when it is not passed: to the place behind the loop.
+ */
+#ifndef JOULEC_NEST_H
+#define JOULEC_NEST_H
+
+#include "joulec/loops.h"
+#include "joulec/trips.h"
+
+/* Fills out[0..loops->count). `facts` may be NULL. NO_MEMORY, or OK. */
+joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
+                           const struct scev_function *facts, struct trips_loop *out);
+
+#endif

@@ -1,0 +1,133 @@
+/* joulec/report_json.c - a judged translation unit as JSON. */
+#include "joulec/report.h"
+
+#include <joule/quantity.h>
+#include <math.h>
+#include "joule/report/json.h"
+
+static void add_figure(struct json *json, const char *key, const char *interval_key,
+                       const struct figure *figure)
+{
+    json_double(json, key, figure->est);
+    json_open(json, interval_key, '[');
+    json_double(json, NULL, figure->low);
+    json_double(json, NULL, figure->high);
+    json_close(json, ']');
+}
+
+static void add_place(struct json *json, const struct source_place *place)
+{
+    json_string(json, "file", place->file);
+    if (place->line)
+        json_integer(json, "line", place->line);
+    else
+        json_null(json, "line");
+}
+
+static void add_range(struct json *json, const char *key, const struct trips_range *range)
+{
+    json_open(json, key, '[');
+    json_double(json, NULL, range->low);
+    json_double(json, NULL, range->est);
+    json_double(json, NULL, range->high);
+    json_close(json, ']');
+}
+
+static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    json_open(json, "loops", '[');
+    for (size_t i = 0; i < r->loops.count; i++) {
+        const struct loop *loop = &r->loops.list[i];
+        const struct trips *trips = &r->trips[i];
+        json_open(json, NULL, '{');
+        add_place(json, &loop->place);
+        json_integer(json, "depth", loop->depth);
+        json_string(json, "class", trips_class_name(trips->total_cls));
+        add_range(json, "iterations_each", &trips->per_entry);
+        add_range(json, "iterations", &trips->iterations);
+        json_double(json, "energy_joules",
+                    trips->entries.est * amounts_joules(&analysis->target, &r->sum.loops[i], BOUND_EST));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void add_doubts(struct json *json, const struct function_result *r)
+{
+    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape"};
+    json_open(json, "doubts", '[');
+    for (size_t i = 0; i < r->sum.doubt_count; i++) {
+        json_open(json, NULL, '{');
+        json_string(json, "kind", kinds[r->sum.doubts[i].kind]);
+        json_string(json, "name", r->sum.doubts[i].name);
+        add_place(json, &r->sum.doubts[i].place);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* Of the estimate, joules by what they are for. */
+static void add_breakdown(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    struct cost cost = cost_of(&analysis->target.table, &r->sum.call.of[BOUND_EST]);
+    json_open(json, "breakdown_joules", '{');
+    for (int i = 0; i < COST_FEATURES; i++)
+        if (cost.part[i].value > 0)
+            json_double(json, cost_feature_name((enum cost_feature)i), cost.part[i].value);
+    json_close(json, '}');
+}
+
+static void add_limit(struct json *json, const char *key, const struct limit *limit)
+{
+    if (limit->verdict == VERDICT_NONE)
+        return;
+    json_open(json, key, '{');
+    json_double(json, "limit", limit->limit);
+    json_double(json, "probability", limit->probability);
+    json_string(json, "verdict", verdict_name(limit->verdict));
+    json_bool(json, "vacuous", limit->is_vacuous);
+    json_close(json, '}');
+}
+
+static void add_function(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    const struct judgement *j = &r->judgement;
+    joule_quantity joules = {j->joules.est, j->joules.low, j->joules.high, analysis->target.table.cls};
+    json_open(json, NULL, '{');
+    json_string(json, "name", r->function->name);
+    add_place(json, &r->function->place);
+    add_figure(json, "energy_joules", "interval_joules", &j->joules);
+    add_figure(json, "time_seconds", "interval_seconds", &j->seconds);
+    add_figure(json, "power_watts", "interval_watts", &j->watts);
+    add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);
+    json_double(json, "confidence", joule_confidence(joules));
+    json_string(json, "quality", (char[2]){j->quality, '\0'});
+    json_string(json, "budget", r->budget_words);
+    json_double(json, "budget_joules", j->joules_limit.limit);
+    json_double(json, "budget_probability", j->joules_limit.probability);
+    json_string(json, "verdict", r->bad_column ? "bad_budget" : verdict_name(j->worst));
+    add_limit(json, "max_joules", &j->joules_limit);
+    add_limit(json, "max_watts", &j->watts_limit);
+    add_limit(json, "max_temp_delta", &j->kelvin_limit);
+    add_breakdown(json, analysis, r);
+    add_loops(json, analysis, r);
+    add_doubts(json, r);
+    json_close(json, '}');
+}
+
+void report_functions_json(const struct analysis *analysis, const char *source, struct text *out)
+{
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", "joulec-report-1");
+    json_string(&json, "program", source);
+    json_string(&json, "class", joule_class_name(analysis->target.table.cls));
+    json_string(&json, "table", analysis->target.table.id);
+    json_string(&json, "core", analysis->target.core.id);
+    json_open(&json, "functions", '[');
+    for (size_t i = 0; i < analysis->result_count; i++)
+        add_function(&json, analysis, &analysis->results[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    text_add(out, "\n");
+}

@@ -1,0 +1,333 @@
+/* joulec/sum.c - see sum.h.
+ *
+ * Newcomers: a region is the body of one loop, or of the function: its own blocks, and each loop inside it as one node.
+ * Without the ways back it has no circle, so one walk in order finds all paths.
+ */
+#include "joulec/sum.h"
+
+#include <math.h>
+#include <string.h>
+#include "joulec/contract.h"
+
+#define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
+
+/* --- amounts ------------------------------------------------------------------------------------------------ */
+
+static const struct amounts nothing = {
+    .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
+
+void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more)
+{
+    for (int b = 0; b < BOUNDS; b++)
+        for (int i = 0; i < COST_FEATURES; i++)
+            out->of[b].amount[i] += by[b] * more->of[b].amount[i];
+}
+
+double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound)
+{
+    return cost_joules(&target->table, &amounts->of[bound]);
+}
+
+/* Time is energy, too: a core waits with its clock on, and its package beside it. */
+static void set_time(const struct target *target, struct cost_features *work, double cycles)
+{
+    work->amount[COST_CYCLES] = cycles;
+    work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
+}
+
+/* --- a block ------------------------------------------------------------------------------------------------ */
+
+static struct cost_features features_of(const struct block *block)
+{
+    static const enum cost_feature feature_of[WORK_KINDS] = {
+        [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,
+        [WORK_FLOAT] = COST_FP_OPS,   [WORK_FMA] = COST_FP_FMAS,      [WORK_FLOAT_DIV] = COST_FP_DIVS,
+        [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
+        [WORK_BRANCH] = COST_BRANCHES};
+    struct cost_features work = {.version = COST_VERSION};
+    for (int k = 0; k < WORK_KINDS; k++) {
+        work.amount[feature_of[k]] = block->work[k];
+        work.amount[COST_UOPS] += block->work[k];
+    }
+    return work;
+}
+
+struct region {
+    struct arena *arena;
+    const struct module *module;
+    const struct function *function;
+    const struct loops *loops;
+    const struct loop_times *times;
+    const struct target *target;
+    const struct function_sum *sums;
+    const bool *is_summed;
+    struct function_sum *out;
+    /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
+    struct amounts *until;
+    double *share; /* how often it runs for each time that the region is entered */
+    bool *is_reached;
+    size_t doubt_room;
+    bool is_short; /* of memory */
+};
+
+static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
+{
+    struct function_sum *out = r->out;
+    if (out->doubt_count == r->doubt_room) {
+        size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
+        struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
+        r->is_short = r->is_short || !list;
+        if (!list)
+            return;
+        if (out->doubt_count)
+            memcpy(list, out->doubts, out->doubt_count * sizeof *list);
+        out->doubts = list;
+        r->doubt_room = room;
+    }
+    out->doubts[out->doubt_count++] = (struct doubt){kind, name, place};
+}
+
+static void add_call(struct region *r, const struct call *call, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    struct amounts contract;
+    if (!call->name)
+        add_doubt(r, DOUBT_POINTER, NULL, call->place);
+    else if (call->callee >= 0 && r->is_summed[call->callee])
+        amounts_add(out, once, &r->sums[call->callee].call);
+    else if (call->callee >= 0)
+        add_doubt(r, DOUBT_RECURSION, call->name, call->place);
+    else if (contract_of(call->name, r->target, &contract))
+        amounts_add(out, once, &contract);
+    else
+        add_doubt(r, DOUBT_CALLEE, call->name, call->place);
+}
+
+static struct amounts amounts_of_block(struct region *r, uint32_t block)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct cost_features work = features_of(b);
+    struct cost_flow flow = {.chain_cycles = b->chain_cycles > 0 ? b->chain_cycles : NAN, .streamed = NAN};
+    struct cost_range cycles = cost_core_cycles(&r->target->core, &work, &flow);
+    struct amounts sum = {{work, work, work}};
+    set_time(r->target, &sum.of[BOUND_LOW], cycles.low);
+    set_time(r->target, &sum.of[BOUND_EST], cycles.est);
+    set_time(r->target, &sum.of[BOUND_HIGH], cycles.high);
+    for (size_t i = 0; i < b->call_count; i++)
+        add_call(r, &b->calls[i], &sum);
+    return sum;
+}
+
+/* --- regions ------------------------------------------------------------------------------------------------ */
+
+/* The node of `block` in the region of `loop`: the block itself, or the header of the loop directly inside it that it is in;
+ * UINT32_MAX: it is outside. */
+static uint32_t node_of(const struct region *r, uint32_t block, int32_t loop)
+{
+    int32_t inner = r->loops->innermost[block], child = -1;
+    for (; inner >= 0 && inner != loop; inner = r->loops->list[inner].parent)
+        child = inner;
+    if (inner != loop)
+        return UINT32_MAX;
+    return child < 0 ? block : r->loops->list[child].header;
+}
+
+static int32_t loop_with_header(const struct region *r, uint32_t block, int32_t parent)
+{
+    int32_t inner = r->loops->innermost[block];
+    while (inner >= 0 && r->loops->list[inner].parent != parent)
+        inner = r->loops->list[inner].parent;
+    return inner >= 0 && r->loops->list[inner].header == block ? inner : -1;
+}
+
+/* Takes a way into `node` that comes from `before`: the cheapest and the dearest win. */
+static void arrive(struct region *r, uint32_t node, const struct amounts *before)
+{
+    struct amounts *at = &r->until[node];
+    if (!r->is_reached[node]) {
+        *at = *before;
+        r->is_reached[node] = true;
+        return;
+    }
+    if (amounts_joules(r->target, before, BOUND_LOW) < amounts_joules(r->target, at, BOUND_LOW))
+        at->of[BOUND_LOW] = before->of[BOUND_LOW];
+    if (amounts_joules(r->target, before, BOUND_HIGH) > amounts_joules(r->target, at, BOUND_HIGH))
+        at->of[BOUND_HIGH] = before->of[BOUND_HIGH];
+}
+
+/* An edge that stays in the region and goes on. */
+static bool goes_on(const struct region *r, uint32_t from, const struct edge *edge, int32_t loop,
+                    uint32_t *out_node)
+{
+    uint32_t header = loop < 0 ? UINT32_MAX : r->loops->list[loop].header;
+    *out_node = node_of(r, edge->to, loop);
+    return *out_node != UINT32_MAX && edge->to != header && *out_node != node_of(r, from, loop);
+}
+
+static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
+{
+    for (int steps = 0; steps < 3; steps++) {
+        if (loop_with_header(r, block, loop) >= 0)
+            return true;
+        if (r->function->blocks[block].edge_count != 1)
+            return false;
+        block = r->function->blocks[block].edges[0].to;
+    }
+    return false;
+}
+
+/* How likely an edge is among those of its block that go on. */
+static double likelihood(const struct region *r, uint32_t from, const struct edge *edge, int32_t loop)
+{
+    const struct block *b = &r->function->blocks[from];
+    if (!isnan(edge->probability))
+        return edge->probability;
+    if (r->function->blocks[edge->to].is_dead_end)
+        return 0;
+    bool to_loop = leads_to_loop(r, edge->to, loop), others = false;
+    for (size_t i = 0; i < b->edge_count; i++)
+        others = others || (b->edges[i].to != edge->to && leads_to_loop(r, b->edges[i].to, loop));
+    return to_loop == others ? 0.5 : to_loop ? GUARDED : 1 - GUARDED;
+}
+
+static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop)
+{
+    const struct block *b = &r->function->blocks[block];
+    uint32_t node;
+    double sum = 0;
+    for (size_t i = 0; i < b->edge_count; i++)
+        if (goes_on(r, block, &b->edges[i], loop, &node))
+            sum += likelihood(r, block, &b->edges[i], loop);
+    return sum;
+}
+
+/* The ways out of one block, which is in the node that was added up last. */
+static void leave_block(struct region *r, uint32_t block, uint32_t node, int32_t loop, double share)
+{
+    const struct block *b = &r->function->blocks[block];
+    double all = sum_of_likelihoods(r, block, loop);
+    for (size_t i = 0; i < b->edge_count; i++) {
+        uint32_t to;
+        if (!goes_on(r, block, &b->edges[i], loop, &to))
+            continue;
+        arrive(r, to, &r->until[node]);
+        r->share[to] += all > 0 ? share * likelihood(r, block, &b->edges[i], loop) / all : 0;
+    }
+}
+
+/* Ways out of a loop inside are many; together they are taken once for each time that it is entered. */
+static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop)
+{
+    size_t ways = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < r->loops->reached; i++) {
+            uint32_t block = r->loops->order[i], to;
+            const struct block *b = &r->function->blocks[block];
+            for (size_t e = 0;
+                 loop_is_within(r->loops, r->loops->innermost[block], inner) && e < b->edge_count; e++) {
+                if (!goes_on(r, block, &b->edges[e], loop, &to))
+                    continue;
+                ways += pass == 0;
+                if (pass == 0)
+                    continue;
+                arrive(r, to, &r->until[node]);
+                r->share[to] += r->share[node] / (double)ways;
+            }
+        }
+}
+
+static bool is_end(const struct region *r, uint32_t block, int32_t loop)
+{
+    const struct block *b = &r->function->blocks[block];
+    if (loop < 0)
+        return b->edge_count == 0 && !b->is_dead_end;
+    for (size_t i = 0; i < b->edge_count; i++)
+        if (b->edges[i].to == r->loops->list[loop].header)
+            return true;
+    return false;
+}
+
+/* One time round `loop`, or one call where it is -1. */
+static struct amounts sum_region(struct region *r, int32_t loop)
+{
+    static const double bounds_only[BOUNDS] = {1, 0, 1};
+    struct amounts whole = nothing, end = nothing;
+    bool has_end = false;
+    uint32_t first = loop < 0 ? 0 : r->loops->list[loop].header;
+    r->is_reached[first] = true;
+    r->until[first] = nothing;
+    r->share[first] = 1;
+    for (size_t i = 0; i < r->loops->reached; i++) {
+        uint32_t block = r->loops->order[i], node = node_of(r, block, loop);
+        if (node != block || !r->is_reached[block])
+            continue;
+        int32_t inner = block == first && loop >= 0 ? -1 : loop_with_header(r, block, loop);
+        struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
+        double share[BOUNDS] = {0, r->share[block], 0};
+        amounts_add(&whole, share, &own);
+        amounts_add(&r->until[block], bounds_only, &own);
+        if (inner < 0)
+            leave_block(r, block, block, loop, r->share[block]);
+        else
+            leave_loop(r, inner, block, loop);
+        if (is_end(r, block, loop)) {
+            if (!has_end || amounts_joules(r->target, &r->until[block], BOUND_LOW) <
+                                amounts_joules(r->target, &end, BOUND_LOW))
+                end.of[BOUND_LOW] = r->until[block].of[BOUND_LOW];
+            if (!has_end || amounts_joules(r->target, &r->until[block], BOUND_HIGH) >
+                                amounts_joules(r->target, &end, BOUND_HIGH))
+                end.of[BOUND_HIGH] = r->until[block].of[BOUND_HIGH];
+            has_end = true;
+        }
+    }
+    whole.of[BOUND_LOW] = end.of[BOUND_LOW];
+    whole.of[BOUND_HIGH] = end.of[BOUND_HIGH];
+    return whole;
+}
+
+/* Nodes of an inner region are nodes of no other. */
+static void forget(struct region *r, int32_t loop)
+{
+    for (size_t i = 0; i < r->loops->reached; i++) {
+        uint32_t block = r->loops->order[i];
+        if (node_of(r, block, loop) != block)
+            continue;
+        r->is_reached[block] = false;
+        r->share[block] = 0;
+    }
+}
+
+joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
+                          const struct loops *loops, const struct loop_times *times,
+                          const struct target *target, const struct function_sum *sums, const bool *is_summed,
+                          struct function_sum *out_sum)
+{
+    const struct function *function = &module->functions[index];
+    size_t count = function->block_count + 1;
+    *out_sum = (struct function_sum){
+        .call = nothing, .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
+    struct region r = {arena,
+                       module,
+                       function,
+                       loops,
+                       times,
+                       target,
+                       sums,
+                       is_summed,
+                       out_sum,
+                       .until = arena_alloc(arena, count * sizeof *r.until),
+                       .share = arena_alloc(arena, count * sizeof *r.share),
+                       .is_reached = arena_alloc(arena, count * sizeof *r.is_reached)};
+    if (!out_sum->loops || !r.until || !r.share || !r.is_reached)
+        return JOULE_NO_MEMORY;
+    for (size_t i = loops->count; i-- > 0;) { /* inner ones first */
+        struct amounts round = sum_region(&r, (int32_t)i);
+        out_sum->loops[i] = nothing;
+        amounts_add(&out_sum->loops[i], times[i].times, &round);
+        forget(&r, (int32_t)i);
+    }
+    out_sum->call = sum_region(&r, -1);
+    if (loops->is_irregular)
+        add_doubt(&r, DOUBT_SHAPE, NULL, function->place);
+    return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+}

@@ -1,0 +1,64 @@
+/* joulec/sum.h - what one call of a function takes: the work of its blocks, as often as they run, and of what it calls.
+ *
+ * Owns the way from blocks and trip counts to amounts of work: the cheapest and the dearest path, and the likely mix of them.
+ * It knows no budget. Who could not be bounded, and why, is kept as doubts.
+ * Newcomers: three sums go side by side. The low and the high one are of paths that exist in the graph, not of worst cases
+ * of a real machine; the middle one weighs branches.
+ */
+#ifndef JOULEC_SUM_H
+#define JOULEC_SUM_H
+
+#include "joule/cost/core.h"
+#include "joulec/loops.h"
+
+enum bound { BOUND_LOW, BOUND_EST, BOUND_HIGH, BOUNDS };
+
+/* Work, with the cycles that it takes. */
+struct amounts {
+    struct cost_features of[BOUNDS];
+};
+
+/* How often a loop goes round for each time that it is entered. */
+struct loop_times {
+    double times[BOUNDS];
+};
+
+enum doubt_kind {
+    DOUBT_LOOP,      /* nobody knows how often it runs */
+    DOUBT_CALLEE,    /* a function without a body here, and without a contract */
+    DOUBT_POINTER,   /* a call through a pointer */
+    DOUBT_RECURSION, /* a function that comes back to itself, without JOULE_DEPTH */
+    DOUBT_SHAPE,     /* a way into the middle of a loop */
+};
+
+struct doubt {
+    enum doubt_kind kind;
+    const char *name; /* of the callee; NULL: none */
+    struct source_place place;
+};
+
+struct function_sum {
+    struct amounts call;
+    struct amounts *loops; /* of each loop, what it takes each time that it is entered */
+    struct doubt *doubts;
+    size_t doubt_count;
+};
+
+/* The machine on which it would run. */
+struct target {
+    struct cost_core core;
+    struct cost_table table;
+};
+
+/* Adds up function `index`. `sums` has those of the functions that it calls, or zeros where they are not known yet, which is a
+ * recursion; times those of its loops. In `arena`. NO_MEMORY, or OK. */
+joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
+                          const struct loops *loops, const struct loop_times *times,
+                          const struct target *target, const struct function_sum *sums, const bool *is_summed,
+                          struct function_sum *out_sum);
+/* out += by * more, in each bound. */
+void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
+/* Joules by the table's middle prices. */
+double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound);
+
+#endif

@@ -1,0 +1,123 @@
+/* joulec/verdict.c - see verdict.h. */
+#include "joulec/verdict.h"
+
+#include <math.h>
+
+#define DATA_LOG_SD   0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
+#define MEMORY_LOG_SD 0.4 /* caches are not looked at: all is taken to be in the first level */
+#define SURE          0.9
+#define VACUOUS       1000
+
+const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {"none",      "proved",          "likely",
+                                        "undecided", "likely_violated", "violated"};
+    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "none";
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------ */
+
+static double log_ratio(double a, double b)
+{
+    return a > 0 && b > 0 ? log(a / b) : 0;
+}
+
+/* Three values at the middle of all prices, and the spread that all of them share. */
+static struct figure make_figure(const double value[BOUNDS], double log_sd)
+{
+    double low = fmin(value[BOUND_LOW], value[BOUND_EST]), high = fmax(value[BOUND_HIGH], value[BOUND_EST]);
+    double est = value[BOUND_EST], far = exp(Z90 * log_sd);
+    double down = hypot(log_ratio(est, low), Z90 * log_sd), up = hypot(log_ratio(high, est), Z90 * log_sd);
+    return (struct figure){.low = low > 0 ? est * exp(-down) : 0,
+                           .est = est,
+                           .high = est * exp(up),
+                           .least = low / far,
+                           .most = high * far};
+}
+
+static double normal_below(double z)
+{
+    return 0.5 * erfc(-z / sqrt(2));
+}
+
+static double probability_within(const struct figure *figure, double limit)
+{
+    double distance = log_ratio(limit, figure->est);
+    double side = distance < 0 ? log_ratio(figure->est, figure->low) : log_ratio(figure->high, figure->est);
+    if (figure->est <= 0)
+        return 1;
+    return side > 0 ? normal_below(Z90 * distance / side) : limit >= figure->est;
+}
+
+static double table_log_sd(const struct target *target, const struct cost_features *work)
+{
+    struct estimate total = cost_of(&target->table, work).total;
+    return total.value > 0 ? estimate_sd(&total) / total.value : 0;
+}
+
+static void find_figures(const struct target *target, const struct amounts *call,
+                         const struct cost_cooling *cooling, bool is_sustained, struct judgement *out)
+{
+    double joules[BOUNDS], seconds[BOUNDS], watts[BOUNDS], kelvin[BOUNDS];
+    const struct cost_features *est = &call->of[BOUND_EST];
+    for (int b = 0; b < BOUNDS; b++) {
+        joules[b] = amounts_joules(target, call, (enum bound)b);
+        seconds[b] = call->of[b].amount[COST_CYCLES] / target->core.hz;
+        watts[b] = seconds[b] > 0 ? joules[b] / seconds[b] : 0;
+    }
+    double loads = est->amount[COST_L1_LOADS] + est->amount[COST_L1_STORES] > 0 ? MEMORY_LOG_SD : 0;
+    double prices = table_log_sd(target, est), time = hypot(target->core.log_sd, target->core.hz_log_sd);
+    out->joules = make_figure(joules, hypot(hypot(prices, loads), DATA_LOG_SD));
+    out->seconds = make_figure(seconds, hypot(time, loads));
+    out->watts = make_figure(watts, hypot(prices, DATA_LOG_SD));
+    struct estimate power = estimate_make(watts[BOUND_EST], target->table.cls, 0, CAUSE_NONE, 0);
+    struct estimate rise = cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : seconds[BOUND_EST]);
+    for (int b = 0; b < BOUNDS; b++)
+        kelvin[b] = is_sustained ? (watts[BOUND_EST] > 0 ? rise.value * watts[b] / watts[BOUND_EST] : 0)
+                                 : (joules[BOUND_EST] > 0 ? rise.value * joules[b] / joules[BOUND_EST] : 0);
+    double rise_log_sd = rise.value > 0 ? estimate_sd(&rise) / rise.value : 0;
+    out->kelvin = make_figure(kelvin, hypot(hypot(prices, rise_log_sd), DATA_LOG_SD));
+}
+
+/* --- verdicts ----------------------------------------------------------------------------------------------- */
+
+static enum verdict verdict_of(const struct figure *figure, double limit, double probability, bool can_prove,
+                               bool has_guesses)
+{
+    if (figure->least > limit)
+        return VERDICT_VIOLATED;
+    if (has_guesses) /* then the probability is of a guess */
+        return VERDICT_UNDECIDED;
+    if (probability <= 0.5)
+        return VERDICT_LIKELY_VIOLATED;
+    if (can_prove && figure->most <= limit)
+        return VERDICT_PROVED;
+    return probability >= SURE ? VERDICT_LIKELY : VERDICT_UNDECIDED;
+}
+
+static struct limit judge_limit(const struct figure *figure, double limit, bool can_prove, bool has_guesses,
+                                struct judgement *out)
+{
+    struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
+    if (isnan(limit))
+        return result;
+    result.probability = probability_within(figure, limit);
+    result.verdict = verdict_of(figure, limit, result.probability, can_prove, has_guesses);
+    if (result.verdict > out->worst)
+        out->worst = result.verdict;
+    result.is_vacuous = !has_guesses && limit > VACUOUS * figure->most;
+    return result;
+}
+
+void judge(const struct target *target, const struct amounts *call, bool has_guesses, bool has_bounds,
+           const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
+{
+    bool is_measured = target->table.cls < JOULE_CLASS_MODELLED; /* a guess proves nothing */
+    *out = (struct judgement){.quality = !is_measured ? 'E' : has_guesses ? 'D' : has_bounds ? 'B' : 'A'};
+    find_figures(target, call, cooling, budget && budget->is_sustained, out);
+    struct budget_text none = {NAN, NAN, NAN, false, false};
+    const struct budget_text *b = budget ? budget : &none;
+    out->joules_limit = judge_limit(&out->joules, b->max_joules, is_measured, has_guesses, out);
+    out->watts_limit = judge_limit(&out->watts, b->max_watts, is_measured, has_guesses, out);
+    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, is_measured, has_guesses, out);
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""joulec as a C programmer meets it: a compiler like clang, that also holds functions to their energy budgets."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+HEADER = "#include <joule/budget.h>\n"
+SUM = """int sum(const int *x)
+{
+    int s = 0;
+    for (int i = 0; i < 1000; i++)
+        s += x[i];
+    return s;
+}
+"""
+
+
+class Joulec(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.object = os.path.join(self.folder.name, "a.o")
+
+    def compile(self, text, *options, name="a.c", **environment):
+        """Result of `joulec OPTIONS -c` on a source of this text."""
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return subprocess.run([JOULEC, "-I", INCLUDE, *options, "-c", path, "-o", self.object], capture_output=True, text=True,
+                              env=dict(os.environ, **environment), check=False)
+
+    def check(self, budget, *options, body=SUM):
+        return self.compile(HEADER + f'JOULE_BUDGET("{budget}")\n' + body, "-O2", "--energy-check", *options)
+
+    def report(self, text, *options):
+        path = os.path.join(self.folder.name, "report.json")
+        done = self.compile(HEADER + text, "-O2", "--energy-report", path, *options)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        with open(path, encoding="utf-8") as file:
+            return {function["name"]: function for function in json.loads(file.read())["functions"]}
+
+    def test_a_compiler_like_any_other(self):
+        done = self.compile("int main(void) { return 3; }\n", "-O1", "-DX=1", "-Wall")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        program = os.path.join(self.folder.name, "program")
+        self.assertEqual(subprocess.run([JOULEC, self.object, "-o", program], check=False).returncode, 0)
+        self.assertEqual(subprocess.run([program], check=False).returncode, 3)
+        version = subprocess.run([JOULEC, "--version"], capture_output=True, text=True, check=True)
+        self.assertIn("clang", version.stdout)
+
+    def test_what_is_wrong_is_told_by_clang(self):
+        for options in ([], ["--energy-check"]):
+            done = self.compile("int f(void) { return x; }\n", *options)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(len(re.findall("error: use of undeclared identifier 'x'", done.stderr)), 1, done.stderr)
+
+    def test_a_budget_that_is_exceeded_leaves_no_object(self):
+        done = self.check("max_joules=100pJ")
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse(os.path.exists(self.object))
+        self.assertRegex(done.stderr, r"a\.c:3:5: error: energy budget is exceeded in 'sum' \[JE0001\]")
+        self.assertRegex(done.stderr, r"\nint sum\(const int \*x\)\n    \^\n")
+        self.assertRegex(done.stderr, r"a\.c:6:5: note: \d+ % of it in this loop, 1000 times round in a call \(exact\)")
+        self.assertIn("max_joules = 100 pJ", done.stderr)
+
+    def test_a_budget_that_is_kept_builds(self):
+        done = self.check("max_joules=50uJ")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(os.path.exists(self.object))
+
+    def test_strict_asks_for_proof(self):
+        """A table that nobody measured proves nothing."""
+        done = self.check("max_joules=50uJ", "--energy-policy=strict")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("is likely to be kept, which is not proved", done.stderr)
+        self.assertFalse(os.path.exists(self.object))
+
+    def test_what_cannot_be_exceeded_is_no_budget(self):
+        done = self.check("max_joules=1J")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("[JW0103]", done.stderr)
+        done = self.check("max_temp_delta=2K")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("add 'sustained'", done.stderr)
+
+    def test_a_wrong_budget_points_at_its_column(self):
+        done = self.check("max_joules=5uJ, max_wats=3")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"a\.c:3:5: error: budget of 'sum', column 17: .*did you mean max_watts\? \[JE0005\]")
+        self.assertIn('\n  "max_joules=5uJ, max_wats=3"\n' + " " * 19 + "^\n", done.stderr)
+
+    def test_watts_follow_from_time(self):
+        self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
+        self.assertEqual(self.check("max_watts=200W").returncode, 0)
+
+    def test_who_is_not_known_is_named(self):
+        unknown = "int other(int);\nint f(int n);\n"
+        body = "int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += other(i); return s; }\n"
+        done = self.compile(HEADER + unknown + 'JOULE_BUDGET("max_joules=50uJ")\n' + body, "-O2", "--energy-check")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: energy budget may or may not be kept in 'f' [JE0004]", done.stderr)
+        self.assertIn("nobody knows what 'other' takes", done.stderr)
+        self.assertIn("nothing bounds this loop", done.stderr)
+
+    def test_loops_are_counted(self):
+        found = self.report("""
+int exact(const int *x) { int s = 0; for (int i = 0; i < 30; i++) for (int j = i; j < 30; j++) s += x[i * 30 + j] / (j + 1); return s; }
+int bound(const int *x, int n) { JOULE_ASSUME(n <= 64); int s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+int calls(const int *x) { return exact(x) + exact(x + 900); }
+int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
+""", "-fno-inline")
+        inner = [loop for loop in found["exact"]["loops"] if loop["depth"] == 2]
+        self.assertEqual([(loop["class"], loop["iterations"]) for loop in inner], [("exact", [465, 465, 465])])
+        self.assertEqual(found["bound"]["loops"][0]["iterations_each"][2], 64)
+        for name in ("exact", "calls"):
+            low, high = found[name]["interval_joules"]
+            self.assertTrue(0 < low < found[name]["energy_joules"] < high, found[name])
+        self.assertAlmostEqual(found["calls"]["energy_joules"] / found["exact"]["energy_joules"], 2, delta=0.2)
+        self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"recursion"})
+
+    def test_more_work_takes_more(self):
+        text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (int i = 0; i < {n}; i++) s += x[i] * x[i]; return s; }}\n"
+                       for n in (10, 100, 1000))
+        found = self.report(text)
+        joules = [found[f"f{n}"]["energy_joules"] for n in (10, 100, 1000)]
+        self.assertTrue(5 < joules[1] / joules[0] < 15 and 8 < joules[2] / joules[1] < 12, joules)
+
+    def test_wrong_words(self):
+        for word, message in (("--energy-chek", "is not known"), ("--energy-policy=lax", "'default' or 'strict'"),
+                              ("--energy-loop-default=x", "a number from 1")):
+            done = self.compile("int x;\n", word)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+        done = self.compile("int x;\n", JOULEC_CLANG="/no/such/clang")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot run /no/such/clang", done.stderr)
+
+    def test_dependencies_and_several_sources(self):
+        """As make and CMake call a compiler."""
+        dependencies = os.path.join(self.folder.name, "a.d")
+        done = self.compile(HEADER + SUM, "-O2", "-MD", "-MF", dependencies, "-MT", "a.o", "--energy-check")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(dependencies, encoding="utf-8") as file:
+            self.assertIn("joule/budget.h", file.read())
+
+    def test_help(self):
+        done = subprocess.run([JOULEC, "--energy-help"], capture_output=True, text=True, check=True)
+        self.assertIn("--energy-check", done.stdout)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(JOULEC):
+        print("skipped: this build has no joulec (no LLVM)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,45 @@
+/* tools/joulec/main.c - a C compiler that also says whether functions keep their energy budgets.
+ *
+ * Owns the way to clang, or to the program that checks first. Newcomers: that one loads LLVM, which takes 20 ms that no plain
+ * compilation shall wait for.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "arguments.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "joule/companion.h"
+
+const char tool_name[] = "joulec";
+
+static const char help[] =
+    "usage: joulec [--energy-... OPTIONS] ANY OPTIONS OF CLANG FILE...\n"
+    "\n"
+    "Compiles as clang does. With one of these, each C file is checked first:\n"
+    "\n"
+    "      --energy-check            functions with JOULE_BUDGET(\"...\") must keep it\n"
+    "      --energy-report FILE      what every function is expected to take, as JSON ('-': standard "
+    "output)\n"
+    "      --energy-policy=strict    what is not proved is an error\n"
+    "      --energy-loop-default=N   how often a loop that nothing bounds is taken to run (100)\n"
+    "      --energy-help             print this and exit\n"
+    "\n"
+    "Exit status: clang's; 1: a budget is exceeded, or likely to be; 2: wrong usage; 3: undecided, under "
+    "strict.\n"
+    "JOULEC_CLANG names another clang, whose LLVM must not be newer than joulec's.\n";
+
+int main(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct arguments arguments;
+    if (argc > 1 && strcmp(argv[1], "--energy-help") == 0) {
+        output_print(help, strlen(help));
+        return output_end("", 0);
+    }
+    if (!arguments_read(&arena, argc, argv, &arguments))
+        return EXIT_USAGE;
+    if (!arguments.checks)
+        return arguments_become_clang(&arguments);
+    companion_become("", "joulec-check", argv);
+    return EXIT_OWN_FAILURE;
+}
