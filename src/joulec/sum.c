@@ -66,6 +66,7 @@ struct region {
     struct amounts *until;
     double *share; /* how often it runs for each time that the region is entered */
     bool *is_reached;
+    bool *is_doomed; /* of each block: all its ways lead to dead ends */
     size_t doubt_room;
     bool is_short; /* of memory */
 };
@@ -140,19 +141,16 @@ static int32_t loop_with_header(const struct region *r, uint32_t block, int32_t 
     return inner >= 0 && r->loops->list[inner].header == block ? inner : -1;
 }
 
-/* Takes a way into `node` that comes from `before`: the cheapest and the dearest win. */
-static void arrive(struct region *r, uint32_t node, const struct amounts *before)
+/* Where ways meet, the cheapest and the dearest win. */
+static void meet(const struct target *target, struct amounts *at, bool *is_reached, const struct amounts *way)
 {
-    struct amounts *at = &r->until[node];
-    if (!r->is_reached[node]) {
-        *at = *before;
-        r->is_reached[node] = true;
-        return;
-    }
-    if (amounts_joules(r->target, before, BOUND_LOW) < amounts_joules(r->target, at, BOUND_LOW))
-        at->of[BOUND_LOW] = before->of[BOUND_LOW];
-    if (amounts_joules(r->target, before, BOUND_HIGH) > amounts_joules(r->target, at, BOUND_HIGH))
-        at->of[BOUND_HIGH] = before->of[BOUND_HIGH];
+    if (!*is_reached)
+        *at = *way;
+    if (amounts_joules(target, way, BOUND_LOW) < amounts_joules(target, at, BOUND_LOW))
+        at->of[BOUND_LOW] = way->of[BOUND_LOW];
+    if (amounts_joules(target, way, BOUND_HIGH) > amounts_joules(target, at, BOUND_HIGH))
+        at->of[BOUND_HIGH] = way->of[BOUND_HIGH];
+    *is_reached = true;
 }
 
 /* An edge that stays in the region and goes on. */
@@ -162,6 +160,12 @@ static bool goes_on(const struct region *r, uint32_t from, const struct edge *ed
     uint32_t header = loop < 0 ? UINT32_MAX : r->loops->list[loop].header;
     *out_node = node_of(r, edge->to, loop);
     return *out_node != UINT32_MAX && edge->to != header && *out_node != node_of(r, from, loop);
+}
+
+/* An edge back to where a round of `loop` begins. */
+static bool goes_round(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    return loop >= 0 && edge->to == r->loops->list[loop].header;
 }
 
 static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
@@ -176,13 +180,13 @@ static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
     return false;
 }
 
-/* How likely an edge is among those of its block that go on. */
+/* How likely an edge is among those of its block that stay. */
 static double likelihood(const struct region *r, uint32_t from, const struct edge *edge, int32_t loop)
 {
     const struct block *b = &r->function->blocks[from];
     if (!isnan(edge->probability))
         return edge->probability;
-    if (r->function->blocks[edge->to].is_dead_end)
+    if (r->is_doomed[edge->to])
         return 0;
     bool to_loop = leads_to_loop(r, edge->to, loop), others = false;
     for (size_t i = 0; i < b->edge_count; i++)
@@ -196,63 +200,101 @@ static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t
     uint32_t node;
     double sum = 0;
     for (size_t i = 0; i < b->edge_count; i++)
-        if (goes_on(r, block, &b->edges[i], loop, &node))
+        if (goes_on(r, block, &b->edges[i], loop, &node) || goes_round(r, &b->edges[i], loop))
             sum += likelihood(r, block, &b->edges[i], loop);
     return sum;
 }
 
-/* The ways out of one block, which is in the node that was added up last. */
-static void leave_block(struct region *r, uint32_t block, uint32_t node, int32_t loop, double share)
+/* What leads out of a node, which is a block or the loop `inner`. */
+struct ways_out {
+    size_t on, round;
+    size_t doomed; /* of these */
+};
+
+static struct ways_out ways_of_block(const struct region *r, uint32_t block, int32_t loop)
 {
     const struct block *b = &r->function->blocks[block];
+    struct ways_out ways = {0, 0, 0};
+    uint32_t to;
+    for (size_t i = 0; i < b->edge_count; i++) {
+        bool is_on = goes_on(r, block, &b->edges[i], loop, &to), is_round = goes_round(r, &b->edges[i], loop);
+        ways.on += is_on;
+        ways.round += is_round;
+        ways.doomed += (is_on || is_round) && r->is_doomed[b->edges[i].to];
+    }
+    return ways;
+}
+
+static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32_t loop)
+{
+    struct ways_out all = {0, 0, 0};
+    for (size_t i = 0; i < r->loops->reached; i++) {
+        uint32_t block = r->loops->order[i];
+        if (!loop_is_within(r->loops, r->loops->innermost[block], inner))
+            continue;
+        struct ways_out ways = ways_of_block(r, block, loop);
+        all.on += ways.on;
+        all.round += ways.round;
+        all.doomed += ways.doomed;
+    }
+    return all;
+}
+
+/* The ways out of a block. Where none is likely, all are as likely as each other. */
+static void leave_block(struct region *r, uint32_t block, int32_t loop, const struct ways_out *ways)
+{
+    const struct block *b = &r->function->blocks[block];
+    double each = r->share[block] / (double)(ways->on + ways->round);
     double all = sum_of_likelihoods(r, block, loop);
     for (size_t i = 0; i < b->edge_count; i++) {
         uint32_t to;
         if (!goes_on(r, block, &b->edges[i], loop, &to))
             continue;
-        arrive(r, to, &r->until[node]);
-        r->share[to] += all > 0 ? share * likelihood(r, block, &b->edges[i], loop) / all : 0;
+        meet(r->target, &r->until[to], &r->is_reached[to], &r->until[block]);
+        r->share[to] += all > 0 ? r->share[block] * likelihood(r, block, &b->edges[i], loop) / all : each;
     }
 }
 
 /* Ways out of a loop inside are many; together they are taken once for each time that it is entered. */
-static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop)
+static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop,
+                       const struct ways_out *ways)
 {
-    size_t ways = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < r->loops->reached; i++) {
-            uint32_t block = r->loops->order[i], to;
-            const struct block *b = &r->function->blocks[block];
-            for (size_t e = 0;
-                 loop_is_within(r->loops, r->loops->innermost[block], inner) && e < b->edge_count; e++) {
-                if (!goes_on(r, block, &b->edges[e], loop, &to))
-                    continue;
-                ways += pass == 0;
-                if (pass == 0)
-                    continue;
-                arrive(r, to, &r->until[node]);
-                r->share[to] += r->share[node] / (double)ways;
-            }
+    size_t all = ways->on + ways->round;
+    bool is_doomed = all == ways->doomed;
+    double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
+    for (size_t i = 0; i < r->loops->reached; i++) {
+        uint32_t block = r->loops->order[i], to;
+        const struct block *b = &r->function->blocks[block];
+        if (!loop_is_within(r->loops, r->loops->innermost[block], inner))
+            continue;
+        for (size_t e = 0; e < b->edge_count; e++) {
+            if (!goes_on(r, block, &b->edges[e], loop, &to))
+                continue;
+            meet(r->target, &r->until[to], &r->is_reached[to], &r->until[node]);
+            r->share[to] += is_doomed || !r->is_doomed[b->edges[e].to] ? share : 0;
         }
+    }
 }
 
-static bool is_end(const struct region *r, uint32_t block, int32_t loop)
+enum end { END_PROPER, END_DEAD, END_NONE };
+
+/* How a region ends at a node. A call that never comes back ends in a dead end, or in a loop without a way out. */
+static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
+                       const struct ways_out *ways)
 {
-    const struct block *b = &r->function->blocks[block];
-    if (loop < 0)
-        return b->edge_count == 0 && !b->is_dead_end;
-    for (size_t i = 0; i < b->edge_count; i++)
-        if (b->edges[i].to == r->loops->list[loop].header)
-            return true;
-    return false;
+    if (loop >= 0)
+        return ways->round ? END_PROPER : END_NONE;
+    if (ways->on)
+        return END_NONE;
+    return inner < 0 && !r->function->blocks[node].is_dead_end ? END_PROPER : END_DEAD;
 }
 
 /* One time round `loop`, or one call where it is -1. */
 static struct amounts sum_region(struct region *r, int32_t loop)
 {
     static const double bounds_only[BOUNDS] = {1, 0, 1};
-    struct amounts whole = nothing, end = nothing;
-    bool has_end = false;
+    struct amounts whole = nothing, ends[END_NONE] = {nothing, nothing};
+    bool has_end[END_NONE] = {false, false};
     uint32_t first = loop < 0 ? 0 : r->loops->list[loop].header;
     r->is_reached[first] = true;
     r->until[first] = nothing;
@@ -266,22 +308,18 @@ static struct amounts sum_region(struct region *r, int32_t loop)
         double share[BOUNDS] = {0, r->share[block], 0};
         amounts_add(&whole, share, &own);
         amounts_add(&r->until[block], bounds_only, &own);
+        struct ways_out ways = inner < 0 ? ways_of_block(r, block, loop) : ways_of_loop(r, inner, loop);
         if (inner < 0)
-            leave_block(r, block, block, loop, r->share[block]);
+            leave_block(r, block, loop, &ways);
         else
-            leave_loop(r, inner, block, loop);
-        if (is_end(r, block, loop)) {
-            if (!has_end || amounts_joules(r->target, &r->until[block], BOUND_LOW) <
-                                amounts_joules(r->target, &end, BOUND_LOW))
-                end.of[BOUND_LOW] = r->until[block].of[BOUND_LOW];
-            if (!has_end || amounts_joules(r->target, &r->until[block], BOUND_HIGH) >
-                                amounts_joules(r->target, &end, BOUND_HIGH))
-                end.of[BOUND_HIGH] = r->until[block].of[BOUND_HIGH];
-            has_end = true;
-        }
+            leave_loop(r, inner, block, loop, &ways);
+        enum end end = end_at(r, block, inner, loop, &ways);
+        if (end != END_NONE)
+            meet(r->target, &ends[end], &has_end[end], &r->until[block]);
     }
-    whole.of[BOUND_LOW] = end.of[BOUND_LOW];
-    whole.of[BOUND_HIGH] = end.of[BOUND_HIGH];
+    enum end end = has_end[END_PROPER] ? END_PROPER : END_DEAD;
+    whole.of[BOUND_LOW] = ends[end].of[BOUND_LOW];
+    whole.of[BOUND_HIGH] = ends[end].of[BOUND_HIGH];
     return whole;
 }
 
@@ -294,6 +332,19 @@ static void forget(struct region *r, int32_t loop)
             continue;
         r->is_reached[block] = false;
         r->share[block] = 0;
+    }
+}
+
+/* Ways back lead to blocks that are not known yet, and so save. */
+static void find_doomed(struct region *r)
+{
+    for (size_t i = r->loops->reached; i-- > 0;) {
+        uint32_t block = r->loops->order[i];
+        const struct block *b = &r->function->blocks[block];
+        bool is_doomed = b->is_dead_end || b->edge_count > 0;
+        for (size_t e = 0; e < b->edge_count; e++)
+            is_doomed = is_doomed && r->is_doomed[b->edges[e].to];
+        r->is_doomed[block] = is_doomed;
     }
 }
 
@@ -317,9 +368,11 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
                        out_sum,
                        .until = arena_alloc(arena, count * sizeof *r.until),
                        .share = arena_alloc(arena, count * sizeof *r.share),
-                       .is_reached = arena_alloc(arena, count * sizeof *r.is_reached)};
-    if (!out_sum->loops || !r.until || !r.share || !r.is_reached)
+                       .is_reached = arena_alloc(arena, count * sizeof *r.is_reached),
+                       .is_doomed = arena_alloc(arena, count * sizeof *r.is_doomed)};
+    if (!out_sum->loops || !r.until || !r.share || !r.is_reached || !r.is_doomed)
         return JOULE_NO_MEMORY;
+    find_doomed(&r);
     for (size_t i = loops->count; i-- > 0;) { /* inner ones first */
         struct amounts round = sum_region(&r, (int32_t)i);
         out_sum->loops[i] = nothing;

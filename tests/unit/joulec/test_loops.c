@@ -1,0 +1,365 @@
+/* Loops of functions made by hand, and of random graphs against what dominators and natural loops are by definition.
+ * "0>1 1>1" is a graph of two blocks with two edges; its highest block is its last. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/loops.h"
+#include "support/chance.h"
+
+#define MOST 12
+
+struct graph {
+    struct arena arena;
+    struct function function;
+    struct block blocks[MOST];
+    struct edge edges[MOST][MOST];
+    struct loops loops;
+};
+
+static void add_edge(struct graph *g, uint32_t from, uint32_t to)
+{
+    struct block *b = &g->blocks[from];
+    assert_true(from < MOST && to < MOST && b->edge_count < MOST);
+    b->edges = g->edges[from];
+    b->edges[b->edge_count++] = (struct edge){to, NAN};
+    uint32_t last = from > to ? from : to;
+    if (g->function.block_count <= last)
+        g->function.block_count = last + 1;
+}
+
+static void find(struct graph *g)
+{
+    g->function.blocks = g->blocks;
+    assert_int_equal(loops_find(&g->arena, &g->function, &g->loops), JOULE_OK);
+}
+
+static struct graph *graph_of(const char *edges)
+{
+    struct graph *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    g->function.block_count = 1;
+    for (char *end; *edges; edges = *end ? end + 1 : end) {
+        uint32_t from = (uint32_t)strtoul(edges, &end, 10);
+        assert_int_equal(*end, '>');
+        add_edge(g, from, (uint32_t)strtoul(end + 1, &end, 10));
+    }
+    find(g);
+    return g;
+}
+
+static void graph_free(struct graph *g)
+{
+    arena_free(&g->arena);
+    free(g);
+}
+
+struct expected {
+    uint32_t header;
+    int32_t parent;
+    unsigned depth;
+};
+
+/* innermost: of each block a letter, the loop's place in the list from 'a'; '.': in none. */
+static void check(const char *edges, bool is_irregular, size_t count, const struct expected *loops,
+                  const char *innermost)
+{
+    struct graph *g = graph_of(edges);
+    assert_int_equal(g->loops.is_irregular, is_irregular);
+    assert_int_equal(g->loops.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(g->loops.list[i].header, loops[i].header);
+        assert_int_equal(g->loops.list[i].parent, loops[i].parent);
+        assert_int_equal(g->loops.list[i].depth, loops[i].depth);
+    }
+    assert_int_equal(strlen(innermost), g->function.block_count);
+    for (size_t b = 0; innermost[b]; b++)
+        assert_int_equal(g->loops.innermost[b], innermost[b] == '.' ? -1 : innermost[b] - 'a');
+    graph_free(g);
+}
+
+static void test_no_loop(void **state)
+{
+    (void)state;
+    check("", false, 0, NULL, ".");
+    check("0>1 0>2 1>3 2>3", false, 0, NULL, "....");
+}
+
+static void test_no_body(void **state)
+{
+    (void)state;
+    struct graph *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    find(g);
+    assert_int_equal(g->loops.count, 0);
+    assert_int_equal(g->loops.reached, 0);
+    graph_free(g);
+}
+
+static void test_one_block_is_a_loop(void **state)
+{
+    (void)state;
+    check("0>1 1>1 1>2", false, 1, (struct expected[]){{1, -1, 1}}, ".a.");
+}
+
+static void test_the_entry_is_a_loop(void **state)
+{
+    (void)state;
+    check("0>0 0>1", false, 1, (struct expected[]){{0, -1, 1}}, "a.");
+}
+
+static void test_three_nested(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>7 2>3 2>6 3>4 3>5 4>3 5>2 6>1", false, 3,
+          (struct expected[]){{1, -1, 1}, {2, 0, 2}, {3, 1, 3}}, ".abccba.");
+}
+
+static void test_inner_loop_that_goes_straight_on_with_the_outer(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>4 2>3 3>2 3>1", false, 2, (struct expected[]){{1, -1, 1}, {2, 0, 2}}, ".abb.");
+}
+
+static void test_one_after_the_other(void **state)
+{
+    (void)state;
+    check("0>1 1>1 1>2 2>3 3>2 3>4", false, 2, (struct expected[]){{1, -1, 1}, {2, -1, 1}}, ".abb.");
+}
+
+static void test_one_header_is_one_loop(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>3 2>1 3>1 3>4", false, 1, (struct expected[]){{1, -1, 1}}, ".aaa.");
+}
+
+/* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
+static void test_exits_and_continue(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", false, 1, (struct expected[]){{1, -1, 1}}, ".aaaa..");
+}
+
+/* Block 1 leads into the loop and round, but nothing leads to it. */
+static void test_what_is_not_reached(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>2 1>1 1>2 1>3 2>2 2>3");
+    assert_int_equal(g->loops.reached, 3);
+    assert_int_equal(g->loops.count, 1);
+    assert_int_equal(g->loops.list[0].header, 2);
+    assert_int_equal(g->loops.innermost[1], -1);
+    graph_free(g);
+}
+
+static void test_a_way_into_the_middle(void **state)
+{
+    (void)state;
+    check("0>1 0>2 1>2 2>1 1>3", true, 0, NULL, "....");
+}
+
+/* The circle 2, 3 has two ways in; the loop around it has one. */
+static void test_a_way_into_the_middle_of_an_inner_one(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5", true, 1, (struct expected[]){{1, -1, 1}}, ".aaaa.");
+}
+
+static void test_within(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>1 1>2 2>2 2>3 3>1 3>4 4>4 4>5");
+    assert_int_equal(g->loops.count, 3);
+    assert_true(loop_is_within(&g->loops, 1, 0));
+    assert_true(loop_is_within(&g->loops, 1, 1));
+    assert_true(loop_is_within(&g->loops, 1, -1));
+    assert_true(loop_is_within(&g->loops, -1, -1));
+    assert_false(loop_is_within(&g->loops, 0, 1));
+    assert_false(loop_is_within(&g->loops, 2, 0));
+    assert_false(loop_is_within(&g->loops, -1, 0));
+    graph_free(g);
+}
+
+/* The last block knows the loop's place; else the header's own stands in. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>1 1>2 2>1 2>3");
+    g->blocks[1].place = (struct source_place){"a.c", 4, 1};
+    find(g);
+    assert_int_equal(g->loops.list[0].place.line, 4);
+    g->blocks[2].loop_place = (struct source_place){"a.c", 3, 1};
+    find(g);
+    assert_int_equal(g->loops.list[0].place.line, 3);
+    graph_free(g);
+}
+
+/* --- by definition --------------------------------------------------------------------------------------------- */
+
+/* Which blocks `from` leads to, itself among them, by ways that do not pass `without`. */
+static unsigned led_to(const struct graph *g, uint32_t from, uint32_t without)
+{
+    unsigned seen = from == without ? 0 : 1u << from, before;
+    do {
+        before = seen;
+        for (uint32_t b = 0; b < g->function.block_count; b++)
+            for (size_t e = 0; seen >> b & 1 && e < g->blocks[b].edge_count; e++)
+                if (g->blocks[b].edges[e].to != without)
+                    seen |= 1u << g->blocks[b].edges[e].to;
+    } while (seen != before);
+    return seen;
+}
+
+static bool dominates(const struct graph *g, uint32_t a, uint32_t b)
+{
+    return !(led_to(g, 0, a) >> b & 1);
+}
+
+/* The blocks of the loop at `header`; 0: there is none. */
+static unsigned body_of(const struct graph *g, uint32_t header)
+{
+    unsigned reached = led_to(g, 0, UINT32_MAX), body = 0;
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        for (size_t e = 0; reached >> b & 1 && e < g->blocks[b].edge_count; e++) {
+            if (g->blocks[b].edges[e].to != header || !dominates(g, header, b))
+                continue;
+            body |= 1u << header;
+            for (uint32_t other = 0; other < g->function.block_count; other++)
+                if (reached >> other & 1 && led_to(g, other, header) >> b & 1)
+                    body |= 1u << other;
+        }
+    return body;
+}
+
+/* Without the ways back of loops a graph that is regular has no circle. */
+static bool has_circle(const struct graph *g)
+{
+    unsigned left = led_to(g, 0, UINT32_MAX), before;
+    do { /* takes away what leads nowhere */
+        before = left;
+        for (uint32_t b = 0; b < g->function.block_count; b++) {
+            bool leads = false;
+            for (size_t e = 0; e < g->blocks[b].edge_count; e++) {
+                uint32_t to = g->blocks[b].edges[e].to;
+                leads = leads || (left >> to & 1 && left >> b & 1 && !dominates(g, to, b));
+            }
+            if (!leads)
+                left &= ~(1u << b);
+        }
+    } while (left != before);
+    return left != 0;
+}
+
+static void check_order(const struct graph *g)
+{
+    unsigned listed = 0;
+    for (size_t i = 0; i < g->loops.reached; i++) {
+        uint32_t block = g->loops.order[i];
+        assert_false(listed >> block & 1);
+        listed |= 1u << block;
+    }
+    assert_int_equal(g->loops.order[0], 0);
+    assert_int_equal(listed, led_to(g, 0, UINT32_MAX));
+    for (size_t i = 0; i < g->loops.reached && !g->loops.is_irregular; i++)
+        for (size_t k = 0; k <= i; k++)
+            for (size_t e = 0; e < g->blocks[g->loops.order[i]].edge_count; e++)
+                if (g->blocks[g->loops.order[i]].edges[e].to == g->loops.order[k])
+                    assert_true(dominates(g, g->loops.order[k], g->loops.order[i]));
+}
+
+/* The smallest loop with block `b` that is larger than `than`; -1: none. */
+static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *bodies, unsigned than)
+{
+    int32_t best = -1;
+    for (size_t i = 0; i < g->loops.count; i++)
+        if (bodies[i] >> b & 1 && bodies[i] != than && (bodies[i] & than) == than &&
+            (best < 0 || (bodies[i] & bodies[best]) == bodies[i]))
+            best = (int32_t)i;
+    return best;
+}
+
+static void check_loops(const struct graph *g)
+{
+    unsigned bodies[MOST] = {0};
+    size_t count = 0;
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        count += body_of(g, b) != 0;
+    assert_int_equal(g->loops.count, count);
+    for (size_t i = 0; i < count; i++) {
+        bodies[i] = body_of(g, g->loops.list[i].header);
+        assert_int_not_equal(bodies[i], 0);
+        assert_true(g->loops.list[i].parent < (int32_t)i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct loop *loop = &g->loops.list[i];
+        int32_t parent = smallest_with(g, loop->header, bodies, bodies[i]);
+        assert_int_equal(loop->parent, parent);
+        assert_int_equal(loop->depth, parent < 0 ? 1 : g->loops.list[parent].depth + 1);
+    }
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        assert_int_equal(g->loops.innermost[b], smallest_with(g, b, bodies, 0));
+    assert_int_equal(g->loops.is_irregular, has_circle(g));
+}
+
+static uint32_t below(uint32_t count)
+{
+    return (uint32_t)(chance_bits() >> 32) % count;
+}
+
+/* Mostly short ways forward and some back, as code has them; now and then one to anywhere. */
+static void add_random_edges(struct graph *g)
+{
+    uint32_t count = 2 + below(MOST - 1);
+    g->function.block_count = count;
+    for (uint32_t b = 0; b < count; b++)
+        for (uint32_t ways = 1 + below(2); ways > 0; ways--) {
+            uint32_t to = chance() < 0.7 ? b + 1 + below(2) : chance() < 0.8 ? below(b + 1) : below(count);
+            add_edge(g, b, to < count ? to : count - 1);
+        }
+}
+
+static void test_random_graphs(void **state)
+{
+    (void)state;
+    chance_state = CHANCE_SEED;
+    size_t regular = 0, irregular = 0, nested = 0;
+    for (int i = 0; i < 4000; i++) {
+        struct graph *g = calloc(1, sizeof *g);
+        assert_non_null(g);
+        add_random_edges(g);
+        find(g);
+        check_order(g);
+        check_loops(g);
+        regular += !g->loops.is_irregular && g->loops.count > 0;
+        irregular += g->loops.is_irregular;
+        nested += g->loops.count > 1 && g->loops.list[g->loops.count - 1].depth > 1;
+        graph_free(g);
+    }
+    assert_true(regular > 100 && irregular > 100 && nested > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_no_body),
+        cmocka_unit_test(test_one_block_is_a_loop),
+        cmocka_unit_test(test_the_entry_is_a_loop),
+        cmocka_unit_test(test_three_nested),
+        cmocka_unit_test(test_inner_loop_that_goes_straight_on_with_the_outer),
+        cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_one_header_is_one_loop),
+        cmocka_unit_test(test_exits_and_continue),
+        cmocka_unit_test(test_what_is_not_reached),
+        cmocka_unit_test(test_a_way_into_the_middle),
+        cmocka_unit_test(test_a_way_into_the_middle_of_an_inner_one),
+        cmocka_unit_test(test_within),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_random_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
