@@ -22,11 +22,13 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Three values at the middle of all prices, and the spread that all of them share. */
+/* Three values at the middle of all prices, and the spread that all of them share. Power is highest where time is least: its
+ * ends are not those of the work. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd)
 {
-    double low = fmin(value[BOUND_LOW], value[BOUND_EST]), high = fmax(value[BOUND_HIGH], value[BOUND_EST]);
     double est = value[BOUND_EST], far = exp(Z90 * log_sd);
+    double low = fmin(fmin(value[BOUND_LOW], value[BOUND_HIGH]), est);
+    double high = fmax(fmax(value[BOUND_LOW], value[BOUND_HIGH]), est);
     double down = hypot(log_ratio(est, low), Z90 * log_sd), up = hypot(log_ratio(high, est), Z90 * log_sd);
     return (struct figure){.low = low > 0 ? est * exp(-down) : 0,
                            .est = est,
@@ -112,12 +114,14 @@ static struct limit judge_limit(const struct figure *figure, double limit, bool 
 void judge(const struct target *target, const struct amounts *call, bool has_guesses, bool has_bounds,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
 {
-    bool is_measured = target->table.cls < JOULE_CLASS_MODELLED; /* a guess proves nothing */
+    joule_class cls = target->table.cls;
+    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
     *out = (struct judgement){.quality = !is_measured ? 'E' : has_guesses ? 'D' : has_bounds ? 'B' : 'A'};
     find_figures(target, call, cooling, budget && budget->is_sustained, out);
     struct budget_text none = {NAN, NAN, NAN, false, false};
     const struct budget_text *b = budget ? budget : &none;
     out->joules_limit = judge_limit(&out->joules, b->max_joules, is_measured, has_guesses, out);
     out->watts_limit = judge_limit(&out->watts, b->max_watts, is_measured, has_guesses, out);
-    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, is_measured, has_guesses, out);
+    /* Nobody measured the cooler. */
+    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, has_guesses, out);
 }
