@@ -44,6 +44,8 @@ static double normal_below(double z)
 
 static double probability_within(const struct figure *figure, double limit)
 {
+    if (isnan(figure->est))
+        return NAN;
     double distance = log_ratio(limit, figure->est);
     double side = distance < 0 ? log_ratio(figure->est, figure->low) : log_ratio(figure->high, figure->est);
     if (figure->est <= 0)
@@ -88,7 +90,7 @@ static enum verdict verdict_of(const struct figure *figure, double limit, double
 {
     if (figure->least > limit)
         return VERDICT_VIOLATED;
-    if (has_guesses) /* then the probability is of a guess */
+    if (has_guesses || isnan(probability)) /* it is of a guess; or the table has no price for all of it */
         return VERDICT_UNDECIDED;
     if (probability <= 0.5)
         return VERDICT_LIKELY_VIOLATED;
