@@ -49,9 +49,9 @@ static enum trips_status sum_below(struct trips_nest *nest, size_t at, double i,
 static enum trips_status sum_each(struct trips_nest *nest, size_t at, double from, double to,
                                   struct trips_sums *sum)
 {
-    for (double i = from; i < to; i++) {
+    for (uint64_t i = 0; from + (double)i < to; i++) {
         struct trips_sums one;
-        enum trips_status status = sum_below(nest, at, i, &one);
+        enum trips_status status = sum_below(nest, at, from + (double)i, &one);
         if (status != TRIPS_SUMMED)
             return status;
         sum->iterations += one.iterations;

@@ -125,21 +125,20 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
     if (!out->clang || !out->sources)
         return false;
     out->clang[out->clang_count++] = clang_path();
-    for (int i = 1; i < argc; i++) {
+    for (char **word = argv + 1; *word; word++) {
         bool took_next;
-        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-        int taken = take_own(out, argv[i], next, &took_next);
+        int taken = take_own(out, *word, word[1], &took_next);
         if (taken < 0)
             return false;
         if (taken) {
-            i += took_next;
+            word += took_next;
             continue;
         }
-        out->clang[out->clang_count++] = argv[i];
-        if (is_source(argv[i]))
-            out->sources[out->source_count++] = argv[i];
-        if (takes_a_word(argv[i]) && next)
-            out->clang[out->clang_count++] = argv[++i];
+        out->clang[out->clang_count++] = *word;
+        if (is_source(*word))
+            out->sources[out->source_count++] = *word;
+        if (takes_a_word(*word) && word[1])
+            out->clang[out->clang_count++] = *++word;
     }
     return true;
 }
