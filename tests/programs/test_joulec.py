@@ -124,6 +124,26 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
         self.assertAlmostEqual(found["calls"]["energy_joules"] / found["exact"]["energy_joules"], 2, delta=0.2)
         self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"recursion"})
 
+    def test_the_report_is_as_its_schema_says(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("there is no jsonschema")
+        path = os.path.join(self.folder.name, "report.json")
+        text = """JOULE_BUDGET("max_joules=1mJ, max_watts=50, max_temp_delta=1K, sustained")
+int sum(const int *x, int n) { int s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+JOULE_BUDGET("nonsense") int bad(int (*f)(int)) { return f(1); }
+void forever(void) { for (;;) ; }
+"""
+        self.compile(HEADER + text, "-O2", "--energy-report", path)
+        with open(os.path.join(os.environ["JOULE_SOURCE"], "docs/joulec.schema.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(report, schema, cls=jsonschema.Draft202012Validator)
+        self.assertEqual([function["verdict"] for function in report["functions"]], ["undecided", "bad_budget", "none"])
+
     def test_more_work_takes_more(self):
         text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (int i = 0; i < {n}; i++) s += x[i] * x[i]; return s; }}\n"
                        for n in (10, 100, 1000))
