@@ -36,10 +36,14 @@ int main(int argc, char **argv)
         output_print(help, strlen(help));
         return output_end("", 0);
     }
-    if (!arguments_read(&arena, argc, argv, &arguments))
-        return EXIT_USAGE;
-    if (!arguments.checks)
-        return arguments_become_clang(&arguments);
-    companion_become("", "joulec-check", argv);
-    return EXIT_OWN_FAILURE;
+    int code = EXIT_USAGE;
+    if (arguments_read(&arena, argc, argv, &arguments)) {
+        code = EXIT_OWN_FAILURE;
+        if (arguments.checks)
+            companion_become("", "joulec-check", argv);
+        else
+            code = arguments_become_clang(&arguments);
+    }
+    arena_free(&arena);
+    return code;
 }

@@ -203,9 +203,8 @@ static int check_and_build(struct check *check)
 int main(int argc, char **argv)
 {
     struct check check = {.outcome = OUTCOME_GOOD};
-    if (!arguments_read(&check.arena, argc, argv, &check.arguments))
-        return EXIT_USAGE;
-    int code = check_and_build(&check);
+    bool is_good = arguments_read(&check.arena, argc, argv, &check.arguments);
+    int code = is_good ? check_and_build(&check) : EXIT_USAGE;
     arena_free(&check.arena);
     return code;
 }
