@@ -2,6 +2,9 @@
 #   JOULEC_LLVM_INCLUDE  folder of llvm-c
 #   JOULEC_LLVM_LIBRARY  not set: there is no LLVM from 14 on
 #   JOULEC_CLANG         its clang
+if(CMAKE_CROSSCOMPILING)
+  return() # the LLVM at hand is this machine's
+endif()
 find_program(JOULEC_LLVM_CONFIG NAMES llvm-config-14 llvm-config-15 llvm-config-16 llvm-config-17 llvm-config-18 llvm-config-19 llvm-config)
 if(NOT JOULEC_LLVM_CONFIG)
   message(STATUS "LLVM was not found: no joulec (./dev setup check)")
