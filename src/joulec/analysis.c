@@ -87,12 +87,12 @@ static bool has_bounds(const struct function_result *result)
 }
 
 /* What a callee leaves open its callers leave open. */
-static bool calls_guesses(const struct walk *w, const struct function *f)
+static bool calls_open(const struct walk *w, const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)
         for (size_t c = 0; c < f->blocks[b].call_count; c++) {
             int32_t callee = f->blocks[b].calls[c].callee;
-            if (callee >= 0 && has_guesses(&w->analysis->results[callee]))
+            if (callee >= 0 && w->analysis->results[callee].is_open)
                 return true;
         }
     return false;
@@ -112,9 +112,10 @@ static joule_status sum_one(struct walk *w, size_t index)
         return status;
     w->sums[index] = result->sum;
     w->is_summed[index] = true;
+    result->is_open = has_guesses(result) || calls_open(w, result->function);
     bool has_budget = result->budget_words && !result->bad_column;
-    judge(&a->target, &result->sum.call, has_guesses(result) || calls_guesses(w, result->function),
-          has_bounds(result), &a->cooling, has_budget ? &result->budget : NULL, &result->judgement);
+    judge(&a->target, &result->sum.call, result->is_open, has_bounds(result), &a->cooling,
+          has_budget ? &result->budget : NULL, &result->judgement);
     return JOULE_OK;
 }
 

@@ -14,6 +14,7 @@ struct function_result {
     struct loops loops;
     struct trips *trips; /* of each loop */
     struct function_sum sum;
+    bool is_open;             /* something has no bound, here or in what it calls */
     const char *budget_words; /* NULL: no budget */
     struct budget_text budget;
     size_t bad_column; /* of budget_words, from 1; 0: they are good */

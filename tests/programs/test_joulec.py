@@ -108,6 +108,14 @@ class Joulec(unittest.TestCase):
         self.assertIn("nobody knows what 'other' takes", done.stderr)
         self.assertIn("nothing bounds this loop", done.stderr)
 
+    def test_what_a_callee_leaves_open_stays_open(self):
+        text = """int other(int);
+__attribute__((noinline)) static int h(int n) { return other(n) + 1; }
+__attribute__((noinline)) static int g(int n) { return h(n) * 3; }
+JOULE_BUDGET("max_joules=50uJ") int f(int n) { return g(n) - 1; }
+"""
+        self.assertEqual(self.report(text)["f"]["verdict"], "undecided")
+
     def test_loops_are_counted(self):
         found = self.report("""
 int exact(const int *x) { int s = 0; for (int i = 0; i < 30; i++) for (int j = i; j < 30; j++) s += x[i * 30 + j] / (j + 1); return s; }
