@@ -59,8 +59,6 @@ struct function {
     struct source_place place;
     struct block *blocks; /* [0]: entry; none: it has no body here */
     size_t block_count;
-    const char **arguments; /* as LLVM names them, without % */
-    size_t argument_count;
     const char **annotations; /* of clang's attribute annotate */
     size_t annotation_count;
 };

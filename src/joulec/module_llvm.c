@@ -27,6 +27,9 @@ struct reader {
     LLVMValueRef *values; /* functions with bodies, as in out->functions */
     struct numbering functions;
     unsigned loop_kind, weight_kind;
+    char here[PATH_MAX];  /* the folder in which this program runs; empty: unknown */
+    LLVMMetadataRef file; /* the last one that was asked for, and its path */
+    const char *path;
 };
 
 /* --- names and places --------------------------------------------------------------------------------------- */
@@ -45,31 +48,34 @@ static const char *copy_name(struct reader *r, LLVMValueRef value)
 }
 
 /* As this program would open it: what clang calls it may be relative to another folder. */
-static const char *path_of(struct reader *r, const char *folder, size_t folder_length, const char *file,
-                           size_t length)
+static const char *path_of(struct reader *r, LLVMMetadataRef file)
 {
-    char here[PATH_MAX];
-    bool is_here = getcwd(here, sizeof here) && strlen(here) == folder_length &&
-                   memcmp(here, folder, folder_length) == 0;
-    if (file[0] == '/' || folder_length == 0 || is_here)
-        return copy(r, file, length);
+    unsigned length = 0, folder_length = 0;
+    const char *name = LLVMDIFileGetFilename(file, &length);
+    const char *folder = LLVMDIFileGetDirectory(file, &folder_length);
+    if (!name || !length)
+        return NULL;
+    if (name[0] == '/' || !folder || !folder_length)
+        return copy(r, name, length);
+    if (strlen(r->here) == folder_length && memcmp(r->here, folder, folder_length) == 0)
+        return copy(r, name, length);
     char *path = arena_alloc(r->arena, folder_length + length + 2);
     if (path) {
         memcpy(path, folder, folder_length);
         path[folder_length] = '/';
-        memcpy(path + folder_length + 1, file, length);
+        memcpy(path + folder_length + 1, name, length);
     }
     return path;
 }
 
 static struct source_place place_in(struct reader *r, LLVMMetadataRef file, unsigned line, unsigned column)
 {
-    unsigned length = 0, folder_length = 0;
-    const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
-    const char *folder = file ? LLVMDIFileGetDirectory(file, &folder_length) : NULL;
-    if (!name || !line)
+    if (!file || !line)
         return (struct source_place){0};
-    return (struct source_place){path_of(r, folder ? folder : "", folder_length, name, length), line, column};
+    if (file != r->file)
+        r->path = path_of(r, file);
+    r->file = file;
+    return r->path ? (struct source_place){r->path, line, column} : (struct source_place){0};
 }
 
 static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
@@ -98,27 +104,34 @@ static struct source_place loop_place(struct reader *r, LLVMValueRef last)
 
 /* --- functions ---------------------------------------------------------------------------------------------- */
 
-static bool read_call(struct reader *r, LLVMValueRef instruction, struct block *block)
+/* block->calls has room. */
+static void read_call(struct reader *r, LLVMValueRef instruction, struct block *block)
 {
     enum work work;
     LLVMValueRef callee = llvm_called_function(instruction);
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
-        return true; /* priced as nothing: nobody can tell what it does */
+        return; /* priced as nothing: nobody can tell what it does */
     struct call call = {.callee = -1, .place = place_of(r, instruction)};
     if (callee) {
         call.name = copy_name(r, callee);
         if (llvm_is_intrinsic(call.name, &work))
-            return true;
+            return;
         call.callee = llvm_number_of(&r->functions, callee);
     }
-    struct call *calls = arena_alloc(r->arena, (block->call_count + 1) * sizeof *calls);
-    if (!calls)
-        return false;
-    if (block->call_count)
-        memcpy(calls, block->calls, block->call_count * sizeof *calls);
-    calls[block->call_count++] = call;
-    block->calls = calls;
-    return true;
+    block->calls[block->call_count++] = call;
+}
+
+static bool is_call(LLVMValueRef instruction)
+{
+    return LLVMIsACallInst(instruction) || LLVMIsAInvokeInst(instruction);
+}
+
+static struct call *room_for_calls(struct reader *r, LLVMBasicBlockRef block)
+{
+    size_t count = 1;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
+        count += is_call(v);
+    return arena_alloc(r->arena, count * sizeof(struct call));
 }
 
 static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks, struct block *out)
@@ -148,13 +161,16 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
     *out = (struct block){.name = copy_name(r, LLVMBasicBlockAsValue(from)),
-                          .chain_cycles = llvm_chain_cycles(r->arena, from)};
+                          .chain_cycles = llvm_chain_cycles(r->arena, from),
+                          .calls = room_for_calls(r, from)};
+    if (!out->calls)
+        return false;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
         enum work work = llvm_work(v);
         if (work < WORK_KINDS)
             out->work[work] += llvm_parts(v);
-        if ((LLVMIsACallInst(v) || LLVMIsAInvokeInst(v)) && !read_call(r, v, out))
-            return false;
+        if (is_call(v))
+            read_call(r, v, out);
         if (!out->place.file)
             out->place = place_of(r, v);
     }
@@ -167,15 +183,11 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
 {
     out->name = copy_name(r, value);
-    out->argument_count = LLVMCountParams(value);
     out->block_count = LLVMCountBasicBlocks(value);
-    out->arguments = arena_alloc(r->arena, (out->argument_count + 1) * sizeof *out->arguments);
     out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
     LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);
-    if (!out->arguments || !out->blocks || !blocks)
+    if (!out->blocks || !blocks)
         return false;
-    for (size_t i = 0; i < out->argument_count; i++)
-        out->arguments[i] = copy_name(r, LLVMGetParam(value, (unsigned)i));
     LLVMGetBasicBlocks(value, blocks);
     LLVMMetadataRef program = LLVMGetSubprogram(value);
     if (program)
@@ -308,6 +320,8 @@ joule_status module_read(const char *path, struct module *out_module, joule_erro
                        .loop_kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
                        .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4)};
     joule_status status;
+    if (!getcwd(r.here, sizeof r.here))
+        r.here[0] = '\0';
     if (LLVMParseIRInContext(context, buffer, &r.module, &words)) {
         status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
         LLVMDisposeMessage(words);

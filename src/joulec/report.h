@@ -8,18 +8,19 @@
 #include "joulec/analysis.h"
 #include "base/string.h"
 
-struct report_policy {
-    bool is_strict;      /* what is not proved is an error */
-    double whole_joules; /* limit of all functions together; NaN: none */
+/* What the functions below take, as pages are printed (tools/common/page.h). */
+struct judged {
+    const struct analysis *analysis;
+    const char *source; /* as it was named */
+    bool is_strict;     /* what is not proved is an error */
 };
 
 /* What a build makes of it. */
 enum outcome { OUTCOME_GOOD, OUTCOME_VIOLATED, OUTCOME_UNDECIDED };
-
+enum outcome report_outcome(const struct judged *judged);
 /* Messages for all that has something to be said of. */
-enum outcome report_messages(const struct analysis *analysis, const char *source,
-                             const struct report_policy *policy, struct text *out);
-/* One object, docs/joulec.schema.json. */
-void report_functions_json(const struct analysis *analysis, const char *source, struct text *out);
+void report_messages(const void *judged, struct text *out);
+/* One object, docs/joulec.schema.json, and the end of its line. */
+void report_json(const void *judged, struct text *out);
 
 #endif

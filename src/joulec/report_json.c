@@ -115,12 +115,13 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     json_close(json, '}');
 }
 
-void report_functions_json(const struct analysis *analysis, const char *source, struct text *out)
+void report_json(const void *judged, struct text *out)
 {
+    const struct analysis *analysis = ((const struct judged *)judged)->analysis;
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_string(&json, "schema", "joulec-report-1");
-    json_string(&json, "program", source);
+    json_string(&json, "program", ((const struct judged *)judged)->source);
     json_string(&json, "class", joule_class_name(analysis->target.table.cls));
     json_string(&json, "table", analysis->target.table.id);
     json_string(&json, "core", analysis->target.core.id);

@@ -54,10 +54,8 @@ static struct cost_features features_of(const struct block *block)
 
 struct region {
     struct arena *arena;
-    const struct module *module;
     const struct function *function;
     const struct loops *loops;
-    const struct loop_times *times;
     const struct target *target;
     const struct function_sum *sums;
     const bool *is_summed;
@@ -358,10 +356,8 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
     *out_sum = (struct function_sum){
         .call = nothing, .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
     struct region r = {arena,
-                       module,
                        function,
                        loops,
-                       times,
                        target,
                        sums,
                        is_summed,

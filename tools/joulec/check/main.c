@@ -14,6 +14,7 @@
 #include "arguments.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "common/page.h"
 #include "joule/host/host.h"
 #include "joule/sources/cpu/cpu_caches.h"
 #include "joulec/report.h"
@@ -32,7 +33,8 @@ struct check {
     struct cost_cpu cpu;
     struct cost_core core;
     enum outcome outcome;
-    struct text reports; /* JSON, one line for each source */
+    struct output report; /* JSON, one line for each source */
+    int report_errno;     /* of a write that failed; 0: none did */
 };
 
 /* --- clang -------------------------------------------------------------------------------------------------- */
@@ -59,79 +61,43 @@ static int run_clang(const char **words, bool is_quiet)
 
 /* --- a check ------------------------------------------------------------------------------------------------ */
 
-typedef void (*print_fn)(const struct analysis *analysis, const char *source,
-                         const struct report_policy *policy, struct text *out, enum outcome *outcome);
-
-static void print_messages(const struct analysis *analysis, const char *source,
-                           const struct report_policy *policy, struct text *out, enum outcome *outcome)
-{
-    *outcome = report_messages(analysis, source, policy, out);
-}
-
-static void print_json(const struct analysis *analysis, const char *source,
-                       const struct report_policy *policy, struct text *out, enum outcome *outcome)
-{
-    (void)policy;
-    (void)outcome;
-    report_functions_json(analysis, source, out);
-}
-
-/* Written twice: the first time only to know how long it is. NULL: no memory. */
-static const char *written(struct arena *arena, print_fn print, const struct analysis *analysis,
-                           const char *source, const struct report_policy *policy, enum outcome *outcome)
-{
-    struct text text;
-    text_init(&text, NULL, 0);
-    print(analysis, source, policy, &text, outcome);
-    size_t size = text.length + 1;
-    char *buffer = arena_alloc(arena, size);
-    text_init(&text, buffer, buffer ? size : 0);
-    print(analysis, source, policy, &text, outcome);
-    return buffer;
-}
-
-static void add_report(struct check *check, const char *line)
-{
-    size_t size = check->reports.length + strlen(line) + 1;
-    char *all = arena_alloc(&check->arena, size);
-    if (!all)
-        return;
-    struct text joined;
-    text_init(&joined, all, size);
-    if (check->reports.length)
-        text_add_bytes(&joined, check->reports.buffer, check->reports.length);
-    text_add(&joined, line);
-    check->reports = joined;
-}
-
 static void take_outcome(struct check *check, enum outcome outcome)
 {
     if (outcome == OUTCOME_VIOLATED || check->outcome == OUTCOME_GOOD)
         check->outcome = outcome;
 }
 
+static bool tell(struct check *check, const struct judged *judged)
+{
+    size_t length;
+    char *messages = page_make("", report_messages, judged, &length);
+    if (!messages)
+        return false;
+    fputs(messages, stderr);
+    free(messages);
+    if (!check->arguments.report)
+        return true;
+    char *json = page_make("", report_json, judged, &length);
+    if (json && !output_write_all(check->report.fd, json, length))
+        check->report_errno = errno;
+    free(json);
+    return json;
+}
+
 static bool judge_module(struct check *check, const char *source, const struct module *module)
 {
     struct analysis analysis;
     joule_error error;
-    enum outcome outcome = OUTCOME_GOOD;
-    struct report_policy policy = {.is_strict = check->arguments.is_strict};
     if (analysis_make(module, &check->cpu, &check->core, check->arguments.default_trips, &analysis, &error) !=
         JOULE_OK) {
         complain("", "%s: %s", source, error.message);
         return false;
     }
-    const char *messages = written(&check->arena, print_messages, &analysis, source, &policy, &outcome);
-    const char *json = check->arguments.report
-                           ? written(&check->arena, print_json, &analysis, source, &policy, &outcome)
-                           : "";
-    if (messages)
-        fputs(messages, stderr);
-    if (json)
-        add_report(check, json);
-    take_outcome(check, outcome);
+    struct judged judged = {&analysis, source, check->arguments.is_strict};
+    bool done = tell(check, &judged);
+    take_outcome(check, report_outcome(&judged));
     analysis_free(&analysis);
-    return messages && json;
+    return done;
 }
 
 /* False after a message; where clang refuses the source nothing is said here, as the build will say it. */
@@ -173,14 +139,21 @@ static bool check_all(struct check *check, bool *out_is_refused)
     return done;
 }
 
-static bool write_reports(struct check *check)
+/* With the report around it. False after a message. */
+static bool check_and_report(struct check *check, bool *out_is_refused)
 {
     joule_error error;
     const char *path = check->arguments.report;
-    if (!path || output_write(path, check->reports.buffer ? check->reports.buffer : "", check->reports.length,
-                              &error) == JOULE_OK)
-        return true;
-    complain("", "%s", error.message);
+    if (path && output_open(path, &check->report, &error) != JOULE_OK) {
+        complain("", "%s", error.message);
+        return false;
+    }
+    bool done = check_all(check, out_is_refused);
+    int why = done ? check->report_errno : ECANCELED;
+    if (!path || output_close(&check->report, why, &error) == JOULE_OK)
+        return done;
+    if (done)
+        complain("", "%s", error.message);
     return false;
 }
 
@@ -191,7 +164,7 @@ static int check_and_build(struct check *check)
         complain("", "no memory");
         return EXIT_OWN_FAILURE;
     }
-    if (!check_all(check, &is_refused) || !write_reports(check))
+    if (!check_and_report(check, &is_refused))
         return EXIT_OWN_FAILURE;
     if (check->outcome == OUTCOME_VIOLATED && !is_refused)
         return EXIT_VIOLATED;
