@@ -5,15 +5,7 @@
 #ifndef JOULEC_REPORT_H
 #define JOULEC_REPORT_H
 
-#include "joulec/analysis.h"
-#include "base/string.h"
-
-/* What the functions below take, as pages are printed (tools/common/page.h). */
-struct judged {
-    const struct analysis *analysis;
-    const char *source; /* as it was named */
-    bool is_strict;     /* what is not proved is an error */
-};
+#include "joulec/findings.h"
 
 /* What a build makes of it. */
 enum outcome { OUTCOME_GOOD, OUTCOME_VIOLATED, OUTCOME_UNDECIDED };

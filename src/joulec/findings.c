@@ -1,0 +1,236 @@
+/* joulec/findings.c - see findings.h. */
+#include "joulec/findings.h"
+
+#include <math.h>
+#include "joulec/source.h"
+
+/* --- rules -------------------------------------------------------------------------------------------------- */
+
+static const struct rule_words rules[RULES] = {
+    [RULE_JOULES] = {"JE0001", "EnergyBudget", "A call takes more joules than its budget.",
+                     "The joules that a call is expected to take are above max_joules of the function's "
+                     "JOULE_BUDGET, or are more likely above it than not.",
+                     "Let the loop that is named run less often or do less in it, bound it more tightly with "
+                     "JOULE_ASSUME(n <= ...) before it, or raise max_joules.",
+                     true},
+    [RULE_WATTS] = {"JE0002", "PowerBudget", "A call draws more watts than its budget.",
+                    "The mean power of one thread while it is in the function is above max_watts of its "
+                    "JOULE_BUDGET, or is more likely above it than not.",
+                    "Use less of the core at a time (narrower vectors, fewer divisions), or raise max_watts.",
+                    true},
+    [RULE_TEMPERATURE] =
+        {"JE0003", "TemperatureBudget", "Calls warm the package more than their budget.",
+         "The rise of temperature is above max_temp_delta of the function's JOULE_BUDGET, or "
+         "is more likely above it than not.",
+         "Let calls pause, do less in them, or raise max_temp_delta.", true},
+    [RULE_UNDECIDED] =
+        {"JE0004", "UndecidedBudget", "Nobody can say whether a budget is kept.",
+         "Something that the function does has no bound (a loop, a call that leads out of this "
+         "file, a recursion), or the interval of the estimate lies on both sides of the budget.",
+         "Bound what is named: JOULE_ASSUME(n <= ...) before a loop; or measure it.", false},
+    [RULE_BAD_BUDGET] = {"JE0005", "MalformedBudget", "The words of a budget cannot be read.",
+                         "What stands in JOULE_BUDGET(\"...\") is not a list of limits with units.",
+                         "Write it as in JOULE_BUDGET(\"max_joules=50uJ,max_watts=12,max_temp_delta=2K\").",
+                         true},
+    [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
+                      "The limit is more than a thousand times what a call can take.",
+                      "Lower it to what the function may really take; max_temp_delta needs 'sustained' to be "
+                      "about more than one call.",
+                      false},
+};
+
+const struct rule_words *rule_words(enum rule rule)
+{
+    return &rules[rule];
+}
+
+/* --- findings ----------------------------------------------------------------------------------------------- */
+
+static bool is_error(const struct judged *judged, enum verdict verdict)
+{
+    return verdict >= VERDICT_LIKELY_VIOLATED || (judged->is_strict && verdict > VERDICT_PROVED);
+}
+
+struct seeing {
+    void (*each)(void *context, const struct finding *finding);
+    void *context;
+    struct finding finding;
+};
+
+static void see(struct seeing *s, enum rule rule, bool is_error)
+{
+    s->finding.rule = rule;
+    s->finding.is_error = is_error;
+    s->each(s->context, &s->finding);
+}
+
+static void set_limit(struct seeing *s, const char *what, joule_dimension dimension,
+                      const struct figure *figure, const struct limit *limit)
+{
+    s->finding.what = what;
+    s->finding.dimension = dimension;
+    s->finding.figure = figure;
+    s->finding.limit = limit;
+}
+
+static void see_vacuous(struct seeing *s, const char *what, joule_dimension dimension,
+                        const struct figure *figure, const struct limit *limit)
+{
+    set_limit(s, what, dimension, figure, limit);
+    if (limit->is_vacuous)
+        see(s, RULE_VACUOUS, false);
+}
+
+static void see_limit(struct seeing *s, enum rule rule, const char *what, joule_dimension dimension,
+                      const struct figure *figure, const struct limit *limit)
+{
+    bool fails = is_error(s->finding.judged, limit->verdict);
+    set_limit(s, what, dimension, figure, limit);
+    if (limit->verdict != VERDICT_NONE && (limit->verdict > VERDICT_LIKELY || fails))
+        see(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
+}
+
+static void see_function(struct seeing *s, const struct function_result *r)
+{
+    const struct judgement *j = &r->judgement;
+    s->finding =
+        (struct finding){.judged = s->finding.judged, .result = r, .name = source_place_of_name(r->function)};
+    if (r->bad_column)
+        see(s, RULE_BAD_BUDGET, true);
+    see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
+    see_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
+    see_vacuous(s, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin, &j->kelvin_limit);
+    see_limit(s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
+    see_limit(s, RULE_WATTS, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
+    see_limit(s, RULE_TEMPERATURE, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin,
+              &j->kelvin_limit);
+}
+
+void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
+                   void *context)
+{
+    struct seeing s = {each, context, {.judged = judged}};
+    for (size_t i = 0; i < judged->analysis->result_count; i++)
+        if (judged->analysis->results[i].budget_words)
+            see_function(&s, &judged->analysis->results[i]);
+}
+
+/* --- words -------------------------------------------------------------------------------------------------- */
+
+struct words {
+    char text[32];
+};
+
+static struct words figure_words(double value, joule_dimension dimension)
+{
+    struct words w;
+    joule_format(value, dimension, 2, w.text, sizeof w.text);
+    return w;
+}
+
+static void say_vacuous(const struct finding *f, struct text *out)
+{
+    bool is_heat = f->dimension == JOULE_DIMENSION_TEMPERATURE && !f->result->budget.is_sustained;
+    text_printf(out, "%s of '%s' can never be exceeded: a call takes %s at most%s", f->what,
+                f->result->function->name, figure_words(f->figure->most, f->dimension).text,
+                is_heat ? "; add 'sustained' for calls without a pause" : "");
+}
+
+void finding_say(const struct finding *finding, struct text *out)
+{
+    static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
+                                       [VERDICT_UNDECIDED] = "may or may not be kept",
+                                       [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
+                                       [VERDICT_VIOLATED] = "is exceeded"};
+    const char *name = finding->result->function->name;
+    if (finding->rule == RULE_BAD_BUDGET)
+        text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,
+                    finding->result->bad.message);
+    else if (finding->rule == RULE_VACUOUS)
+        say_vacuous(finding, out);
+    else
+        text_printf(out, "energy budget %s in '%s'", said[finding->limit->verdict], name);
+}
+
+void finding_budget(const struct finding *finding, struct text *out)
+{
+    text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
+}
+
+void finding_estimate(const struct finding *finding, struct text *out)
+{
+    const struct figure *figure = finding->figure;
+    text_printf(out, "%s  (%s to %s, 90 %%, %s), quality %c, P(within) = %.2g",
+                figure_words(figure->est, finding->dimension).text,
+                figure_words(figure->low, finding->dimension).text,
+                figure_words(figure->high, finding->dimension).text,
+                joule_class_name(finding->judged->analysis->target.table.cls),
+                finding->result->judgement.quality, finding->limit->probability);
+}
+
+/* --- what is behind a figure -------------------------------------------------------------------------------- */
+
+static bool note_largest(const struct finding *f, struct note *out)
+{
+    double part;
+    int32_t largest = analysis_largest_loop(f->judged->analysis, f->result, &part);
+    if (largest < 0 || part < 0.1)
+        return false;
+    const struct trips *trips = &f->result->trips[largest];
+    *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
+    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
+                 100 * fmin(part, 1), trips->iterations.est, trips_class_name(trips->total_cls));
+    return true;
+}
+
+static bool note_guess(const struct finding *f, size_t loop, struct note *out)
+{
+    const struct trips *trips = &f->result->trips[loop];
+    if (trips->cls != TRIPS_GUESSED)
+        return false;
+    *out = (struct note){.place = f->result->loops.list[loop].place, .is_line = true};
+    string_print(out->words, sizeof out->words,
+                 "nothing bounds this loop, taken to run %.0f times: JOULE_ASSUME(n <= ...) before it",
+                 trips->per_entry.est);
+    return true;
+}
+
+static void note_doubt(const struct doubt *doubt, struct note *out)
+{
+    *out = (struct note){.place = doubt->place};
+    switch (doubt->kind) {
+    case DOUBT_CALLEE:
+        string_print(out->words, sizeof out->words, "nobody knows what '%s' takes: it has no body here",
+                     doubt->name);
+        break;
+    case DOUBT_POINTER:
+        string_print(out->words, sizeof out->words, "nobody knows what is called through this pointer");
+        break;
+    case DOUBT_RECURSION:
+        string_print(out->words, sizeof out->words, "'%s' calls itself in the end, nobody knows how often",
+                     doubt->name);
+        break;
+    default:
+        string_print(out->words, sizeof out->words,
+                     "a jump leads into the middle of a loop of this function");
+    }
+}
+
+void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
+                   void *context)
+{
+    struct note note;
+    if (finding->rule == RULE_BAD_BUDGET || finding->rule == RULE_VACUOUS)
+        return;
+    if (note_largest(finding, &note))
+        each(context, &note);
+    if (finding->rule != RULE_UNDECIDED)
+        return;
+    for (size_t i = 0; i < finding->result->loops.count; i++)
+        if (note_guess(finding, i, &note))
+            each(context, &note);
+    for (size_t i = 0; i < finding->result->sum.doubt_count; i++) {
+        note_doubt(&finding->result->sum.doubts[i], &note);
+        each(context, &note);
+    }
+}

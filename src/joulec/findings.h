@@ -1,0 +1,65 @@
+/* joulec/findings.h - what is wrong with a judged translation unit, as a list, before anybody prints it.
+ *
+ * Owns the rules with their codes and words, which of them a verdict breaks, and the notes that explain it. Messages, SARIF and
+ * the annotations of CI print the same findings. Newcomers: a new kind of message is a row among the rules; codes stay what
+ * they are.
+ */
+#ifndef JOULEC_FINDINGS_H
+#define JOULEC_FINDINGS_H
+
+#include <joule/quantity.h>
+#include "joulec/analysis.h"
+#include "base/string.h"
+
+/* What is printed, as pages are (tools/common/page.h). */
+struct judged {
+    const struct analysis *analysis;
+    const char *source; /* as it was named */
+    bool is_strict;     /* what is not proved is an error */
+    const char
+        *root; /* the folder from which reports name files, absolute; NULL: they are named as they are */
+};
+
+enum rule { RULE_JOULES, RULE_WATTS, RULE_TEMPERATURE, RULE_UNDECIDED, RULE_BAD_BUDGET, RULE_VACUOUS, RULES };
+
+struct rule_words {
+    const char *id, *name;
+    const char *summary;     /* a sentence */
+    const char *description; /* when it is broken */
+    const char *help;        /* what to do */
+    bool is_error;           /* of itself; strict makes others one */
+};
+const struct rule_words *rule_words(enum rule rule);
+
+struct finding {
+    const struct judged *judged;
+    const struct function_result *result;
+    enum rule rule;
+    bool is_error;
+    struct source_place name; /* of the function */
+    /* Of a limit, else NULL. */
+    const char *what; /* "max_joules" */
+    joule_dimension dimension;
+    const struct figure *figure;
+    const struct limit *limit;
+};
+
+/* In the order of the functions. */
+void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
+                   void *context);
+/* What is wrong, in one line without an end. */
+void finding_say(const struct finding *finding, struct text *out);
+/* "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)" of a limit. */
+void finding_budget(const struct finding *finding, struct text *out);
+void finding_estimate(const struct finding *finding, struct text *out);
+
+/* Where a figure comes from, or why there is no better one. */
+struct note {
+    struct source_place place; /* file NULL: none */
+    bool is_line;              /* the line says more than the words */
+    char words[512];
+};
+void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
+                   void *context);
+
+#endif

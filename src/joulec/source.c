@@ -1,0 +1,100 @@
+/* joulec/source.c - see source.h. */
+#include "joulec/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *source_line(const struct source_place *place)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file = place->file && place->line ? fopen(place->file, "re") : NULL;
+    ssize_t length = file ? 0 : -1;
+    for (unsigned n = 0; n < place->line && length >= 0; n++)
+        length = getline(&line, &size, file);
+    if (file)
+        fclose(file);
+    if (length >= 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        return line;
+    }
+    free(line);
+    return NULL;
+}
+
+struct source_place source_place_of_name(const struct function *function)
+{
+    struct source_place place = function->place;
+    char *line = source_line(&place);
+    const char *at = line ? strstr(line, function->name) : NULL;
+    place.column = at ? (unsigned)(at - line) + 1 : 1;
+    free(line);
+    return place;
+}
+
+unsigned source_column(const struct source_place *place)
+{
+    char *line = place->column > 1 ? source_line(place) : NULL;
+    unsigned column = place->column;
+    if (line && strlen(line) + 1 >= column) {
+        size_t before = column - 1;
+        column = 1;
+        for (size_t at = 0; at < before; column++) {
+            size_t length = string_utf8_length(line + at, before - at);
+            at += length ? length : 1;
+        }
+    }
+    free(line);
+    return column;
+}
+
+/* Takes the last part away; "/" stays. */
+static void drop_part(char *path, size_t *length)
+{
+    while (*length && path[--*length] != '/')
+        ;
+    path[*length] = '\0';
+}
+
+static bool add_parts(char *out, size_t size, size_t *length, const char *path)
+{
+    while (*path) {
+        size_t part = strcspn(path, "/");
+        if (part == 2 && memcmp(path, "..", 2) == 0) {
+            drop_part(out, length);
+        } else if (part && !(part == 1 && *path == '.')) {
+            if (*length + part + 2 > size)
+                return false;
+            out[(*length)++] = '/';
+            memcpy(out + *length, path, part);
+            *length += part;
+            out[*length] = '\0';
+        }
+        path += part + (path[part] == '/');
+    }
+    return true;
+}
+
+bool source_absolute(const char *here, const char *path, char *out, size_t size)
+{
+    size_t length = 0;
+    if (size < 2 || (path[0] != '/' && here[0] != '/'))
+        return false;
+    out[0] = '\0';
+    if (path[0] != '/' && !add_parts(out, size, &length, here))
+        return false;
+    if (!add_parts(out, size, &length, path))
+        return false;
+    if (!length)
+        string_copy(out, size, "/");
+    return true;
+}
+
+const char *source_below(const char *root, const char *absolute)
+{
+    size_t length = strlen(root);
+    while (length && root[length - 1] == '/')
+        length--;
+    return strncmp(absolute, root, length) == 0 && absolute[length] == '/' ? absolute + length + 1 : NULL;
+}

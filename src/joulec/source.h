@@ -1,0 +1,24 @@
+/* joulec/source.h - places in the source: the line itself, and paths as they are shown.
+ *
+ * Owns reading a line again, and the way from one folder to a file. Newcomers: a place's file is named as this program would
+ * open it; what reads a report elsewhere needs it from a folder that both know.
+ */
+#ifndef JOULEC_SOURCE_H
+#define JOULEC_SOURCE_H
+
+#include "base/string.h"
+#include "joulec/module.h"
+
+/* A line of the source, for free(); NULL where it cannot be read. */
+char *source_line(const struct source_place *place);
+/* The function's name in the line of its definition, where it stands there; else column 1. */
+struct source_place source_place_of_name(const struct function *function);
+/* The column of a place in characters instead of bytes, from 1; 0: unknown. */
+unsigned source_column(const struct source_place *place);
+
+/* `path`, if relative from `here`, without "." and "..", as text alone tells. False: it does not fit, or here is relative. */
+bool source_absolute(const char *here, const char *path, char *out, size_t size);
+/* What is left of an absolute path below `root`; NULL: it lies elsewhere. */
+const char *source_below(const char *root, const char *absolute);
+
+#endif
