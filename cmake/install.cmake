@@ -40,8 +40,8 @@ foreach(section 1 3 7 8)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-# bash and fish look for a file with the program's name; all hold the completion of both.
-foreach(program joule forge)
+# bash and fish look for a file with the program's name; all hold the completion of each.
+foreach(program joule forge joulec)
   install(FILES ${completion_dir}/joule.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${completion_dir}/joule.fish RENAME ${program}.fish

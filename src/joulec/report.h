@@ -1,4 +1,5 @@
-/* joulec/report.h - what is said of a judged translation unit: messages for people, JSON for programs.
+/* joulec/report.h - what is said of a judged translation unit: messages for people, JSON for programs, and what CI
+ * reads.
  *
  * Owns words, codes and keys. Newcomers: a message is for a place in the source, as a compiler's; codes stay what they are.
  */
@@ -14,5 +15,22 @@ enum outcome report_outcome(const struct judged *judged);
 void report_messages(const void *judged, struct text *out);
 /* One object, docs/joulec.schema.json, and the end of its line. */
 void report_json(const void *judged, struct text *out);
+
+/* A log of SARIF: between its beginning and its end the results of each source, a comma before each. */
+struct sarif_log {
+    const char *root;           /* the folder in which joulec runs, absolute */
+    const char *const *refused; /* sources that clang refuses */
+    size_t refused_count;
+};
+void report_sarif_begin(const void *log, struct text *out);
+void report_sarif(const void *judged, struct text *out);
+void report_sarif_end(const void *log, struct text *out);
+
+/* A workflow command of GitHub for each finding. */
+void report_github(const void *judged, struct text *out);
+/* Objects of GitLab's code quality report, a comma before each. */
+void report_gitlab(const void *judged, struct text *out);
+/* The same for one finding while its file, function and rule stay the same, wherever they move. */
+uint64_t report_fingerprint(const struct finding *finding);
 
 #endif

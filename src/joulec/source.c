@@ -23,11 +23,26 @@ char *source_line(const struct source_place *place)
     return NULL;
 }
 
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* `name` as a word of its own. */
+static const char *find_word(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(line, name); at && length; at = strstr(at + 1, name))
+        if (!(at > line && is_word(at[-1])) && !is_word(at[length]))
+            return at;
+    return NULL;
+}
+
 struct source_place source_place_of_name(const struct function *function)
 {
     struct source_place place = function->place;
     char *line = source_line(&place);
-    const char *at = line ? strstr(line, function->name) : NULL;
+    const char *at = line ? find_word(line, function->name) : NULL;
     place.column = at ? (unsigned)(at - line) + 1 : 1;
     free(line);
     return place;
@@ -91,10 +106,12 @@ bool source_absolute(const char *here, const char *path, char *out, size_t size)
     return true;
 }
 
-const char *source_below(const char *root, const char *absolute)
+const char *source_from(const char *root, const char *path, char *buffer, size_t size)
 {
+    if (!root || !source_absolute(root, path, buffer, size))
+        return path;
     size_t length = strlen(root);
     while (length && root[length - 1] == '/')
         length--;
-    return strncmp(absolute, root, length) == 0 && absolute[length] == '/' ? absolute + length + 1 : NULL;
+    return strncmp(buffer, root, length) == 0 && buffer[length] == '/' ? buffer + length + 1 : buffer;
 }

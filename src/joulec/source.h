@@ -18,7 +18,8 @@ unsigned source_column(const struct source_place *place);
 
 /* `path`, if relative from `here`, without "." and "..", as text alone tells. False: it does not fit, or here is relative. */
 bool source_absolute(const char *here, const char *path, char *out, size_t size);
-/* What is left of an absolute path below `root`; NULL: it lies elsewhere. */
-const char *source_below(const char *root, const char *absolute);
+/* `path` as it is seen from the folder `root`, in `buffer`: below it without the way there, else absolute. Itself where root is
+ * NULL or it does not fit. */
+const char *source_from(const char *root, const char *path, char *buffer, size_t size);
 
 #endif

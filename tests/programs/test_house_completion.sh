@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tab after `joule` and `forge` offers what the program's help lists, in bash, fish and zsh, files where the help says that
+# Tab after `joule`, `forge` and `joulec` offers what the program's help lists, in bash, fish and zsh, files where the help says that
 # the subcommand takes one, and the command's own words after --.
 # shellcheck disable=SC2317  # in_bash, in_fish and in_zsh are called by name
 set -euo pipefail
 completion=$JOULE_SOURCE/tools/joule/completion
-PATH=$(dirname "$JOULE"):${FORGE:+$(dirname "$FORGE"):}$PATH
+PATH=$(dirname "$JOULE"):${JOULEC:+$(dirname "$JOULEC"):}${FORGE:+$(dirname "$FORGE"):}$PATH
 status=0
 
 expect() { # SHELL PROGRAM TYPED WORD
@@ -19,7 +19,8 @@ in_bash() { # PROGRAM TYPED
     bash --norc -c 'source "$0"; COMP_WORDS=("$1"); IFS=" "; COMP_WORDS+=($2); unset IFS
         [[ $2 != *" " && -n $2 ]] || COMP_WORDS+=("")
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-        _joule "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        complete=$(complete -p "$1") complete=${complete#*-F }
+        "${complete%% *}" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
         printf "%s\n" "${COMPREPLY[@]}"' "$completion/joule.bash" "$1" "$2" | tr '\n' ' '
 }
 
@@ -77,6 +78,10 @@ for shell in bash fish zsh; do
     expect "$shell" joule "run -- fals" false
     expect "$shell" joule "report --" --samples
     expect "$shell" joule "report " kept.record
+    if [[ -e $JOULEC ]]; then
+        expect "$shell" joulec "--energy-" --energy-sarif
+        expect "$shell" joulec "-O2 kept." kept.record
+    fi
     [[ -n $FORGE ]] || continue
     expect "$shell" forge "" train
     expect "$shell" forge "train --" --budget

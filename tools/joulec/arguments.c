@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "common/options.h"
+#include "common/output.h"
 
 #define DEFAULT_TRIPS 100
 
@@ -64,45 +65,93 @@ static bool is_dropped(const char *word)
            string_starts(word, "-fprofile-");
 }
 
-/* 1: taken, 0: not joulec's, -1: wrong. */
-static int take_own(struct arguments *out, const char *word, const char *next, bool *out_took_next)
+/* --- joulec's own words ------------------------------------------------------------------------------------- */
+
+static bool take_check(struct arguments *out, const char *value)
 {
-    static const char policy[] = "--energy-policy=", report[] = "--energy-report",
-                      loops[] = "--energy-loop-default=";
-    *out_took_next = false;
-    if (strcmp(word, "--energy-check") == 0) {
-        out->checks = true;
-    } else if (string_starts(word, policy)) {
-        const char *name = word + strlen(policy);
-        out->checks = out->is_strict = strcmp(name, "strict") == 0;
-        if (!out->is_strict && strcmp(name, "default") != 0) {
-            complain("", "--energy-policy is 'default' or 'strict', not '%s'", name);
-            return -1;
-        }
-    } else if (string_starts(word, report) && (word[strlen(report)] == '=' || !word[strlen(report)])) {
-        *out_took_next = !word[strlen(report)];
-        out->report = *out_took_next ? next : word + strlen(report) + 1;
-        out->checks = true;
-        if (!out->report || !*out->report) {
-            complain("", "--energy-report needs a file, or '-' for standard output");
-            return -1;
-        }
-    } else if (string_starts(word, loops)) {
-        if (!string_to_double(word + strlen(loops), &out->default_trips) || !(out->default_trips >= 1)) {
-            complain("", "--energy-loop-default is a number from 1, not '%s'", word + strlen(loops));
-            return -1;
-        }
-    } else if (string_starts(word, "--energy-")) {
-        complain("",
-                 "%s is not known: --energy-check, --energy-report FILE, --energy-policy=strict, "
-                 "--energy-loop-default=N",
-                 word);
-        return -1;
-    } else {
-        return 0;
-    }
-    return 1;
+    if (value)
+        complain("", "--energy-check takes nothing behind '='");
+    return !value && out;
 }
+
+static bool take_file(const char *name, const char *value, const char **out_file)
+{
+    *out_file = value;
+    if (value && *value)
+        return true;
+    complain("", "%s needs a file, or '-' for standard output", name);
+    return false;
+}
+
+static bool take_report(struct arguments *out, const char *value)
+{
+    return take_file("--energy-report", value, &out->report);
+}
+
+static bool take_sarif(struct arguments *out, const char *value)
+{
+    return take_file("--energy-sarif", value, &out->sarif);
+}
+
+static bool take_policy(struct arguments *out, const char *value)
+{
+    out->is_strict = value && strcmp(value, "strict") == 0;
+    if (out->is_strict || (value && strcmp(value, "default") == 0))
+        return true;
+    complain("", "--energy-policy is 'default' or 'strict', not '%s'", value ? value : "");
+    return false;
+}
+
+static bool take_annotations(struct arguments *out, const char *value)
+{
+    static const char gitlab[] = "gitlab:";
+    if (value && strcmp(value, "github") == 0)
+        out->is_github = true;
+    else if (value && string_starts(value, gitlab) && value[strlen(gitlab)])
+        out->gitlab = value + strlen(gitlab);
+    else
+        complain("", "--energy-annotations is 'github' or 'gitlab:FILE', not '%s'", value ? value : "");
+    return out->is_github || out->gitlab;
+}
+
+static bool take_loops(struct arguments *out, const char *value)
+{
+    if (value && string_to_double(value, &out->default_trips) && out->default_trips >= 1)
+        return true;
+    complain("", "--energy-loop-default is a number from 1, not '%s'", value ? value : "");
+    return false;
+}
+
+static const struct own {
+    const char *name;
+    bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
+    bool takes_next; /* a value may be the next word as well as stand behind '=' */
+    bool checks;     /* it asks for a check */
+} owns[] = {
+    {"--energy-check", take_check, false, true},   {"--energy-report", take_report, true, true},
+    {"--energy-sarif", take_sarif, true, true},    {"--energy-annotations", take_annotations, false, true},
+    {"--energy-policy", take_policy, false, true}, {"--energy-loop-default", take_loops, false, false},
+};
+
+/* What was taken: 1 or 2 words; 0: it is not joulec's, -1: after a message, it is wrong. */
+static int take_own(struct arguments *out, const char *word, const char *next)
+{
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] ? word + length + 1 : NULL;
+    for (size_t i = 0; i < sizeof owns / sizeof *owns; i++) {
+        if (strlen(owns[i].name) != length || memcmp(owns[i].name, word, length) != 0)
+            continue;
+        bool takes_next = owns[i].takes_next && !value;
+        out->checks = out->checks || owns[i].checks;
+        return !owns[i].take(out, takes_next ? next : value) ? -1 : takes_next ? 2 : 1;
+    }
+    if (!string_starts(word, "--energy-"))
+        return 0;
+    complain("", "%s is not known: joulec --energy-help lists what is", word);
+    return -1;
+}
+
+/* --- the line ----------------------------------------------------------------------------------------------- */
 
 static const char *clang_path(void)
 {
@@ -117,6 +166,24 @@ int arguments_become_clang(const struct arguments *arguments)
     return EXIT_USAGE;
 }
 
+/* Of what is written, each thing needs a file of its own. */
+static bool are_apart(const struct arguments *a)
+{
+    const char *const paths[] = {a->report, a->sarif, a->gitlab};
+    size_t count = sizeof paths / sizeof *paths, streams = 0;
+    joule_error error;
+    for (size_t i = 0; i < count; i++)
+        streams += paths[i] && strcmp(paths[i], "-") == 0;
+    if (streams > 1) {
+        complain("", "only one report can go to standard output: name a file for each other");
+        return false;
+    }
+    if (output_check_apart(paths, 0, count, &error) == JOULE_OK)
+        return true;
+    complain("", "%s", error.message);
+    return false;
+}
+
 bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out)
 {
     *out = (struct arguments){.default_trips = DEFAULT_TRIPS,
@@ -126,12 +193,11 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
         return false;
     out->clang[out->clang_count++] = clang_path();
     for (char **word = argv + 1; *word; word++) {
-        bool took_next;
-        int taken = take_own(out, *word, word[1], &took_next);
+        int taken = take_own(out, *word, word[1]);
         if (taken < 0)
             return false;
         if (taken) {
-            word += took_next;
+            word += taken - 1;
             continue;
         }
         out->clang[out->clang_count++] = *word;
@@ -140,11 +206,10 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
         if (takes_a_word(*word) && word[1])
             out->clang[out->clang_count++] = *++word;
     }
-    return true;
+    return are_apart(out);
 }
 
-const char **arguments_of_count(struct arena *arena, const struct arguments *a, const char *source,
-                                const char *output)
+const char **arguments_of_count(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {"-O2",
                                         "-fno-vectorize",
@@ -158,7 +223,8 @@ const char **arguments_of_count(struct arena *arena, const struct arguments *a, 
                                         "-D__JOULEC__=1",
                                         "-emit-llvm",
                                         "-c",
-                                        "-o"};
+                                        "-o",
+                                        "-"};
     size_t added_count = sizeof added / sizeof *added, count = 1;
     const char **words = arena_alloc(arena, (a->clang_count + added_count + 4) * sizeof *words);
     if (!words)
@@ -176,7 +242,6 @@ const char **arguments_of_count(struct arena *arena, const struct arguments *a, 
     }
     memcpy(words + count, added, sizeof added);
     count += added_count;
-    words[count++] = output;
     words[count] = source;
     return words;
 }

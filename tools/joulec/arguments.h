@@ -12,9 +12,10 @@
 
 struct arguments {
     bool checks, is_strict;
-    const char *report;   /* FILE; NULL: none */
-    double default_trips; /* of loops that nothing bounds */
-    const char **clang;   /* clang's words, ended by NULL; [0]: the program */
+    bool is_github;                      /* its annotations are printed */
+    const char *report, *sarif, *gitlab; /* FILE; NULL: none */
+    double default_trips;                /* of loops that nothing bounds */
+    const char **clang;                  /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;
     const char **sources; /* C files among them */
     size_t source_count;
@@ -22,10 +23,8 @@ struct arguments {
 
 /* False after a message: a word of joulec's is wrong. */
 bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out);
-/* Words that make LLVM's bitcode of `source` in `output`: as the user's, but loops stay whole and named. Ended by NULL; NULL: no
- * memory. */
-const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
-                                const char *output);
+/* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. Ended by NULL; NULL: no memory. */
+const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source);
 
 /* Becomes clang, which JOULEC_CLANG in the environment may name; returns the exit code after a message where it cannot. */
 int arguments_become_clang(const struct arguments *arguments);

@@ -1,4 +1,4 @@
-# bash completion for joule and forge. Subcommands and options are those that the program's own --help lists, so there is no
+# bash completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
 # second list to keep; after -- comes the command that is to be measured.
 _joule_words() { mapfile -t COMPREPLY < <(compgen "$@" -- "${COMP_WORDS[COMP_CWORD]}"); }
 
@@ -38,3 +38,15 @@ _joule() # JOULE WORD PREVIOUS
     esac
 }
 complete -F _joule joule forge
+
+# A compiler's words are files; its own options are offered where one is begun.
+_joulec() # JOULEC WORD PREVIOUS
+{
+    if [[ $2 == -* ]]; then
+        _joule_words -W "$("$1" --energy-help 2>/dev/null | sed -nE 's/^ +(-., +)?(--[a-z-]+=?).*/\2/p')"
+        [[ ${COMPREPLY[0]} != *= || ${#COMPREPLY[@]} -gt 1 ]] || compopt -o nospace 2>/dev/null
+    else
+        _joule_words -f
+    fi
+}
+complete -o filenames -F _joulec joulec

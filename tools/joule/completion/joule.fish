@@ -1,4 +1,4 @@
-# fish completion for joule and forge. Subcommands and options are those that the program's own --help lists, so there is no
+# fish completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
 # second list to keep; after -- comes the command that is to be measured.
 
 function __joule_subcommands
@@ -15,3 +15,8 @@ for program in joule forge
     complete -c $program -n 'not __fish_is_nth_token 1; and not __fish_seen_argument --' -a "(__joule_options $program)"
 end
 complete -c joule -n 'contains -- -- (commandline -opc)' -a '(__fish_complete_subcommand --fcs-skip=3)'
+
+function __joulec_options
+    joulec --energy-help 2>/dev/null | string match -rg '^ +(?:-., +)?(--[a-z-]+=?)\S*(?: [A-Z]+)?  +(.*)$' | paste - -
+end
+complete -c joulec -n 'string match -q -- "-*" (commandline -ct)' -a '(__joulec_options)'

@@ -1,5 +1,5 @@
-#compdef joule forge
-# zsh completion for joule and forge. Subcommands and options are those that the program's own --help lists, so there is no
+#compdef joule forge joulec
+# zsh completion for joule, forge and joulec. Subcommands and options are those that the program's own --help lists, so there is no
 # second list to keep; after -- comes the command that is to be measured.
 
 _joule() {
@@ -36,4 +36,22 @@ _joule() {
     esac
 }
 
-_joule "$@"
+# A compiler's words are files; its own options are offered where one is begun.
+_joulec() {
+    local line
+    local -a match mbegin mend options
+    if [[ $PREFIX != -* ]]; then
+        _files
+        return
+    fi
+    for line in ${(f)"$($words[1] --energy-help 2>/dev/null)"}; do
+        [[ $line =~ '^ +(-., +)?(--[a-z-]+=?)[^ ]*( [A-Z]+)?  +(.*)$' ]] && options+=("$match[2]:$match[4]")
+    done
+    _describe option options
+}
+
+if [[ $service == joulec ]]; then
+    _joulec "$@"
+else
+    _joule "$@"
+fi

@@ -1,0 +1,112 @@
+/* tools/joulec/check/outputs.c - see outputs.h. */
+#include "outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "common/options.h"
+#include "common/page.h"
+
+/* How the pieces of a list are held together; NULL: they are lines. */
+static const struct {
+    page_print_fn print;
+    const char *begin, *end;
+} forms[PIECES] = {[PIECE_MESSAGES] = {report_messages, NULL, NULL},
+                   [PIECE_REPORT] = {report_json, NULL, NULL},
+                   [PIECE_SARIF] = {report_sarif, "", ""}, /* report_sarif_begin and _end */
+                   [PIECE_GITLAB] = {report_gitlab, "[\n", "]\n"}};
+
+static void write_raw(struct outputs *out, enum piece piece, const char *bytes, size_t count)
+{
+    if (out->fd[piece] >= 0 && !out->why[piece] && !output_write_all(out->fd[piece], bytes, count))
+        out->why[piece] = errno;
+}
+
+void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count)
+{
+    bool is_first = out->files[piece].path && forms[piece].begin && !out->has_items[piece] && count;
+    write_raw(out, piece, bytes + is_first, count - is_first); /* without its comma */
+    out->has_items[piece] = out->has_items[piece] || is_first;
+}
+
+static bool add_page(struct outputs *out, enum piece piece, page_print_fn print, const void *context)
+{
+    size_t length;
+    char *page = page_make("", print, context, &length);
+    if (page)
+        outputs_add(out, piece, page, length);
+    free(page);
+    return page;
+}
+
+bool outputs_tell(struct outputs *out, const struct judged *judged)
+{
+    for (int i = 0; i < PIECES; i++)
+        if (out->fd[i] >= 0 && !add_page(out, (enum piece)i, forms[i].print, judged))
+            return false;
+    return !out->is_github || add_page(out, PIECE_MESSAGES, report_github, judged);
+}
+
+void outputs_refused(struct outputs *out, const char *source)
+{
+    const char **list = arena_push(&out->arena, out->refused, out->refused_count, source);
+    out->refused = list ? list : out->refused;
+    out->refused_count += list != NULL;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+/* What stands around the items of a list. */
+static void write_frame(struct outputs *out, enum piece piece, page_print_fn print, const char *words)
+{
+    struct sarif_log log = {out->root, out->refused, out->refused_count};
+    size_t length = words ? strlen(words) : 0;
+    char *page = piece == PIECE_SARIF ? page_make("", print, &log, &length) : NULL;
+    if (piece == PIECE_SARIF && !page)
+        out->why[piece] = ENOMEM;
+    write_raw(out, piece, page ? page : words, length);
+    free(page);
+}
+
+bool outputs_open(struct outputs *out, const struct arguments *arguments, const char *root)
+{
+    joule_error error;
+    const char *paths[PIECES] = {[PIECE_REPORT] = arguments->report,
+                                 [PIECE_SARIF] = arguments->sarif,
+                                 [PIECE_GITLAB] = arguments->gitlab};
+    *out =
+        (struct outputs){.fd = {STDERR_FILENO, -1, -1, -1}, .is_github = arguments->is_github, .root = root};
+    for (int i = 0; i < PIECES; i++) {
+        if (!paths[i])
+            continue;
+        if (output_open(paths[i], &out->files[i], &error) != JOULE_OK) {
+            complain("", "%s", error.message);
+            out->files[i].path = NULL;
+            outputs_close(out, false);
+            return false;
+        }
+        out->fd[i] = out->files[i].fd;
+        write_frame(out, (enum piece)i, report_sarif_begin, forms[i].begin);
+    }
+    return true;
+}
+
+bool outputs_close(struct outputs *out, bool is_whole)
+{
+    joule_error error;
+    bool is_good = true;
+    for (int i = 0; i < PIECES; i++) {
+        if (!out->files[i].path)
+            continue;
+        if (is_whole)
+            write_frame(out, (enum piece)i, report_sarif_end, forms[i].end);
+        if (output_close(&out->files[i], is_whole ? out->why[i] : ECANCELED, &error) == JOULE_OK)
+            continue;
+        if (is_whole)
+            complain("", "%s", error.message);
+        is_good = false;
+    }
+    arena_free(&out->arena);
+    return is_good;
+}
