@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What joulec predicts, and what then happens: the time of each program of the corpus in this folder.
+
+usage: bench/joulec/run.py [--json] [--rounds N] [--ms N]
+
+Owns the comparison: compiles each group with joulec, takes its report, runs all programs in turns, and prints for each the
+predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
+errors, as factors either way, of programs for tuning and of those held out. Exit status 1: a program's result was wrong.
+Newcomers: which groups are for tuning is decided by their names alone (is_for_tuning). Measured is the time of this thread,
+the median of N rounds of so many milliseconds; a busy neighbour on the same core still slows all of it.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(ROOT, os.environ.get("JOULE_BUILD", "build/release"))
+JOULEC = os.environ.get("JOULEC") or os.path.join(BUILD, "tools", "joulec", "joulec")
+GROUPS = sorted(name[:-2] for name in os.listdir(HERE) if name.endswith(".c") and name != "measure.c")
+
+
+def is_for_tuning(group):
+    """Fixed before anything was predicted; groups that are added later fall where they fall."""
+    return zlib.crc32(group.encode()) % 2 == 0
+
+
+def predict(group, folder):
+    """What joulec says of each function, while it makes the object that is then measured; and of whom it spoke."""
+    report = os.path.join(folder, group + ".json")
+    subprocess.run([JOULEC, "-O2", "--energy-report", report, "-c", os.path.join(HERE, group + ".c"), "-o",
+                    os.path.join(folder, group + ".o")], check=True)
+    with open(report, encoding="utf-8") as file:
+        found = json.load(file)
+    return {function["name"]: function for function in found["functions"]}, found["core"], found["table"]
+
+
+def measure(folder, rounds, milliseconds):
+    """(group, program, seconds, whether it was right) of each, in the order of groups."""
+    program = os.path.join(folder, "measure")
+    names = "-DGROUPS(X)=" + " ".join(f"X({group})" for group in GROUPS)
+    subprocess.run([JOULEC, "-O2", names, os.path.join(HERE, "measure.c"), "-o", program]
+                   + [os.path.join(folder, group + ".o") for group in GROUPS], check=True)
+    done = subprocess.run([program, str(rounds), str(milliseconds)], capture_output=True, text=True, check=False)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    if done.returncode not in (0, 1) or not rows:
+        sys.exit(f"measure: exit status {done.returncode}: {done.stderr}")
+    return [(group, name, float(ns) * 1e-9, word == "right") for group, name, ns, word in rows]
+
+
+def ranks(values):
+    """From 1; equal ones share the mean of their places."""
+    return [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
+
+
+def spearman(x, y):
+    """None where one of them is all the same."""
+    a, b = ranks(x), ranks(y)
+    mean = (len(a) + 1) / 2
+    across = sum((p - mean) * (q - mean) for p, q in zip(a, b))
+    alone = sum((p - mean) ** 2 for p in a) * sum((q - mean) ** 2 for q in b)
+    return across / alone ** 0.5 if alone else None
+
+
+def quantile(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else None
+
+
+def compare(rows, predictions):
+    """One record for each program."""
+    programs = []
+    for group, name, seconds, is_right in rows:
+        function = predictions[group][name]
+        low, high = function["interval_seconds"]
+        predicted = function["time_seconds"]
+        ratio = predicted / seconds
+        programs.append({"program": name, "group": group, "tuning": is_for_tuning(group), "predicted_seconds": predicted,
+                         "low_seconds": low, "high_seconds": high, "measured_seconds": seconds, "ratio": ratio,
+                         "error_factor": max(ratio, 1 / ratio), "inside": low <= seconds <= high,
+                         "energy_joules": function["energy_joules"], "quality": function["quality"], "right": is_right})
+    return programs
+
+
+def summarise(programs):
+    groups = []
+    for group in GROUPS:
+        of_group = [p for p in programs if p["group"] == group]
+        measured = [p["measured_seconds"] for p in of_group]
+        groups.append({"group": group, "tuning": is_for_tuning(group), "programs": len(of_group),
+                       "spread": max(measured) / min(measured),
+                       "spearman": spearman([p["predicted_seconds"] for p in of_group], measured)})
+    halves = {}
+    for name, is_tuning in (("tuning", True), ("held_out", False)):
+        of_half = [p for p in programs if p["tuning"] == is_tuning]
+        errors = [p["error_factor"] for p in of_half]
+        known = [g["spearman"] for g in groups if g["tuning"] == is_tuning and g["spearman"] is not None]
+        halves[name] = {"programs": len(of_half), "groups": sum(g["tuning"] == is_tuning for g in groups),
+                        "median_factor": quantile(errors, 0.5), "p90_factor": quantile(errors, 0.9),
+                        "within_2": sum(e <= 2 for e in errors), "inside": sum(p["inside"] for p in of_half),
+                        "median_spearman": quantile(known, 0.5), "groups_from_0.8": sum(s >= 0.8 for s in known)}
+    return groups, halves
+
+
+def print_tables(heading, programs, groups, halves):
+    print(heading)
+    print(f"{'program':26} {'half':9} {'predicted us':>13} {'low':>9} {'high':>9} {'measured us':>12} {'ratio':>7}")
+    for p in programs:
+        remark = ("" if p["inside"] else " OUTSIDE") + ("" if p["right"] else " WRONG RESULT")
+        print(f"{p['program']:26} {'tuning' if p['tuning'] else 'held out':9} {p['predicted_seconds'] * 1e6:13.1f} "
+              f"{p['low_seconds'] * 1e6:9.1f} {p['high_seconds'] * 1e6:9.1f} {p['measured_seconds'] * 1e6:12.1f} "
+              f"{p['ratio']:7.2f}{remark}")
+    print(f"\n{'group':26} {'half':9} {'programs':>13} {'spread':>9} {'Spearman':>9}")
+    for g in groups:
+        rank = "-" if g["spearman"] is None else f"{g['spearman']:.2f}"
+        print(f"{g['group']:26} {'tuning' if g['tuning'] else 'held out':9} {g['programs']:13} {g['spread']:9.2f} {rank:>9}")
+    for name, h in halves.items():
+        print(f"{name.replace('_', ' ')}: {h['programs']} programs; error, as a factor either way: median {h['median_factor']:.2f}, "
+              f"p90 {h['p90_factor']:.2f}; {h['inside']} inside; Spearman from 0.8 in {h['groups_from_0.8']} of {h['groups']} groups, "
+              f"median {h['median_spearman']:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="joulec's predictions of time, against this machine")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.add_argument("--rounds", type=int, default=15, help="of which the median is taken (1 to 101)")
+    parser.add_argument("--ms", type=int, default=2, help="each round of a program lasts at least (0: one call)")
+    options = parser.parse_args()
+    predictions, core, table = {}, "", ""
+    with tempfile.TemporaryDirectory() as folder:
+        for group in GROUPS:
+            predictions[group], core, table = predict(group, folder)
+        programs = compare(measure(folder, options.rounds, options.ms), predictions)
+    groups, halves = summarise(programs)
+    summary = {"bench": "joulec_corpus", "core": core, "table": table, **halves}
+    if options.json:
+        print(json.dumps({**summary, "by_group": groups, "by_program": programs}))
+    else:
+        print_tables(f"core: {core}; table: {table}", programs, groups, halves)
+        print(json.dumps(summary))
+    return 0 if all(p["right"] for p in programs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
