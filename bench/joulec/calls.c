@@ -85,8 +85,8 @@ static uint64_t calls_fours(void)
     return 0;
 }
 
-const struct group calls = {
-    prepare,
-    y,
-    sizeof y,
-    {PROGRAM(calls_none), PROGRAM(calls_each), PROGRAM(calls_twice), PROGRAM(calls_pairs), PROGRAM(calls_fours)}};
+const struct group calls = {prepare,
+                            y,
+                            sizeof y,
+                            {PROGRAM(calls_none), PROGRAM(calls_each), PROGRAM(calls_twice),
+                             PROGRAM(calls_pairs), PROGRAM(calls_fours)}};

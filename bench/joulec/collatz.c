@@ -80,9 +80,8 @@ static uint64_t collatz_shift(void)
     return 0;
 }
 
-const struct group collatz = {
-    prepare,
-    end,
-    sizeof end,
-    {PROGRAM(collatz_branch), PROGRAM(collatz_choice), PROGRAM(collatz_masks), PROGRAM(collatz_tables),
-     PROGRAM(collatz_shift)}};
+const struct group collatz = {prepare,
+                              end,
+                              sizeof end,
+                              {PROGRAM(collatz_branch), PROGRAM(collatz_choice), PROGRAM(collatz_masks),
+                               PROGRAM(collatz_tables), PROGRAM(collatz_shift)}};

@@ -23,7 +23,10 @@ struct group {
     struct program programs[8]; /* ended by NULL */
 };
 
-#define PROGRAM(function) {#function, function}
+#define PROGRAM(function)                                                                                    \
+    {                                                                                                        \
+#function, function                                                                                  \
+    }
 
 /* The next of a sequence that is the same in every run. */
 uint32_t corpus_random(void);

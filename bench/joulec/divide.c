@@ -61,9 +61,8 @@ static uint64_t divide_inverse(void)
     return s;
 }
 
-const struct group divide = {
-    prepare,
-    NULL,
-    0,
-    {PROGRAM(divide_32), PROGRAM(divide_64), PROGRAM(divide_floats),
-     PROGRAM(divide_singles), PROGRAM(divide_inverse)}};
+const struct group divide = {prepare,
+                             NULL,
+                             0,
+                             {PROGRAM(divide_32), PROGRAM(divide_64), PROGRAM(divide_floats),
+                              PROGRAM(divide_singles), PROGRAM(divide_inverse)}};

@@ -59,7 +59,4 @@ static uint64_t dot_squares(void)
 }
 
 const struct group dot = {
-    prepare,
-    NULL,
-    0,
-    {PROGRAM(dot_one), PROGRAM(dot_two), PROGRAM(dot_three), PROGRAM(dot_squares)}};
+    prepare, NULL, 0, {PROGRAM(dot_one), PROGRAM(dot_two), PROGRAM(dot_three), PROGRAM(dot_squares)}};

@@ -75,8 +75,8 @@ static uint64_t filter_fours(void)
     return end(count);
 }
 
-const struct group filter = {prepare,
-                             out,
-                             (N * 3 / 32 - 500) * sizeof *out,
-                             {PROGRAM(filter_branch), PROGRAM(filter_always), PROGRAM(filter_places),
-                              PROGRAM(filter_fours)}};
+const struct group filter = {
+    prepare,
+    out,
+    (N * 3 / 32 - 500) * sizeof *out,
+    {PROGRAM(filter_branch), PROGRAM(filter_always), PROGRAM(filter_places), PROGRAM(filter_fours)}};

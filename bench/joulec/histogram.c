@@ -66,9 +66,8 @@ static uint64_t histogram_compare(void)
     return 0;
 }
 
-const struct group histogram = {
-    prepare,
-    counts,
-    sizeof counts,
-    {PROGRAM(histogram_one), PROGRAM(histogram_pairs),  PROGRAM(histogram_fields),
-     PROGRAM(histogram_compare)}};
+const struct group histogram = {prepare,
+                                counts,
+                                sizeof counts,
+                                {PROGRAM(histogram_one), PROGRAM(histogram_pairs), PROGRAM(histogram_fields),
+                                 PROGRAM(histogram_compare)}};

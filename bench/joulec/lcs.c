@@ -74,7 +74,8 @@ static uint64_t lcs_diagonals(void)
     for (int d = 2; d <= 2 * N; d++) {
         int first = d > N ? d - N : 1, end = d > N ? N : d - 1;
         for (int i = first; i <= end; i++)
-            here[i] = longer(longer(last[i - 1], last[i]), (uint16_t)(before[i - 1] + (a[i - 1] == b[d - i - 1])));
+            here[i] =
+                longer(longer(last[i - 1], last[i]), (uint16_t)(before[i - 1] + (a[i - 1] == b[d - i - 1])));
         uint16_t *kept = before;
         before = last;
         last = here;
@@ -83,8 +84,8 @@ static uint64_t lcs_diagonals(void)
     return last[N];
 }
 
-const struct group lcs = {prepare,
-                          NULL,
-                          0,
-                          {PROGRAM(lcs_table), PROGRAM(lcs_two_rows), PROGRAM(lcs_longest),
-                           PROGRAM(lcs_diagonals)}};
+const struct group lcs = {
+    prepare,
+    NULL,
+    0,
+    {PROGRAM(lcs_table), PROGRAM(lcs_two_rows), PROGRAM(lcs_longest), PROGRAM(lcs_diagonals)}};

@@ -75,8 +75,8 @@ static uint64_t links_both(void)
     return s;
 }
 
-const struct group links = {prepare,
-                            NULL,
-                            0,
-                            {PROGRAM(links_list), PROGRAM(links_second),
-                             PROGRAM(links_addresses), PROGRAM(links_both)}};
+const struct group links = {
+    prepare,
+    NULL,
+    0,
+    {PROGRAM(links_list), PROGRAM(links_second), PROGRAM(links_addresses), PROGRAM(links_both)}};

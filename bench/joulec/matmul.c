@@ -97,9 +97,8 @@ static uint64_t matmul_two_by_two(void)
     return 0;
 }
 
-const struct group matmul = {
-    prepare,
-    c,
-    sizeof c,
-    {PROGRAM(matmul_ijk), PROGRAM(matmul_ikj), PROGRAM(matmul_jki), PROGRAM(matmul_turned),
-     PROGRAM(matmul_tiled), PROGRAM(matmul_two_by_two)}};
+const struct group matmul = {prepare,
+                             c,
+                             sizeof c,
+                             {PROGRAM(matmul_ijk), PROGRAM(matmul_ikj), PROGRAM(matmul_jki),
+                              PROGRAM(matmul_turned), PROGRAM(matmul_tiled), PROGRAM(matmul_two_by_two)}};

@@ -74,9 +74,8 @@ static uint64_t poly_by_coefficient(void)
     return 0;
 }
 
-const struct group poly = {
-    prepare,
-    y,
-    sizeof y,
-    {PROGRAM(poly_horner), PROGRAM(poly_powers), PROGRAM(poly_even_odd), PROGRAM(poly_estrin),
-     PROGRAM(poly_by_coefficient)}};
+const struct group poly = {prepare,
+                           y,
+                           sizeof y,
+                           {PROGRAM(poly_horner), PROGRAM(poly_powers), PROGRAM(poly_even_odd),
+                            PROGRAM(poly_estrin), PROGRAM(poly_by_coefficient)}};

@@ -78,9 +78,8 @@ static uint64_t popcount_bits(void)
     return 0;
 }
 
-const struct group popcount = {
-    prepare,
-    counts,
-    sizeof counts,
-    {PROGRAM(popcount_bytes), PROGRAM(popcount_halves), PROGRAM(popcount_sums), PROGRAM(popcount_pairs),
-     PROGRAM(popcount_bits)}};
+const struct group popcount = {prepare,
+                               counts,
+                               sizeof counts,
+                               {PROGRAM(popcount_bytes), PROGRAM(popcount_halves), PROGRAM(popcount_sums),
+                                PROGRAM(popcount_pairs), PROGRAM(popcount_bits)}};

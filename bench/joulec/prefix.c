@@ -93,9 +93,8 @@ static uint64_t prefix_doubling(void)
     return s;
 }
 
-const struct group prefix = {
-    prepare,
-    out,
-    sizeof out,
-    {PROGRAM(prefix_serial), PROGRAM(prefix_sums_first), PROGRAM(prefix_blocks), PROGRAM(prefix_halves),
-     PROGRAM(prefix_doubling)}};
+const struct group prefix = {prepare,
+                             out,
+                             sizeof out,
+                             {PROGRAM(prefix_serial), PROGRAM(prefix_sums_first), PROGRAM(prefix_blocks),
+                              PROGRAM(prefix_halves), PROGRAM(prefix_doubling)}};

@@ -23,8 +23,8 @@ static uint64_t rolling_four(void)
 {
     uint32_t h = 7;
     for (int i = 0; i < N; i += 4)
-        h = h * (31u * 31 * 31 * 31) + text[i] * (31u * 31 * 31) + text[i + 1] * (31u * 31) + text[i + 2] * 31u +
-            text[i + 3];
+        h = h * (31u * 31 * 31 * 31) + text[i] * (31u * 31 * 31) + text[i + 1] * (31u * 31) +
+            text[i + 2] * 31u + text[i + 3];
     return h;
 }
 

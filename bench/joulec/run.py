@@ -119,6 +119,8 @@ def print_tables(heading, programs, groups, halves):
         rank = "-" if g["spearman"] is None else f"{g['spearman']:.2f}"
         print(f"{g['group']:26} {'tuning' if g['tuning'] else 'held out':9} {g['programs']:13} {g['spread']:9.2f} {rank:>9}")
     for name, h in halves.items():
+        if not h["programs"]:
+            continue
         print(f"{name.replace('_', ' ')}: {h['programs']} programs; error, as a factor either way: median {h['median_factor']:.2f}, "
               f"p90 {h['p90_factor']:.2f}; {h['inside']} inside; Spearman from 0.8 in {h['groups_from_0.8']} of {h['groups']} groups, "
               f"median {h['median_spearman']:.2f}")

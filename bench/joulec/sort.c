@@ -92,9 +92,8 @@ static uint64_t sort_shell(void)
     return 0;
 }
 
-const struct group sort = {
-    prepare,
-    out,
-    sizeof out,
-    {PROGRAM(sort_insertion), PROGRAM(sort_selection), PROGRAM(sort_bubble), PROGRAM(sort_rank),
-     PROGRAM(sort_shell)}};
+const struct group sort = {prepare,
+                           out,
+                           sizeof out,
+                           {PROGRAM(sort_insertion), PROGRAM(sort_selection), PROGRAM(sort_bubble),
+                            PROGRAM(sort_rank), PROGRAM(sort_shell)}};

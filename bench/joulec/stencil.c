@@ -70,9 +70,8 @@ static uint64_t stencil_two_steps(void)
     return 0;
 }
 
-const struct group stencil = {
-    prepare,
-    out,
-    sizeof out,
-    {PROGRAM(stencil_rows), PROGRAM(stencil_columns), PROGRAM(stencil_tiles), PROGRAM(stencil_column_pairs),
-     PROGRAM(stencil_two_steps)}};
+const struct group stencil = {prepare,
+                              out,
+                              sizeof out,
+                              {PROGRAM(stencil_rows), PROGRAM(stencil_columns), PROGRAM(stencil_tiles),
+                               PROGRAM(stencil_column_pairs), PROGRAM(stencil_two_steps)}};

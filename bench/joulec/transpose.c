@@ -70,9 +70,9 @@ static uint64_t transpose_pairs(void)
     return 0;
 }
 
-const struct group transpose = {
-    prepare,
-    out,
-    sizeof out,
-    {PROGRAM(transpose_reads), PROGRAM(transpose_writes), PROGRAM(transpose_tiles), PROGRAM(transpose_swaps),
-     PROGRAM(transpose_pairs)}};
+const struct group transpose = {prepare,
+                                out,
+                                sizeof out,
+                                {PROGRAM(transpose_reads), PROGRAM(transpose_writes),
+                                 PROGRAM(transpose_tiles), PROGRAM(transpose_swaps),
+                                 PROGRAM(transpose_pairs)}};

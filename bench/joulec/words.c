@@ -63,8 +63,8 @@ static uint64_t words_halves(void)
     return count;
 }
 
-const struct group words = {prepare,
-                            NULL,
-                            0,
-                            {PROGRAM(words_branches), PROGRAM(words_table), 
-                             PROGRAM(words_edges), PROGRAM(words_halves)}};
+const struct group words = {
+    prepare,
+    NULL,
+    0,
+    {PROGRAM(words_branches), PROGRAM(words_table), PROGRAM(words_edges), PROGRAM(words_halves)}};

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""The corpus of bench/joulec in its shortest form: every program is predicted, measured, and right. How long each takes decides nothing."""
+import importlib.util
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = os.path.join(os.environ["JOULE_SOURCE"], "bench", "joulec", "run.py")
+
+
+def load():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("joulec_corpus", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Corpus(unittest.TestCase):
+    def test_every_program_is_predicted_and_right(self):
+        done = subprocess.run([sys.executable, SCRIPT, "--json", "--rounds", "1", "--ms", "0"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = json.loads(done.stdout)
+        programs = found["by_program"]
+        self.assertTrue(len(programs) >= 48 and len(found["by_group"]) >= 9, done.stdout)
+        self.assertEqual(len({p["program"] for p in programs}), len(programs))
+        for p in programs:
+            self.assertTrue(p["right"], p)
+            self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
+            self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
+            self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
+        self.assertEqual(found["tuning"]["programs"] + found["held_out"]["programs"], len(programs))
+        self.assertTrue(min(found[half]["groups"] for half in ("tuning", "held_out")) >= 4, done.stdout)
+
+    def test_what_is_wrong_is_seen(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        copy = os.path.join(folder.name, "joulec")
+        shutil.copytree(os.path.dirname(SCRIPT), copy, ignore=lambda _, names: [n for n in names if n.endswith(".c") and n not in ("dot.c", "measure.c")])
+        shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SCRIPT)), "bench.h"), folder.name)
+        with open(os.path.join(copy, "dot.c"), encoding="utf-8") as file:
+            text = file.read()
+        with open(os.path.join(copy, "dot.c"), "w", encoding="utf-8") as file:
+            file.write(text.replace("return (uint64_t)(s + r);", "return (uint64_t)(s + r) + 1;"))
+        done = subprocess.run([sys.executable, os.path.join(copy, "run.py"), "--rounds", "1", "--ms", "0"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"\ndot_two .* WRONG RESULT\n")
+        self.assertEqual(done.stdout.count("WRONG RESULT"), 1, done.stdout)
+
+    def test_the_halves_stay_as_they_were(self):
+        """Whoever tunes may have looked at one of them."""
+        corpus = load()
+        self.assertEqual([group for group in corpus.GROUPS if not corpus.is_for_tuning(group)],
+                         ["calls", "collatz", "crc", "dot", "filter", "popcount", "rolling", "search", "transpose"])
+
+    def test_ranks_and_errors(self):
+        corpus = load()
+        self.assertEqual(corpus.ranks([3, 1, 3, 2]), [3.5, 1, 3.5, 2])
+        self.assertAlmostEqual(corpus.spearman([1, 2, 3, 4], [10, 20, 40, 30]), 0.8)
+        self.assertAlmostEqual(corpus.spearman([1, 2, 3], [9, 5, 1]), -1)
+        self.assertIsNone(corpus.spearman([1, 1, 1], [1, 2, 3]))
+        self.assertEqual([corpus.quantile(range(10), part) for part in (0, 0.5, 0.9, 1)], [0, 5, 9, 9])
+        function = {"time_seconds": 1.0, "interval_seconds": [0.5, 1.5], "energy_joules": 3.0, "quality": "E"}
+        record, = corpus.compare([("sort", "sort_x", 2.0, True)], {"sort": {"sort_x": function}})
+        self.assertEqual((record["ratio"], record["error_factor"], record["inside"], record["tuning"]), (0.5, 2.0, False, True))
+
+
+if __name__ == "__main__":
+    if not os.path.exists(os.environ.get("JOULEC", "")):
+        print("skipped: this build has no joulec (no LLVM)")
+        sys.exit(77)
+    unittest.main(verbosity=2)
