@@ -210,6 +210,11 @@ static void note_doubt(const struct doubt *doubt, struct note *out)
         string_print(out->words, sizeof out->words, "'%s' calls itself in the end, nobody knows how often",
                      doubt->name);
         break;
+    case DOUBT_DEPTH:
+        string_print(out->words, sizeof out->words,
+                     "loops of this function are nested more than %d deep: inner ones are not counted",
+                     LOOPS_MOST_DEPTH);
+        break;
     default:
         string_print(out->words, sizeof out->words,
                      "a jump leads into the middle of a loop of this function");

@@ -1,32 +1,61 @@
 /* joulec/loops.h - the natural loops of a function, found from its blocks and edges.
  *
- * Owns dominators (Cooper, Harvey and Kennedy 2001) and the tree of loops. It does not know how often they run.
+ * Owns the tree of loops, and the regions: the body of one loop, or of the function, with each loop directly inside as one node.
+ * It does not know how often they run. All is found in a time that grows with the edges, and so is no graph too large.
  * Newcomers: loops with the same first block are one. A way into the middle of a loop makes the function irregular.
  */
 #ifndef JOULEC_LOOPS_H
 #define JOULEC_LOOPS_H
 
-#include "joulec/module.h"
+#include "joulec/flow.h"
+
+/* Loops that are nested deeper are taken for a part of the one around them. */
+#define LOOPS_MOST_DEPTH 64
 
 struct loop {
     uint32_t header;           /* block */
     int32_t parent;            /* loop around it; -1: none */
     unsigned depth;            /* 1: outermost */
     struct source_place place; /* in the source, as far as it is known */
+    uint32_t first, end;       /* its blocks, those of inner loops among them: loops->members[first .. end) */
+};
+
+/* An edge, by where it is. */
+struct loop_exit {
+    uint32_t block, edge;
 };
 
 struct loops {
+    struct flow flow;
     struct loop *list; /* outer ones first */
     size_t count;
     int32_t *innermost; /* of each block; -1: in no loop */
-    uint32_t *order;    /* blocks that can be reached, each after those before it but for ways back */
-    size_t reached;
-    bool is_irregular;
+    uint32_t *members;  /* reached blocks, those of each loop together */
+    uint32_t *place;    /* of each reached block among the members */
+    /* nodes[node_begin[l + 1] .. node_begin[l + 2]) are those of the region of loop l, -1 for the function, in the flow's order: its
+     * blocks, and of loops directly inside the headers. */
+    uint32_t *nodes, *node_begin;
+    /* exits[exit_begin[l] .. exit_begin[l + 1]) lead out of loop l and no further than its parent's region. */
+    struct loop_exit *exits;
+    uint32_t *exit_begin;
+    bool is_irregular, is_too_deep;
 };
 
 /* NO_MEMORY, or OK. In `arena`. */
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops);
+
 /* Whether `loop` is `outer` or lies in it; outer -1: always. */
-bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer);
+static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer)
+{
+    return outer < 0 || (loop >= 0 && loops->list[outer].first <= loops->list[loop].first &&
+                         loops->list[loop].end <= loops->list[outer].end);
+}
+
+/* Whether a reached block lies in `loop`; -1: always. */
+static inline bool loop_has(const struct loops *loops, int32_t loop, uint32_t block)
+{
+    return loop < 0 ||
+           (loops->list[loop].first <= loops->place[block] && loops->place[block] < loops->list[loop].end);
+}
 
 #endif

@@ -54,7 +54,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
 
 static void add_doubts(struct json *json, const struct function_result *r)
 {
-    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape"};
+    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape", "depth"};
     json_open(json, "doubts", '[');
     for (size_t i = 0; i < r->sum.doubt_count; i++) {
         json_open(json, NULL, '{');

@@ -119,24 +119,12 @@ static struct amounts amounts_of_block(struct region *r, uint32_t block)
 
 /* --- regions ------------------------------------------------------------------------------------------------ */
 
-/* The node of `block` in the region of `loop`: the block itself, or the header of the loop directly inside it that it is in;
- * UINT32_MAX: it is outside. */
-static uint32_t node_of(const struct region *r, uint32_t block, int32_t loop)
-{
-    int32_t inner = r->loops->innermost[block], child = -1;
-    for (; inner >= 0 && inner != loop; inner = r->loops->list[inner].parent)
-        child = inner;
-    if (inner != loop)
-        return UINT32_MAX;
-    return child < 0 ? block : r->loops->list[child].header;
-}
-
+/* The loop directly inside `parent` that begins at `block`; -1: none. */
 static int32_t loop_with_header(const struct region *r, uint32_t block, int32_t parent)
 {
     int32_t inner = r->loops->innermost[block];
-    while (inner >= 0 && r->loops->list[inner].parent != parent)
-        inner = r->loops->list[inner].parent;
-    return inner >= 0 && r->loops->list[inner].header == block ? inner : -1;
+    bool is = inner >= 0 && r->loops->list[inner].header == block && r->loops->list[inner].parent == parent;
+    return is ? inner : -1;
 }
 
 /* Where ways meet, the cheapest and the dearest win. */
@@ -151,19 +139,16 @@ static void meet(const struct target *target, struct amounts *at, bool *is_reach
     *is_reached = true;
 }
 
-/* An edge that stays in the region and goes on. */
-static bool goes_on(const struct region *r, uint32_t from, const struct edge *edge, int32_t loop,
-                    uint32_t *out_node)
-{
-    uint32_t header = loop < 0 ? UINT32_MAX : r->loops->list[loop].header;
-    *out_node = node_of(r, edge->to, loop);
-    return *out_node != UINT32_MAX && edge->to != header && *out_node != node_of(r, from, loop);
-}
-
 /* An edge back to where a round of `loop` begins. */
 static bool goes_round(const struct region *r, const struct edge *edge, int32_t loop)
 {
     return loop >= 0 && edge->to == r->loops->list[loop].header;
+}
+
+/* An edge, of a node of the region, that stays in it and goes on. */
+static bool goes_on(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    return loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
 }
 
 static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
@@ -178,28 +163,47 @@ static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
     return false;
 }
 
-/* How likely an edge is among those of its block that stay. */
-static double likelihood(const struct region *r, uint32_t from, const struct edge *edge, int32_t loop)
+/* Edges of a block that lead to a loop, by where to. */
+struct leads {
+    uint32_t first;
+    bool has_first, has_others;
+};
+
+static struct leads leads_of(const struct region *r, uint32_t block, int32_t loop)
 {
-    const struct block *b = &r->function->blocks[from];
+    const struct block *b = &r->function->blocks[block];
+    struct leads leads = {0, false, false};
+    for (size_t i = 0; i < b->edge_count && b->edge_count > 1 && !leads.has_others; i++) {
+        if (!leads_to_loop(r, b->edges[i].to, loop))
+            continue;
+        leads.has_others = leads.has_first && b->edges[i].to != leads.first;
+        leads.first = leads.has_first ? leads.first : b->edges[i].to;
+        leads.has_first = true;
+    }
+    return leads;
+}
+
+/* How likely an edge is among those of its block that stay. */
+static double likelihood(const struct region *r, const struct edge *edge, const struct leads *leads,
+                         int32_t loop)
+{
     if (!isnan(edge->probability))
         return edge->probability;
     if (r->is_doomed[edge->to])
         return 0;
-    bool to_loop = leads_to_loop(r, edge->to, loop), others = false;
-    for (size_t i = 0; i < b->edge_count; i++)
-        others = others || (b->edges[i].to != edge->to && leads_to_loop(r, b->edges[i].to, loop));
+    bool to_loop = leads_to_loop(r, edge->to, loop);
+    bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
     return to_loop == others ? 0.5 : to_loop ? GUARDED : 1 - GUARDED;
 }
 
-static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop)
+static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop,
+                                 const struct leads *leads)
 {
     const struct block *b = &r->function->blocks[block];
-    uint32_t node;
     double sum = 0;
     for (size_t i = 0; i < b->edge_count; i++)
-        if (goes_on(r, block, &b->edges[i], loop, &node) || goes_round(r, &b->edges[i], loop))
-            sum += likelihood(r, block, &b->edges[i], loop);
+        if (goes_on(r, &b->edges[i], loop) || goes_round(r, &b->edges[i], loop))
+            sum += likelihood(r, &b->edges[i], leads, loop);
     return sum;
 }
 
@@ -209,47 +213,50 @@ struct ways_out {
     size_t doomed; /* of these */
 };
 
+static void add_way(const struct region *r, const struct edge *edge, int32_t loop, struct ways_out *ways)
+{
+    bool is_on = goes_on(r, edge, loop), is_round = goes_round(r, edge, loop);
+    ways->on += is_on;
+    ways->round += is_round;
+    ways->doomed += (is_on || is_round) && r->is_doomed[edge->to];
+}
+
 static struct ways_out ways_of_block(const struct region *r, uint32_t block, int32_t loop)
 {
     const struct block *b = &r->function->blocks[block];
     struct ways_out ways = {0, 0, 0};
-    uint32_t to;
-    for (size_t i = 0; i < b->edge_count; i++) {
-        bool is_on = goes_on(r, block, &b->edges[i], loop, &to), is_round = goes_round(r, &b->edges[i], loop);
-        ways.on += is_on;
-        ways.round += is_round;
-        ways.doomed += (is_on || is_round) && r->is_doomed[b->edges[i].to];
-    }
+    for (size_t i = 0; i < b->edge_count; i++)
+        add_way(r, &b->edges[i], loop, &ways);
     return ways;
+}
+
+static const struct edge *edge_at(const struct region *r, uint32_t exit)
+{
+    struct loop_exit at = r->loops->exits[exit];
+    return &r->function->blocks[at.block].edges[at.edge];
 }
 
 static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32_t loop)
 {
-    struct ways_out all = {0, 0, 0};
-    for (size_t i = 0; i < r->loops->reached; i++) {
-        uint32_t block = r->loops->order[i];
-        if (!loop_is_within(r->loops, r->loops->innermost[block], inner))
-            continue;
-        struct ways_out ways = ways_of_block(r, block, loop);
-        all.on += ways.on;
-        all.round += ways.round;
-        all.doomed += ways.doomed;
-    }
-    return all;
+    struct ways_out ways = {0, 0, 0};
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++)
+        add_way(r, edge_at(r, i), loop, &ways);
+    return ways;
 }
 
 /* The ways out of a block. Where none is likely, all are as likely as each other. */
 static void leave_block(struct region *r, uint32_t block, int32_t loop, const struct ways_out *ways)
 {
     const struct block *b = &r->function->blocks[block];
+    struct leads leads = leads_of(r, block, loop);
     double each = r->share[block] / (double)(ways->on + ways->round);
-    double all = sum_of_likelihoods(r, block, loop);
+    double all = sum_of_likelihoods(r, block, loop, &leads);
     for (size_t i = 0; i < b->edge_count; i++) {
-        uint32_t to;
-        if (!goes_on(r, block, &b->edges[i], loop, &to))
+        uint32_t to = b->edges[i].to;
+        if (!goes_on(r, &b->edges[i], loop))
             continue;
         meet(r->target, &r->until[to], &r->is_reached[to], &r->until[block]);
-        r->share[to] += all > 0 ? r->share[block] * likelihood(r, block, &b->edges[i], loop) / all : each;
+        r->share[to] += all > 0 ? r->share[block] * likelihood(r, &b->edges[i], &leads, loop) / all : each;
     }
 }
 
@@ -260,17 +267,12 @@ static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t l
     size_t all = ways->on + ways->round;
     bool is_doomed = all == ways->doomed;
     double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
-    for (size_t i = 0; i < r->loops->reached; i++) {
-        uint32_t block = r->loops->order[i], to;
-        const struct block *b = &r->function->blocks[block];
-        if (!loop_is_within(r->loops, r->loops->innermost[block], inner))
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
+        const struct edge *edge = edge_at(r, i);
+        if (!goes_on(r, edge, loop))
             continue;
-        for (size_t e = 0; e < b->edge_count; e++) {
-            if (!goes_on(r, block, &b->edges[e], loop, &to))
-                continue;
-            meet(r->target, &r->until[to], &r->is_reached[to], &r->until[node]);
-            r->share[to] += is_doomed || !r->is_doomed[b->edges[e].to] ? share : 0;
-        }
+        meet(r->target, &r->until[edge->to], &r->is_reached[edge->to], &r->until[node]);
+        r->share[edge->to] += is_doomed || !r->is_doomed[edge->to] ? share : 0;
     }
 }
 
@@ -297,9 +299,9 @@ static struct amounts sum_region(struct region *r, int32_t loop)
     r->is_reached[first] = true;
     r->until[first] = nothing;
     r->share[first] = 1;
-    for (size_t i = 0; i < r->loops->reached; i++) {
-        uint32_t block = r->loops->order[i], node = node_of(r, block, loop);
-        if (node != block || !r->is_reached[block])
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        uint32_t block = r->loops->nodes[i];
+        if (!r->is_reached[block])
             continue;
         int32_t inner = block == first && loop >= 0 ? -1 : loop_with_header(r, block, loop);
         struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
@@ -324,26 +326,39 @@ static struct amounts sum_region(struct region *r, int32_t loop)
 /* Nodes of an inner region are nodes of no other. */
 static void forget(struct region *r, int32_t loop)
 {
-    for (size_t i = 0; i < r->loops->reached; i++) {
-        uint32_t block = r->loops->order[i];
-        if (node_of(r, block, loop) != block)
-            continue;
-        r->is_reached[block] = false;
-        r->share[block] = 0;
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        r->is_reached[r->loops->nodes[i]] = false;
+        r->share[r->loops->nodes[i]] = 0;
     }
 }
 
 /* Ways back lead to blocks that are not known yet, and so save. */
 static void find_doomed(struct region *r)
 {
-    for (size_t i = r->loops->reached; i-- > 0;) {
-        uint32_t block = r->loops->order[i];
+    for (size_t i = r->loops->flow.reached; i-- > 0;) {
+        uint32_t block = r->loops->flow.order[i];
         const struct block *b = &r->function->blocks[block];
         bool is_doomed = b->is_dead_end || b->edge_count > 0;
         for (size_t e = 0; e < b->edge_count; e++)
             is_doomed = is_doomed && r->is_doomed[b->edges[e].to];
         r->is_doomed[block] = is_doomed;
     }
+}
+
+static void sum_regions(struct region *r, const struct loop_times *times)
+{
+    find_doomed(r);
+    for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
+        struct amounts round = sum_region(r, (int32_t)i);
+        r->out->loops[i] = nothing;
+        amounts_add(&r->out->loops[i], times[i].times, &round);
+        forget(r, (int32_t)i);
+    }
+    r->out->call = sum_region(r, -1);
+    if (r->loops->is_irregular)
+        add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);
+    if (r->loops->is_too_deep)
+        add_doubt(r, DOUBT_DEPTH, NULL, r->function->place);
 }
 
 joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
@@ -353,6 +368,7 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
 {
     const struct function *function = &module->functions[index];
     size_t count = function->block_count + 1;
+    struct arena own = {0};
     *out_sum = (struct function_sum){
         .call = nothing, .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
     struct region r = {arena,
@@ -362,21 +378,13 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
                        sums,
                        is_summed,
                        out_sum,
-                       .until = arena_alloc(arena, count * sizeof *r.until),
-                       .share = arena_alloc(arena, count * sizeof *r.share),
-                       .is_reached = arena_alloc(arena, count * sizeof *r.is_reached),
-                       .is_doomed = arena_alloc(arena, count * sizeof *r.is_doomed)};
-    if (!out_sum->loops || !r.until || !r.share || !r.is_reached || !r.is_doomed)
-        return JOULE_NO_MEMORY;
-    find_doomed(&r);
-    for (size_t i = loops->count; i-- > 0;) { /* inner ones first */
-        struct amounts round = sum_region(&r, (int32_t)i);
-        out_sum->loops[i] = nothing;
-        amounts_add(&out_sum->loops[i], times[i].times, &round);
-        forget(&r, (int32_t)i);
-    }
-    out_sum->call = sum_region(&r, -1);
-    if (loops->is_irregular)
-        add_doubt(&r, DOUBT_SHAPE, NULL, function->place);
+                       .until = arena_alloc(&own, count * sizeof *r.until),
+                       .share = arena_alloc(&own, count * sizeof *r.share),
+                       .is_reached = arena_alloc(&own, count * sizeof *r.is_reached),
+                       .is_doomed = arena_alloc(&own, count * sizeof *r.is_doomed)};
+    r.is_short = !out_sum->loops || own.is_short;
+    if (!r.is_short)
+        sum_regions(&r, times);
+    arena_free(&own);
     return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -29,6 +29,7 @@ enum doubt_kind {
     DOUBT_POINTER,   /* a call through a pointer */
     DOUBT_RECURSION, /* a function that comes back to itself, without JOULE_DEPTH */
     DOUBT_SHAPE,     /* a way into the middle of a loop */
+    DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MOST_DEPTH */
 };
 
 struct doubt {

@@ -96,7 +96,7 @@ static void test_no_body(void **state)
     assert_non_null(g);
     find(g);
     assert_int_equal(g->loops.count, 0);
-    assert_int_equal(g->loops.reached, 0);
+    assert_int_equal(g->loops.flow.reached, 0);
     graph_free(g);
 }
 
@@ -149,7 +149,7 @@ static void test_what_is_not_reached(void **state)
 {
     (void)state;
     struct graph *g = graph_of("0>2 1>1 1>2 1>3 2>2 2>3");
-    assert_int_equal(g->loops.reached, 3);
+    assert_int_equal(g->loops.flow.reached, 3);
     assert_int_equal(g->loops.count, 1);
     assert_int_equal(g->loops.list[0].header, 2);
     assert_int_equal(g->loops.innermost[1], -1);
@@ -257,18 +257,18 @@ static bool has_circle(const struct graph *g)
 static void check_order(const struct graph *g)
 {
     unsigned listed = 0;
-    for (size_t i = 0; i < g->loops.reached; i++) {
-        uint32_t block = g->loops.order[i];
+    for (size_t i = 0; i < g->loops.flow.reached; i++) {
+        uint32_t block = g->loops.flow.order[i];
         assert_false(listed >> block & 1);
         listed |= 1u << block;
     }
-    assert_int_equal(g->loops.order[0], 0);
+    assert_int_equal(g->loops.flow.order[0], 0);
     assert_int_equal(listed, led_to(g, 0, UINT32_MAX));
-    for (size_t i = 0; i < g->loops.reached && !g->loops.is_irregular; i++)
+    for (size_t i = 0; i < g->loops.flow.reached && !g->loops.is_irregular; i++)
         for (size_t k = 0; k <= i; k++)
-            for (size_t e = 0; e < g->blocks[g->loops.order[i]].edge_count; e++)
-                if (g->blocks[g->loops.order[i]].edges[e].to == g->loops.order[k])
-                    assert_true(dominates(g, g->loops.order[k], g->loops.order[i]));
+            for (size_t e = 0; e < g->blocks[g->loops.flow.order[i]].edge_count; e++)
+                if (g->blocks[g->loops.flow.order[i]].edges[e].to == g->loops.flow.order[k])
+                    assert_true(dominates(g, g->loops.flow.order[k], g->loops.flow.order[i]));
 }
 
 /* The smallest loop with block `b` that is larger than `than`; -1: none. */
@@ -305,6 +305,63 @@ static void check_loops(const struct graph *g)
     assert_int_equal(g->loops.is_irregular, has_circle(g));
 }
 
+/* --- lists, by definition ------------------------------------------------------------------------------------------ */
+
+static void check_members(const struct graph *g)
+{
+    for (size_t i = 0; i < g->loops.count; i++) {
+        unsigned members = 0;
+        for (uint32_t k = g->loops.list[i].first; k < g->loops.list[i].end; k++)
+            members |= 1u << g->loops.members[k];
+        assert_int_equal(members, body_of(g, g->loops.list[i].header));
+        for (uint32_t b = 0; b < g->function.block_count; b++)
+            if (g->loops.flow.rank[b] != FLOW_NONE)
+                assert_int_equal(loop_has(&g->loops, (int32_t)i, b), members >> b & 1);
+    }
+}
+
+/* Whether a block is a node of the region: directly in it, or the header of a loop that is. */
+static bool is_node(const struct graph *g, uint32_t b, int32_t region)
+{
+    int32_t inner = g->loops.innermost[b];
+    return inner == region ||
+           (inner >= 0 && g->loops.list[inner].header == b && g->loops.list[inner].parent == region);
+}
+
+static void check_nodes(const struct graph *g)
+{
+    for (int32_t region = -1; region < (int32_t)g->loops.count; region++) {
+        uint32_t at = g->loops.node_begin[region + 1];
+        for (size_t i = 0; i < g->loops.flow.reached; i++)
+            if (is_node(g, g->loops.flow.order[i], region))
+                assert_int_equal(g->loops.nodes[at++], g->loops.flow.order[i]);
+        assert_int_equal(at, g->loops.node_begin[region + 2]);
+    }
+}
+
+/* How often an edge is listed among the exits of `loop`. */
+static size_t count_exits(const struct graph *g, size_t loop, uint32_t block, uint32_t edge)
+{
+    size_t count = 0;
+    for (uint32_t i = g->loops.exit_begin[loop]; i < g->loops.exit_begin[loop + 1]; i++)
+        count += g->loops.exits[i].block == block && g->loops.exits[i].edge == edge;
+    return count;
+}
+
+static void check_exits(const struct graph *g)
+{
+    for (size_t i = 0; i < g->loops.flow.reached; i++) {
+        uint32_t b = g->loops.flow.order[i];
+        for (uint32_t e = 0; e < g->blocks[b].edge_count; e++)
+            for (size_t l = 0; l < g->loops.count; l++) {
+                int32_t parent = g->loops.list[l].parent;
+                uint32_t to = g->blocks[b].edges[e].to;
+                bool leaves = loop_has(&g->loops, (int32_t)l, b) && !loop_has(&g->loops, (int32_t)l, to);
+                assert_int_equal(count_exits(g, l, b, e), leaves && loop_has(&g->loops, parent, to));
+            }
+    }
+}
+
 static uint32_t below(uint32_t count)
 {
     return (uint32_t)(chance_bits() >> 32) % count;
@@ -334,12 +391,55 @@ static void test_random_graphs(void **state)
         find(g);
         check_order(g);
         check_loops(g);
+        check_members(g);
+        check_nodes(g);
+        check_exits(g);
         regular += !g->loops.is_irregular && g->loops.count > 0;
         irregular += g->loops.is_irregular;
         nested += g->loops.count > 1 && g->loops.list[g->loops.count - 1].depth > 1;
         graph_free(g);
     }
     assert_true(regular > 100 && irregular > 100 && nested > 100);
+}
+
+/* --- depth --------------------------------------------------------------------------------------------------------- */
+
+/* Headers 1 to depth, one inside the other, and behind them their last blocks. */
+static void check_depth(unsigned depth)
+{
+    struct arena arena = {0};
+    struct loops loops;
+    size_t count = 2 * depth + 2;
+    struct block *blocks = arena_alloc(&arena, count * sizeof *blocks);
+    struct edge *edges = arena_alloc(&arena, 2 * count * sizeof *edges);
+    struct function f = {.blocks = blocks, .block_count = count};
+    assert_true(blocks && edges);
+    for (uint32_t b = 0; b < count; b++) {
+        blocks[b].edges = &edges[(size_t)2 * b];
+        blocks[b].edge_count = b + 1 == count ? 0 : b > depth ? 2 : 1;
+        blocks[b].edges[0].to = b + 1;
+        blocks[b].edges[1].to = 2 * depth + 1 - b;
+    }
+    assert_int_equal(loops_find(&arena, &f, &loops), JOULE_OK);
+    assert_int_equal(loops.count, depth < LOOPS_MOST_DEPTH ? depth : LOOPS_MOST_DEPTH);
+    assert_int_equal(loops.is_too_deep, depth > LOOPS_MOST_DEPTH);
+    assert_false(loops.is_irregular);
+    for (uint32_t i = 0; i < loops.count; i++) {
+        assert_int_equal(loops.list[i].header, i + 1);
+        assert_int_equal(loops.list[i].depth, i + 1);
+        assert_int_equal(loops.list[i].end - loops.list[i].first, 2 * (depth - i));
+    }
+    assert_int_equal(loops.innermost[depth], (int32_t)loops.count - 1);
+    arena_free(&arena);
+}
+
+static void test_depth_has_an_end(void **state)
+{
+    (void)state;
+    check_depth(3);
+    check_depth(LOOPS_MOST_DEPTH);
+    check_depth(LOOPS_MOST_DEPTH + 1);
+    check_depth(5000);
 }
 
 int main(void)
@@ -360,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_within),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_depth_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
