@@ -4,7 +4,8 @@
 #define N 192
 
 static uint8_t a[N], b[N];
-static uint16_t table[N + 1][N + 1], rows[2][N + 1], row[N + 1], diagonals[3][N + 1];
+static uint16_t table[N + 1][N + 1], rows[2][N + 1], row[N + 1];
+static uint32_t diagonals[3][N + 1];
 
 static void prepare(void)
 {
@@ -70,13 +71,15 @@ static uint64_t lcs_diagonals(void)
     for (int k = 0; k < 3; k++)
         for (int i = 0; i <= N; i++)
             diagonals[k][i] = 0;
-    uint16_t *before = diagonals[0], *last = diagonals[1], *here = diagonals[2];
+    uint32_t *before = diagonals[0], *last = diagonals[1], *here = diagonals[2];
     for (int d = 2; d <= 2 * N; d++) {
         int first = d > N ? d - N : 1, end = d > N ? N : d - 1;
-        for (int i = first; i <= end; i++)
-            here[i] =
-                longer(longer(last[i - 1], last[i]), (uint16_t)(before[i - 1] + (a[i - 1] == b[d - i - 1])));
-        uint16_t *kept = before;
+        for (int i = first; i <= end; i++) {
+            uint32_t same = before[i - 1] + (a[i - 1] == b[d - i - 1]), longest = last[i - 1];
+            longest = longest > last[i] ? longest : last[i];
+            here[i] = longest > same ? longest : same;
+        }
+        uint32_t *kept = before;
         before = last;
         last = here;
         here = kept;
