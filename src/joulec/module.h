@@ -48,6 +48,7 @@ struct block {
     struct edge *edges;
     size_t edge_count;
     bool is_dead_end; /* what ends the program, or cannot be */
+    bool is_by_data;  /* where it goes on is for values from memory to say */
     struct call *calls;
     size_t call_count;
     struct source_place place;      /* of the first instruction that has one */

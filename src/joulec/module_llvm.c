@@ -177,6 +177,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
     if (last)
         out->loop_place = loop_place(r, last);
     out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
+    out->is_by_data = llvm_is_by_data(from);
     return read_edges(r, last, blocks, out);
 }
 

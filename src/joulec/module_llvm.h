@@ -30,6 +30,8 @@ enum work llvm_work(LLVMValueRef instruction);
 double llvm_parts(LLVMValueRef instruction);
 /* Functions of LLVM that are instructions, or nothing (WORK_KINDS). False: a real call. */
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
+/* Whether values from memory decide which way a block's last instruction goes. */
+bool llvm_is_by_data(LLVMBasicBlockRef block);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 /* Of a block that is a loop by itself, cycles from one time round to the next; 0: no chain. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "joulec/contract.h"
+#include "joulec/foresight.h"
 
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 
@@ -102,18 +103,55 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_doubt(r, DOUBT_CALLEE, call->name, call->place);
 }
 
+/* A branch that ends its loop is wrong once in a while of the loop's. */
+static bool ends_loop(const struct region *r, uint32_t block)
+{
+    const struct block *b = &r->function->blocks[block];
+    int32_t loop = r->loops->innermost[block];
+    for (size_t i = 0; loop >= 0 && i < b->edge_count; i++)
+        if (!loop_has(r->loops, loop, b->edges[i].to))
+            return true;
+    return false;
+}
+
+static void set_cycles(const struct region *r, const struct cost_flow *flow, struct amounts *amounts)
+{
+    const struct cost_core *core = &r->target->core;
+    struct cost_features *of = amounts->of;
+    set_time(r->target, &of[BOUND_LOW], cost_core_cycles(core, &of[BOUND_LOW], flow).low);
+    set_time(r->target, &of[BOUND_EST], cost_core_cycles(core, &of[BOUND_EST], flow).est);
+    set_time(r->target, &of[BOUND_HIGH], cost_core_cycles(core, &of[BOUND_HIGH], flow).high);
+}
+
 static struct amounts amounts_of_block(struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
     struct cost_features work = features_of(b);
     struct cost_flow flow = {.chain_cycles = b->chain_cycles > 0 ? b->chain_cycles : NAN, .streamed = NAN};
-    struct cost_range cycles = cost_core_cycles(&r->target->core, &work, &flow);
     struct amounts sum = {{work, work, work}};
-    set_time(r->target, &sum.of[BOUND_LOW], cycles.low);
-    set_time(r->target, &sum.of[BOUND_EST], cycles.est);
-    set_time(r->target, &sum.of[BOUND_HIGH], cycles.high);
+    double wrong[BOUNDS];
+    foresight_of_block(b, wrong);
+    for (int i = 0; i < BOUNDS && !ends_loop(r, block); i++)
+        sum.of[i].amount[COST_MISPREDICTS] = wrong[i];
+    set_cycles(r, &flow, &sum);
     for (size_t i = 0; i < b->call_count; i++)
         add_call(r, &b->calls[i], &sum);
+    return sum;
+}
+
+/* What the end of a loop costs beside its rounds. */
+static struct amounts amounts_of_end(const struct region *r, size_t loop, const struct loop_times *times)
+{
+    bool ends_by_data = false;
+    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
+        ends_by_data = ends_by_data || r->function->blocks[r->loops->exits[i].block].is_by_data;
+    struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
+    struct amounts sum = nothing;
+    double wrong[BOUNDS];
+    foresight_of_loop(times, ends_by_data, wrong);
+    for (int i = 0; i < BOUNDS; i++)
+        sum.of[i].amount[COST_MISPREDICTS] = wrong[i];
+    set_cycles(r, &flow, &sum);
     return sum;
 }
 
@@ -350,7 +388,7 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     find_doomed(r);
     for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
         struct amounts round = sum_region(r, (int32_t)i);
-        r->out->loops[i] = nothing;
+        r->out->loops[i] = amounts_of_end(r, i, &times[i]);
         amounts_add(&r->out->loops[i], times[i].times, &round);
         forget(r, (int32_t)i);
     }

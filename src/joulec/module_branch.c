@@ -1,0 +1,96 @@
+/* joulec/module_branch.c - see module_llvm.h: whether which way a branch goes is for the data to say.
+ *
+ * Newcomers: a counter is no data, however it began, and neither is a comparison with no pointer at all: both go one way nearly
+ * always, and branch predictors know it.
+ */
+#include "joulec/module_llvm.h"
+
+#define MOST_STEPS 64 /* back from a condition: what is farther is taken to be no data */
+
+struct search {
+    LLVMValueRef seen[MOST_STEPS];
+    size_t count;
+};
+
+static bool is_invariant(LLVMValueRef value)
+{
+    return !LLVMIsAInstruction(value);
+}
+
+/* `value` is `phi` and a step that is the same each time, or a step from it. */
+static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
+{
+    if (!LLVMIsAInstruction(value))
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode != LLVMAdd && opcode != LLVMSub && opcode != LLVMGetElementPtr && opcode != LLVMShl &&
+        opcode != LLVMLShr && opcode != LLVMAShr)
+        return false;
+    bool is_from = false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
+        is_from = is_from || operand == phi;
+        if (operand != phi && !is_invariant(operand))
+            return false;
+    }
+    return is_from;
+}
+
+static bool is_counter(LLVMValueRef phi)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
+            return true;
+    return false;
+}
+
+/* To be looked at, once. */
+static void add(struct search *search, LLVMValueRef value)
+{
+    if (!LLVMIsAInstruction(value) || search->count == MOST_STEPS)
+        return;
+    for (size_t i = 0; i < search->count; i++)
+        if (search->seen[i] == value)
+            return;
+    search->seen[search->count++] = value;
+}
+
+static void add_operands(struct search *search, LLVMValueRef value)
+{
+    bool is_phi = LLVMIsAPHINode(value);
+    unsigned count = is_phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
+    for (unsigned i = 0; i < count; i++)
+        add(search, is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i));
+}
+
+static bool is_null_check(LLVMValueRef value)
+{
+    return LLVMIsAICmpInst(value) && LLVMIsAConstantPointerNull(LLVMGetOperand(value, 1));
+}
+
+/* Comes from a load whose address is not the same each time. */
+static bool is_data(LLVMValueRef condition)
+{
+    struct search search = {.count = 0};
+    add(&search, condition);
+    for (size_t i = 0; i < search.count; i++) {
+        LLVMValueRef value = search.seen[i];
+        if (LLVMIsALoadInst(value) && !is_invariant(LLVMGetOperand(value, 0)))
+            return true;
+        bool is_end = LLVMIsALoadInst(value) || LLVMIsACallInst(value) || is_null_check(value) ||
+                      (LLVMIsAPHINode(value) && is_counter(value));
+        if (!is_end || (LLVMIsACallInst(value) && llvm_work(value) != WORK_KINDS))
+            add_operands(&search, value);
+    }
+    return false;
+}
+
+bool llvm_is_by_data(LLVMBasicBlockRef block)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
+    if (!last)
+        return false;
+    if (LLVMIsABranchInst(last))
+        return LLVMIsConditional(last) && is_data(LLVMGetCondition(last));
+    return LLVMIsASwitchInst(last) && is_data(LLVMGetOperand(last, 0));
+}
