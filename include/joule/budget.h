@@ -154,12 +154,12 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  *     JOULE_DEPTH(n)                    it calls itself at most n deep
  *     JOULE_THERMAL_AWARE               its budget holds for a warm machine, too
  *     JOULE_GPU_KERNEL                  it runs on a GPU
- * JOULE_LOOP(min, max) before `for`, `while` or `do`, without a semicolon: the body of that loop runs min to max times
- * whenever the loop is reached. Both are whole numbers, or macros that are.
+ * JOULE_LOOP(min, max) right before `for`, `while` or `do`, without a semicolon: the body of that loop runs min to max times
+ * whenever the loop is reached. Both are whole numbers, or macros that are; + - * / % << >> and parentheses are allowed.
  * For joulec, which defines __JOULEC__, the first four are clang's annotations "joule.budget:TEXT", "joule.depth:N",
  * "joule.thermal_aware" and "joule.gpu_kernel" of the function. JOULE_LOOP is the pragma `joule loop(min, max)`: it changes
- * nothing in the code, and joulec finds it in what `clang -E` writes, with its line, and takes it for the first loop that
- * begins there or below. */
+ * nothing in the code, and joulec finds it in what `clang -E` writes, with its line. Labels, attributes and other pragmas may
+ * stand between it and its loop. */
 #if defined(__JOULEC__)
 #define JOULE_BUDGET(text)  __attribute__((__annotate__("joule.budget:" text)))
 #define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n))))

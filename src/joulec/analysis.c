@@ -45,6 +45,22 @@ static void take_times(const struct trips *trips, struct loop_times *out)
         out->times[BOUND_HIGH] = fmax(out->times[BOUND_EST], 1);
 }
 
+static void take_marks(struct analysis *a, struct function_result *result, struct trips_loop *nest)
+{
+    const struct marks *marks = a->options.marks;
+    if (!marks)
+        return;
+    marks_join(marks, &result->loops, result->marks, a->mark_is_unclear);
+    nest_annotate(result->function, &result->loops, marks->list, result->marks, nest);
+}
+
+static void note_refuted(struct analysis *a, const struct function_result *result)
+{
+    for (size_t i = 0; i < result->loops.count && a->options.marks; i++)
+        if (result->marks[i] != MARK_NONE && result->trips[i].refutes_annotation)
+            a->mark_is_refuted[result->marks[i]] = &result->trips[i];
+}
+
 static joule_status count_loops(struct walk *w, struct function_result *result, struct loop_times **out_times)
 {
     struct analysis *a = w->analysis;
@@ -54,15 +70,18 @@ static joule_status count_loops(struct walk *w, struct function_result *result, 
     size_t count = result->loops.count + 1;
     struct trips_loop *nest = arena_alloc(&a->arena, count * sizeof *nest);
     result->trips = arena_alloc(&a->arena, count * sizeof *result->trips);
+    result->marks = arena_alloc(&a->arena, count * sizeof *result->marks);
     *out_times = arena_alloc(&a->arena, count * sizeof **out_times);
-    if (status != JOULE_OK || !nest || !result->trips || !*out_times)
+    if (status != JOULE_OK || !nest || !result->trips || !result->marks || !*out_times)
         return JOULE_NO_MEMORY;
     status = nest_describe(&a->arena, f, &result->loops, facts, nest);
     if (status != JOULE_OK)
         return status;
-    if (!trips_count(facts ? &facts->pool : NULL, nest, result->loops.count, NULL, 0, a->default_trips,
-                     result->trips))
+    take_marks(a, result, nest);
+    if (!trips_count(facts ? &facts->pool : NULL, nest, result->loops.count, NULL, 0,
+                     a->options.default_trips, result->trips))
         return JOULE_NO_MEMORY;
+    note_refuted(a, result);
     for (size_t i = 0; i < result->loops.count; i++)
         take_times(&result->trips[i], &(*out_times)[i]);
     return JOULE_OK;
@@ -167,23 +186,34 @@ static joule_status sum_all(struct walk *w)
     return status;
 }
 
+static bool make_room_for_marks(struct analysis *a)
+{
+    size_t count = (a->options.marks ? a->options.marks->count : 0) + 1;
+    a->mark_is_unclear = arena_alloc(&a->arena, count * sizeof *a->mark_is_unclear);
+    a->mark_is_refuted = arena_alloc(&a->arena, count * sizeof *a->mark_is_refuted);
+    return a->mark_is_unclear && a->mark_is_refuted;
+}
+
 joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
-                           const struct cost_core *core, double default_trips, struct analysis *out_analysis,
-                           joule_error *out_error)
+                           const struct cost_core *core, const struct analysis_options *options,
+                           struct analysis *out_analysis, joule_error *out_error)
 {
     struct scev_text text;
     struct analysis *a = out_analysis;
-    *a = (struct analysis){.default_trips = default_trips, .result_count = module->function_count};
+    *a = (struct analysis){.options = *options, .result_count = module->function_count};
     a->target.core = *core;
     cost_core_table(cpu, &a->target.table);
     cost_cooling_describe(cpu, &a->cooling);
     a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
-    if (!a->results || !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
+    if (!a->results || !make_room_for_marks(a) ||
+        !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
         analysis_free(a);
         return error_set(out_error, JOULE_NO_MEMORY, "no memory for the loops of a translation unit");
     }
     for (size_t i = 0; i < module->function_count; i++)
         a->results[i].function = &module->functions[i];
+    a->file = (struct function){.name = "the whole file"};
+    a->whole.function = &a->file;
     struct walk walk = {.module = module, .analysis = a, .text = &text};
     joule_status status = sum_all(&walk);
     scev_text_free(&text);

@@ -6,6 +6,7 @@
 #ifndef JOULEC_ANALYSIS_H
 #define JOULEC_ANALYSIS_H
 
+#include "joulec/marks.h"
 #include "joulec/nest.h"
 #include "joulec/verdict.h"
 
@@ -13,6 +14,7 @@ struct function_result {
     const struct function *function;
     struct loops loops;
     struct trips *trips; /* of each loop */
+    uint32_t *marks;     /* of each loop; MARK_NONE: none */
     struct function_sum sum;
     bool is_open;             /* something has no bound, here or in what it calls */
     const char *budget_words; /* NULL: no budget */
@@ -22,19 +24,29 @@ struct function_result {
     struct judgement judgement;
 };
 
+/* What is said beside the code. */
+struct analysis_options {
+    double default_trips;      /* of loops that nothing bounds */
+    const struct marks *marks; /* of the source, which outlive the analysis; NULL: none */
+};
+
 struct analysis {
     struct arena arena;
     struct target target;
     struct cost_cooling cooling;
-    double default_trips;
-    struct function_result *results; /* as the module has its functions */
+    struct analysis_options options;
+    bool *mark_is_unclear;                /* of each mark: nobody can tell which loop it is for */
+    const struct trips **mark_is_refuted; /* of each mark: by this count; NULL: it is not */
+    struct function_result *results;      /* as the module has its functions */
     size_t result_count;
+    struct function file; /* stands for all of it ... */
+    struct function_result whole;
 };
 
 /* Of a module that outlives it, on a core of a CPU. NO_MEMORY, or OK. */
 joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
-                           const struct cost_core *core, double default_trips, struct analysis *out_analysis,
-                           joule_error *out_error);
+                           const struct cost_core *core, const struct analysis_options *options,
+                           struct analysis *out_analysis, joule_error *out_error);
 void analysis_free(struct analysis *analysis);
 /* The loop that takes most of the joules, and how much of the function's; -1: there is none. Outer loops that do nothing but
  * another are passed over. */

@@ -2,6 +2,7 @@
 #include "joulec/findings.h"
 
 #include <math.h>
+#include <string.h>
 #include "joulec/source.h"
 
 /* --- rules -------------------------------------------------------------------------------------------------- */
@@ -11,7 +12,7 @@ static const struct rule_words rules[RULES] = {
                      "The joules that a call is expected to take are above max_joules of the function's "
                      "JOULE_BUDGET, or are more likely above it than not.",
                      "Let the loop that is named run less often or do less in it, bound it more tightly with "
-                     "JOULE_ASSUME(n <= ...) before it, or raise max_joules.",
+                     "JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before it, or raise max_joules.",
                      true},
     [RULE_WATTS] = {"JE0002", "PowerBudget", "A call draws more watts than its budget.",
                     "The mean power of one thread while it is in the function is above max_watts of its "
@@ -27,16 +28,30 @@ static const struct rule_words rules[RULES] = {
         {"JE0004", "UndecidedBudget", "Nobody can say whether a budget is kept.",
          "Something that the function does has no bound (a loop, a call that leads out of this "
          "file, a recursion), or the interval of the estimate lies on both sides of the budget.",
-         "Bound what is named: JOULE_ASSUME(n <= ...) before a loop; or measure it.", false},
+         "Bound what is named: JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before a loop; or "
+         "measure it.",
+         false},
     [RULE_BAD_BUDGET] = {"JE0005", "MalformedBudget", "The words of a budget cannot be read.",
                          "What stands in JOULE_BUDGET(\"...\") is not a list of limits with units.",
                          "Write it as in JOULE_BUDGET(\"max_joules=50uJ,max_watts=12,max_temp_delta=2K\").",
                          true},
+    [RULE_BAD_MARK] =
+        {"JE0006", "MalformedLoopBound", "A JOULE_LOOP cannot be read, or is of no loop.",
+         "It does not hold two whole numbers from 0, the first not above the second, or no loop "
+         "follows it.",
+         "Write JOULE_LOOP(min, max) with numbers, or macros that are numbers, right before for, "
+         "while or do, without a semicolon.",
+         true},
     [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
                       "The limit is more than a thousand times what a call can take.",
                       "Lower it to what the function may really take; max_temp_delta needs 'sustained' to be "
                       "about more than one call.",
                       false},
+    [RULE_UNUSED_MARK] =
+        {"JW0105", "UnusedLoopBound", "A JOULE_LOOP is not used.",
+         "The loop runs another number of times, as its code alone shows; or it cannot be told "
+         "which of the loops of a line is meant.",
+         "Correct the numbers, or give each loop a line of its own.", false},
 };
 
 const struct rule_words *rule_words(enum rule rule)
@@ -93,8 +108,10 @@ static void see_limit(struct seeing *s, enum rule rule, const char *what, joule_
 static void see_function(struct seeing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
-    s->finding =
-        (struct finding){.judged = s->finding.judged, .result = r, .name = source_place_of_name(r->function)};
+    s->finding = (struct finding){.judged = s->finding.judged,
+                                  .result = r,
+                                  .name = source_place_of_name(r->function),
+                                  .mark = MARK_NONE};
     if (r->bad_column)
         see(s, RULE_BAD_BUDGET, true);
     see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
@@ -106,10 +123,30 @@ static void see_function(struct seeing *s, const struct function_result *r)
               &j->kelvin_limit);
 }
 
+/* One message for each mark is enough. */
+static void see_mark(struct seeing *s, uint32_t mark)
+{
+    const struct analysis *a = s->finding.judged->analysis;
+    const struct mark *m = &a->options.marks->list[mark];
+    unsigned nth = 0;
+    for (uint32_t i = 0; i < mark; i++)
+        nth += a->options.marks->list[i].place.line == m->place.line;
+    if (!m->fault && !a->mark_is_unclear[mark] && !a->mark_is_refuted[mark])
+        return;
+    s->finding = (struct finding){.judged = s->finding.judged,
+                                  .result = &a->whole,
+                                  .name = source_place_of_mark(&m->place, nth),
+                                  .mark = mark};
+    see(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
+}
+
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context)
 {
     struct seeing s = {each, context, {.judged = judged}};
+    const struct marks *marks = judged->analysis->options.marks;
+    for (uint32_t i = 0; marks && i < marks->count; i++)
+        see_mark(&s, i);
     for (size_t i = 0; i < judged->analysis->result_count; i++)
         if (judged->analysis->results[i].budget_words)
             see_function(&s, &judged->analysis->results[i]);
@@ -136,6 +173,34 @@ static void say_vacuous(const struct finding *f, struct text *out)
                 is_heat ? "; add 'sustained' for calls without a pause" : "");
 }
 
+static void say_mark(const struct finding *f, struct text *out)
+{
+    const struct analysis *a = f->judged->analysis;
+    const struct mark *m = &a->options.marks->list[f->mark];
+    const struct trips *by = a->mark_is_refuted[f->mark];
+    if (m->fault && string_starts(m->words, "loop"))
+        text_printf(out, "JOULE_LOOP%s: %s", m->words + strlen("loop"), m->fault);
+    else if (m->fault)
+        text_printf(out, "#pragma joule %s: %s", m->words, m->fault);
+    else if (!by)
+        text_printf(
+            out,
+            "JOULE_LOOP(%lld, %lld) is not used: one of several loops in this line is meant; give each "
+            "a line of its own",
+            (long long)m->low, (long long)m->high);
+    else if (by->per_entry.low == by->per_entry.high)
+        text_printf(
+            out,
+            "JOULE_LOOP(%lld, %lld) is wrong: this loop runs %.0f times, as its code shows; that is used",
+            (long long)m->low, (long long)m->high, by->per_entry.high);
+    else
+        text_printf(
+            out,
+            "JOULE_LOOP(%lld, %lld) is wrong: this loop runs %.0f to %.0f times, as its code shows; that is "
+            "used",
+            (long long)m->low, (long long)m->high, by->per_entry.low, by->per_entry.high);
+}
+
 void finding_say(const struct finding *finding, struct text *out)
 {
     static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
@@ -143,7 +208,9 @@ void finding_say(const struct finding *finding, struct text *out)
                                        [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
                                        [VERDICT_VIOLATED] = "is exceeded"};
     const char *name = finding->result->function->name;
-    if (finding->rule == RULE_BAD_BUDGET)
+    if (finding->mark != MARK_NONE)
+        say_mark(finding, out);
+    else if (finding->rule == RULE_BAD_BUDGET)
         text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,
                     finding->result->bad.message);
     else if (finding->rule == RULE_VACUOUS)
@@ -190,7 +257,8 @@ static bool note_guess(const struct finding *f, size_t loop, struct note *out)
         return false;
     *out = (struct note){.place = f->result->loops.list[loop].place, .is_line = true};
     string_print(out->words, sizeof out->words,
-                 "nothing bounds this loop, taken to run %.0f times: JOULE_ASSUME(n <= ...) before it",
+                 "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
+                 "JOULE_ASSUME(n <= ...) before it",
                  trips->per_entry.est);
     return true;
 }
@@ -225,7 +293,7 @@ void finding_notes(const struct finding *finding, void (*each)(void *context, co
                    void *context)
 {
     struct note note;
-    if (finding->rule == RULE_BAD_BUDGET || finding->rule == RULE_VACUOUS)
+    if (!finding->limit || finding->rule == RULE_VACUOUS)
         return;
     if (note_largest(finding, &note))
         each(context, &note);

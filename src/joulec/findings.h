@@ -20,7 +20,17 @@ struct judged {
         *root; /* the folder from which reports name files, absolute; NULL: they are named as they are */
 };
 
-enum rule { RULE_JOULES, RULE_WATTS, RULE_TEMPERATURE, RULE_UNDECIDED, RULE_BAD_BUDGET, RULE_VACUOUS, RULES };
+enum rule {
+    RULE_JOULES,
+    RULE_WATTS,
+    RULE_TEMPERATURE,
+    RULE_UNDECIDED,
+    RULE_BAD_BUDGET,
+    RULE_BAD_MARK,
+    RULE_VACUOUS,
+    RULE_UNUSED_MARK,
+    RULES
+};
 
 struct rule_words {
     const char *id, *name;
@@ -33,10 +43,11 @@ const struct rule_words *rule_words(enum rule rule);
 
 struct finding {
     const struct judged *judged;
-    const struct function_result *result;
+    const struct function_result *result; /* the file's, where it is about no function */
     enum rule rule;
     bool is_error;
-    struct source_place name; /* of the function */
+    struct source_place name; /* of the function, or of the mark */
+    uint32_t mark;            /* what this is about; MARK_NONE: a function */
     /* Of a limit, else NULL. */
     const char *what; /* "max_joules" */
     joule_dimension dimension;

@@ -94,6 +94,7 @@ static void fill(struct search *s, int32_t number)
             depth = push(s, number, from, depth);
         }
     }
+    loop->has_own_place = loop->place.file != NULL;
     take_place(loop, &s->function->blocks[header].place);
     while (depth) {
         uint32_t block = s->stack[--depth];

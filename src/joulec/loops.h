@@ -17,6 +17,7 @@ struct loop {
     int32_t parent;            /* loop around it; -1: none */
     unsigned depth;            /* 1: outermost */
     struct source_place place; /* in the source, as far as it is known */
+    bool has_own_place;        /* it is the keyword's, not that of the first thing done in it */
     uint32_t first, end;       /* its blocks, those of inner loops among them: loops->members[first .. end) */
 };
 

@@ -181,3 +181,42 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
     }
     return JOULE_OK;
 }
+
+/* The header runs once more than the body where the loop is left from there. */
+static bool is_top_tested(const struct function *function, const struct loops *loops, int32_t loop)
+{
+    uint32_t header = loops->list[loop].header;
+    const struct block *b = &function->blocks[header];
+    bool leaves = false, goes_back = false;
+    for (size_t i = 0; i < b->edge_count; i++) {
+        leaves = leaves || !loop_has(loops, loop, b->edges[i].to);
+        goes_back = goes_back || b->edges[i].to == header;
+    }
+    return leaves && !goes_back;
+}
+
+/* Of what LLVM made two loops, one in the other, each runs no more often than the one in the source. */
+static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size_t loop)
+{
+    for (size_t i = 0; i < loops->count; i++)
+        if (i != loop && mark_of[i] == mark_of[loop] &&
+            (loop_is_within(loops, (int32_t)i, (int32_t)loop) ||
+             loop_is_within(loops, (int32_t)loop, (int32_t)i)))
+            return true;
+    return false;
+}
+
+void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
+                   const uint32_t *mark_of, struct trips_loop *out)
+{
+    for (size_t i = 0; i < loops->count; i++) {
+        if (mark_of[i] == MARK_NONE)
+            continue;
+        const struct mark *mark = &marks[mark_of[i]];
+        out[i].has_annotation = true;
+        out[i].annotated_low = (double)mark->low;
+        out[i].annotated_high = (double)mark->high + is_top_tested(function, loops, (int32_t)i);
+        if (shares_mark(loops, mark_of, i))
+            out[i].annotated_low = mark->low > 0;
+    }
+}

@@ -8,10 +8,15 @@
 #define JOULEC_NEST_H
 
 #include "joulec/loops.h"
+#include "joulec/marks.h"
 #include "joulec/trips.h"
 
 /* Fills out[0..loops->count). `facts` may be NULL. NO_MEMORY, or OK. */
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
                            const struct scev_function *facts, struct trips_loop *out);
+
+/* Writes into loops[0..loops->count), which nest_describe filled, what their marks say (marks_join); MARK_NONE: nothing. */
+void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
+                   const uint32_t *mark_of, struct trips_loop *out);
 
 #endif

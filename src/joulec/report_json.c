@@ -33,6 +33,35 @@ static void add_range(struct json *json, const char *key, const struct trips_ran
     json_close(json, ']');
 }
 
+/* What the source says of a loop. */
+static void add_mark(struct json *json, const struct analysis *analysis, uint32_t mark)
+{
+    if (!analysis->options.marks || mark == MARK_NONE) {
+        json_null(json, "marked");
+        return;
+    }
+    json_open(json, "marked", '[');
+    json_integer(json, NULL, analysis->options.marks->list[mark].low);
+    json_integer(json, NULL, analysis->options.marks->list[mark].high);
+    json_close(json, ']');
+}
+
+static void add_bad_marks(struct json *json, const struct marks *marks)
+{
+    json_open(json, "bad_marks", '[');
+    for (size_t i = 0; marks && i < marks->count; i++) {
+        const struct mark *mark = &marks->list[i];
+        if (!mark->fault)
+            continue;
+        json_open(json, NULL, '{');
+        add_place(json, &mark->place);
+        json_string(json, "words", mark->words);
+        json_string(json, "fault", mark->fault);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
@@ -43,6 +72,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         add_place(json, &loop->place);
         json_integer(json, "depth", loop->depth);
         json_string(json, "class", trips_class_name(trips->total_cls));
+        add_mark(json, analysis, r->marks[i]);
         add_range(json, "iterations_each", &trips->per_entry);
         add_range(json, "iterations", &trips->iterations);
         json_double(json, "energy_joules",
@@ -129,6 +159,7 @@ void report_json(const void *judged, struct text *out)
     for (size_t i = 0; i < analysis->result_count; i++)
         add_function(&json, analysis, &analysis->results[i]);
     json_close(&json, ']');
+    add_bad_marks(&json, analysis->options.marks);
     json_close(&json, '}');
     text_add(out, "\n");
 }

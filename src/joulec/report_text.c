@@ -68,7 +68,7 @@ static void add_finding(void *context, const struct finding *finding)
         return;
     }
     quote_source(m->out, &finding->name);
-    if (finding->rule != RULE_VACUOUS)
+    if (finding->limit && finding->rule != RULE_VACUOUS)
         add_figures(m, finding);
 }
 
@@ -90,7 +90,11 @@ static enum outcome outcome_of(const struct judged *judged, const struct functio
 
 enum outcome report_outcome(const struct judged *judged)
 {
+    const struct marks *marks = judged->analysis->options.marks;
     enum outcome outcome = OUTCOME_GOOD;
+    for (size_t i = 0; marks && i < marks->count; i++)
+        if (marks->list[i].fault)
+            return OUTCOME_VIOLATED;
     for (size_t i = 0; i < judged->analysis->result_count; i++) {
         enum outcome own = outcome_of(judged, &judged->analysis->results[i]);
         if (own == OUTCOME_VIOLATED || outcome == OUTCOME_GOOD)

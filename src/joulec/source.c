@@ -48,6 +48,25 @@ struct source_place source_place_of_name(const struct function *function)
     return place;
 }
 
+static const char *next_mark(const char *from)
+{
+    const char *macro = strstr(from, "JOULE_LOOP"), *pragma = strstr(from, "pragma");
+    return !macro || (pragma && pragma < macro) ? pragma : macro;
+}
+
+struct source_place source_place_of_mark(const struct source_place *mark, unsigned nth)
+{
+    struct source_place place = *mark;
+    char *line = source_line(&place);
+    const char *at = line ? next_mark(line) : NULL;
+    for (; at && nth; nth--)
+        at = next_mark(at + 1);
+    if (line)
+        place.column = (unsigned)(at ? (size_t)(at - line) : strspn(line, " \t")) + 1;
+    free(line);
+    return place;
+}
+
 unsigned source_column(const struct source_place *place)
 {
     char *line = place->column > 1 ? source_line(place) : NULL;

@@ -13,6 +13,8 @@
 char *source_line(const struct source_place *place);
 /* The function's name in the line of its definition, where it stands there; else column 1. */
 struct source_place source_place_of_name(const struct function *function);
+/* The nth JOULE_LOOP or pragma of its line, from 0; the first thing in it, where a macro of another name is behind it. */
+struct source_place source_place_of_mark(const struct source_place *mark, unsigned nth);
 /* The column of a place in characters instead of bytes, from 1; 0: unknown. */
 unsigned source_column(const struct source_place *place);
 

@@ -133,6 +133,13 @@ static double most_by_exits(struct counting *counting, size_t loop)
     return most;
 }
 
+/* Whether one entry cannot be as the annotation says. A point is what happens; the rest of a range may not. */
+static bool is_refuted(const struct trips_loop *loop, const struct trips_range *by_code)
+{
+    return loop->has_annotation &&
+           (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
+}
+
 /* A range from what is not a formula, and its class. */
 static void plan_range(struct counting *counting, size_t at)
 {
@@ -141,6 +148,7 @@ static void plan_range(struct counting *counting, size_t at)
     struct trips *out = &counting->out[at];
     struct trips_range range = {1, counting->default_trips, fmin(plan->most, most_by_exits(counting, at))};
     if (loop->has_annotation) {
+        out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
         range.low = loop->annotated_low > 0 ? loop->annotated_low : 0;
         range.high = fmin(range.high, fmax(loop->annotated_high, range.low));
         range.low = fmin(range.low, range.high);
@@ -185,6 +193,7 @@ static void plan_formula(struct counting *counting, size_t at)
     out->per_entry = range;
     out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
     out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
+    out->refutes_annotation = is_refuted(&counting->loops[at], &range);
 }
 
 static void plan(struct counting *counting, size_t at)
@@ -198,6 +207,10 @@ static void plan(struct counting *counting, size_t at)
     if (taken && is_bound(counting, taken, at, plan)) {
         plan->taken = taken;
         plan_formula(counting, at);
+        if (plan->has_ranges && counting->loops[at].has_annotation) { /* which may say more */
+            plan->most = fmin(plan->most, counting->out[at].per_entry.high);
+            plan_range(counting, at);
+        }
     } else {
         plan_range(counting, at);
     }
@@ -357,6 +370,9 @@ static void count_loop(struct counting *counting, size_t loop)
     }
     set_total(counting, loop, sums);
     judge_total(counting, loop);
+    if (out->total_cls == TRIPS_EXACT && counting->loops[loop].has_annotation && out->entries.est > 0 &&
+        out->iterations.est / out->entries.est > counting->loops[loop].annotated_high)
+        out->refutes_annotation = true;
     if (isinf(out->iterations.high) && out->total_cls <= TRIPS_BOUNDED)
         out->total_cls = TRIPS_GUESSED;
 }

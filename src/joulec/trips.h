@@ -47,7 +47,7 @@ struct trips_loop {
     enum trips_entry entry;
     enum trips_last last;
     bool has_annotation, has_profile;
-    double annotated_low, annotated_high;  /* iterations per entry */
+    double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */
 };
 
@@ -65,7 +65,8 @@ struct trips {
     /* Of one entry. `est` is the mean over all entries, and low and high hold each of them. */
     enum trips_class cls;
     struct trips_range per_entry;
-    double sigma; /* of the logarithm */
+    double sigma;            /* of the logarithm */
+    bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
     /* Of one call of the function, over all entries. The class is the weakest on the way from the outermost loop; exact and
      * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
     enum trips_class total_cls;

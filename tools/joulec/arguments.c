@@ -209,23 +209,11 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
     return are_apart(out);
 }
 
-const char **arguments_of_count(struct arena *arena, const struct arguments *a, const char *source)
+/* The user's words for the front end, and ours behind them. */
+static const char **of_front_end(struct arena *arena, const struct arguments *a, const char *const *added,
+                                 size_t added_count, const char *source)
 {
-    static const char *const added[] = {"-O2",
-                                        "-fno-vectorize",
-                                        "-fno-slp-vectorize",
-                                        "-fno-unroll-loops",
-                                        "-g1",
-                                        "-gcolumn-info",
-                                        "-fno-discard-value-names",
-                                        "-w",
-                                        "-Qunused-arguments",
-                                        "-D__JOULEC__=1",
-                                        "-emit-llvm",
-                                        "-c",
-                                        "-o",
-                                        "-"};
-    size_t added_count = sizeof added / sizeof *added, count = 1;
+    size_t count = 1;
     const char **words = arena_alloc(arena, (a->clang_count + added_count + 4) * sizeof *words);
     if (!words)
         return NULL;
@@ -240,8 +228,36 @@ const char **arguments_of_count(struct arena *arena, const struct arguments *a, 
         }
         i += is_pair;
     }
-    memcpy(words + count, added, sizeof added);
-    count += added_count;
-    words[count] = source;
+    memcpy(words + count, added, added_count * sizeof *added);
+    words[count + added_count] = source;
     return words;
+}
+
+const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
+                                const char *dependencies)
+{
+    const char *const added[] = {"-O2",
+                                 "-fno-vectorize",
+                                 "-fno-slp-vectorize",
+                                 "-fno-unroll-loops",
+                                 "-g1",
+                                 "-gcolumn-info",
+                                 "-fno-discard-value-names",
+                                 "-w",
+                                 "-Qunused-arguments",
+                                 "-D__JOULEC__=1",
+                                 "-emit-llvm",
+                                 "-c",
+                                 "-MD",
+                                 "-MF",
+                                 dependencies,
+                                 "-o",
+                                 "-"};
+    return of_front_end(arena, arguments, added, sizeof added / sizeof *added, source);
+}
+
+const char **arguments_of_text(struct arena *arena, const struct arguments *arguments, const char *source)
+{
+    static const char *const added[] = {"-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", "-"};
+    return of_front_end(arena, arguments, added, sizeof added / sizeof *added, source);
 }

@@ -23,8 +23,12 @@ struct arguments {
 
 /* False after a message: a word of joulec's is wrong. */
 bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out);
-/* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. Ended by NULL; NULL: no memory. */
-const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source);
+/* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. The files that it is made of go
+ * to `dependencies`, as rules of make. Ended by NULL; NULL: no memory. */
+const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
+                                const char *dependencies);
+/* Words that print what the preprocessor makes of it. */
+const char **arguments_of_text(struct arena *arena, const struct arguments *arguments, const char *source);
 
 /* Becomes clang, which JOULEC_CLANG in the environment may name; returns the exit code after a message where it cannot. */
 int arguments_become_clang(const struct arguments *arguments);

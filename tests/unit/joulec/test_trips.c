@@ -135,7 +135,50 @@ static void test_annotations_and_profiles(void **state)
     READ(&nest, 9, "9");
     nest.loops[0].has_annotation = true;
     nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3; /* LLVM knows better */
-    check_range(&count_with(&nest, NULL, 0)->iterations, 10, 10, 10);
+    trips = count_with(&nest, NULL, 0);
+    check_range(&trips->iterations, 10, 10, 10);
+    assert_true(trips->refutes_annotation);
+    nest.loops[0].annotated_high = 10;
+    assert_false(count_with(&nest, NULL, 0)->refutes_annotation);
+    scev_text_free(&nest.text);
+}
+
+static struct trips count_annotated(struct nest *nest, double low, double high,
+                                    const struct trips_symbol *symbols, size_t symbol_count)
+{
+    struct trips_loop *loop = &nest->loops[nest->count - 1];
+    loop->has_annotation = true;
+    loop->annotated_low = low;
+    loop->annotated_high = high;
+    return *count_with(nest, symbols, symbol_count);
+}
+
+/* What cannot be, and what is only more than need be said. */
+static void test_annotations_against_the_code(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, 63, ""); /* 64 at most */
+    assert_true(count_annotated(&nest, 100, 200, NULL, 0).refutes_annotation);
+    struct trips trips = count_annotated(&nest, 10, 200, NULL, 0);
+    assert_false(trips.refutes_annotation);
+    check_range(&trips.iterations, 10, 37, 64);
+    trips = count_annotated(&nest, 0, 0, NULL, 0);
+    check_range(&trips.iterations, 0, 0, 0);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "(-1 + %n)");
+    struct trips_symbol n = {"n", 1, 500, 1000};
+    trips = count_annotated(&nest, 5, 20, &n, 1); /* the tighter one counts */
+    assert_false(trips.refutes_annotation);
+    check_range(&trips.iterations, 5, 12.5, 20);
+    n.low = 30;
+    assert_true(count_annotated(&nest, 5, 20, &n, 1).refutes_annotation);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, 50.5 in the mean */
+    assert_false(count_annotated(&nest, 0, 100, NULL, 0).refutes_annotation);
+    assert_true(count_annotated(&nest, 0, 50, NULL, 0).refutes_annotation);
     scev_text_free(&nest.text);
 }
 
@@ -297,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes_of_one_loop),
         cmocka_unit_test(test_annotations_and_profiles),
+        cmocka_unit_test(test_annotations_against_the_code),
         cmocka_unit_test(test_how_a_loop_is_reached),
         cmocka_unit_test(test_large_triangles_have_closed_sums),
         cmocka_unit_test(test_closed_sums_are_those_of_counting),

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/options.h"
+#include "source_marks.h"
 
 extern char **environ;
 
@@ -38,12 +39,13 @@ enum outcome check_worse(enum outcome a, enum outcome b)
 }
 
 static bool judge_module(const struct machine *machine, const struct arguments *arguments, const char *source,
-                         const struct module *module, struct outputs *outputs, struct checked *out)
+                         const struct module *module, const struct marks *marks, struct outputs *outputs,
+                         struct checked *out)
 {
     struct analysis analysis;
     joule_error error;
-    if (analysis_make(module, &machine->cpu, &machine->core, arguments->default_trips, &analysis, &error) !=
-        JOULE_OK) {
+    struct analysis_options options = {.default_trips = arguments->default_trips, .marks = marks};
+    if (analysis_make(module, &machine->cpu, &machine->core, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", source, error.message);
         return false;
     }
@@ -56,7 +58,8 @@ static bool judge_module(const struct machine *machine, const struct arguments *
 
 /* With the count build's bitcode in `fd`. */
 static bool check_bitcode(const struct machine *machine, const struct arguments *arguments,
-                          const char *source, int fd, struct outputs *outputs, struct checked *out)
+                          const char *source, int fd, const struct marks *marks, struct outputs *outputs,
+                          struct checked *out)
 {
     struct module module;
     joule_error error;
@@ -66,27 +69,41 @@ static bool check_bitcode(const struct machine *machine, const struct arguments 
         complain("", "%s: %s", source, error.message);
         return false;
     }
-    bool done = judge_module(machine, arguments, source, &module, outputs, out);
+    bool done = judge_module(machine, arguments, source, &module, marks, outputs, out);
     module_free(&module);
+    return done;
+}
+
+/* The count build, into two files in memory. */
+static bool check_with(const struct machine *machine, const struct arguments *arguments, const char *source,
+                       bool is_quiet, const int fds[2], struct outputs *outputs, struct checked *out)
+{
+    struct arena arena = {0};
+    struct marks marks = {0};
+    char dependencies[64];
+    string_print(dependencies, sizeof dependencies, "/proc/%d/fd/%d", (int)getpid(), fds[1]);
+    const char **words = arguments_of_count(&arena, arguments, source, dependencies);
+    int code = words ? check_run_clang(words, fds[0], is_quiet) : -1;
+    out->is_refused = code > 0;
+    bool done = code > 0 || (code == 0 && source_marks_read(arguments, source, fds[1], &marks) &&
+                             check_bitcode(machine, arguments, source, fds[0], &marks, outputs, out));
+    marks_free(&marks);
+    arena_free(&arena);
     return done;
 }
 
 bool check_source(const struct machine *machine, const struct arguments *arguments, const char *source,
                   bool is_quiet, struct outputs *outputs, struct checked *out)
 {
-    struct arena arena = {0};
+    int fds[2] = {memfd_create("joulec-bitcode", MFD_CLOEXEC), memfd_create("joulec-files", MFD_CLOEXEC)};
+    bool done = false;
     *out = (struct checked){.outcome = OUTCOME_GOOD};
-    const char **words = arguments_of_count(&arena, arguments, source);
-    int fd = words ? memfd_create("joulec-bitcode", MFD_CLOEXEC) : -1;
-    if (fd < 0) {
-        complain("", "%s: %s", source, words ? strerror(errno) : "no memory");
-        arena_free(&arena);
-        return false;
-    }
-    int code = check_run_clang(words, fd, is_quiet);
-    out->is_refused = code > 0;
-    bool done = code > 0 || (code == 0 && check_bitcode(machine, arguments, source, fd, outputs, out));
-    close(fd);
-    arena_free(&arena);
+    if (fds[0] < 0 || fds[1] < 0)
+        complain("", "%s: %s", source, strerror(errno));
+    else
+        done = check_with(machine, arguments, source, is_quiet, fds, outputs, out);
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     return done;
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What the source says of loops, recursion, warmth and devices, as joulec takes it."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+HEADER = "#include <joule/budget.h>\n"
+
+
+class Source(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def compile(self, text, *options, name="a.c"):
+        return subprocess.run([JOULEC, "-I", INCLUDE, "-O2", *options, "-c", self.write(name, HEADER + text), "-o", self.path("a.o")],
+                              capture_output=True, text=True, check=False)
+
+    def report(self, text, *options, name="a.c"):
+        done = self.compile(text, "--energy-report", self.path("report.json"), *options, name=name)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        report["by_name"] = {function["name"]: function for function in report["functions"]}
+        report["stderr"] = done.stderr
+        return report
+
+    def loops(self, text, *options, name="f"):
+        return self.report(text, *options)["by_name"][name]["loops"]
+
+
+class Loops(Source):
+    def test_a_mark_bounds_its_loop(self):
+        loops = self.loops("int f(const int *x, int n) { int s = 1;\nJOULE_LOOP(1, 64)\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
+        self.assertEqual([(loop["line"], loop["class"], loop["iterations_each"], loop["marked"]) for loop in loops],
+                         [(4, "bounded", [1, 32.5, 64], [1, 64])])
+
+    def test_a_budget_is_decided_by_it(self):
+        body = "int f(const int *x, int n) { int s = 1;\n%s\nwhile (x[n]) n = x[n]; return n + s; }\n"
+        budget = 'JOULE_BUDGET("max_joules=50uJ")\n'
+        undecided = self.compile(budget + body % "", "--energy-check")
+        self.assertIn("write JOULE_LOOP(min, max)", undecided.stderr)
+        self.assertIn("[JE0004]", undecided.stderr)
+        decided = self.compile(budget + body % "JOULE_LOOP(0, 100)", "--energy-check")
+        self.assertEqual((decided.returncode, decided.stderr), (0, ""))
+
+    def test_while_do_and_macros(self):
+        """Numbers by macros of a header, marks by a macro, loops of a macro with one place for all."""
+        self.write("limits.h", "#define ROWS (4 * 16)\n#define UP_TO(n) JOULE_LOOP(0, n)\n#define EACH(i, n, body) for (int i = 0; i < (n); i++) { body }\n")
+        loops = self.loops("""#include "limits.h"
+int f(const int *x, int *y, int n) { int s = 1;
+JOULE_LOOP(2, ROWS) do { n -= y[n]; s += x[n]; } while (n > 0);
+UP_TO(1 << 5) while (n < 0) { n = y[-n] + s; s++; }
+JOULE_LOOP(3, 7) EACH(i, s, for (int j = 0; j < x[i]; j++) y[j] ^= s * x[j];)
+return s; }
+""", "-I", self.folder.name)
+        self.assertEqual([(loop["line"], loop["marked"]) for loop in loops],
+                         [(4, [2, 64]), (5, [0, 32]), (6, [3, 7]), (6, None)])
+
+    def test_in_a_header(self):
+        self.write("sum.h", HEADER + "static inline int sum(const int *x, int n) { int s = 1;\nJOULE_LOOP(1, 9)\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
+        loops = self.loops('#include "sum.h"\nint f(const int *x, int n) { return sum(x, n) + sum(x + n, n + 1); }\n', "-I", self.folder.name)
+        self.assertEqual([(os.path.basename(loop["file"]), loop["marked"]) for loop in loops], [("sum.h", [1, 9])] * 2)
+
+    def test_a_loop_that_is_gone_leaves_its_mark_to_no_other(self):
+        loops = self.loops("int f(const int *x, int n) { int s = 1;\nJOULE_LOOP(4, 4)\nfor (int i = 0; i < 4; i++) s += i;\n"
+                           "for (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
+        self.assertEqual([(loop["line"], loop["class"], loop["marked"]) for loop in loops], [(5, "guessed", None)])
+
+    def test_a_pragma_without_the_header(self):
+        path = self.write("b.c", "int f(const int *x, int n) { int s = 1;\n#pragma joule loop(1, 9)\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
+        done = subprocess.run([JOULEC, "-O2", "-c", path, "-o", self.path("b.o"), "--energy-report", "-"], capture_output=True, text=True, check=True)
+        self.assertEqual(json.loads(done.stdout)["functions"][0]["loops"][0]["marked"], [1, 9])
+
+    def test_what_is_wrong_is_said_where_it_stands(self):
+        cases = (("JOULE_LOOP(10, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(10, 1): min 10 is above max 1"),
+                 ("JOULE_LOOP(1, n) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, n): 'n' is not a whole number"),
+                 ("JOULE_LOOP(-1, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(-1, 1): no loop runs -1 times"),
+                 ("JOULE_LOOP(1, 2); for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, 2): it stands before ';'"),
+                 ("JOULE_LOOP(1, 2) s++;", "JOULE_LOOP(1, 2): it stands before 's'"),
+                 ("} JOULE_LOOP(1, 2) int f2(int n) {", "JOULE_LOOP(1, 2): it stands outside of a function"))
+        for words, message in cases:
+            with self.subTest(words):
+                done = self.compile("int s, *x;\nvoid f(int n) {\n  " + words + "\n}\n", "--energy-check")
+                self.assertEqual(done.returncode, 1)
+                column = 5 if words.startswith("}") else 3
+                self.assertIn(f"a.c:4:{column}: error: {message}", done.stderr)
+                self.assertIn("[JE0006]", done.stderr)
+                self.assertFalse(os.path.exists(self.path("a.o")))
+
+    def test_the_code_knows_better(self):
+        text = "int f(const int *x) { int s = 1;\nJOULE_LOOP(1, 10)\nfor (int i = 0; i < 1000; i++) s ^= x[i] * s; return s; }\n"
+        found = self.report(text)
+        self.assertIn("a.c:3:1: warning: JOULE_LOOP(1, 10) is wrong: this loop runs 1000 times, as its code shows; that is used [JW0105]", found["stderr"])
+        self.assertEqual(found["by_name"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
+
+    def test_many_loops(self):
+        """Nothing is lost in a large source."""
+        text = "".join(f"int f{i}(const int *x, int n) {{ int s = 1;\nJOULE_LOOP(0, {i + 1})\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }}\n"
+                       for i in range(300))
+        found = self.report(text)
+        self.assertEqual([function["loops"][0]["marked"] for function in found["functions"]], [[0, i + 1] for i in range(300)])
+
+
+if __name__ == "__main__":
+    if not os.path.exists(JOULEC):
+        print("skipped: this build has no joulec (no LLVM)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

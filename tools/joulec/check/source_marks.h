@@ -1,0 +1,17 @@
+/* tools/joulec/check/source_marks.h - JOULE_LOOP of one C source, as its preprocessor leaves them.
+ *
+ * Owns the second run of clang, with -E. Newcomers: that takes a tenth of a compilation, so the files that the source is made of
+ * are looked through first for a word without which there is none.
+ */
+#ifndef CHECK_SOURCE_MARKS_H
+#define CHECK_SOURCE_MARKS_H
+
+#include "arguments.h"
+#include "joulec/marks.h"
+
+/* `dependencies` is an open file with what clang's -MD wrote; where that is empty, nothing is taken for granted. False after a
+ * message. */
+bool source_marks_read(const struct arguments *arguments, const char *source, int dependencies,
+                       struct marks *out_marks);
+
+#endif
