@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joulec/levels.h"
 
 #define BUDGET "joule.budget:" /* as include/joule/budget.h annotates */
 
@@ -13,6 +14,7 @@ struct walk {
     struct analysis *analysis;
     const struct scev_text *text;
     struct function_sum *sums;
+    double (*bytes)[BOUNDS]; /* that a call of each touches */
     bool *is_summed, *is_begun;
 };
 
@@ -59,6 +61,23 @@ static void note_refuted(struct analysis *a, const struct function_result *resul
     for (size_t i = 0; i < result->loops.count && a->options.marks; i++)
         if (result->marks[i] != MARK_NONE && result->trips[i].refutes_annotation)
             a->mark_is_refuted[result->marks[i]] = &result->trips[i];
+}
+
+/* Of each block; NULL: no memory. */
+static struct block_memory *find_levels(struct walk *w, size_t index, const struct loop_times *times)
+{
+    struct analysis *a = w->analysis;
+    const struct function_result *result = &a->results[index];
+    const struct function *f = result->function;
+    struct addresses addresses;
+    struct block_memory *memory = arena_alloc(&a->arena, (f->block_count + 1) * sizeof *memory);
+    if (!memory ||
+        addresses_prepare(&a->arena, w->module, f, &result->loops, scev_text_function(w->text, f->name),
+                          &addresses) != JOULE_OK ||
+        levels_describe(&a->arena, &addresses, times, &a->target.core, (const double(*)[BOUNDS])w->bytes,
+                        memory, w->bytes[index]) != JOULE_OK)
+        return NULL;
+    return memory;
 }
 
 static joule_status count_loops(struct walk *w, struct function_result *result, struct loop_times **out_times)
@@ -124,9 +143,13 @@ static joule_status sum_one(struct walk *w, size_t index)
     struct loop_times *times;
     read_budget(result);
     joule_status status = count_loops(w, result, &times);
-    if (status == JOULE_OK)
-        status = sum_function(&a->arena, w->module, index, &result->loops, times, &a->target, w->sums,
-                              w->is_summed, &result->sum);
+    if (status != JOULE_OK)
+        return status;
+    const struct block_memory *memory = find_levels(w, index, times);
+    if (!memory)
+        return JOULE_NO_MEMORY;
+    status = sum_function(&a->arena, w->module, index, &result->loops, times, memory, &a->target, w->sums,
+                          w->is_summed, &result->sum);
     if (status != JOULE_OK)
         return status;
     w->sums[index] = result->sum;
@@ -179,7 +202,9 @@ static joule_status sum_all(struct walk *w)
     w->sums = arena_alloc(&a->arena, count * sizeof *w->sums);
     w->is_summed = arena_alloc(&a->arena, count * sizeof *w->is_summed);
     w->is_begun = arena_alloc(&a->arena, count * sizeof *w->is_begun);
-    joule_status status = stack && w->sums && w->is_summed && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
+    w->bytes = arena_alloc(&a->arena, count * sizeof *w->bytes);
+    joule_status status =
+        stack && w->sums && w->bytes && w->is_summed && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
     for (size_t i = 0; i < a->result_count && status == JOULE_OK; i++)
         if (!w->is_begun[i])
             status = sum_from(w, i, stack);
@@ -245,4 +270,13 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     }
     *out_part = all > 0 ? most / all : 0;
     return largest;
+}
+
+struct cost analysis_loop_cost(const struct analysis *analysis, const struct function_result *result,
+                               size_t loop, struct cost_features *out_work)
+{
+    *out_work = result->sum.loops[loop].of[BOUND_EST];
+    for (int i = 0; i < COST_FEATURES; i++)
+        out_work->amount[i] *= result->trips[loop].entries.est;
+    return cost_of(&analysis->target.table, out_work);
 }

@@ -53,4 +53,8 @@ void analysis_free(struct analysis *analysis);
 int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,
                               double *out_part);
 
+/* Of all its rounds in a call, the joules by what they are for, and the work; inner loops included. */
+struct cost analysis_loop_cost(const struct analysis *analysis, const struct function_result *result,
+                               size_t loop, struct cost_features *out_work);
+
 #endif

@@ -1,7 +1,7 @@
 /* joulec/module.h - a translation unit as far as its cost is concerned: functions, blocks, what is done in each, and calls.
  *
  * Owns this picture of what clang made, and what LLVM says of its loops, as text. It prices and judges nothing.
- * Newcomers: module_llvm.c alone knows LLVM. Names and arrays live as long as the module.
+ * Newcomers: the files that begin with module_ alone know LLVM. Names and arrays live as long as the module.
  */
 #ifndef JOULEC_MODULE_H
 #define JOULEC_MODULE_H
@@ -35,6 +35,23 @@ struct call {
     struct source_place place;
 };
 
+/* A variable whose size is known. */
+struct object {
+    const char *name; /* "@name" of a global, else that of its address */
+    double bytes;
+    bool is_local; /* of one call */
+};
+
+/* A load or a store. */
+struct access {
+    const char
+        *address; /* the value that it is, as the loops' text names it, or "@name"; empty: it has no name */
+    double bytes;
+    bool is_store;
+    bool is_fixed;    /* the address is an argument or a variable's */
+    bool is_in_chain; /* the next round of its loop waits for what is loaded */
+};
+
 struct edge {
     uint32_t to;
     double probability; /* by a profile or __builtin_expect; NaN: unknown */
@@ -44,7 +61,12 @@ struct block {
     const char *name;
     double work[WORK_KINDS];
     double
-        chain_cycles; /* of a loop that is this block alone: from one time round to the next, by typical latencies */
+        chain_cycles; /* of an innermost loop: what this block has of the longest chain from round to round, by typical
+                            latencies; NaN: unknown */
+    struct access *accesses;
+    size_t access_count;
+    const char **values; /* whole numbers and pointers made here that scalar evolution cannot look into */
+    size_t value_count;
     struct edge *edges;
     size_t edge_count;
     bool is_dead_end; /* what ends the program, or cannot be */
@@ -60,6 +82,8 @@ struct function {
     struct source_place place;
     struct block *blocks; /* [0]: entry; none: it has no body here */
     size_t block_count;
+    struct object *objects; /* its local variables in memory */
+    size_t object_count;
     const char **annotations; /* of clang's attribute annotate */
     size_t annotation_count;
 };
@@ -68,6 +92,8 @@ struct module {
     struct arena arena;
     struct function *functions;
     size_t function_count;
+    struct object *objects; /* global variables, by name */
+    size_t object_count;
     const char *loop_text; /* LLVM's print<scalar-evolution> */
 };
 

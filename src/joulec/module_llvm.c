@@ -24,6 +24,7 @@ struct reader {
     struct arena *arena;
     struct module *out;
     LLVMModuleRef module;
+    LLVMTargetDataRef layout;
     LLVMValueRef *values; /* functions with bodies, as in out->functions */
     struct numbering functions;
     unsigned loop_kind, weight_kind;
@@ -161,7 +162,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
     *out = (struct block){.name = copy_name(r, LLVMBasicBlockAsValue(from)),
-                          .chain_cycles = llvm_chain_cycles(r->arena, from),
+                          .chain_cycles = NAN,
                           .calls = room_for_calls(r, from)};
     if (!out->calls)
         return false;
@@ -178,7 +179,14 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
         out->loop_place = loop_place(r, last);
     out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
     out->is_by_data = llvm_is_by_data(from);
-    return read_edges(r, last, blocks, out);
+    return read_edges(r, last, blocks, out) && llvm_read_accesses(r->arena, r->layout, from, out);
+}
+
+static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct function *function)
+{
+    struct loops loops;
+    return loops_find(r->arena, function, &loops) == JOULE_OK &&
+           llvm_find_chains(r->arena, blocks, function, &loops);
 }
 
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
@@ -197,7 +205,7 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
     bool is_good = llvm_number_all(r->arena, (void *const *)blocks, out->block_count, &numbers);
     for (size_t i = 0; i < out->block_count && is_good; i++)
         is_good = read_block(r, blocks[i], &numbers, &out->blocks[i]);
-    return is_good;
+    return is_good && llvm_read_locals(r->arena, r->layout, blocks[0], out) && read_chains(r, blocks, out);
 }
 
 static bool read_functions(struct reader *r)
@@ -300,7 +308,9 @@ static joule_status print_loops(struct reader *r, joule_error *error)
 static joule_status read_parsed(struct reader *r, joule_error *error)
 {
     joule_status status = print_loops(r, error); /* names come with it */
-    if (status == JOULE_OK && !(read_functions(r) && read_annotations(r)))
+    r->layout = LLVMGetModuleDataLayout(r->module);
+    if (status == JOULE_OK && !(read_functions(r) && read_annotations(r) &&
+                                llvm_read_globals(r->arena, r->layout, r->module, r->out)))
         status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
     return status;
 }

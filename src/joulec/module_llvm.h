@@ -1,4 +1,4 @@
-/* joulec/module_llvm.h - LLVM's things, for the two files that know them.
+/* joulec/module_llvm.h - LLVM's things, for the files that know them.
  *
  * Owns what an instruction does and how long a loop's chain is, and finding LLVM's pointers again in lists of ours.
  */
@@ -6,6 +6,8 @@
 #define JOULEC_MODULE_LLVM_H
 
 #include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include "joulec/loops.h"
 #include "joulec/module.h"
 
 struct numbered {
@@ -34,7 +36,23 @@ bool llvm_is_intrinsic(const char *name, enum work *out_work);
 bool llvm_is_by_data(LLVMBasicBlockRef block);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
-/* Of a block that is a loop by itself, cycles from one time round to the next; 0: no chain. */
-double llvm_chain_cycles(struct arena *arena, LLVMBasicBlockRef block);
+/* Latency in cycles, from operands to result: typical of large cores. */
+double llvm_latency(LLVMValueRef instruction);
+
+/* --- memory ------------------------------------------------------------------------------------------------- */
+
+/* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */
+bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
+                        struct block *out);
+bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef entry,
+                      struct function *out);
+bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModuleRef from, struct module *out);
+
+/* --- chains ------------------------------------------------------------------------------------------------- */
+
+/* Of each innermost loop, how the longest chain runs through its blocks, and which loads are on it. `from` are LLVM's blocks, as
+ * in function->blocks, which have their accesses. False: no memory. */
+bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
+                      const struct loops *loops);
 
 #endif

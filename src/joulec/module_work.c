@@ -1,4 +1,4 @@
-/* joulec/module_work.c - see module_llvm.h: instructions as micro-operations, and chains of them.
+/* joulec/module_work.c - see module_llvm.h: instructions as micro-operations.
  *
  * Newcomers: an address is added up by the load or store that uses it, and a comparison is one with its branch.
  */
@@ -236,68 +236,8 @@ double llvm_parts(LLVMValueRef value)
     return steps_of(value, true) * fmax(1, ceil(bits / 128));
 }
 
-/* --- chains ------------------------------------------------------------------------------------------------- */
-
-struct chain {
-    struct numbering numbers; /* of a block's instructions, in their order */
-    double *cycles;           /* of each: the longest way from the phi; negative: none */
-};
-
-static double cycles_to(const struct chain *chain, LLVMValueRef value)
+double llvm_latency(LLVMValueRef value)
 {
-    int32_t number = llvm_number_of(&chain->numbers, value);
-    return number < 0 ? -1 : chain->cycles[number];
-}
-
-/* Longest way within the block from `phi` round to itself. */
-static double chain_through(struct chain *chain, LLVMBasicBlockRef block, LLVMValueRef phi)
-{
-    size_t i = 0;
-    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v), i++) {
-        double longest = -1;
-        int operands = LLVMIsAPHINode(v) ? 0 : LLVMGetNumOperands(v);
-        for (int k = 0; k < operands; k++)
-            longest = fmax(longest, cycles_to(chain, LLVMGetOperand(v, (unsigned)k)));
-        enum work work = llvm_work(v);
-        chain->cycles[i] = v == phi      ? 0
-                           : longest < 0 ? -1
-                                         : longest + (work < WORK_KINDS ? latency[work] : 0);
-    }
-    double longest = 0;
-    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
-        if (LLVMGetIncomingBlock(phi, k) == block)
-            longest = fmax(longest, cycles_to(chain, LLVMGetIncomingValue(phi, k)));
-    return longest;
-}
-
-static bool is_its_own_loop(LLVMBasicBlockRef block)
-{
-    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
-    for (unsigned i = 0; last && i < LLVMGetNumSuccessors(last); i++)
-        if (LLVMGetSuccessor(last, i) == block)
-            return true;
-    return false;
-}
-
-double llvm_chain_cycles(struct arena *arena, LLVMBasicBlockRef block)
-{
-    struct chain chain;
-    size_t count = 0, i = 0;
-    if (!is_its_own_loop(block))
-        return 0;
-    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
-        count++;
-    LLVMValueRef *values = arena_alloc(arena, count * sizeof *values);
-    chain.cycles = arena_alloc(arena, count * sizeof *chain.cycles);
-    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v && values; v = LLVMGetNextInstruction(v))
-        values[i++] = v;
-    if (!values || !chain.cycles || !llvm_number_all(arena, (void *const *)values, count, &chain.numbers))
-        return 0;
-    double longest = 0;
-    for (i = 0; i < count && LLVMIsAPHINode(values[i]); i++) {
-        for (size_t k = 0; k < count; k++)
-            chain.cycles[k] = -1;
-        longest = fmax(longest, chain_through(&chain, block, values[i]));
-    }
-    return longest;
+    enum work work = llvm_work(value);
+    return work < WORK_KINDS ? latency[work] : 0;
 }

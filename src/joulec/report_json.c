@@ -62,12 +62,24 @@ static void add_bad_marks(struct json *json, const struct marks *marks)
     json_close(json, ']');
 }
 
+/* That move in a call, by the level that they come from. */
+static void add_lines(struct json *json, const struct cost_features *work)
+{
+    json_open(json, "lines", '{');
+    json_double(json, "l2", work->amount[COST_L2_LINES]);
+    json_double(json, "l3", work->amount[COST_L3_LINES]);
+    json_double(json, "dram", work->amount[COST_DRAM_LINES]);
+    json_close(json, '}');
+}
+
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
     for (size_t i = 0; i < r->loops.count; i++) {
         const struct loop *loop = &r->loops.list[i];
         const struct trips *trips = &r->trips[i];
+        struct cost_features work;
+        struct cost cost = analysis_loop_cost(analysis, r, i, &work);
         json_open(json, NULL, '{');
         add_place(json, &loop->place);
         json_integer(json, "depth", loop->depth);
@@ -75,8 +87,8 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         add_mark(json, analysis, r->marks[i]);
         add_range(json, "iterations_each", &trips->per_entry);
         add_range(json, "iterations", &trips->iterations);
-        json_double(json, "energy_joules",
-                    trips->entries.est * amounts_joules(&analysis->target, &r->sum.loops[i], BOUND_EST));
+        json_double(json, "energy_joules", cost.total.value);
+        add_lines(json, &work);
         json_close(json, '}');
     }
     json_close(json, ']');

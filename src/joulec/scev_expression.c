@@ -1,10 +1,11 @@
 /* joulec/scev_expression.c - see scev_text.h: the grammar of one expression.
  *
- *   expression = [type] integer | name | "(" sum ")" flags | "{" expression {",+," expression} "}" flags "<" name ">"
+ *   expression = [type] integer | name | "@" name | "(" sum ")" flags | "{" expression {",+," expression} "}" flags "<" name ">"
  *   sum        = cast type expression "to" type | expression { operator expression }
  *
  * Newcomers: one parenthesis has operators of one kind, or it is not understood. What is not understood inside a
- * parenthesis makes it unknown, and reading goes on behind it: so are addresses of globals ("@x") and pointers' casts.
+ * parenthesis makes it unknown, and reading goes on behind it: so are pointers' casts. Globals keep
+ * their '@', which no other name begins with.
  */
 #include "joulec/scev_text.h"
 
@@ -230,10 +231,22 @@ static const struct expr *read_recurrence(struct reader *reader)
     return expr_recurrence(reader->pool, operands, count, loop);
 }
 
+/* "@name". */
+static const struct expr *read_global(struct reader *reader)
+{
+    const char *from = reader->at++;
+    while (reader->at < reader->end && is_of_name(*reader->at))
+        reader->at++;
+    uint32_t name = expr_name(reader->pool, from, (size_t)(reader->at - from));
+    return reader->at > from + 1 && name != INDEX_NONE ? expr_symbol(reader->pool, name) : NULL;
+}
+
 static const struct expr *read_atom(struct reader *reader)
 {
     int64_t value = 0;
     uint32_t name = INDEX_NONE, bits = 0;
+    if (peek(reader) == '@')
+        return read_global(reader);
     if (take(reader, "%"))
         return take_name(reader, &name) ? expr_symbol(reader->pool, name) : NULL;
     if (take_type(reader, &bits) && !take(reader, " "))

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "joulec/contract.h"
 #include "joulec/foresight.h"
+#include "joulec/levels.h"
 
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 
@@ -57,6 +58,7 @@ struct region {
     struct arena *arena;
     const struct function *function;
     const struct loops *loops;
+    const struct block_memory *memory;
     const struct target *target;
     const struct function_sum *sums;
     const bool *is_summed;
@@ -114,26 +116,41 @@ static bool ends_loop(const struct region *r, uint32_t block)
     return false;
 }
 
-static void set_cycles(const struct region *r, const struct cost_flow *flow, struct amounts *amounts)
+static void set_cycles(const struct region *r, enum bound bound, const struct cost_flow *flow,
+                       struct cost_features *work)
 {
-    const struct cost_core *core = &r->target->core;
-    struct cost_features *of = amounts->of;
-    set_time(r->target, &of[BOUND_LOW], cost_core_cycles(core, &of[BOUND_LOW], flow).low);
-    set_time(r->target, &of[BOUND_EST], cost_core_cycles(core, &of[BOUND_EST], flow).est);
-    set_time(r->target, &of[BOUND_HIGH], cost_core_cycles(core, &of[BOUND_HIGH], flow).high);
+    struct cost_range cycles = cost_core_cycles(&r->target->core, work, flow);
+    set_time(r->target, work,
+             bound == BOUND_LOW   ? cycles.low
+             : bound == BOUND_EST ? cycles.est
+                                  : cycles.high);
+}
+
+/* Lines from beyond the first level at one bound, and the cycles of it all. */
+static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
+{
+    const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
+    struct cost_flow flow = {.chain_cycles = r->function->blocks[block].chain_cycles, .streamed = NAN};
+    if (memory) {
+        flow.chain_cycles += memory->wait_cycles[bound];
+        flow.streamed = memory->streamed;
+        for (int level = COST_L2; level < COST_LEVELS; level++)
+            work->amount[COST_L2_LINES + level - COST_L2] = memory->lines[bound][level];
+    }
+    set_cycles(r, bound, &flow, work);
 }
 
 static struct amounts amounts_of_block(struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
     struct cost_features work = features_of(b);
-    struct cost_flow flow = {.chain_cycles = b->chain_cycles > 0 ? b->chain_cycles : NAN, .streamed = NAN};
     struct amounts sum = {{work, work, work}};
     double wrong[BOUNDS];
     foresight_of_block(b, wrong);
-    for (int i = 0; i < BOUNDS && !ends_loop(r, block); i++)
-        sum.of[i].amount[COST_MISPREDICTS] = wrong[i];
-    set_cycles(r, &flow, &sum);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
+        finish_block(r, block, bound, &sum.of[bound]);
+    }
     for (size_t i = 0; i < b->call_count; i++)
         add_call(r, &b->calls[i], &sum);
     return sum;
@@ -149,9 +166,10 @@ static struct amounts amounts_of_end(const struct region *r, size_t loop, const 
     struct amounts sum = nothing;
     double wrong[BOUNDS];
     foresight_of_loop(times, ends_by_data, wrong);
-    for (int i = 0; i < BOUNDS; i++)
-        sum.of[i].amount[COST_MISPREDICTS] = wrong[i];
-    set_cycles(r, &flow, &sum);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
+        set_cycles(r, bound, &flow, &sum.of[bound]);
+    }
     return sum;
 }
 
@@ -401,7 +419,8 @@ static void sum_regions(struct region *r, const struct loop_times *times)
 
 joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
                           const struct loops *loops, const struct loop_times *times,
-                          const struct target *target, const struct function_sum *sums, const bool *is_summed,
+                          const struct block_memory *memory, const struct target *target,
+                          const struct function_sum *sums, const bool *is_summed,
                           struct function_sum *out_sum)
 {
     const struct function *function = &module->functions[index];
@@ -412,6 +431,7 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
     struct region r = {arena,
                        function,
                        loops,
+                       memory,
                        target,
                        sums,
                        is_summed,

@@ -51,11 +51,14 @@ struct target {
     struct cost_table table;
 };
 
-/* Adds up function `index`. `sums` has those of the functions that it calls, or zeros where they are not known yet, which is a
+struct block_memory;
+
+/* Adds up function `index`. memory: of each block, levels.h; NULL: all is in the first level. `sums` has those of the functions that it calls, or zeros where they are not known yet, which is a
  * recursion; times those of its loops. In `arena`. NO_MEMORY, or OK. */
 joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
                           const struct loops *loops, const struct loop_times *times,
-                          const struct target *target, const struct function_sum *sums, const bool *is_summed,
+                          const struct block_memory *memory, const struct target *target,
+                          const struct function_sum *sums, const bool *is_summed,
                           struct function_sum *out_sum);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);

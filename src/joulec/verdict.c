@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-#define DATA_LOG_SD   0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
-#define MEMORY_LOG_SD 0.4 /* caches are not looked at: all is taken to be in the first level */
-#define SURE          0.9
-#define VACUOUS       1000
+#define DATA_LOG_SD 0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
+#define LINES_LOG_SD                                                                                         \
+    0.3 /* which lines move, where addresses are known: caches do not quite keep what was used last */
+#define SURE    0.9
+#define VACUOUS 1000
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -59,6 +60,15 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
+/* Of the joules, the part that is for lines from beyond the first level. Where those come from is not known, low and high say so. */
+static double lines_part(const struct target *target, const struct cost_features *work)
+{
+    struct cost cost = cost_of(&target->table, work);
+    double lines =
+        cost.part[COST_L2_LINES].value + cost.part[COST_L3_LINES].value + cost.part[COST_DRAM_LINES].value;
+    return cost.total.value > 0 ? lines / cost.total.value : 0;
+}
+
 static void find_figures(const struct target *target, const struct amounts *call,
                          const struct cost_cooling *cooling, bool is_sustained, struct judgement *out)
 {
@@ -69,10 +79,10 @@ static void find_figures(const struct target *target, const struct amounts *call
         seconds[b] = call->of[b].amount[COST_CYCLES] / target->core.hz;
         watts[b] = seconds[b] > 0 ? joules[b] / seconds[b] : 0;
     }
-    double loads = est->amount[COST_L1_LOADS] + est->amount[COST_L1_STORES] > 0 ? MEMORY_LOG_SD : 0;
+    double lines = LINES_LOG_SD * lines_part(target, est);
     double prices = table_log_sd(target, est), time = hypot(target->core.log_sd, target->core.hz_log_sd);
-    out->joules = make_figure(joules, hypot(hypot(prices, loads), DATA_LOG_SD));
-    out->seconds = make_figure(seconds, hypot(time, loads));
+    out->joules = make_figure(joules, hypot(hypot(prices, lines), DATA_LOG_SD));
+    out->seconds = make_figure(seconds, hypot(time, lines));
     out->watts = make_figure(watts, hypot(prices, DATA_LOG_SD));
     struct estimate power = estimate_make(watts[BOUND_EST], target->table.cls, 0, CAUSE_NONE, 0);
     struct estimate rise = cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : seconds[BOUND_EST]);

@@ -159,6 +159,34 @@ void forever(void) { for (;;) ; }
         joules = [found[f"f{n}"]["energy_joules"] for n in (10, 100, 1000)]
         self.assertTrue(5 < joules[1] / joules[0] < 15 and 8 < joules[2] / joules[1] < 12, joules)
 
+    def test_far_data_takes_lines(self):
+        """Whatever this machine's caches are: half a KiB is near, 16 GiB is far, and a line counts once."""
+        text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (long i = 0; i < {n}; i++) s += x[i]; return s; }}\n"
+                       for n in (64, 1 << 31))
+        text += """double wide(const double *x) { double s = 0; for (long i = 0; i < 1L << 31; i += 8) s += x[i]; return s; }
+double twice(const double *x) { double s = 0; for (long i = 0; i < 1L << 31; i++) s += x[i] * x[i + 1]; return s; }
+extern double m[1 << 14][1 << 14];
+double rows(void) { double s = 0; for (int i = 0; i < 1 << 14; i++) for (int j = 0; j < 1 << 14; j++) s += m[i][j]; return s; }
+double columns(void) { double s = 0; for (int j = 0; j < 1 << 14; j++) for (int i = 0; i < 1 << 14; i++) s += m[i][j]; return s; }
+struct node { struct node *next; long key; };
+long chase(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++) { s += p->key; p = p->next; } return s; }
+long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++) { s += p->key; p++; } return s; }
+"""
+        found = self.report(text)
+        self.assertEqual(found["f64"]["loops"][0]["lines"], {"l2": 0, "l3": 0, "dram": 0})
+        for name in (f"f{1 << 31}", "wide", "twice"):
+            self.assertAlmostEqual(found[name]["loops"][0]["lines"]["dram"] / (1 << 28), 1, delta=0.01)
+        lines = [sum(found[name]["loops"][0]["lines"].values()) for name in ("rows", "columns")]
+        self.assertGreater(lines[1], 2 * lines[0])
+        self.assertGreater(found["columns"]["time_seconds"], found["rows"]["time_seconds"])
+        self.assertGreater(found["chase"]["time_seconds"], 2 * found["straight"]["time_seconds"])
+        self.assertGreater(found["chase"]["interval_seconds"][1], 20 * found["straight"]["interval_seconds"][1])
+
+    def test_the_largest_loop_says_what_for(self):
+        text = 'JOULE_BUDGET("max_joules=1nJ")\n' + SUM.replace("1000", "1000000000")
+        done = self.compile(HEADER + text, "-O2", "--energy-check")
+        self.assertRegex(done.stderr, r"\(exact\): (DRAM lines|core cycles) \d+ %, (DRAM lines|core cycles|operations) \d+ %\n")
+
     def test_wrong_words(self):
         for word, message in (("--energy-chek", "is not known"), ("--energy-policy=lax", "'default' or 'strict'"),
                               ("--energy-loop-default=x", "a number from 1")):

@@ -84,7 +84,7 @@ static void test_a_branch_by_data_costs_cycles(void **state)
         blocks[0].is_by_data = i == 1;
         assert_int_equal(loops_find(&module.arena, &function, &loops), JOULE_OK);
         assert_int_equal(
-            sum_function(&module.arena, &module, 0, &loops, NULL, &target, NULL, is_summed, &sums[i]),
+            sum_function(&module.arena, &module, 0, &loops, NULL, NULL, &target, NULL, is_summed, &sums[i]),
             JOULE_OK);
     }
     const struct cost_features *plain = sums[0].call.of, *data = sums[1].call.of;

@@ -56,8 +56,10 @@ static void set_function(struct trial *t, size_t index, const char *edges, const
         uint32_t from = (uint32_t)strtoul(edges, &end, 10), to = (uint32_t)strtoul(end + 1, &end, 10);
         add_edge(f, body, from, to, *end == ':' ? strtod(end + 1, &end) : NAN);
     }
-    for (size_t b = 0; b < f->block_count; b++)
+    for (size_t b = 0; b < f->block_count; b++) {
         body->blocks[b].work[WORK_INT] = ops[b];
+        body->blocks[b].chain_cycles = NAN;
+    }
     for (size_t i = 0; i < MOST; i++)
         t->times[i] = (struct loop_times){{1, 1, 1}};
 }
@@ -65,7 +67,7 @@ static void set_function(struct trial *t, size_t index, const char *edges, const
 static const struct function_sum *add_up(struct trial *t, size_t index)
 {
     assert_int_equal(loops_find(&t->module.arena, &t->functions[index], &t->loops), JOULE_OK);
-    assert_int_equal(sum_function(&t->module.arena, &t->module, index, &t->loops, t->times, &t->target,
+    assert_int_equal(sum_function(&t->module.arena, &t->module, index, &t->loops, t->times, NULL, &t->target,
                                   t->sums, t->is_summed, &t->sums[index]),
                      JOULE_OK);
     t->is_summed[index] = true;

@@ -1,0 +1,237 @@
+/* joulec/address.c - see address.h. */
+#include "joulec/address.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One address under way. */
+struct reading {
+    const struct addresses *of;
+    int32_t innermost; /* loop of the access */
+    struct address *out;
+};
+
+/* --- names -------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *key, const void *object)
+{
+    return strcmp(key, ((const struct object *)object)->name);
+}
+
+static const struct object *find_object(const struct addresses *a, const char *name)
+{
+    if (name[0] == '@')
+        return a->module->object_count ? bsearch(name, a->module->objects, a->module->object_count,
+                                                 sizeof *a->module->objects, by_name)
+                                       : NULL;
+    for (size_t i = 0; i < a->function->object_count; i++)
+        if (strcmp(a->function->objects[i].name, name) == 0)
+            return &a->function->objects[i];
+    return NULL;
+}
+
+static void place_values(struct addresses *a)
+{
+    const struct expr_pool *pool = &a->facts->pool;
+    for (uint32_t b = 0; b < a->function->block_count; b++)
+        for (size_t i = 0; i < a->function->blocks[b].value_count; i++) {
+            uint32_t name = expr_find_name(pool, a->function->blocks[b].values[i]);
+            if (name != INDEX_NONE)
+                a->block_of[name] = (int32_t)b;
+        }
+}
+
+joule_status addresses_prepare(struct arena *arena, const struct module *module,
+                               const struct function *function, const struct loops *loops,
+                               const struct scev_function *facts, struct addresses *out)
+{
+    size_t names = facts ? facts->pool.name_count : 0;
+    *out = (struct addresses){.module = module,
+                              .function = function,
+                              .loops = loops,
+                              .facts = facts,
+                              .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
+                              .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
+                              .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *))};
+    if (!out->loop_of || !out->block_of || !out->object_of)
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < names; i++) {
+        out->loop_of[i] = out->block_of[i] = -1;
+        out->object_of[i] = find_object(out, facts->pool.names[i]);
+    }
+    if (!facts)
+        return JOULE_OK;
+    place_values(out);
+    for (size_t i = 0; i < loops->count; i++) {
+        uint32_t name = expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name);
+        if (name != INDEX_NONE)
+            out->loop_of[name] = (int32_t)i;
+    }
+    return JOULE_OK;
+}
+
+/* --- one address -------------------------------------------------------------------------------------------- */
+
+/* Fowler, Noll and Vo's. */
+static uint64_t mix(uint64_t key, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        key = (key ^ at[i]) * 0x100000001b3u;
+    return key;
+}
+
+static uint64_t key_of(const struct addresses *a, const struct expr *expr)
+{
+    uint64_t key = 0xcbf29ce484222325u;
+    key = mix(key, &expr->kind, sizeof expr->kind);
+    if (expr->kind == EXPR_INTEGER)
+        key = mix(key, &expr->integer, sizeof expr->integer);
+    if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
+        key = mix(key, a->facts->pool.names[expr->name], strlen(a->facts->pool.names[expr->name]));
+    for (uint32_t i = 0; i < expr->count; i++) {
+        uint64_t part = key_of(a, expr->operand[i]);
+        key = mix(key, &part, sizeof part);
+    }
+    return key;
+}
+
+/* Terms may come in any order. */
+static void add_to_key(struct reading *r, uint64_t key, double scale)
+{
+    r->out->key += mix(key, &scale, sizeof scale);
+}
+
+/* A formula may tell of loops that are over. */
+static void move(struct reading *r, int32_t loop, double bytes)
+{
+    if (loop >= 0 && loop_is_within(r->of->loops, r->innermost, loop))
+        r->out->stride[r->of->loops->list[loop].depth - 1] += bytes;
+}
+
+static int depth_of(const struct reading *r, int32_t loop)
+{
+    return loop < 0 ? 0 : (int)r->of->loops->list[loop].depth;
+}
+
+/* It is another one in each round of the loops around block `at` that are around the access, too. */
+static void go_wild(struct reading *r, int32_t at)
+{
+    int32_t loop = r->of->loops->innermost[at];
+    while (loop >= 0 && !loop_is_within(r->of->loops, r->innermost, loop))
+        loop = r->of->loops->list[loop].parent;
+    if (depth_of(r, loop) > r->out->wild)
+        r->out->wild = depth_of(r, loop);
+}
+
+/* Moves by unknown amounts with all that is in it. */
+static void take_unclear(struct reading *r, const struct expr *expr)
+{
+    if (expr->kind == EXPR_SYMBOL && r->of->block_of[expr->name] >= 0)
+        go_wild(r, r->of->block_of[expr->name]);
+    if (expr->kind == EXPR_RECURRENCE)
+        move(r, r->of->loop_of[expr->name], STRIDE_UNKNOWN);
+    for (uint32_t i = 0; i < expr->count; i++)
+        take_unclear(r, expr->operand[i]);
+}
+
+static void take(struct reading *r, const struct expr *expr, double scale);
+
+static void take_symbol(struct reading *r, const struct expr *expr, double scale)
+{
+    if (r->of->block_of[expr->name] >= 0)
+        go_wild(r, r->of->block_of[expr->name]);
+    if (r->of->object_of[expr->name] && scale == 1)
+        r->out->object = r->of->object_of[expr->name];
+    r->out->base += key_of(r->of, expr);
+    add_to_key(r, key_of(r->of, expr), scale);
+}
+
+static void take_product(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct expr *other = NULL;
+    for (uint32_t i = 0; i < expr->count; i++) {
+        if (expr->operand[i]->kind == EXPR_INTEGER) {
+            scale *= (double)expr->operand[i]->integer;
+            continue;
+        }
+        if (other) { /* of two that are not known */
+            take_unclear(r, expr);
+            add_to_key(r, key_of(r->of, expr), scale);
+            return;
+        }
+        other = expr->operand[i];
+    }
+    if (other)
+        take(r, other, scale);
+}
+
+static void take_recurrence(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct expr *step = expr->operand[expr->count - 1];
+    bool is_known = expr->count == 2 && step->kind == EXPR_INTEGER;
+    take(r, expr->operand[0], scale);
+    add_to_key(r, key_of(r->of, step), scale + (double)expr->name);
+    move(r, r->of->loop_of[expr->name], is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
+}
+
+static void take(struct reading *r, const struct expr *expr, double scale)
+{
+    switch (expr->kind) {
+    case EXPR_INTEGER:
+        r->out->offset += scale * (double)expr->integer;
+        break;
+    case EXPR_SYMBOL:
+        take_symbol(r, expr, scale);
+        break;
+    case EXPR_ADD:
+        for (uint32_t i = 0; i < expr->count; i++)
+            take(r, expr->operand[i], scale);
+        break;
+    case EXPR_MUL:
+        take_product(r, expr, scale);
+        break;
+    case EXPR_RECURRENCE:
+        take_recurrence(r, expr, scale);
+        break;
+    case EXPR_ZEXT:
+    case EXPR_SEXT:
+        take(r, expr->operand[0], scale);
+        break;
+    case EXPR_UNKNOWN:
+        r->out->wild = depth_of(r, r->innermost);
+        break;
+    default:
+        take_unclear(r, expr);
+        add_to_key(r, key_of(r->of, expr), scale);
+    }
+}
+
+/* One that no formula is known of. */
+static void take_name(struct reading *r, const struct access *access)
+{
+    r->out->key = r->out->base = mix(0, access->address, strlen(access->address));
+    r->out->object = find_object(r->of, access->address);
+    if (!access->is_fixed)
+        r->out->wild = depth_of(r, r->innermost);
+}
+
+void address_read(const struct addresses *addresses, const struct access *access, uint32_t block,
+                  struct address *out)
+{
+    double *stride = out->stride;
+    struct reading r = {addresses, addresses->loops->innermost[block], out};
+    const struct scev_function *facts = addresses->facts;
+    const struct expr *value = facts ? scev_value_of(facts, access->address) : NULL;
+    *out = (struct address){.stride = stride, .wild = -1};
+    for (int d = 0; d < depth_of(&r, r.innermost); d++)
+        stride[d] = 0;
+    if (value && value->kind != EXPR_UNKNOWN)
+        take(&r, value, 1);
+    else
+        take_name(&r, access);
+    for (int d = 0; d < depth_of(&r, r.innermost); d++)
+        if (isnan(stride[d]))
+            stride[d] = STRIDE_UNKNOWN; /* forward and back */
+}

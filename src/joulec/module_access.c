@@ -1,0 +1,147 @@
+/* joulec/module_access.c - see module_llvm.h: loads and stores with their addresses, and variables in memory.
+ *
+ * Newcomers: what an address is made of is scalar evolution's to say; here it only gets its name. Before LLVM 15 a pointer's type
+ * says what it points to, so that casts stand between a global and what is done with it.
+ */
+#include "joulec/module_llvm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static LLVMValueRef address_of(LLVMValueRef value)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return LLVMGetOperand(value, 0);
+    case LLVMStore:
+        return LLVMGetOperand(value, 1);
+    default:
+        return NULL;
+    }
+}
+
+/* A global as loops' text has it. */
+static const char *global_name(struct arena *arena, LLVMValueRef global)
+{
+    size_t length;
+    const char *name = LLVMGetValueName2(global, &length);
+    char *kept = arena_alloc(arena, length + 2);
+    if (kept) {
+        kept[0] = '@';
+        memcpy(kept + 1, name, length);
+    }
+    return kept;
+}
+
+/* NULL: no memory. */
+static const char *address_name(struct arena *arena, LLVMValueRef address)
+{
+    size_t length;
+    while (LLVMIsAConstantExpr(address) && LLVMGetNumOperands(address) > 0)
+        address = LLVMGetOperand(address, 0);
+    if (LLVMIsAGlobalVariable(address))
+        return global_name(arena, address);
+    const char *name = LLVMGetValueName2(address, &length);
+    return arena_copy(arena, name ? name : "", name ? length : 0);
+}
+
+static double size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
+{
+    return LLVMTypeIsSized(type) ? (double)LLVMABISizeOfType(layout, type) : NAN;
+}
+
+static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
+{
+    bool is_store = LLVMGetInstructionOpcode(value) == LLVMStore;
+    double bytes = size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
+    return bytes > 0 ? bytes : 8;
+}
+
+/* Formulas go through the operations that scalar evolution knows, and so not by their names. */
+static bool is_opaque(LLVMValueRef value)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind)
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return opcode != LLVMGetElementPtr && opcode != LLVMBitCast && opcode != LLVMICmp && opcode != LLVMFCmp &&
+           opcode != LLVMAlloca;
+}
+
+bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
+                        struct block *out)
+{
+    size_t accesses = 1, values = 1;
+    bool is_good = true;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
+        accesses += address_of(v) != NULL;
+        values += is_opaque(v);
+    }
+    out->accesses = arena_alloc(arena, accesses * sizeof *out->accesses);
+    out->values = arena_alloc(arena, values * sizeof *out->values);
+    if (!out->accesses || !out->values)
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v && is_good; v = LLVMGetNextInstruction(v)) {
+        LLVMValueRef address = address_of(v);
+        if (address) {
+            struct access *access = &out->accesses[out->access_count++];
+            *access = (struct access){.address = address_name(arena, address),
+                                      .bytes = bytes_of(layout, v),
+                                      .is_store = LLVMGetInstructionOpcode(v) != LLVMLoad,
+                                      .is_fixed = !LLVMIsAInstruction(address) || LLVMIsAAllocaInst(address)};
+            is_good = access->address != NULL;
+        }
+        if (is_opaque(v))
+            is_good = (out->values[out->value_count++] = address_name(arena, v)) != NULL && is_good;
+    }
+    return is_good;
+}
+
+bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef entry,
+                      struct function *out)
+{
+    size_t count = 1;
+    bool is_good = true;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(entry); v; v = LLVMGetNextInstruction(v))
+        count += LLVMIsAAllocaInst(v) != NULL;
+    out->objects = arena_alloc(arena, count * sizeof *out->objects);
+    if (!out->objects)
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(entry); v; v = LLVMGetNextInstruction(v)) {
+        LLVMValueRef times = LLVMIsAAllocaInst(v) ? LLVMGetOperand(v, 0) : NULL;
+        if (!times || !LLVMIsAConstantInt(times))
+            continue;
+        double bytes = size_of(layout, LLVMGetAllocatedType(v)) * (double)LLVMConstIntGetZExtValue(times);
+        struct object local = {address_name(arena, v), bytes, true};
+        out->objects[out->object_count++] = local;
+        is_good = is_good && local.name;
+    }
+    return is_good;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct object *)a)->name, ((const struct object *)b)->name);
+}
+
+bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModuleRef from, struct module *out)
+{
+    size_t count = 1;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(from); g; g = LLVMGetNextGlobal(g))
+        count++;
+    out->objects = arena_alloc(arena, count * sizeof *out->objects);
+    if (!out->objects)
+        return false;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(from); g; g = LLVMGetNextGlobal(g)) {
+        double bytes = size_of(layout, LLVMGlobalGetValueType(g));
+        struct object global = {global_name(arena, g), bytes > 0 ? bytes : NAN, false};
+        if (!global.name)
+            return false;
+        out->objects[out->object_count++] = global;
+    }
+    qsort(out->objects, out->object_count, sizeof *out->objects, by_name);
+    return true;
+}

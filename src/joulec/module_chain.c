@@ -1,0 +1,166 @@
+/* joulec/module_chain.c - see module_llvm.h: the longest chain of operations from one round of a loop to the next.
+ *
+ * A chain begins with a phi of the header, goes through operations that wait for one another, and ends where the value comes
+ * back to that phi. Of several ways the one with most cycles counts, whatever the branches do.
+ * Newcomers: addresses that a load waits for are on the way; values that only pass through memory are not seen.
+ */
+#include "joulec/module_llvm.h"
+
+#include <math.h>
+
+#define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
+
+struct step {
+    LLVMValueRef value;
+    double cycles;  /* the longest way from the phi to its result; negative: none */
+    int32_t from;   /* the step before; -1: it is the phi */
+    uint32_t block; /* of the function */
+};
+
+struct walk {
+    struct arena *arena;
+    LLVMBasicBlockRef *from;
+    struct function *function;
+    struct numbering numbers; /* of the steps */
+    struct step *steps;       /* of one loop, in the order in which they run */
+    size_t count;
+};
+
+static void take_operand(const struct walk *w, struct step *step, LLVMValueRef operand)
+{
+    int32_t number = llvm_number_of(&w->numbers, operand);
+    if (number >= 0 && w->steps[number].cycles > step->cycles) {
+        step->cycles = w->steps[number].cycles;
+        step->from = number;
+    }
+}
+
+/* The longest way to each step from the phi, which is step `first`. */
+static void walk_from(struct walk *w, size_t first)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct step *step = &w->steps[i];
+        step->cycles = i == first ? 0 : -1;
+        step->from = -1;
+        bool is_of_header = step->block == w->steps[first].block;
+        if (i == first || (is_of_header && LLVMIsAPHINode(step->value)))
+            continue;
+        int operands = LLVMGetNumOperands(step->value);
+        for (int k = 0; k < operands; k++)
+            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k));
+        if (step->cycles >= 0)
+            step->cycles += llvm_latency(step->value);
+    }
+}
+
+/* What comes back to the phi. */
+static struct step back_to(const struct walk *w, size_t first)
+{
+    struct step back = {.cycles = -1, .from = -1};
+    LLVMValueRef phi = w->steps[first].value;
+    for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
+        take_operand(w, &back, LLVMGetIncomingValue(phi, k));
+    return back;
+}
+
+static bool is_access(LLVMValueRef value)
+{
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return opcode == LLVMLoad || opcode == LLVMStore || opcode == LLVMAtomicRMW ||
+           opcode == LLVMAtomicCmpXchg;
+}
+
+static void mark_load(struct walk *w, const struct step *step)
+{
+    struct block *block = &w->function->blocks[step->block];
+    size_t number = 0;
+    for (LLVMValueRef v = LLVMGetPreviousInstruction(step->value); v; v = LLVMGetPreviousInstruction(v))
+        number += is_access(v);
+    if (number < block->access_count)
+        block->accesses[number].is_in_chain = true;
+}
+
+/* Loads on a chain that ends at `last`. */
+static void mark_loads(struct walk *w, int32_t last)
+{
+    for (int32_t i = last; i >= 0; i = w->steps[i].from)
+        if (LLVMGetInstructionOpcode(w->steps[i].value) == LLVMLoad)
+            mark_load(w, &w->steps[i]);
+}
+
+/* Shares the chain that ends at `last` among its blocks. */
+static void share_out(struct walk *w, int32_t last)
+{
+    for (int32_t i = last; i >= 0; i = w->steps[i].from) {
+        const struct step *step = &w->steps[i];
+        double before = step->from >= 0 ? w->steps[step->from].cycles : 0;
+        w->function->blocks[step->block].chain_cycles += step->cycles - before;
+    }
+}
+
+/* The loop's instructions, in the order in which they run. */
+static bool lay_out(struct walk *w, const uint32_t *blocks, size_t block_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < block_count; i++)
+        for (LLVMValueRef v = LLVMGetFirstInstruction(w->from[blocks[i]]); v; v = LLVMGetNextInstruction(v))
+            count++;
+    w->steps = arena_alloc(w->arena, (count + 1) * sizeof *w->steps);
+    LLVMValueRef *values = arena_alloc(w->arena, (count + 1) * sizeof *values);
+    if (!w->steps || !values)
+        return false;
+    w->count = 0;
+    for (size_t i = 0; i < block_count; i++)
+        for (LLVMValueRef v = LLVMGetFirstInstruction(w->from[blocks[i]]); v; v = LLVMGetNextInstruction(v)) {
+            values[w->count] = v;
+            w->steps[w->count++] = (struct step){.value = v, .block = blocks[i]};
+        }
+    return llvm_number_all(w->arena, (void *const *)values, count, &w->numbers);
+}
+
+/* blocks[0] is the header. */
+static bool find_chain(struct walk *w, const uint32_t *blocks, size_t block_count)
+{
+    size_t phis = 0, longest_phi = 0;
+    double longest = 0;
+    if (!lay_out(w, blocks, block_count))
+        return false;
+    while (phis < w->count && LLVMIsAPHINode(w->steps[phis].value))
+        phis++;
+    if (phis * w->count > MOST_STEPS)
+        return true;
+    for (size_t i = 0; i < phis; i++) {
+        walk_from(w, i);
+        struct step back = back_to(w, i);
+        mark_loads(w, back.from);
+        if (back.cycles > longest) {
+            longest = back.cycles;
+            longest_phi = i;
+        }
+    }
+    for (size_t i = 0; i < block_count; i++)
+        w->function->blocks[blocks[i]].chain_cycles = 0;
+    if (longest > 0) {
+        walk_from(w, longest_phi);
+        share_out(w, back_to(w, longest_phi).from);
+    }
+    return true;
+}
+
+bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
+                      const struct loops *loops)
+{
+    bool *has_inner = arena_alloc(arena, loops->count + 1);
+    if (!has_inner)
+        return false;
+    for (size_t i = 0; i < loops->count; i++)
+        if (loops->list[i].parent >= 0)
+            has_inner[loops->list[i].parent] = true;
+    struct walk w = {.arena = arena, .from = from, .function = function};
+    bool is_good = true;
+    for (size_t i = 0; i < loops->count && is_good; i++)
+        if (!has_inner[i])
+            is_good = find_chain(&w, loops->nodes + loops->node_begin[i + 1],
+                                 loops->node_begin[i + 2] - loops->node_begin[i + 1]);
+    return is_good;
+}
