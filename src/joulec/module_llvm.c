@@ -18,7 +18,8 @@
 #include "base/string.h"
 
 /* All values have names, so that what is printed can be found again. */
-#define PASSES "function(instnamer,print<scalar-evolution>)"
+#define NAMES "function(instnamer)"
+#define LOOPS "function(print<scalar-evolution>)"
 
 struct reader {
     struct arena *arena;
@@ -281,25 +282,54 @@ static const char *read_back(struct reader *r, int fd)
     return text;
 }
 
+static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef problem = LLVMRunPasses(r->module, passes, NULL, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!problem)
+        return JOULE_OK;
+    char *words = LLVMGetErrorMessage(problem);
+    joule_status status = error_set(error, JOULE_FAILED, "LLVM's %s: %s", passes, words);
+    LLVMDisposeErrorMessage(words);
+    return status;
+}
+
+static void strip(LLVMValueRef instruction)
+{
+    size_t count;
+    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(instruction, &count);
+    for (unsigned i = 0; i < count; i++)
+        LLVMSetMetadata(instruction, LLVMValueMetadataEntriesGetKind(entries, i), NULL);
+    LLVMDisposeValueMetadataEntries(entries);
+}
+
+/* LLVM numbers all metadata of a function anew for each instruction that it prints with some. Branches are not printed, and keep
+ * what is said of their loops. */
+static void strip_all(struct reader *r)
+{
+    LLVMStripModuleDebugInfo(r->module);
+    for (size_t i = 0; i < r->out->function_count; i++)
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(r->values[i]); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
+                if (!LLVMIsATerminatorInst(v) && LLVMHasMetadata(v))
+                    strip(v);
+}
+
 static joule_status print_loops(struct reader *r, joule_error *error)
 {
     int kept = dup(STDERR_FILENO), fd = memfd_create("joulec-loops", MFD_CLOEXEC);
     if (kept < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
         return error_set(error, JOULE_FAILED, "no file for what LLVM says of loops");
-    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef problem = LLVMRunPasses(r->module, PASSES, NULL, options);
-    LLVMDisposePassBuilderOptions(options);
+    strip_all(r);
+    joule_status status = run_passes(r, LOOPS, error);
     dup2(kept, STDERR_FILENO);
     close(kept);
-    if (!problem)
+    if (status == JOULE_OK)
         r->out->loop_text = read_back(r, fd);
     close(fd);
-    if (!problem)
-        return r->out->loop_text ? JOULE_OK
-                                 : error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
-    char *words = LLVMGetErrorMessage(problem);
-    joule_status status = error_set(error, JOULE_FAILED, "LLVM's scalar evolution: %s", words);
-    LLVMDisposeErrorMessage(words);
+    if (status == JOULE_OK && !r->out->loop_text)
+        status = error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
     return status;
 }
 
@@ -307,12 +337,12 @@ static joule_status print_loops(struct reader *r, joule_error *error)
 
 static joule_status read_parsed(struct reader *r, joule_error *error)
 {
-    joule_status status = print_loops(r, error); /* names come with it */
+    joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK && !(read_functions(r) && read_annotations(r) &&
                                 llvm_read_globals(r->arena, r->layout, r->module, r->out)))
         status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
-    return status;
+    return status == JOULE_OK ? print_loops(r, error) : status;
 }
 
 joule_status module_read(const char *path, struct module *out_module, joule_error *out_error)
