@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joulec/source.h"
 
 /* All values have names, so that what is printed can be found again. */
 #define NAMES "function(instnamer)"
@@ -61,13 +62,10 @@ static const char *path_of(struct reader *r, LLVMMetadataRef file)
         return copy(r, name, length);
     if (strlen(r->here) == folder_length && memcmp(r->here, folder, folder_length) == 0)
         return copy(r, name, length);
-    char *path = arena_alloc(r->arena, folder_length + length + 2);
-    if (path) {
-        memcpy(path, folder, folder_length);
-        path[folder_length] = '/';
-        memcpy(path + folder_length + 1, name, length);
-    }
-    return path;
+    char path[PATH_MAX], from[PATH_MAX];
+    string_print(path, sizeof path, "%.*s/%.*s", (int)folder_length, folder, (int)length, name);
+    const char *shown = source_from(r->here, path, from, sizeof from);
+    return copy(r, shown, strlen(shown));
 }
 
 static struct source_place place_in(struct reader *r, LLVMMetadataRef file, unsigned line, unsigned column)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -204,6 +205,150 @@ class Annotations(Folder):
             done = self.compile(word, "a.c")
             self.assertEqual(done.returncode, 2)
             self.assertIn("is 'github' or 'gitlab:FILE'", done.stderr)
+
+
+class Database(Folder):
+    """Each file of a project with its own folder and options, in the order of the database."""
+
+    def entry(self, file, *options, directory="build", **keys):
+        words = ["cc", f"-I{INCLUDE}", "-O2", *options, "-c", file, "-o", os.path.basename(file) + ".o"]
+        return dict({"directory": self.path(directory), "file": file, "arguments": words}, **keys)
+
+    def check(self, entries, *words):
+        self.write("build/compile_commands.json", entries if isinstance(entries, str) else json.dumps(entries))
+        return self.joulec("--energy-database", "build/compile_commands.json", *words)
+
+    def test_each_file_as_it_is_compiled(self):
+        self.write("src/a.c", '#include "size.h"\n' + ALL.replace("1000", "SIZE"))
+        self.write("include/size.h", "#define SIZE 70\n")
+        self.write("src/b.c", KEPT.replace("1000", "WIDTH"))
+        plain = f"/usr/bin/gcc '-I{INCLUDE}' \"-DWIDTH=(30 + 3)\" -DNAME=\\\"x\\ y\\\" -c ../src/b.c -o b.o"
+        entries = [self.entry("../src/a.c", "-I../include"),
+                   {"directory": self.path("build"), "command": f"ccache {plain}", "file": "../src/b.c"},
+                   {"directory": self.path("build"), "command": "c++ -c x.cc", "file": "x.cc"}]
+        done = self.check(entries, "--energy-report", "all.json", "--energy-sarif", "all.sarif", "-j2")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        lines = [json.loads(line) for line in self.read("all.json").splitlines()]
+        self.assertEqual([line["program"] for line in lines], ["src/a.c", "src/b.c"])
+        trips = [line["functions"][0]["loops"][0]["iterations"][1] for line in lines]
+        self.assertEqual(trips, [70, 33])
+        self.assertEqual({f["file"] for line in lines for f in line["functions"]}, {"src/a.c", "src/b.c"})
+        self.assertEqual({r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in self.run_of("all.sarif")["results"]},
+                         {"src/a.c"})
+        self.assertIn("src/a.c:4:38: error: energy budget is exceeded in 'sum' [JE0001]", done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^2 C files, 5 functions, 5 with a budget\nbudgets: 2 likely to be kept, 1 undecided, 1 exceeded, "
+                                      r"1 that cannot be read\nnot checked: 1 that are not C$")
+        self.assertRegex(done.stdout, r"(?m)^ +[\d.]+ .?J +[\d.]+ .?J to [\d.]+ .?J +violated +sum  src/a.c:4$")
+        self.assertEqual(os.listdir(self.path("build")), ["compile_commands.json"])  # nothing is built
+
+    def test_marks_of_a_file_that_is_compiled_elsewhere(self):
+        body = "int f(const int *x, int n) { int s = 0; JOULE_LOOP(0, 40)\n for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
+        self.write("src/a.c", '#include <joule/budget.h>\n#include "part.h"\n')
+        self.write("src/part.h", 'JOULE_BUDGET("max_joules=50uJ")\n' + body)
+        done = self.check([self.entry("../src/a.c")], "--energy-report", "all.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        function, = json.loads(self.read("all.json"))["functions"]
+        self.assertEqual((function["file"], function["loops"][0]["iterations_each"][2]), ("src/part.h", 40))
+
+    def test_the_order_is_the_database_s(self):
+        names = [f"f{i}.c" for i in range(12)]
+        for i, name in enumerate(names):
+            self.write("build/" + name, ALL + "".join(f"int g{k}(int x) {{ return x / {k + 3}; }}\n" for k in range(0 if i % 3 else 300)))
+        entries = [self.entry(name) for name in names]
+        seen = []
+        for jobs in ("-j1", "-j5"):
+            done = self.check(entries, jobs, "--energy-report", "-")
+            self.assertEqual([json.loads(line)["program"] for line in done.stdout.splitlines()], ["build/" + n for n in names])
+            self.assertIn("12 C files", done.stderr)
+            seen.append((done.stdout, done.stderr))
+        self.assertEqual(seen[0], seen[1])
+
+    def test_broken_entries_are_named_and_left_out(self):
+        self.write("build/a.c", KEPT)
+        good = self.entry("a.c")
+        broken = [(7, ""), (dict(good, directory=7), "it has no 'directory'"), ({"directory": "/"}, "it has no 'file'"),
+                  (dict(good, arguments="cc"), "its 'arguments' are no list"), (dict(good, arguments=["cc", 3]), "not all strings"),
+                  (dict(good, arguments=[]), "is empty"), ({"directory": "/", "file": "a.c"}, "neither 'arguments' nor"),
+                  ({"directory": "/", "file": "a.c", "command": "cc 'a.c"}, "does not end"),
+                  (dict(good, directory=self.path("nowhere")), "no such 'directory'")]
+        done = self.check([good] + [entry for entry, _ in broken])
+        self.assertEqual(done.returncode, 2)
+        said = [line for line in done.stderr.splitlines() if "it is left out" in line]
+        self.assertEqual(len(said), len(broken), done.stderr)
+        for number, (line, (_, words)) in enumerate(zip(said, broken), start=2):
+            self.assertIn(f"entry {number}", line)
+            self.assertIn(words, line)
+        self.assertIn("1 C file, 1 function, 1 with a budget", done.stdout)
+        self.assertIn(f"not checked: {len(broken)} broken entries", done.stdout)
+
+    def test_what_is_no_database(self):
+        for text in ("", "{}", "[{]", "[]", '[{"directory": "/", "file": "a.cc", "command": "c++ a.cc"}]'):
+            done = self.check(text, "--energy-sarif", "x.sarif")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), text)
+            self.assertIn("compile_commands.json", done.stderr)
+        self.assertIn("cannot read no.json", self.joulec("--energy-database", "no.json").stderr)
+        self.assertFalse(os.path.exists(self.path("x.sarif")))
+
+    def test_what_clang_refuses(self):
+        self.write("build/a.c", "int f(void) { return x; }\n")
+        self.write("build/b.c", KEPT)
+        done = self.check([self.entry("a.c"), self.entry("b.c")], "--energy-sarif", "x.sarif")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("use of undeclared identifier 'x'", done.stderr)
+        self.assertIn("build/a.c: clang refuses it", done.stderr)
+        self.assertIn("not checked: 1 that clang refuses", done.stdout)
+        self.assertFalse(self.run_of("x.sarif")["invocations"][0]["executionSuccessful"])
+
+    def test_part_of_it_and_more_options(self):
+        self.write("build/a.c", KEPT)
+        self.write("build/b.c", KEPT.replace("JOULE_BUDGET", "BUDGET"))
+        entries = [self.entry("a.c", output="CMakeFiles/x.dir/a.c.o"), self.entry("b.c")]
+        done = self.check(entries, "--energy-only=/x.dir/", "--energy-policy=strict")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("1 C file,", done.stdout)
+        done = self.check(entries, "--energy-only=b.c", "-DBUDGET(x)=")
+        self.assertIn("1 C file, 1 function, 0 with a budget", done.stdout, done.stderr)
+        self.assertEqual(self.check(entries, "--energy-only=/none/").returncode, 2)
+
+    def test_wrong_words(self):
+        for words, message in ((["-j0"], "-j is a number from 1"), (["-j"], "-j is a number"), (["a.c"], "name a database or files"),
+                               (["--energy-only"], "needs a part of a file's name"),
+                               (["--energy-report", "build/compile_commands.json"], "named twice")):
+            done = self.check([], *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+        self.assertIn("is about a database", self.joulec("--energy-only=x", "a.c").stderr)
+
+    def test_an_interrupt_ends_all(self):
+        """Compilers that would never end do so, and no file is left half written. On a terminal, progress is shown."""
+        self.write("build/a.c", "#include \"fifo.h\"\n")
+        os.mkfifo(self.path("build/fifo.h"))
+        self.write("all.json", "as it was")
+        entries = [self.entry("a.c"), self.entry("a.c"), self.entry("a.c")]
+        self.write("build/compile_commands.json", json.dumps(entries))
+        main, terminal = os.openpty()
+        with subprocess.Popen([JOULEC, "--energy-database=build/compile_commands.json", "--energy-report", "all.json", "-j2"],
+                              stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=self.folder,
+                              env=dict(os.environ, TERM="xterm"), start_new_session=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as child:
+            os.close(terminal)
+            shown = b""
+            while b"[0/3] build/a.c" not in shown:
+                shown += os.read(main, 1000)
+            with open(self.path("build/fifo.h"), "wb"):  # blocks until a compiler has it open
+                compilers = [pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_compiler(pid)]
+                child.send_signal(signal.SIGINT)
+                self.assertEqual(child.wait(60), -signal.SIGINT)
+        self.assertTrue(compilers)
+        self.assertEqual([pid for pid in compilers if self.is_compiler(pid)], [])
+        self.assertEqual(self.read("all.json"), "as it was")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["all.json", "build"])
+
+    def is_compiler(self, pid):
+        try:
+            return os.readlink(f"/proc/{pid}/cwd") == self.path("build")
+        except OSError:
+            return False
 
 
 class Manual(unittest.TestCase):

@@ -93,6 +93,24 @@ static bool take_sarif(struct arguments *out, const char *value)
     return take_file("--energy-sarif", value, &out->sarif);
 }
 
+static bool take_database(struct arguments *out, const char *value)
+{
+    out->database = value;
+    if (value && *value)
+        return true;
+    complain("", "--energy-database needs a file, such as build/compile_commands.json");
+    return false;
+}
+
+static bool take_only(struct arguments *out, const char *value)
+{
+    out->only = value;
+    if (value && *value)
+        return true;
+    complain("", "--energy-only needs a part of a file's name, such as src/codec/");
+    return false;
+}
+
 static bool take_policy(struct arguments *out, const char *value)
 {
     out->is_strict = value && strcmp(value, "strict") == 0;
@@ -129,7 +147,8 @@ static const struct own {
     bool checks;     /* it asks for a check */
 } owns[] = {
     {"--energy-check", take_check, false, true},   {"--energy-report", take_report, true, true},
-    {"--energy-sarif", take_sarif, true, true},    {"--energy-annotations", take_annotations, false, true},
+    {"--energy-sarif", take_sarif, true, true},    {"--energy-database", take_database, true, true},
+    {"--energy-only", take_only, true, false},     {"--energy-annotations", take_annotations, false, true},
     {"--energy-policy", take_policy, false, true}, {"--energy-loop-default", take_loops, false, false},
 };
 
@@ -166,19 +185,58 @@ int arguments_become_clang(const struct arguments *arguments)
     return EXIT_USAGE;
 }
 
+/* -j is nobody's but the database's: clang has no such option. */
+static bool take_jobs(struct arguments *a)
+{
+    size_t kept = 1;
+    for (size_t i = 1; i < a->clang_count; i++) {
+        const char *word = a->clang[i];
+        if (!string_starts(word, "-j")) {
+            a->clang[kept++] = word;
+            continue;
+        }
+        uint64_t jobs;
+        const char *number = word[2] ? word + 2 : i + 1 < a->clang_count ? a->clang[++i] : "";
+        if (!string_to_u64(number, 10, &jobs) || jobs < 1 || jobs > MOST_JOBS) {
+            complain("", "-j is a number from 1 to %d, not '%s'", MOST_JOBS, number);
+            return false;
+        }
+        a->jobs = (unsigned)jobs;
+    }
+    a->clang_count = kept;
+    a->clang[kept] = NULL;
+    return true;
+}
+
+/* False after a message. */
+static bool read_database_words(struct arguments *a)
+{
+    if (!a->database) {
+        if (a->only)
+            complain("", "--energy-only is about a database: --energy-database FILE names it");
+        return !a->only;
+    }
+    if (a->source_count) {
+        complain("", "%s: name a database or files, not both; --energy-only=%s takes one out of it",
+                 a->sources[0], a->sources[0]);
+        return false;
+    }
+    return take_jobs(a);
+}
+
 /* Of what is written, each thing needs a file of its own. */
 static bool are_apart(const struct arguments *a)
 {
-    const char *const paths[] = {a->report, a->sarif, a->gitlab};
+    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab};
     size_t count = sizeof paths / sizeof *paths, streams = 0;
     joule_error error;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 1; i < count; i++)
         streams += paths[i] && strcmp(paths[i], "-") == 0;
     if (streams > 1) {
         complain("", "only one report can go to standard output: name a file for each other");
         return false;
     }
-    if (output_check_apart(paths, 0, count, &error) == JOULE_OK)
+    if (output_check_apart(paths, 1, count, &error) == JOULE_OK)
         return true;
     complain("", "%s", error.message);
     return false;
@@ -206,7 +264,7 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
         if (takes_a_word(*word) && word[1])
             out->clang[out->clang_count++] = *++word;
     }
-    return are_apart(out);
+    return are_apart(out) && read_database_words(out);
 }
 
 /* The user's words for the front end, and ours behind them. */

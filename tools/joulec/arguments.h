@@ -10,10 +10,15 @@
 #include <stddef.h>
 #include "base/arena.h"
 
+#define MOST_JOBS 128 /* each needs some open files */
+
 struct arguments {
     bool checks, is_strict;
     bool is_github;                      /* its annotations are printed */
     const char *report, *sarif, *gitlab; /* FILE; NULL: none */
+    const char *database;                /* FILE: its entries are checked, and nothing is built; NULL: none */
+    const char *only;                    /* of them those with this in their file or output; NULL: all */
+    unsigned jobs;                       /* at a time; 0: as many as there are processors */
     double default_trips;                /* of loops that nothing bounds */
     const char **clang;                  /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;

@@ -14,6 +14,7 @@ const char tool_name[] = "joulec";
 
 static const char help[] =
     "usage: joulec [--energy-... OPTIONS] ANY OPTIONS OF CLANG FILE...\n"
+    "       joulec --energy-database FILE [-j N] [--energy-... OPTIONS]\n"
     "\n"
     "Compiles as clang does. With one of these, each C file is checked first:\n"
     "\n"
@@ -25,6 +26,9 @@ static const char help[] =
     "      --energy-annotations=gitlab:FILE  what is wrong, as a code quality report of GitLab\n"
     "      --energy-policy=strict    what is not proved is an error\n"
     "      --energy-loop-default=N   how often a loop that nothing bounds is taken to run (100)\n"
+    "      --energy-database FILE    check the C files of a compile_commands.json, and build nothing\n"
+    "      --energy-only=PART        of them those with PART in the name of their file or output\n"
+    "  -j N                          so many at a time (as there are processors)\n"
     "      --energy-help             print this and exit\n"
     "\n"
     "Exit status: clang's; 1: a budget is exceeded, or likely to be; 2: wrong usage; 3: undecided, under "

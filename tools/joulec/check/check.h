@@ -16,16 +16,27 @@ struct machine {
     struct cost_core core;
 };
 
+/* What is to be checked, and how. */
+struct order {
+    const struct machine *machine;
+    const struct arguments *arguments;
+    const char *folder; /* in which clang runs; NULL: this one */
+    const char *source; /* as clang finds it there */
+    const char *name;   /* as it is called in messages */
+    bool is_quiet;      /* what clang has to say is said later */
+};
+
 struct checked {
     enum outcome outcome;
     bool is_refused; /* clang refuses the source */
 };
 
 /* Runs clang's `words` with standard output to `fd`. Its exit code; -1 after a message: it cannot be run. */
-int check_run_clang(const char **words, int fd, bool is_quiet);
-/* False after a message: it could not be checked. Where clang refuses the source nothing is said if is_quiet. */
-bool check_source(const struct machine *machine, const struct arguments *arguments, const char *source,
-                  bool is_quiet, struct outputs *outputs, struct checked *out);
+int check_run_clang(const struct order *order, const char **words, int fd);
+/* False after a message: it could not be checked. */
+bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);
+/* 0, 1 or 3. */
+int check_exit_code(enum outcome outcome);
 /* The worse of two. */
 enum outcome check_worse(enum outcome a, enum outcome b);
 

@@ -11,11 +11,9 @@
 #include "joule/host/host.h"
 #include "joule/sources/cpu/cpu_caches.h"
 #include "outputs.h"
+#include "project.h"
 
 const char tool_name[] = "joulec";
-
-#define EXIT_VIOLATED  1
-#define EXIT_UNDECIDED 3
 
 /* Until clang refuses one: the build would. False after a message. */
 static bool check_all(const struct machine *machine, const struct arguments *arguments,
@@ -24,34 +22,28 @@ static bool check_all(const struct machine *machine, const struct arguments *arg
     bool done = true;
     for (size_t i = 0; i < arguments->source_count && done && !all->is_refused; i++) {
         struct checked one;
-        done = check_source(machine, arguments, arguments->sources[i], true, outputs, &one);
+        const char *source = arguments->sources[i];
+        struct order order = {machine, arguments, NULL, source, source, true};
+        done = check_source(&order, outputs, &one);
         all->outcome = check_worse(all->outcome, one.outcome);
         all->is_refused = one.is_refused;
         if (one.is_refused)
-            outputs_refused(outputs, arguments->sources[i]);
+            outputs_refused(outputs, source);
     }
     return done;
 }
 
-static int check_and_build(const struct arguments *arguments)
+static int check_and_build(const struct machine *machine, const struct arguments *arguments, const char *root)
 {
-    struct machine machine;
     struct outputs outputs;
     struct checked all = {.outcome = OUTCOME_GOOD};
-    char root[PATH_MAX];
-    if (!cpu_core_read(host_real(), &machine.cpu, &machine.core)) {
-        complain("", "no memory");
+    if (!outputs_open(&outputs, arguments, root))
         return EXIT_OWN_FAILURE;
-    }
-    if (!outputs_open(&outputs, arguments, getcwd(root, sizeof root) ? root : "/"))
-        return EXIT_OWN_FAILURE;
-    bool done = check_all(&machine, arguments, &outputs, &all);
+    bool done = check_all(machine, arguments, &outputs, &all);
     if (!outputs_close(&outputs, done) || !done)
         return EXIT_OWN_FAILURE;
-    if (all.outcome == OUTCOME_VIOLATED && !all.is_refused)
-        return EXIT_VIOLATED;
-    if (all.outcome == OUTCOME_UNDECIDED && !all.is_refused)
-        return EXIT_UNDECIDED;
+    if (all.outcome != OUTCOME_GOOD && !all.is_refused)
+        return check_exit_code(all.outcome);
     return arguments_become_clang(arguments);
 }
 
@@ -59,7 +51,21 @@ int main(int argc, char **argv)
 {
     struct arena arena = {0};
     struct arguments arguments;
-    int code = arguments_read(&arena, argc, argv, &arguments) ? check_and_build(&arguments) : EXIT_USAGE;
+    struct machine machine;
+    char root[PATH_MAX];
+    if (!arguments_read(&arena, argc, argv, &arguments)) {
+        arena_free(&arena);
+        return EXIT_USAGE;
+    }
+    if (!getcwd(root, sizeof root))
+        string_copy(root, sizeof root, "/");
+    int code = EXIT_OWN_FAILURE;
+    if (!cpu_core_read(host_real(), &machine.cpu, &machine.core))
+        complain("", "no memory");
+    else if (arguments.database)
+        code = output_end("", project_check(&machine, &arguments, root));
+    else
+        code = check_and_build(&machine, &arguments, root);
     arena_free(&arena);
     return code;
 }

@@ -42,6 +42,8 @@ static bool add_page(struct outputs *out, enum piece piece, page_print_fn print,
 
 bool outputs_tell(struct outputs *out, const struct judged *judged)
 {
+    if (out->tally)
+        tally_add(out->tally, judged);
     for (int i = 0; i < PIECES; i++)
         if (out->fd[i] >= 0 && !add_page(out, (enum piece)i, forms[i].print, judged))
             return false;

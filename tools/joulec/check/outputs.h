@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "common/output.h"
 #include "joulec/report.h"
+#include "joulec/tally.h"
 
 enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECES };
 
@@ -17,6 +18,7 @@ struct outputs {
     int fd[PIECES]; /* -1: nobody asked for it */
     bool is_github; /* its commands follow the messages */
     const char *root;
+    struct tally *tally; /* counts what is told; NULL: nobody asked for it */
     /* Of the real ones. */
     struct output files[PIECES];
     bool has_items[PIECES];

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "check.h"
 #include "common/options.h"
+#include "joulec/source.h"
 
 /* A file's bytes; NULL where it is empty or cannot be mapped. */
 struct view {
@@ -60,53 +60,81 @@ static bool next_file(const struct view *rule, size_t *at, char *out, size_t siz
     return length > 0;
 }
 
-/* The options, too, may define one. */
-static bool may_have_marks(const struct arguments *arguments, const struct view *rule)
+/* A name of clang's as this program opens it. */
+static const char *from_here(const struct order *order, const char *name, char *path, size_t size)
 {
-    char path[PATH_MAX];
+    if (!order->folder || name[0] == '/')
+        return name;
+    string_print(path, size, "%s/%s", order->folder, name);
+    return path;
+}
+
+/* The options, too, may define one. */
+static bool may_have_marks(const struct order *order, const struct view *rule)
+{
+    const struct arguments *arguments = order->arguments;
+    char name[PATH_MAX], path[PATH_MAX];
     size_t at = 0;
     bool may = !rule->bytes;
     for (size_t i = 1; i < arguments->clang_count && !may; i++)
         may = strstr(arguments->clang[i], "joule loop") != NULL;
-    while (!may && next_file(rule, &at, path, sizeof path))
-        may = file_may_have_marks(path);
+    while (!may && next_file(rule, &at, name, sizeof name))
+        may = file_may_have_marks(from_here(order, name, path, sizeof path));
     return may;
 }
 
-static bool read_text(const struct arguments *arguments, const char *source, int fd, struct marks *out)
+/* Names are clang's, which runs in another folder. Those that follow each other are mostly the same. */
+static bool rename_files(const struct order *order, const char *root, struct marks *marks)
+{
+    const char *last = NULL, *renamed = NULL;
+    for (size_t i = 0; i < marks->count + marks->keyword_count; i++) {
+        const char **file =
+            i < marks->count ? &marks->list[i].place.file : &marks->keywords[i - marks->count].file;
+        char path[PATH_MAX], from[PATH_MAX];
+        if (*file && (!last || strcmp(*file, last) != 0)) {
+            last = *file;
+            const char *shown =
+                source_from(root, from_here(order, last, path, sizeof path), from, sizeof from);
+            renamed = arena_copy(&marks->arena, shown, strlen(shown));
+        }
+        *file = *file ? renamed : NULL;
+    }
+    return !marks->arena.is_short;
+}
+
+static bool read_text(const struct order *order, const char *root, int fd, struct marks *out)
 {
     struct arena arena = {0};
-    const char **words = arguments_of_text(&arena, arguments, source);
-    int code = words ? check_run_clang(words, fd, true) : -1;
+    const char **words = arguments_of_text(&arena, order->arguments, order->source);
+    int code = words ? check_run_clang(order, words, fd) : -1;
     arena_free(&arena);
     if (code != 0) {
         if (code > 0)
-            complain("", "%s: clang -E ends with %d, so no JOULE_LOOP can be read", source, code);
+            complain("", "%s: clang -E ends with %d, so no JOULE_LOOP can be read", order->name, code);
         return false;
     }
     struct view text = view_open(fd);
-    bool done = marks_read(text.bytes, text.size, out);
+    bool done = marks_read(text.bytes, text.size, out) && (!order->folder || rename_files(order, root, out));
     view_close(text);
     if (!done)
-        complain("", "%s: no memory for its JOULE_LOOP", source);
+        complain("", "%s: no memory for its JOULE_LOOP", order->name);
     return done;
 }
 
-bool source_marks_read(const struct arguments *arguments, const char *source, int dependencies,
-                       struct marks *out_marks)
+bool source_marks_read(const struct order *order, const char *root, int dependencies, struct marks *out_marks)
 {
     struct view rule = view_open(dependencies);
-    bool may = may_have_marks(arguments, &rule);
+    bool may = may_have_marks(order, &rule);
     view_close(rule);
     *out_marks = (struct marks){0};
     if (!may)
         return true;
     int fd = memfd_create("joulec-text", MFD_CLOEXEC);
     if (fd < 0) {
-        complain("", "%s: %s", source, strerror(errno));
+        complain("", "%s: %s", order->name, strerror(errno));
         return false;
     }
-    bool done = read_text(arguments, source, fd, out_marks);
+    bool done = read_text(order, root, fd, out_marks);
     close(fd);
     return done;
 }

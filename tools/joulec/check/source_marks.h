@@ -6,12 +6,12 @@
 #ifndef CHECK_SOURCE_MARKS_H
 #define CHECK_SOURCE_MARKS_H
 
-#include "arguments.h"
+#include "check.h"
 #include "joulec/marks.h"
 
-/* `dependencies` is an open file with what clang's -MD wrote; where that is empty, nothing is taken for granted. False after a
+/* `dependencies` is an open file with what clang's -MD wrote; where that is empty, nothing is taken for granted. `root`: this folder. False after a
  * message. */
-bool source_marks_read(const struct arguments *arguments, const char *source, int dependencies,
+bool source_marks_read(const struct order *order, const char *root, int dependencies,
                        struct marks *out_marks);
 
 #endif

@@ -1,0 +1,311 @@
+/* tools/joulec/check/project.c - see project.h. */
+#include "project.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "children.h"
+#include "common/options.h"
+#include "common/page.h"
+#include "joulec/database.h"
+#include "joulec/source.h"
+
+#define AHEAD 16 /* for each process, so many may have ended before what stands before them */
+
+struct project {
+    const struct machine *machine;
+    const struct arguments *arguments;
+    const char *root;
+    struct arena arena;
+    struct database database;
+    const struct database_entry **chosen;
+    size_t chosen_count;
+    struct leaving *left; /* of each chosen one */
+    bool *has_left;
+    size_t begun, told; /* of the chosen ones */
+    bool shows_progress;
+    struct outputs outputs;
+    struct tally tally;
+    size_t checked, refused, broken, not_c;
+    bool has_failed;
+    enum outcome outcome;
+};
+
+/* --- the database ------------------------------------------------------------------------------------------- */
+
+/* All of a file, in the arena; NULL with errno. */
+static char *read_file(struct arena *arena, const char *path, size_t *out_size)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_good = fd >= 0 && fstat(fd, &info) == 0;
+    char *text = is_good ? arena_alloc(arena, (size_t)info.st_size + 1) : NULL;
+    if (is_good && !text)
+        errno = ENOMEM;
+    size_t size = 0;
+    ssize_t got = text ? 1 : 0;
+    for (; got > 0 && size<(size_t)info.st_size; size += got> 0 ? (size_t)got : 0)
+        got = read(fd, text + size, (size_t)info.st_size - size);
+    if (fd >= 0)
+        close(fd);
+    *out_size = size;
+    return got < 0 ? NULL : text;
+}
+
+static bool read_database(struct project *p)
+{
+    char path[PATH_MAX], *text;
+    size_t size;
+    joule_error error;
+    const char *name = p->arguments->database;
+    text = read_file(&p->arena, name, &size);
+    if (!text || !source_absolute(p->root, name, path, sizeof path)) {
+        complain("", "cannot read %s: %s; cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one", name,
+                 strerror(errno));
+        return false;
+    }
+    *strrchr(path, '/') = '\0'; /* its folder */
+    if (database_read(&p->arena, text, size, name, path[0] ? path : "/", &p->database, &error) == JOULE_OK)
+        return true;
+    complain("", "%s", error.message);
+    return false;
+}
+
+static bool is_wanted(const struct project *p, const struct database_entry *e)
+{
+    const char *only = p->arguments->only;
+    return !only || (e->path && strstr(e->path, only)) || (e->output && strstr(e->output, only));
+}
+
+static void find_folder(struct database_entry *e)
+{
+    struct stat info;
+    if (!e->problem && (stat(e->folder, &info) != 0 || !S_ISDIR(info.st_mode)))
+        e->problem = "there is no such 'directory'";
+}
+
+/* The C files that were asked for; broken entries are named. */
+static bool choose(struct project *p)
+{
+    p->chosen = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->chosen);
+    p->left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->left);
+    p->has_left = arena_alloc(&p->arena, (p->database.count + 1) * sizeof *p->has_left);
+    if (!p->chosen || !p->left || !p->has_left) {
+        complain("", "no memory for %zu files", p->database.count);
+        return false;
+    }
+    for (size_t i = 0; i < p->database.count; i++) {
+        struct database_entry *e = &p->database.entries[i];
+        find_folder(e);
+        if (e->problem)
+            complain("", "%s: entry %zu%s%s: %s; it is left out", p->arguments->database, i + 1,
+                     e->file ? ", " : "", e->file ? e->file : "", e->problem);
+        if (e->problem)
+            p->broken++;
+        else if (!e->is_c)
+            p->not_c++;
+        else if (is_wanted(p, e))
+            p->chosen[p->chosen_count++] = e;
+    }
+    return true;
+}
+
+/* --- one file, in a process of its own ---------------------------------------------------------------------- */
+
+/* The entry's words, then those that were given for all. */
+static char **words_of(struct project *p, const struct database_entry *e)
+{
+    const struct arguments *all = p->arguments;
+    char **words = arena_alloc(&p->arena, (e->word_count + all->clang_count + 2) * sizeof *words);
+    if (!words)
+        return NULL;
+    words[0] = (char *)tool_name;
+    memcpy(words + 1, e->words, e->word_count * sizeof *words);
+    memcpy(words + 1 + e->word_count, all->clang + 1, (all->clang_count - 1) * sizeof *words);
+    return words;
+}
+
+static void check_entry(void *context, size_t number, struct outputs *part, struct ending *out)
+{
+    struct project *p = context;
+    const struct database_entry *e = p->chosen[number];
+    char from[PATH_MAX];
+    struct arguments own;
+    char **words = words_of(p, e);
+    int count = (int)(e->word_count + p->arguments->clang_count);
+    out->is_broken = !words || !arguments_read(&p->arena, count, words, &own);
+    if (out->is_broken)
+        return;
+    own.is_strict = p->arguments->is_strict;
+    own.default_trips = p->arguments->default_trips;
+    struct order order = {
+        p->machine, &own, e->folder, e->file, source_from(p->root, e->path, from, sizeof from), false};
+    out->has_failed = !check_source(&order, part, &out->checked);
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------- */
+
+static void show_progress(const struct project *p)
+{
+    char from[PATH_MAX];
+    if (!p->shows_progress || p->told == p->chosen_count)
+        return;
+    const char *name = source_from(p->root, p->chosen[p->told]->path, from, sizeof from);
+    size_t length = strlen(name), most = 60;
+    fprintf(stderr, "\r\033[K[%zu/%zu] %s", p->told, p->chosen_count,
+            name + (length > most ? length - most : 0));
+}
+
+static void hide_progress(const struct project *p)
+{
+    if (p->shows_progress)
+        fputs("\r\033[K", stderr);
+}
+
+static void count(struct project *p, const struct database_entry *e, const struct ending *ending)
+{
+    bool is_refused = ending->checked.is_refused;
+    p->checked += !ending->is_broken && !ending->has_failed && !is_refused;
+    p->broken += ending->is_broken;
+    p->refused += is_refused;
+    p->has_failed = p->has_failed || ending->has_failed;
+    p->outcome = check_worse(p->outcome, ending->checked.outcome);
+    if (is_refused)
+        outputs_refused(&p->outputs, e->path);
+    tally_merge(&p->tally, &ending->tally);
+}
+
+static void tell(struct project *p, const struct leaving *left)
+{
+    char from[PATH_MAX];
+    const struct database_entry *e = p->chosen[left->number];
+    const char *name = source_from(p->root, e->path, from, sizeof from);
+    hide_progress(p);
+    for (int i = 0; i < PIECES; i++)
+        if (left->bytes[i])
+            outputs_add(&p->outputs, (enum piece)i, left->bytes[i], left->sizes[i]);
+    if (left->signal)
+        complain("", "%s: its check ended by signal %d (%s): it was not checked", name, left->signal,
+                 strsignal(left->signal));
+    if (left->ending.is_broken)
+        complain("", "%s: its command in %s is wrong, see above; it is left out", name,
+                 p->arguments->database);
+    if (left->ending.checked.is_refused)
+        complain("", "%s: clang refuses it, see above: it was not checked", name);
+    count(p, e, &left->ending);
+}
+
+/* False: told to end, or after a message. */
+static bool start_some(struct project *p, struct children *children)
+{
+    while (children->count < children->most && p->begun < p->chosen_count &&
+           p->begun < p->told + AHEAD * children->most)
+        if (!children_start(children, &p->outputs, p->begun++, check_entry, p))
+            return false;
+    return true;
+}
+
+static bool check_chosen(struct project *p, struct children *children)
+{
+    while (p->told < p->chosen_count) {
+        struct leaving left;
+        show_progress(p);
+        if (!start_some(p, children) || !children_wait(children, &left))
+            return false;
+        p->left[left.number] = left;
+        p->has_left[left.number] = true;
+        while (p->told < p->chosen_count && p->has_left[p->told]) {
+            tell(p, &p->left[p->told]);
+            leaving_free(&p->left[p->told]);
+            p->has_left[p->told++] = false;
+        }
+    }
+    return true;
+}
+
+static void forget_rest(struct project *p)
+{
+    for (size_t i = p->told; i < p->begun; i++)
+        if (p->has_left[i])
+            leaving_free(&p->left[i]);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void print_summary(const struct project *p)
+{
+    const struct arguments *a = p->arguments;
+    struct tally_page page = {&p->tally, p->checked, p->refused, p->broken, p->not_c};
+    size_t length;
+    char *text = page_make("", tally_print, &page, &length);
+    if (text && (is_stdout(a->report) || is_stdout(a->sarif) || is_stdout(a->gitlab)))
+        fputs(text, stderr);
+    else if (text)
+        output_print(text, length);
+    free(text);
+}
+
+static int exit_code(const struct project *p)
+{
+    if (p->has_failed)
+        return EXIT_OWN_FAILURE;
+    if (p->broken)
+        return EXIT_USAGE;
+    return p->refused ? 1 : check_exit_code(p->outcome);
+}
+
+/* The signal that told this program to end, as if it had never been caught. */
+static void end_by(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static int check_files(struct project *p)
+{
+    struct children children;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = p->arguments->jobs ? p->arguments->jobs : processors > 0 ? (size_t)processors : 1;
+    if (!outputs_open(&p->outputs, p->arguments, p->root))
+        return EXIT_OWN_FAILURE;
+    bool is_open = children_open(&children, most < MOST_JOBS ? most : MOST_JOBS);
+    bool is_whole = is_open && check_chosen(p, &children);
+    hide_progress(p);
+    forget_rest(p);
+    if (is_open)
+        children_close(&children);
+    bool is_written = outputs_close(&p->outputs, is_whole);
+    if (is_open && children.signal)
+        end_by(children.signal);
+    if (!is_whole || !is_written)
+        return EXIT_OWN_FAILURE;
+    print_summary(p);
+    return exit_code(p);
+}
+
+int project_check(const struct machine *machine, const struct arguments *arguments, const char *root)
+{
+    const char *terminal = getenv("TERM");
+    struct project p = {.machine = machine,
+                        .arguments = arguments,
+                        .root = root,
+                        .shows_progress = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0};
+    int code = EXIT_USAGE;
+    if (read_database(&p) && choose(&p)) {
+        if (p.chosen_count)
+            code = check_files(&p);
+        else
+            complain("", "%s: %s", arguments->database,
+                     arguments->only ? "nothing of that name is among its C files"
+                                     : "there is no C file in it");
+    }
+    arena_free(&p.arena);
+    return code;
+}
