@@ -1,21 +1,17 @@
 /* joulec/analysis.c - see analysis.h. */
 #include "joulec/analysis.h"
 
-#include <math.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "joulec/levels.h"
+#include "joulec/nest.h"
 
 #define BUDGET "joule.budget:" /* as include/joule/budget.h annotates */
 
 struct walk {
-    const struct module *module;
     struct analysis *analysis;
-    const struct scev_text *text;
-    struct function_sum *sums;
-    double (*bytes)[BOUNDS]; /* that a call of each touches */
-    bool *is_summed, *is_begun;
+    struct evaluator evaluator;
+    bool *is_begun;
 };
 
 static void read_budget(struct function_result *result)
@@ -27,24 +23,6 @@ static void read_budget(struct function_result *result)
     if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
                                                    &result->bad) == JOULE_OK)
         result->bad_column = 0;
-}
-
-/* For each time that a loop is entered. */
-static struct loop_times times_of(const struct trips *trips)
-{
-    const struct trips_range *all = &trips->iterations, *entries = &trips->entries, *one = &trips->per_entry;
-    return (struct loop_times){
-        {entries->low > 0 ? all->low / entries->low : one->low,
-         entries->est > 0 ? all->est / entries->est : one->est,
-         entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high}};
-}
-
-/* A loop without a bound is taken to run as often as was guessed, and the doubt says so. */
-static void take_times(const struct trips *trips, struct loop_times *out)
-{
-    *out = times_of(trips);
-    if (!isfinite(out->times[BOUND_HIGH]))
-        out->times[BOUND_HIGH] = fmax(out->times[BOUND_EST], 1);
 }
 
 static void take_marks(struct analysis *a, struct function_result *result, struct trips_loop *nest)
@@ -63,108 +41,35 @@ static void note_refuted(struct analysis *a, const struct function_result *resul
             a->mark_is_refuted[result->marks[i]] = &result->trips[i];
 }
 
-/* Of each block; NULL: no memory. */
-static struct block_memory *find_levels(struct walk *w, size_t index, const struct loop_times *times)
-{
-    struct analysis *a = w->analysis;
-    const struct function_result *result = &a->results[index];
-    const struct function *f = result->function;
-    struct addresses addresses;
-    struct block_memory *memory = arena_alloc(&a->arena, (f->block_count + 1) * sizeof *memory);
-    if (!memory ||
-        addresses_prepare(&a->arena, w->module, f, &result->loops, scev_text_function(w->text, f->name),
-                          &addresses) != JOULE_OK ||
-        levels_describe(&a->arena, &addresses, times, &a->target.core, (const double(*)[BOUNDS])w->bytes,
-                        memory, w->bytes[index]) != JOULE_OK)
-        return NULL;
-    return memory;
-}
-
-static joule_status count_loops(struct walk *w, struct function_result *result, struct loop_times **out_times)
-{
-    struct analysis *a = w->analysis;
-    const struct function *f = result->function;
-    const struct scev_function *facts = scev_text_function(w->text, f->name);
-    joule_status status = loops_find(&a->arena, f, &result->loops);
-    size_t count = result->loops.count + 1;
-    struct trips_loop *nest = arena_alloc(&a->arena, count * sizeof *nest);
-    result->trips = arena_alloc(&a->arena, count * sizeof *result->trips);
-    result->marks = arena_alloc(&a->arena, count * sizeof *result->marks);
-    *out_times = arena_alloc(&a->arena, count * sizeof **out_times);
-    if (status != JOULE_OK || !nest || !result->trips || !result->marks || !*out_times)
-        return JOULE_NO_MEMORY;
-    status = nest_describe(&a->arena, f, &result->loops, facts, nest);
-    if (status != JOULE_OK)
-        return status;
-    take_marks(a, result, nest);
-    if (!trips_count(facts ? &facts->pool : NULL, nest, result->loops.count, NULL, 0,
-                     a->options.default_trips, result->trips))
-        return JOULE_NO_MEMORY;
-    note_refuted(a, result);
-    for (size_t i = 0; i < result->loops.count; i++)
-        take_times(&result->trips[i], &(*out_times)[i]);
-    return JOULE_OK;
-}
-
-static bool has_guesses(const struct function_result *result)
-{
-    if (result->sum.doubt_count)
-        return true;
-    for (size_t i = 0; i < result->loops.count; i++)
-        if (result->trips[i].cls == TRIPS_GUESSED)
-            return true;
-    return false;
-}
-
-static bool has_bounds(const struct function_result *result)
-{
-    for (size_t i = 0; i < result->loops.count; i++)
-        if (result->trips[i].cls != TRIPS_EXACT)
-            return true;
-    return false;
-}
-
-/* What a callee leaves open its callers leave open. */
-static bool calls_open(const struct walk *w, const struct function *f)
-{
-    for (size_t b = 0; b < f->block_count; b++)
-        for (size_t c = 0; c < f->blocks[b].call_count; c++) {
-            int32_t callee = f->blocks[b].calls[c].callee;
-            if (callee >= 0 && w->analysis->results[callee].is_open)
-                return true;
-        }
-    return false;
-}
-
 static joule_status sum_one(struct walk *w, size_t index)
 {
     struct analysis *a = w->analysis;
     struct function_result *result = &a->results[index];
-    struct loop_times *times;
+    struct evaluated *evaluated = &w->evaluator.functions[index];
     read_budget(result);
-    joule_status status = count_loops(w, result, &times);
-    if (status != JOULE_OK)
-        return status;
-    const struct block_memory *memory = find_levels(w, index, times);
-    if (!memory)
+    joule_status status = evaluate_prepare(&w->evaluator, index);
+    result->marks = arena_alloc(&a->arena, (evaluated->loops.count + 1) * sizeof *result->marks);
+    if (status != JOULE_OK || !result->marks)
         return JOULE_NO_MEMORY;
-    status = sum_function(&a->arena, w->module, index, &result->loops, times, memory, &a->target, w->sums,
-                          w->is_summed, &result->sum);
+    result->loops = evaluated->loops;
+    take_marks(a, result, evaluated->nest);
+    status = evaluate(&w->evaluator, index);
     if (status != JOULE_OK)
         return status;
-    w->sums[index] = result->sum;
-    w->is_summed[index] = true;
-    result->is_open = has_guesses(result) || calls_open(w, result->function);
+    result->trips = evaluated->trips;
+    result->words = evaluated->words;
+    result->sum = evaluated->sum;
+    note_refuted(a, result);
     bool has_budget = result->budget_words && !result->bad_column;
-    judge(&a->target, &result->sum.call, result->is_open, has_bounds(result), &a->cooling,
-          has_budget ? &result->budget : NULL, &result->judgement);
+    judge(&a->target, &result->sum.call, result->sum.basis, &a->cooling, has_budget ? &result->budget : NULL,
+          &result->judgement);
     return JOULE_OK;
 }
 
 /* The next callee that nobody has begun; -1: none is left. */
 static int32_t next_callee(const struct walk *w, size_t index)
 {
-    const struct function *f = &w->module->functions[index];
+    const struct function *f = w->analysis->results[index].function;
     for (size_t b = 0; b < f->block_count; b++)
         for (size_t c = 0; c < f->blocks[b].call_count; c++) {
             int32_t callee = f->blocks[b].calls[c].callee;
@@ -199,12 +104,8 @@ static joule_status sum_all(struct walk *w)
     struct analysis *a = w->analysis;
     size_t count = a->result_count + 1;
     size_t *stack = arena_alloc(&a->arena, count * sizeof *stack);
-    w->sums = arena_alloc(&a->arena, count * sizeof *w->sums);
-    w->is_summed = arena_alloc(&a->arena, count * sizeof *w->is_summed);
     w->is_begun = arena_alloc(&a->arena, count * sizeof *w->is_begun);
-    w->bytes = arena_alloc(&a->arena, count * sizeof *w->bytes);
-    joule_status status =
-        stack && w->sums && w->bytes && w->is_summed && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
+    joule_status status = stack && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
     for (size_t i = 0; i < a->result_count && status == JOULE_OK; i++)
         if (!w->is_begun[i])
             status = sum_from(w, i, stack);
@@ -239,8 +140,11 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
         a->results[i].function = &module->functions[i];
     a->file = (struct function){.name = "the whole file"};
     a->whole.function = &a->file;
-    struct walk walk = {.module = module, .analysis = a, .text = &text};
-    joule_status status = sum_all(&walk);
+    struct walk walk = {.analysis = a};
+    joule_status status =
+        evaluator_make(&a->arena, module, &text, &a->target, a->options.default_trips, &walk.evaluator);
+    if (status == JOULE_OK)
+        status = sum_all(&walk);
     scev_text_free(&text);
     if (status != JOULE_OK) {
         analysis_free(a);

@@ -6,8 +6,8 @@
 #ifndef JOULEC_ANALYSIS_H
 #define JOULEC_ANALYSIS_H
 
+#include "joulec/evaluate.h"
 #include "joulec/marks.h"
-#include "joulec/nest.h"
 #include "joulec/verdict.h"
 
 struct function_result {
@@ -15,8 +15,8 @@ struct function_result {
     struct loops loops;
     struct trips *trips; /* of each loop */
     uint32_t *marks;     /* of each loop; MARK_NONE: none */
+    const struct loop_words *words;
     struct function_sum sum;
-    bool is_open;             /* something has no bound, here or in what it calls */
     const char *budget_words; /* NULL: no budget */
     struct budget_text budget;
     size_t bad_column; /* of budget_words, from 1; 0: they are good */

@@ -291,15 +291,43 @@ static bool note_guess(const struct finding *f, size_t loop, struct note *out)
     const struct trips *trips = &f->result->trips[loop];
     if (trips->cls != TRIPS_GUESSED)
         return false;
+    const char *parameter = f->result->words[loop].parameter, *formula = f->result->words[loop].formula;
     *out = (struct note){.place = f->result->loops.list[loop].place, .is_line = true};
-    string_print(out->words, sizeof out->words,
-                 "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
-                 "JOULE_ASSUME(n <= ...) before it",
-                 trips->per_entry.est);
+    if (!parameter)
+        string_print(out->words, sizeof out->words,
+                     "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
+                     "JOULE_ASSUME(n <= ...) before it",
+                     trips->per_entry.est);
+    else
+        string_print(out->words, sizeof out->words,
+                     "nothing bounds this loop, taken to run %.0f times; it runs as '%s' says%s%s%s: "
+                     "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
+                     trips->per_entry.est, parameter, formula ? " (" : "", formula ? formula : "",
+                     formula ? " times)" : "", parameter);
     return true;
 }
 
-static void note_doubt(const struct doubt *doubt, struct note *out)
+/* Which argument of a callee has to be bounded, where it is one. */
+static void note_call(const struct finding *f, const struct doubt *doubt, struct note *out)
+{
+    const struct analysis *a = f->judged->analysis;
+    const struct function_result *callee = NULL;
+    for (size_t i = 0; i < a->result_count && !callee; i++)
+        if (strcmp(a->results[i].function->name, doubt->name) == 0)
+            callee = &a->results[i];
+    string_print(out->words, sizeof out->words, "'%s' leaves open what it takes when it is called here",
+                 doubt->name);
+    for (size_t i = 0; callee && i < callee->loops.count; i++)
+        if (callee->trips[i].cls == TRIPS_GUESSED && callee->words[i].parameter) {
+            string_print(out->words, sizeof out->words,
+                         "'%s' leaves open what it takes when it is called here: its loop in line %u runs by "
+                         "'%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) before the call",
+                         doubt->name, callee->loops.list[i].place.line, callee->words[i].parameter);
+            return;
+        }
+}
+
+static void note_doubt(const struct finding *f, const struct doubt *doubt, struct note *out)
 {
     *out = (struct note){.place = doubt->place};
     switch (doubt->kind) {
@@ -313,6 +341,9 @@ static void note_doubt(const struct doubt *doubt, struct note *out)
     case DOUBT_RECURSION:
         string_print(out->words, sizeof out->words, "'%s' calls itself in the end, nobody knows how often",
                      doubt->name);
+        break;
+    case DOUBT_CALL:
+        note_call(f, doubt, out);
         break;
     case DOUBT_DEPTH:
         string_print(out->words, sizeof out->words,
@@ -339,7 +370,7 @@ void finding_notes(const struct finding *finding, void (*each)(void *context, co
         if (note_guess(finding, i, &note))
             each(context, &note);
     for (size_t i = 0; i < finding->result->sum.doubt_count; i++) {
-        note_doubt(&finding->result->sum.doubts[i], &note);
+        note_doubt(finding, &finding->result->sum.doubts[i], &note);
         each(context, &note);
     }
 }

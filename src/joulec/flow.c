@@ -134,6 +134,7 @@ static void number_tree(struct walk *w)
             place[v] = place[w->dominator[v]];
             place[w->dominator[v]] += size[v];
         }
+        w->out->dominator[block[v]] = block[v ? w->dominator[v] : 0];
         w->out->tree_first[block[v]] = place[v];
         w->out->tree_last[block[v]] = place[v] + size[v] - 1;
         place[v]++;
@@ -152,8 +153,10 @@ static bool alloc_flow(struct arena *arena, const struct function *f, struct flo
                          .before = arena_alloc(arena, (edges + 1) * sizeof(uint32_t)),
                          .before_begin = arena_alloc(arena, size),
                          .tree_first = arena_alloc(arena, size),
-                         .tree_last = arena_alloc(arena, size)};
-    return out->order && out->rank && out->before && out->before_begin && out->tree_first && out->tree_last;
+                         .tree_last = arena_alloc(arena, size),
+                         .dominator = arena_alloc(arena, size)};
+    return out->order && out->rank && out->before && out->before_begin && out->tree_first && out->tree_last &&
+           out->dominator;
 }
 
 /* What is needed on the way only. */

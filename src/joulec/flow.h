@@ -18,6 +18,8 @@ struct flow {
     uint32_t *before, *before_begin; /* before[before_begin[b] .. before_begin[b + 1]) lead to block b */
     /* Of each block: its place in a walk down the tree of dominators, and the last place of those that it dominates. */
     uint32_t *tree_first, *tree_last;
+    uint32_t *
+        dominator; /* of each reached block, the last other one that every way to it passes; the entry's is the entry */
 };
 
 /* NO_MEMORY, or OK. In `arena`. */

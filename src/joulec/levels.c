@@ -261,15 +261,15 @@ static void add_bytes(struct memory *m, int32_t region, const struct reference *
     }
 }
 
-static void add_calls(struct memory *m, const double (*callee_bytes)[BOUNDS])
+static void add_calls(struct memory *m, const struct function_sum *const *callees)
 {
     const struct function *f = m->addresses->function;
     for (size_t i = 0; i < m->loops->flow.reached; i++) {
         uint32_t block = m->loops->flow.order[i];
         double bytes = 0;
         for (size_t c = 0; c < f->blocks[block].call_count; c++)
-            if (f->blocks[block].calls[c].callee >= 0)
-                bytes += callee_bytes[f->blocks[block].calls[c].callee][m->bound];
+            if (callees[f->blocks[block].calls[c].number])
+                bytes += callees[f->blocks[block].calls[c].number]->bytes[m->bound];
         for (int32_t loop = m->loops->innermost[block]; loop >= 0 && bytes > 0;
              loop = m->loops->list[loop].parent)
             m->footprint[loop + 1] += bytes;
@@ -277,7 +277,7 @@ static void add_calls(struct memory *m, const double (*callee_bytes)[BOUNDS])
     }
 }
 
-static void find_footprints(struct memory *m, const double (*callee_bytes)[BOUNDS])
+static void find_footprints(struct memory *m, const struct function_sum *const *callees)
 {
     for (size_t i = 0; i <= m->loops->count; i++) {
         m->footprint[i] = 0;
@@ -291,7 +291,7 @@ static void find_footprints(struct memory *m, const double (*callee_bytes)[BOUND
             add_bytes(m, loop, r, group->lines[m->loops->list[loop].depth] * m->core->line_bytes);
         add_bytes(m, -1, r, group->lines[0] * m->core->line_bytes);
     }
-    add_calls(m, callee_bytes);
+    add_calls(m, callees);
 }
 
 /* --- lines that move ---------------------------------------------------------------------------------------- */
@@ -385,7 +385,7 @@ static void move_lines(struct memory *m, const struct group *group, double *stre
 
 joule_status levels_describe(struct arena *arena, const struct addresses *addresses,
                              const struct loop_times *times, const struct cost_core *core,
-                             const double (*callee_bytes)[BOUNDS], struct block_memory *out,
+                             const struct function_sum *const *callees, struct block_memory *out,
                              double out_bytes[BOUNDS])
 {
     size_t blocks = addresses->function->block_count, regions = addresses->loops->count + 1;
@@ -403,7 +403,7 @@ joule_status levels_describe(struct arena *arena, const struct addresses *addres
     for (size_t b = 0; b < blocks; b++)
         out[b] = (struct block_memory){.streamed = NAN};
     for (m.bound = BOUND_LOW; m.bound < BOUNDS; m.bound++) {
-        find_footprints(&m, callee_bytes);
+        find_footprints(&m, callees);
         out_bytes[m.bound] = m.footprint[0];
         for (size_t i = 0; i < m.group_count; i++)
             move_lines(&m, &m.groups[i], streams);

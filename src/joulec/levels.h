@@ -19,11 +19,11 @@ struct block_memory {
     double streamed;                   /* of the lines, the part that comes in order; NaN: there are none */
 };
 
-/* callee_bytes: of each function of the module, what a call touches. Fills out[0..block_count) and what a call of this one
+/* callees: of each call by its number, as for sum_function. Fills out[0..block_count) and what a call of this one
  * touches. In `arena`. NO_MEMORY, or OK. */
 joule_status levels_describe(struct arena *arena, const struct addresses *addresses,
                              const struct loop_times *times, const struct cost_core *core,
-                             const double (*callee_bytes)[BOUNDS], struct block_memory *out,
+                             const struct function_sum *const *callees, struct block_memory *out,
                              double out_bytes[BOUNDS]);
 
 #endif

@@ -29,10 +29,65 @@ struct source_place {
     unsigned line, column;
 };
 
+/* A whole number in the code. */
+struct operand {
+    const char *name; /* of an instruction or an argument; NULL: a constant, or nothing of ours */
+    int64_t constant;
+    bool is_constant;
+    unsigned bits; /* of its type */
+};
+
+enum compare {
+    COMPARE_EQUAL,
+    COMPARE_NOT_EQUAL,
+    COMPARE_LESS, /* as signed numbers */
+    COMPARE_AT_MOST,
+    COMPARE_MORE,
+    COMPARE_AT_LEAST,
+    COMPARE_BELOW, /* as unsigned ones */
+    COMPARE_BELOW_OR_SAME,
+    COMPARE_ABOVE,
+    COMPARE_ABOVE_OR_SAME
+};
+
+/* What holds where a comparison does not. */
+static inline enum compare compare_contrary(enum compare kind)
+{
+    static const enum compare contraries[] = {
+        [COMPARE_EQUAL] = COMPARE_NOT_EQUAL,     [COMPARE_NOT_EQUAL] = COMPARE_EQUAL,
+        [COMPARE_LESS] = COMPARE_AT_LEAST,       [COMPARE_AT_MOST] = COMPARE_MORE,
+        [COMPARE_MORE] = COMPARE_AT_MOST,        [COMPARE_AT_LEAST] = COMPARE_LESS,
+        [COMPARE_BELOW] = COMPARE_ABOVE_OR_SAME, [COMPARE_BELOW_OR_SAME] = COMPARE_ABOVE,
+        [COMPARE_ABOVE] = COMPARE_BELOW_OR_SAME, [COMPARE_ABOVE_OR_SAME] = COMPARE_BELOW};
+    return contraries[kind];
+}
+
+struct comparison {
+    enum compare kind;
+    struct operand left, right;
+};
+
+/* Comparisons that hold together; or, is_any, of which one holds. None: nothing is known of it. */
+struct condition {
+    struct comparison *list;
+    size_t count;
+    bool is_any;
+    bool is_part; /* there is more to it: where they hold, it need not */
+};
+
+/* JOULE_ASSUME. */
+struct promise {
+    struct condition condition;
+    size_t calls_before; /* calls of its block that stand before it */
+};
+
 struct call {
     const char *name; /* NULL: through a pointer */
     int32_t callee;   /* index of a function with a body in this module; -1: elsewhere */
     struct source_place place;
+    uint32_t number; /* among the calls of its function */
+    struct operand *arguments;
+    size_t argument_count;
 };
 
 /* A variable whose size is known. */
@@ -55,6 +110,7 @@ struct access {
 struct edge {
     uint32_t to;
     double probability; /* by a profile or __builtin_expect; NaN: unknown */
+    uint32_t number;    /* among the edges of its function */
 };
 
 struct block {
@@ -69,6 +125,9 @@ struct block {
     size_t value_count;
     struct edge *edges;
     size_t edge_count;
+    struct condition condition; /* of two edges, edges[0] is taken where it holds */
+    struct promise *promises;
+    size_t promise_count;
     bool is_dead_end; /* what ends the program, or cannot be */
     bool is_by_data;  /* where it goes on is for values from memory to say */
     struct call *calls;
@@ -84,6 +143,9 @@ struct function {
     size_t block_count;
     struct object *objects; /* its local variables in memory */
     size_t object_count;
+    size_t edge_count, call_count;
+    struct operand *parameters; /* without a name: no whole number */
+    size_t parameter_count;
     const char **annotations; /* of clang's attribute annotate */
     size_t annotation_count;
 };

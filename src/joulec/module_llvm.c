@@ -43,13 +43,6 @@ static const char *copy(struct reader *r, const char *text, size_t length)
     return kept ? kept : "";
 }
 
-static const char *copy_name(struct reader *r, LLVMValueRef value)
-{
-    size_t length;
-    const char *name = LLVMGetValueName2(value, &length);
-    return copy(r, name, length);
-}
-
 /* As this program would open it: what clang calls it may be relative to another folder. */
 static const char *path_of(struct reader *r, LLVMMetadataRef file)
 {
@@ -104,21 +97,35 @@ static struct source_place loop_place(struct reader *r, LLVMValueRef last)
 
 /* --- functions ---------------------------------------------------------------------------------------------- */
 
+/* block->promises has room. */
+static void read_promise(struct reader *r, LLVMValueRef instruction, struct block *block)
+{
+    block->promises[block->promise_count++] = (struct promise){
+        llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
+}
+
 /* block->calls has room. */
-static void read_call(struct reader *r, LLVMValueRef instruction, struct block *block)
+static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
+                      struct block *block)
 {
     enum work work;
     LLVMValueRef callee = llvm_called_function(instruction);
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
-        return; /* priced as nothing: nobody can tell what it does */
+        return true; /* priced as nothing: nobody can tell what it does */
     struct call call = {.callee = -1, .place = place_of(r, instruction)};
     if (callee) {
-        call.name = copy_name(r, callee);
+        call.name = llvm_name(r->arena, callee);
+        if (strcmp(call.name, "llvm.assume") == 0)
+            read_promise(r, instruction, block);
         if (llvm_is_intrinsic(call.name, &work))
-            return;
+            return true;
         call.callee = llvm_number_of(&r->functions, callee);
     }
+    call.argument_count = LLVMGetNumArgOperands(instruction);
+    call.arguments = llvm_arguments(r->arena, instruction, callee);
+    call.number = (uint32_t)function->call_count++;
     block->calls[block->call_count++] = call;
+    return call.arguments != NULL;
 }
 
 static bool is_call(LLVMValueRef instruction)
@@ -126,15 +133,18 @@ static bool is_call(LLVMValueRef instruction)
     return LLVMIsACallInst(instruction) || LLVMIsAInvokeInst(instruction);
 }
 
-static struct call *room_for_calls(struct reader *r, LLVMBasicBlockRef block)
+static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct block *out)
 {
     size_t count = 1;
-    for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v))
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v))
         count += is_call(v);
-    return arena_alloc(r->arena, count * sizeof(struct call));
+    out->calls = arena_alloc(r->arena, count * sizeof *out->calls);
+    out->promises = arena_alloc(r->arena, count * sizeof *out->promises);
+    return out->calls && out->promises;
 }
 
-static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks, struct block *out)
+static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks,
+                       struct function *function, struct block *out)
 {
     out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
     out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
@@ -150,6 +160,7 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
     for (size_t i = 0; out->edges && i < out->edge_count; i++)
         out->edges[i] =
             (struct edge){.to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
+                          .number = (uint32_t)function->edge_count++,
                           .probability = has_weights && sum > 0 && LLVMIsAConstantInt(operands[i + 1])
                                              ? (double)LLVMConstIntGetZExtValue(operands[i + 1]) / sum
                                              : NAN};
@@ -157,28 +168,28 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
 }
 
 static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct numbering *blocks,
-                       struct block *out)
+                       struct function *function, struct block *out)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
-    *out = (struct block){.name = copy_name(r, LLVMBasicBlockAsValue(from)),
-                          .chain_cycles = NAN,
-                          .calls = room_for_calls(r, from)};
-    if (!out->calls)
+    *out = (struct block){.name = llvm_name(r->arena, LLVMBasicBlockAsValue(from)), .chain_cycles = NAN};
+    if (!make_room_for_calls(r, from, out))
         return false;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
         enum work work = llvm_work(v);
         if (work < WORK_KINDS)
             out->work[work] += llvm_parts(v);
-        if (is_call(v))
-            read_call(r, v, out);
+        if (is_call(v) && !read_call(r, v, function, out))
+            return false;
         if (!out->place.file)
             out->place = place_of(r, v);
     }
     if (last)
         out->loop_place = loop_place(r, last);
+    if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last))
+        out->condition = llvm_condition(r->arena, LLVMGetCondition(last));
     out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
     out->is_by_data = llvm_is_by_data(from);
-    return read_edges(r, last, blocks, out) && llvm_read_accesses(r->arena, r->layout, from, out);
+    return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);
 }
 
 static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct function *function)
@@ -190,11 +201,13 @@ static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct func
 
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
 {
-    out->name = copy_name(r, value);
+    out->name = llvm_name(r->arena, value);
     out->block_count = LLVMCountBasicBlocks(value);
     out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
     LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);
-    if (!out->blocks || !blocks)
+    out->parameter_count = LLVMCountParams(value);
+    out->parameters = llvm_parameters(r->arena, value);
+    if (!out->blocks || !blocks || !out->parameters)
         return false;
     LLVMGetBasicBlocks(value, blocks);
     LLVMMetadataRef program = LLVMGetSubprogram(value);
@@ -203,7 +216,7 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
     struct numbering numbers;
     bool is_good = llvm_number_all(r->arena, (void *const *)blocks, out->block_count, &numbers);
     for (size_t i = 0; i < out->block_count && is_good; i++)
-        is_good = read_block(r, blocks[i], &numbers, &out->blocks[i]);
+        is_good = read_block(r, blocks[i], &numbers, out, &out->blocks[i]);
     return is_good && llvm_read_locals(r->arena, r->layout, blocks[0], out) && read_chains(r, blocks, out);
 }
 

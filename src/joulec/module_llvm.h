@@ -1,6 +1,7 @@
 /* joulec/module_llvm.h - LLVM's things, for the files that know them.
  *
- * Owns what an instruction does and how long a loop's chain is, and finding LLVM's pointers again in lists of ours.
+ * Owns what an instruction does and how long a loop's chain is, whole numbers and what is asked of them, and finding LLVM's
+ * pointers again in lists of ours.
  */
 #ifndef JOULEC_MODULE_LLVM_H
 #define JOULEC_MODULE_LLVM_H
@@ -54,5 +55,16 @@ bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModule
  * in function->blocks, which have their accesses. False: no memory. */
 bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
                       const struct loops *loops);
+
+/* A copy of a value's name in `arena`; "" when memory is used up. */
+const char *llvm_name(struct arena *arena, LLVMValueRef value);
+/* `is_unsigned`: a constant is, where it is narrower than 32 bits. */
+struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_unsigned);
+/* What a value of one bit says. */
+struct condition llvm_condition(struct arena *arena, LLVMValueRef value);
+/* A function's parameters, LLVMCountParams of them. NULL: no memory. */
+struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function);
+/* What a call passes, LLVMGetNumArgOperands of them; callee NULL: it is not known. NULL: no memory. */
+struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValueRef callee);
 
 #endif

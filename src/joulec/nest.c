@@ -5,7 +5,11 @@
  */
 #include "joulec/nest.h"
 
-#include <string.h>
+#include "joulec/known.h"
+#include "joulec/linear.h"
+
+#define MOST_CONDITIONS 4
+#define MOST_STEPS      (1 << 24) /* of a function; then nothing more is said of guards */
 
 /* Where rounds of a region end, by places in the tree of dominators. */
 struct ends {
@@ -18,7 +22,10 @@ struct nest {
     const struct loops *loops;
     struct ends *ends;       /* of each region, by loop + 1 */
     enum trips_last *leaves; /* of each loop: what its exits mean for those inside */
-    uint32_t *exit_of;       /* of each block: the last loop, + 1, that was found to lead there */
+    const struct scev_function *facts;
+    uint32_t *stack, *mark; /* of each block: the last walk that came by */
+    uint32_t walk;
+    uint64_t steps; /* of all walks */
 };
 
 /* --- regions ------------------------------------------------------------------------------------------------ */
@@ -83,91 +90,120 @@ static void look_at_regions(const struct nest *nest)
 
 /* --- guards ------------------------------------------------------------------------------------------------- */
 
-/* Blocks that do no more than lead on. */
-static uint32_t skip_forward(const struct nest *nest, uint32_t block)
+/* What a way to a loop, or past it, must not do. */
+struct guard {
+    struct linear taken[MOST_CONDITIONS]; /* of each condition that ends the loop, its formula */
+    size_t count;
+    struct linear_provided provided;
+};
+
+static bool read_guard(const struct scev_loop *facts, struct guard *out)
 {
-    for (int steps = 0; steps < 4 && nest->function->blocks[block].edge_count == 1; steps++)
-        block = nest->function->blocks[block].edges[0].to;
-    return block;
+    const struct expr *taken = facts->taken_guarded;
+    *out = (struct guard){.count = facts->is_guard_unclear ? taken->count : 1};
+    bool is_good = taken->kind != EXPR_UNKNOWN && out->count <= MOST_CONDITIONS;
+    for (size_t i = 0; i < out->count && is_good; i++)
+        is_good = linear_of_sign(facts->is_guard_unclear ? taken->operand[i] : taken, &out->taken[i]);
+    return is_good && out->count;
 }
 
-/* Marks all to which a loop leads when it is left. */
-static void mark_exits(const struct nest *nest, int32_t number)
+/* Whether an edge is taken only where `that` >= 0. */
+static bool asks_for(const struct nest *nest, const struct block *block, size_t edge,
+                     const struct linear *that, struct linear_provided *provided)
 {
-    const struct loop *loop = &nest->loops->list[number];
-    for (uint32_t i = loop->first; i < loop->end; i++) {
-        const struct block *b = &nest->function->blocks[nest->loops->members[i]];
-        for (size_t e = 0; e < b->edge_count; e++)
-            if (!loop_has(nest->loops, number, b->edges[e].to)) {
-                nest->exit_of[b->edges[e].to] = (uint32_t)number + 1;
-                nest->exit_of[skip_forward(nest, b->edges[e].to)] = (uint32_t)number + 1;
-            }
-    }
-}
-
-/* A branch that leads to `to`, and past the loop. */
-static bool is_guard(const struct nest *nest, uint32_t block, uint32_t to, int32_t loop)
-{
-    const struct block *b = &nest->function->blocks[block];
-    if (nest->loops->flow.rank[block] == FLOW_NONE || b->edge_count != 2 ||
-        loop_has(nest->loops, loop, block))
+    const struct condition *condition = &block->condition;
+    struct expr left_room, right_room;
+    bool is_contrary = edge == 1, is_each = condition->is_any == is_contrary || condition->count == 1;
+    if (block->edge_count != 2 || block->edges[0].to == block->edges[1].to || !condition->count ||
+        (condition->is_part && is_contrary))
         return false;
-    for (int e = 0; e < 2; e++) {
-        uint32_t other = b->edges[1 - e].to;
-        if (b->edges[e].to == to && (nest->exit_of[other] == (uint32_t)loop + 1 ||
-                                     nest->exit_of[skip_forward(nest, other)] == (uint32_t)loop + 1))
+    for (size_t i = 0; i < condition->count; i++) {
+        const struct comparison *c = &condition->list[i];
+        bool does = linear_implies(c->kind, is_contrary, known_formula(nest->facts, &c->left, &left_room),
+                                   known_formula(nest->facts, &c->right, &right_room), that, provided);
+        if (does == is_each)
+            return does;
+    }
+    return !is_each;
+}
+
+/* Whether an edge is taken only where the loop runs (has_passed), or only where it does not. */
+static bool is_decided(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
+                       bool has_passed)
+{
+    for (size_t i = 0; i < guard->count; i++) {
+        struct linear that = {.constant = -1};
+        if (has_passed)
+            that = guard->taken[i];
+        else if (!linear_add(&that, &guard->taken[i], -1))
+            return false;
+        if (asks_for(nest, block, edge, &that, &guard->provided))
             return true;
     }
     return false;
 }
 
-/* The first guard among the blocks before `to`, or `than` where that is an earlier one. */
-static uint32_t guard_before(const struct nest *nest, uint32_t to, int32_t loop, uint32_t than)
+/* Whether a round of `region` can come to `header` without passing the guard (has_passed), or to its end without the header
+ * though the guard would let pass. */
+static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct guard *guard, bool has_passed)
 {
-    const struct flow *flow = &nest->loops->flow;
-    for (uint32_t k = flow->before_begin[to]; k < flow->before_begin[to + 1]; k++) {
-        uint32_t block = flow->before[k];
-        if (is_guard(nest, block, to, loop) && (than == UINT32_MAX || flow->rank[block] < flow->rank[than]))
-            than = block;
+    uint32_t first = region < 0 ? 0 : nest->loops->list[region].header;
+    size_t depth = 1;
+    nest->walk++;
+    nest->stack[0] = first;
+    nest->mark[first] = nest->walk;
+    while (depth) {
+        const struct block *b = &nest->function->blocks[nest->stack[--depth]];
+        if (!has_passed && region < 0 && b->edge_count == 0 && !b->is_dead_end)
+            return true;
+        for (size_t e = 0; e < b->edge_count; e++) {
+            uint32_t to = b->edges[e].to;
+            bool is_end = region >= 0 && (to == first || !loop_has(nest->loops, region, to));
+            bool is_old = !is_end && (nest->mark[to] == nest->walk || (!has_passed && to == header));
+            if (is_old || (is_end && (has_passed || nest->function->blocks[to].is_dead_end)) ||
+                is_decided(nest, b, e, guard, has_passed))
+                continue;
+            if (is_end || to == header || nest->steps++ > MOST_STEPS)
+                return true;
+            nest->mark[to] = nest->walk;
+            nest->stack[depth++] = to;
+        }
     }
-    return than;
-}
-
-/* The branch that leads to the loop or past it; UINT32_MAX: there is none such. */
-static uint32_t guard_of(const struct nest *nest, int32_t loop)
-{
-    const struct flow *flow = &nest->loops->flow;
-    uint32_t header = nest->loops->list[loop].header;
-    mark_exits(nest, loop);
-    uint32_t guard = guard_before(nest, header, loop, UINT32_MAX);
-    for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++)
-        if (nest->function->blocks[flow->before[k]].edge_count == 1)
-            guard = guard_before(nest, flow->before[k], loop, guard);
-    return guard;
+    return false;
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------- */
 
-static enum trips_entry entry_of(const struct nest *nest, int32_t loop, const struct scev_loop *facts)
+static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
 {
     int32_t parent = nest->loops->list[loop].parent;
-    if (!ends_without(nest, parent, nest->loops->list[loop].header))
-        return TRIPS_ALWAYS;
-    uint32_t guard = guard_of(nest, loop);
-    bool is_constant =
-        facts && facts->taken && facts->taken->kind == EXPR_INTEGER; /* its guard would have gone */
-    if (guard == UINT32_MAX || is_constant || ends_without(nest, parent, guard))
-        return TRIPS_SOMETIMES;
-    return TRIPS_GUARDED;
+    uint32_t header = nest->loops->list[loop].header;
+    struct guard guard;
+    out->entry = TRIPS_ALWAYS;
+    if (!ends_without(nest, parent, header))
+        return;
+    out->entry = TRIPS_SOMETIMES;
+    if (!out->facts || !read_guard(out->facts, &guard))
+        return;
+    bool is_one = guard.count == 1;
+    out->is_behind_guard = is_one && !slips_by(nest, parent, header, &guard, true);
+    if ((out->is_behind_guard || !is_one) && !slips_by(nest, parent, header, &guard, false))
+        out->entry = TRIPS_GUARDED;
+    out->is_natural = guard.provided.is_natural;
+    out->is_ordered = guard.provided.is_ordered;
 }
 
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
                            const struct scev_function *facts, struct trips_loop *out)
 {
-    struct nest nest = {function, loops, .ends = arena_alloc(arena, (loops->count + 1) * sizeof *nest.ends),
+    struct nest nest = {function,
+                        loops,
+                        .ends = arena_alloc(arena, (loops->count + 1) * sizeof *nest.ends),
                         .leaves = arena_alloc(arena, (loops->count + 1) * sizeof *nest.leaves),
-                        .exit_of = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.exit_of)};
-    if (!nest.ends || !nest.leaves || !nest.exit_of)
+                        .facts = facts,
+                        .stack = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.stack),
+                        .mark = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.mark)};
+    if (!nest.ends || !nest.leaves || !nest.stack || !nest.mark)
         return JOULE_NO_MEMORY;
     look_at_regions(&nest);
     for (size_t i = 0; i < loops->count; i++) {
@@ -176,8 +212,8 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
             facts ? scev_loop_of(facts, function->blocks[loop->header].name) : NULL;
         out[i] = (struct trips_loop){.parent = loop->parent < 0 ? TRIPS_NONE : (uint32_t)loop->parent,
                                      .facts = known,
-                                     .entry = entry_of(&nest, (int32_t)i, known),
                                      .last = loop->parent < 0 ? TRIPS_REACHED : nest.leaves[loop->parent]};
+        describe_entry(&nest, (int32_t)i, &out[i]);
     }
     return JOULE_OK;
 }

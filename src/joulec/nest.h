@@ -1,8 +1,8 @@
 /* joulec/nest.h - how each loop of a function is reached, as far as the graph shows it, for trips.h.
  *
  * Owns the question whether a loop runs in each round of the loop around it. What follows from that is trips.h's.
- * Newcomers: clang turns `while (c) ...` into `if (c) do ... while (c)`; such a guard is told from any other branch by where it
- * leads when it is not passed: to the place behind the loop.
+ * Newcomers: clang turns `while (c) ...` into `if (c) do ... while (c)`; such a guard is told from any other branch by what it
+ * asks: whether the loop's formula is negative.
  */
 #ifndef JOULEC_NEST_H
 #define JOULEC_NEST_H

@@ -85,6 +85,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         json_integer(json, "depth", loop->depth);
         json_string(json, "class", trips_class_name(trips->total_cls));
         add_mark(json, analysis, r->marks[i]);
+        json_string(json, "formula", r->words[i].formula);
         add_range(json, "iterations_each", &trips->per_entry);
         add_range(json, "iterations", &trips->iterations);
         json_double(json, "energy_joules", cost.total.value);
@@ -96,7 +97,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
 
 static void add_doubts(struct json *json, const struct function_result *r)
 {
-    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape", "depth"};
+    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape", "depth", "call"};
     json_open(json, "doubts", '[');
     for (size_t i = 0; i < r->sum.doubt_count; i++) {
         json_open(json, NULL, '{');

@@ -155,15 +155,30 @@ static void read_exit(struct reading *reading, struct line line)
     exit->taken = expression(reading, (struct line){colon + 2, line.end});
 }
 
+/* "[0,65)", as LLVM prints what a value may be. Ends that run over are not taken. */
+static struct expr_range read_range(struct reading *reading, const struct line *line)
+{
+    struct line rest = {find(line, " S: ["), line->end};
+    if (!take(&rest, " S: ["))
+        return (struct expr_range){0};
+    const char *comma = find(&rest, ","), *close = find(&rest, ")");
+    if (comma >= close || close == rest.end)
+        return (struct expr_range){0};
+    const struct expr *low = expression(reading, (struct line){rest.at, comma}),
+                      *high = expression(reading, (struct line){comma + 1, close});
+    if (low->kind != EXPR_INTEGER || high->kind != EXPR_INTEGER || low->integer >= high->integer)
+        return (struct expr_range){0};
+    return (struct expr_range){low->integer, (expr_int)high->integer - 1, true, false};
+}
+
 static void read_value(struct reading *reading, struct line line)
 {
-    struct line name = reading->value_name;
+    struct line name = reading->value_name, formula = {line.at, find(&line, " U: ")};
     struct scev_function *function = current(reading);
     reading->value_name = (struct line){0};
     if (name.at == name.end)
         return;
-    line.end = find(&line, " U: ");
-    const struct expr *value = expression(reading, line);
+    const struct expr *value = expression(reading, formula);
     if (value->kind == EXPR_UNKNOWN)
         return;
     uint32_t number = expr_name(&function->pool, name.at, (size_t)(name.end - name.at));
@@ -172,7 +187,8 @@ static void read_value(struct reading *reading, struct line line)
         reading->is_short = true;
         return;
     }
-    function->values[function->value_count++] = (struct scev_value){number, value};
+    function->values[function->value_count++] =
+        (struct scev_value){number, value, read_range(reading, &(struct line){formula.end, line.end})};
 }
 
 static void read_line(struct reading *reading, struct line line)
@@ -274,10 +290,16 @@ const struct scev_loop *scev_loop_of(const struct scev_function *function, const
     return NULL;
 }
 
+const struct scev_value *scev_find_value(const struct scev_function *function, uint32_t name)
+{
+    struct scev_value key = {.name = name};
+    return name != INDEX_NONE && function->value_count
+               ? bsearch(&key, function->values, function->value_count, sizeof key, by_name)
+               : NULL;
+}
+
 const struct expr *scev_value_of(const struct scev_function *function, const char *name)
 {
-    struct scev_value key = {.name = expr_find_name(&function->pool, name)}, *found = NULL;
-    if (key.name != INDEX_NONE && function->value_count)
-        found = bsearch(&key, function->values, function->value_count, sizeof key, by_name);
+    const struct scev_value *found = scev_find_value(function, expr_find_name(&function->pool, name));
     return found ? found->value : NULL;
 }

@@ -34,6 +34,7 @@ struct scev_loop {
 struct scev_value {
     uint32_t name; /* of an instruction */
     const struct expr *value;
+    struct expr_range range; /* in which it is, as a signed number; not known: no more than its type says */
 };
 
 struct scev_function {
@@ -57,6 +58,8 @@ void scev_text_free(struct scev_text *text);
 const struct scev_function *scev_text_function(const struct scev_text *text, const char *name);
 const struct scev_loop *scev_loop_of(const struct scev_function *function, const char *header);
 const struct expr *scev_value_of(const struct scev_function *function, const char *name);
+/* The same with its range; NULL: the text does not have it. */
+const struct scev_value *scev_find_value(const struct scev_function *function, uint32_t name);
 
 /* One expression of the printer's, all of text[0..length); unknown where it is not understood. */
 const struct expr *scev_expression(struct expr_pool *pool, const char *text, size_t length);

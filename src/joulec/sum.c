@@ -60,8 +60,8 @@ struct region {
     const struct loops *loops;
     const struct block_memory *memory;
     const struct target *target;
-    const struct function_sum *sums;
-    const bool *is_summed;
+    const struct function_sum *const *callees; /* by call */
+    const struct sum_ways *ways;               /* NULL: all are open */
     struct function_sum *out;
     /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
     struct amounts *until;
@@ -75,6 +75,7 @@ struct region {
 static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
 {
     struct function_sum *out = r->out;
+    out->basis = BASIS_OPEN;
     if (out->doubt_count == r->doubt_room) {
         size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
         struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
@@ -89,14 +90,25 @@ static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, 
     out->doubts[out->doubt_count++] = (struct doubt){kind, name, place};
 }
 
+static void add_callee(struct region *r, const struct call *call, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    const struct function_sum *callee = r->callees[call->number];
+    amounts_add(out, once, &callee->call);
+    if (callee->basis == BASIS_OPEN)
+        add_doubt(r, DOUBT_CALL, call->name, call->place);
+    else if (callee->basis > r->out->basis)
+        r->out->basis = callee->basis;
+}
+
 static void add_call(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
     struct amounts contract;
     if (!call->name)
         add_doubt(r, DOUBT_POINTER, NULL, call->place);
-    else if (call->callee >= 0 && r->is_summed[call->callee])
-        amounts_add(out, once, &r->sums[call->callee].call);
+    else if (call->callee >= 0 && r->callees[call->number])
+        add_callee(r, call, out);
     else if (call->callee >= 0)
         add_doubt(r, DOUBT_RECURSION, call->name, call->place);
     else if (contract_of(call->name, r->target, &contract))
@@ -195,6 +207,11 @@ static void meet(const struct target *target, struct amounts *at, bool *is_reach
     *is_reached = true;
 }
 
+static bool is_open(const struct region *r, const struct edge *edge)
+{
+    return !r->ways || !r->ways->is_closed[edge->number];
+}
+
 /* An edge back to where a round of `loop` begins. */
 static bool goes_round(const struct region *r, const struct edge *edge, int32_t loop)
 {
@@ -204,7 +221,7 @@ static bool goes_round(const struct region *r, const struct edge *edge, int32_t 
 /* An edge, of a node of the region, that stays in it and goes on. */
 static bool goes_on(const struct region *r, const struct edge *edge, int32_t loop)
 {
-    return loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
+    return is_open(r, edge) && loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
 }
 
 static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
@@ -396,7 +413,7 @@ static void find_doomed(struct region *r)
         const struct block *b = &r->function->blocks[block];
         bool is_doomed = b->is_dead_end || b->edge_count > 0;
         for (size_t e = 0; e < b->edge_count; e++)
-            is_doomed = is_doomed && r->is_doomed[b->edges[e].to];
+            is_doomed = is_doomed && (r->is_doomed[b->edges[e].to] || !is_open(r, &b->edges[e]));
         r->is_doomed[block] = is_doomed;
     }
 }
@@ -405,6 +422,9 @@ static void sum_regions(struct region *r, const struct loop_times *times)
 {
     find_doomed(r);
     for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
+        r->out->loops[i] = nothing;
+        if (r->ways && !r->ways->is_reached[r->loops->list[i].header])
+            continue;
         struct amounts round = sum_region(r, (int32_t)i);
         r->out->loops[i] = amounts_of_end(r, i, &times[i]);
         amounts_add(&r->out->loops[i], times[i].times, &round);
@@ -417,13 +437,11 @@ static void sum_regions(struct region *r, const struct loop_times *times)
         add_doubt(r, DOUBT_DEPTH, NULL, r->function->place);
 }
 
-joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
-                          const struct loops *loops, const struct loop_times *times,
-                          const struct block_memory *memory, const struct target *target,
-                          const struct function_sum *sums, const bool *is_summed,
-                          struct function_sum *out_sum)
+joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
+                          const struct loop_times *times, const struct block_memory *memory,
+                          const struct target *target, const struct function_sum *const *callees,
+                          const struct sum_ways *ways, struct function_sum *out_sum)
 {
-    const struct function *function = &module->functions[index];
     size_t count = function->block_count + 1;
     struct arena own = {0};
     *out_sum = (struct function_sum){
@@ -433,8 +451,8 @@ joule_status sum_function(struct arena *arena, const struct module *module, size
                        loops,
                        memory,
                        target,
-                       sums,
-                       is_summed,
+                       callees,
+                       ways,
                        out_sum,
                        .until = arena_alloc(&own, count * sizeof *r.until),
                        .share = arena_alloc(&own, count * sizeof *r.share),

@@ -30,6 +30,7 @@ enum doubt_kind {
     DOUBT_RECURSION, /* a function that comes back to itself, without JOULE_DEPTH */
     DOUBT_SHAPE,     /* a way into the middle of a loop */
     DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MOST_DEPTH */
+    DOUBT_CALL,      /* a function that leaves something open where it is called like this */
 };
 
 struct doubt {
@@ -38,8 +39,13 @@ struct doubt {
     struct source_place place;
 };
 
+/* The weakest thing that a figure rests on. */
+enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
+
 struct function_sum {
     struct amounts call;
+    double bytes[BOUNDS];  /* that a call touches; who knows the addresses fills them in */
+    enum basis basis;      /* that of its callees, and of its doubts; who counted the loops adds theirs */
     struct amounts *loops; /* of each loop, what it takes each time that it is entered */
     struct doubt *doubts;
     size_t doubt_count;
@@ -53,13 +59,19 @@ struct target {
 
 struct block_memory;
 
-/* Adds up function `index`. memory: of each block, levels.h; NULL: all is in the first level. `sums` has those of the functions that it calls, or zeros where they are not known yet, which is a
- * recursion; times those of its loops. In `arena`. NO_MEMORY, or OK. */
-joule_status sum_function(struct arena *arena, const struct module *module, size_t index,
-                          const struct loops *loops, const struct loop_times *times,
-                          const struct block_memory *memory, const struct target *target,
-                          const struct function_sum *sums, const bool *is_summed,
-                          struct function_sum *out_sum);
+/* Of a function, what is known never to happen. */
+struct sum_ways {
+    bool *is_closed;  /* by an edge's number: it is not taken */
+    bool *is_reached; /* by block: it can be */
+};
+
+/* Adds up a function. `callees` has, by the number of each call, what a function with a body takes there; NULL where that is
+ * not known yet, which is a recursion. times: those of its loops; memory: of each block, levels.h, NULL:
+ * all is in the first level; ways NULL: all can be gone. In `arena`. NO_MEMORY, or OK. */
+joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
+                          const struct loop_times *times, const struct block_memory *memory,
+                          const struct target *target, const struct function_sum *const *callees,
+                          const struct sum_ways *ways, struct function_sum *out_sum);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* Joules by the table's middle prices. */

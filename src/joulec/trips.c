@@ -24,6 +24,7 @@ struct plan {
     const struct expr *taken; /* a formula whose names are all known; else NULL */
     bool has_symbols;         /* it uses some */
     bool has_ranges;          /* and one of them is a range */
+    bool has_negative;        /* and one may be negative */
     struct trips_range fixed; /* without a formula: iterations per arrival */
     double most;              /* iterations per entry, by LLVM */
 };
@@ -86,6 +87,7 @@ static bool is_bound(const struct counting *counting, const struct expr *expr, s
             expr->name < counting->name_count ? counting->symbol_of[expr->name] : NULL;
         plan->has_symbols = true;
         plan->has_ranges = plan->has_ranges || (symbol && symbol->low < symbol->high);
+        plan->has_negative = plan->has_negative || (symbol && symbol->low < 0);
         return symbol != NULL;
     }
     if (expr->kind == EXPR_RECURRENCE) {
@@ -198,13 +200,13 @@ static void plan_formula(struct counting *counting, size_t at)
 
 static void plan(struct counting *counting, size_t at)
 {
-    const struct scev_loop *facts = counting->loops[at].facts;
-    const struct expr *taken = !facts                                       ? NULL
-                               : counting->loops[at].entry == TRIPS_GUARDED ? facts->taken_guarded
-                                                                            : facts->taken;
+    const struct trips_loop *loop = &counting->loops[at];
+    const struct scev_loop *facts = loop->facts;
+    bool is_guarded = loop->entry == TRIPS_GUARDED || loop->is_behind_guard;
+    const struct expr *taken = !facts ? NULL : is_guarded ? facts->taken_guarded : facts->taken;
     struct plan *plan = &counting->plans[at];
     *plan = (struct plan){.most = facts && facts->most_taken >= 0 ? (double)facts->most_taken + 1 : INFINITY};
-    if (taken && is_bound(counting, taken, at, plan)) {
+    if (taken && is_bound(counting, taken, at, plan) && !(loop->is_natural && plan->has_negative)) {
         plan->taken = taken;
         plan_formula(counting, at);
         if (plan->has_ranges && counting->loops[at].has_annotation) { /* which may say more */
@@ -235,7 +237,10 @@ static bool lay_out(const struct counting *counting, size_t loop, enum end end, 
             .fixed = number_at(&plan->fixed, end),
             .most = plan->most,
             .share = input->entry == TRIPS_SOMETIMES ? shares[end] : 1,
-            .is_sure = input->entry == TRIPS_ALWAYS || (input->facts && input->facts->is_guard_unclear),
+            .is_sure = input->entry == TRIPS_ALWAYS ||
+                       (input->entry == TRIPS_SOMETIMES && !input->is_behind_guard) ||
+                       (input->facts && input->facts->is_guard_unclear),
+            .is_ordered = input->is_ordered,
             .misses_last = input->last == TRIPS_MISSED || (input->last == TRIPS_EITHER && end == LOW),
         };
     }

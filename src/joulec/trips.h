@@ -46,6 +46,10 @@ struct trips_loop {
     const struct scev_loop *facts; /* NULL: none */
     enum trips_entry entry;
     enum trips_last last;
+    /* SOMETIMES, but never where the formula is negative: another condition decides besides. */
+    bool is_behind_guard;
+    /* What its guard asks holds of true integers only where no symbol is negative, and where the formula is not below -1. */
+    bool is_natural, is_ordered;
     bool has_annotation, has_profile;
     double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */

@@ -28,7 +28,7 @@ static enum trips_status arrive(struct trips_nest *nest, const struct trips_leve
     nest->budget -= level->taken->nodes;
     struct expr_range taken = expr_value(level->taken, (struct expr_values){nest->values, nest->value_count});
     if (!taken.is_known || taken.low != taken.high || (taken.low < 0 && level->is_sure) ||
-        (taken.low >= 0 && taken.has_wrapped))
+        (taken.low < -1 && level->is_ordered) || (taken.low >= 0 && taken.has_wrapped))
         return TRIPS_NO_FORMULA;
     *out_trips = taken.low < 0 ? 0 : (double)taken.low + 1;
     if (taken.low < -1 || *out_trips > level->most)

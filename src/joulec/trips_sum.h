@@ -17,6 +17,7 @@ struct trips_level {
     double most;        /* iterations per arrival; infinite: no bound */
     double share;       /* of the arrivals that lead to its guard */
     bool is_sure;       /* a negative count does not say that a guard was not passed: it cannot be used */
+    bool is_ordered;    /* a count below -1 says nothing either */
     bool misses_last;   /* the last iteration of the level above does not arrive */
     bool is_used_below; /* a deeper level's formula needs the iteration number: trips_sum finds out */
 };

@@ -123,17 +123,20 @@ static struct limit judge_limit(const struct figure *figure, double limit, bool 
     return result;
 }
 
-void judge(const struct target *target, const struct amounts *call, bool has_guesses, bool has_bounds,
+void judge(const struct target *target, const struct amounts *call, enum basis basis,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
 {
+    static const char qualities[] = {
+        [BASIS_EXACT] = 'A', [BASIS_BOUNDED] = 'B', [BASIS_SEEN] = 'C', [BASIS_OPEN] = 'D'};
     joule_class cls = target->table.cls;
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
-    *out = (struct judgement){.quality = !is_measured ? 'E' : has_guesses ? 'D' : has_bounds ? 'B' : 'A'};
+    bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis == BASIS_OPEN;
+    *out = (struct judgement){.quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, call, cooling, budget && budget->is_sustained, out);
     struct budget_text none = {NAN, NAN, NAN, false, false};
     const struct budget_text *b = budget ? budget : &none;
-    out->joules_limit = judge_limit(&out->joules, b->max_joules, is_measured, has_guesses, out);
-    out->watts_limit = judge_limit(&out->watts, b->max_watts, is_measured, has_guesses, out);
+    out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, has_guesses, out);
+    out->watts_limit = judge_limit(&out->watts, b->max_watts, can_prove, has_guesses, out);
     /* Nobody measured the cooler. */
     out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, has_guesses, out);
 }

@@ -36,11 +36,12 @@ struct judgement {
     struct figure joules, seconds, watts, kelvin;
     struct limit joules_limit, watts_limit, kelvin_limit;
     enum verdict worst;
-    char quality; /* A exact, B bounded, D guessed, E the table is no measurement */
+    char quality; /* A exact, B bounded, C profiled, D guessed, E the table is no measurement */
 };
 
-/* `has_guesses`: something has no bound at all, so that nothing can be proved. `budget` NULL: figures alone. */
-void judge(const struct target *target, const struct amounts *call, bool has_guesses, bool has_bounds,
+/* `basis`: what the amounts rest on. Where something is open nothing is decided, and what was only seen proves nothing.
+ * `budget` NULL: figures alone. */
+void judge(const struct target *target, const struct amounts *call, enum basis basis,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out);
 /* "proved", "likely", "undecided", "likely_violated", "violated"; "none". */
 const char *verdict_name(enum verdict verdict);

@@ -73,19 +73,17 @@ static void test_a_branch_by_data_costs_cycles(void **state)
                               {.edges = edges + 3, .edge_count = 1},
                               {0}};
     struct function function = {.name = "f", .blocks = blocks, .block_count = 4};
-    struct module module = {.functions = &function, .function_count = 1};
+    struct arena arena = {0};
     struct target target;
     struct function_sum sums[2];
-    bool is_summed[1] = {false};
     cost_core_describe(&cpu, NAN, &target.core);
     cost_core_table(&cpu, &target.table);
     for (int i = 0; i < 2; i++) {
         struct loops loops;
         blocks[0].is_by_data = i == 1;
-        assert_int_equal(loops_find(&module.arena, &function, &loops), JOULE_OK);
-        assert_int_equal(
-            sum_function(&module.arena, &module, 0, &loops, NULL, NULL, &target, NULL, is_summed, &sums[i]),
-            JOULE_OK);
+        assert_int_equal(loops_find(&arena, &function, &loops), JOULE_OK);
+        assert_int_equal(sum_function(&arena, &function, &loops, NULL, NULL, &target, NULL, NULL, &sums[i]),
+                         JOULE_OK);
     }
     const struct cost_features *plain = sums[0].call.of, *data = sums[1].call.of;
     double cost = target.core.latency[COST_MISPREDICTS];
@@ -95,7 +93,7 @@ static void test_a_branch_by_data_costs_cycles(void **state)
     NEAR(data[BOUND_HIGH].amount[COST_MISPREDICTS], 0.5);
     assert_true(data[BOUND_EST].amount[COST_CYCLES] >= plain[BOUND_EST].amount[COST_CYCLES] + 0.125 * cost);
     assert_true(data[BOUND_HIGH].amount[COST_CYCLES] >= plain[BOUND_HIGH].amount[COST_CYCLES] + 0.5 * cost);
-    arena_free(&module.arena);
+    arena_free(&arena);
 }
 
 int main(void)

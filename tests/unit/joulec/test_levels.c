@@ -39,7 +39,7 @@ struct trial {
     struct loops loops;
     struct block_memory memory[MOST];
     double bytes[BOUNDS];
-    double callee_bytes[1][BOUNDS];
+    struct function_sum callee;
 };
 
 static void add_edges(struct trial *t, const char *edges)
@@ -106,7 +106,7 @@ static void describe(struct trial *t)
                                        scev_text_function(&t->text, "f"), &addresses),
                      JOULE_OK);
     assert_int_equal(levels_describe(&t->arena, &addresses, t->times, &t->core,
-                                     (const double(*)[BOUNDS])t->callee_bytes, t->memory, t->bytes),
+                                     (const struct function_sum *const[]){&t->callee}, t->memory, t->bytes),
                      JOULE_OK);
 }
 
@@ -373,7 +373,7 @@ static void test_callees_push_out(void **state)
     describe(t);
     expect(t, BOUND_EST, 0, 0, 0);
     for (int b = 0; b < BOUNDS; b++)
-        t->callee_bytes[0][b] = 100 * KIB;
+        t->callee.bytes[b] = 100 * KIB;
     t->blocks[1].calls = &t->call;
     t->blocks[1].call_count = 1;
     describe(t);

@@ -67,8 +67,15 @@ static void set_function(struct trial *t, size_t index, const char *edges, const
 static const struct function_sum *add_up(struct trial *t, size_t index)
 {
     assert_int_equal(loops_find(&t->module.arena, &t->functions[index], &t->loops), JOULE_OK);
-    assert_int_equal(sum_function(&t->module.arena, &t->module, index, &t->loops, t->times, NULL, &t->target,
-                                  t->sums, t->is_summed, &t->sums[index]),
+    const struct function_sum *callees[MOST] = {NULL};
+    for (size_t b = 0; b < t->functions[index].block_count; b++)
+        for (size_t c = 0; c < t->bodies[index].blocks[b].call_count; c++) {
+            const struct call *one = &t->bodies[index].blocks[b].calls[c];
+            if (one->callee >= 0 && t->is_summed[one->callee])
+                callees[one->number] = &t->sums[one->callee];
+        }
+    assert_int_equal(sum_function(&t->module.arena, &t->functions[index], &t->loops, t->times, NULL,
+                                  &t->target, callees, NULL, &t->sums[index]),
                      JOULE_OK);
     t->is_summed[index] = true;
     return &t->sums[index];

@@ -16,14 +16,14 @@ struct trial {
     struct target target;
     struct cost_cooling cooling;
     struct amounts call;
-    bool has_guesses, has_bounds;
+    enum basis basis;
 };
 
 /* 1000, 2000 and 8000 operations, two in a cycle. */
 static struct trial trial_of(joule_class cls)
 {
     static const double ops[BOUNDS] = {1000, 2000, 8000};
-    struct trial t = {.has_guesses = false};
+    struct trial t = {.basis = BASIS_EXACT};
     cost_core_describe(&server, NAN, &t.target.core);
     cost_core_table(&server, &t.target.table);
     cost_cooling_describe(&server, &t.cooling);
@@ -40,7 +40,7 @@ static struct trial trial_of(joule_class cls)
 static struct judgement judge_by(const struct trial *t, const struct budget_text *budget)
 {
     struct judgement out;
-    judge(&t->target, &t->call, t->has_guesses, t->has_bounds, &t->cooling, budget, &out);
+    judge(&t->target, &t->call, t->basis, &t->cooling, budget, &out);
     return out;
 }
 
@@ -129,7 +129,7 @@ static void test_guesses_prove_nothing(void **state)
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     struct figure joules = judge_by(&t, NULL).joules;
-    t.has_guesses = true;
+    t.basis = BASIS_OPEN;
     assert_int_equal(verdict_at(&t, 1.001 * joules.most), VERDICT_UNDECIDED);
     assert_int_equal(verdict_at(&t, 1e6 * joules.most), VERDICT_UNDECIDED);
     assert_false(judge_joules(&t, 1e6 * joules.most).joules_limit.is_vacuous);
@@ -142,9 +142,9 @@ static void test_quality(void **state)
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
     assert_int_equal(judge_by(&t, NULL).quality, 'A');
-    t.has_bounds = true;
+    t.basis = BASIS_BOUNDED;
     assert_int_equal(judge_by(&t, NULL).quality, 'B');
-    t.has_guesses = true;
+    t.basis = BASIS_OPEN;
     assert_int_equal(judge_by(&t, NULL).quality, 'D');
     t.target.table.cls = JOULE_CLASS_ASSUMED;
     assert_int_equal(judge_by(&t, NULL).quality, 'E');
@@ -177,7 +177,7 @@ static void test_more_is_never_worse(void **state)
     for (int guesses = 0; guesses < 2; guesses++) {
         double before = 0, est = judge_by(&t, NULL).joules.est;
         enum verdict worst = VERDICT_VIOLATED;
-        t.has_guesses = guesses;
+        t.basis = guesses ? BASIS_OPEN : BASIS_EXACT;
         for (double limit = est / 1e4; limit < est * 1e4; limit *= 1.01) {
             struct limit now = judge_joules(&t, limit).joules_limit;
             assert_true(now.probability >= before && now.probability <= 1);

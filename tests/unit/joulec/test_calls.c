@@ -1,0 +1,182 @@
+/* What is known of arguments at calls, against counts by execution. CALLS names a text: the path of clang's bitcode of
+ * tests/fixtures/calls/calls.c, and then a line "F COUNT" for each function of it that was run and each time that it was.
+ * tests/programs/test_joulec_calls.py makes it; without it nothing is checked here but that a module can be read. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/analysis.h"
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+
+/* By integers alone, which all versions of LLVM write alike. `ticks` multiplies n times; its callers pass numbers. */
+static const char module_text[] = "define i32 @ticks(i32 %n) {\n"
+                                  "entry:\n"
+                                  "  %some = icmp sgt i32 %n, 0\n"
+                                  "  br i1 %some, label %body, label %end\n"
+                                  "body:\n"
+                                  "  %i = phi i32 [ 0, %entry ], [ %next, %body ]\n"
+                                  "  %x = phi i32 [ 1, %entry ], [ %y, %body ]\n"
+                                  "  %y = mul i32 %x, 3\n"
+                                  "  %next = add nsw i32 %i, 1\n"
+                                  "  %done = icmp eq i32 %next, %n\n"
+                                  "  br i1 %done, label %end, label %body\n"
+                                  "end:\n"
+                                  "  %r = phi i32 [ 1, %entry ], [ %y, %body ]\n"
+                                  "  ret i32 %r\n"
+                                  "}\n"
+                                  "define i32 @seven() {\n"
+                                  "  %r = call i32 @ticks(i32 7)\n"
+                                  "  ret i32 %r\n"
+                                  "}\n"
+                                  "define i32 @passes(i32 %m) {\n"
+                                  "  %more = add nsw i32 %m, 2\n"
+                                  "  %r = call i32 @ticks(i32 %more)\n"
+                                  "  ret i32 %r\n"
+                                  "}\n"
+                                  "define i32 @twelve() {\n"
+                                  "  %r = call i32 @passes(i32 10)\n"
+                                  "  ret i32 %r\n"
+                                  "}\n"
+                                  "define i32 @below_nine(i32 %m) {\n"
+                                  "  %few = icmp ult i32 %m, 9\n"
+                                  "  br i1 %few, label %calls, label %not\n"
+                                  "calls:\n"
+                                  "  %r = call i32 @ticks(i32 %m)\n"
+                                  "  ret i32 %r\n"
+                                  "not:\n"
+                                  "  ret i32 0\n"
+                                  "}\n"
+                                  "define i32 @again(i32 %m) {\n"
+                                  "  %r = call i32 @again(i32 5)\n"
+                                  "  ret i32 %r\n"
+                                  "}\n";
+
+struct subject {
+    struct module module;
+    struct analysis analysis;
+};
+
+static void open_module(const char *path, struct subject *out)
+{
+    struct cost_core core;
+    joule_error error;
+    cost_core_describe(&server, NAN, &core);
+    if (module_read(path, &out->module, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(analysis_make(&out->module, &server, &core,
+                                   &(struct analysis_options){.default_trips = 100}, &out->analysis, &error),
+                     JOULE_OK);
+}
+
+static void close_module(struct subject *subject)
+{
+    analysis_free(&subject->analysis);
+    module_free(&subject->module);
+}
+
+static const struct function_result *result_of(const struct subject *subject, const char *name)
+{
+    for (size_t i = 0; i < subject->analysis.result_count; i++)
+        if (strcmp(subject->analysis.results[i].function->name, name) == 0)
+            return &subject->analysis.results[i];
+    fail_msg("no function %s", name);
+    return NULL;
+}
+
+static void check_multiplications(const struct subject *subject, const char *name, enum basis basis,
+                                  double low, double high)
+{
+    const struct function_sum *sum = &result_of(subject, name)->sum;
+    assert_int_equal(sum->basis, basis);
+    assert_true(sum->call.of[BOUND_LOW].amount[COST_INT_MULS] == low);
+    assert_true(sum->call.of[BOUND_HIGH].amount[COST_INT_MULS] == high);
+    assert_true(sum->call.of[BOUND_EST].amount[COST_INT_MULS] >= low &&
+                sum->call.of[BOUND_EST].amount[COST_INT_MULS] <= high);
+}
+
+static void test_a_callee_takes_what_it_takes_there(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/joule-calls-XXXXXX";
+    struct subject subject;
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    fputs(module_text, file);
+    fclose(file);
+    open_module(path, &subject);
+    remove(path);
+    check_multiplications(&subject, "ticks", BASIS_OPEN, 0, 100);
+    check_multiplications(&subject, "seven", BASIS_EXACT, 7, 7);
+    check_multiplications(&subject, "passes", BASIS_OPEN, 0, 100);
+    check_multiplications(&subject, "twelve", BASIS_EXACT, 12, 12);
+    check_multiplications(&subject, "below_nine", BASIS_BOUNDED, 0, 8);
+    check_multiplications(&subject, "again", BASIS_OPEN, 0, 0);
+    assert_string_equal(result_of(&subject, "ticks")->words[0].formula, "n");
+    assert_string_equal(result_of(&subject, "ticks")->words[0].parameter, "n");
+    assert_int_equal(result_of(&subject, "passes")->sum.doubts[0].kind, DOUBT_CALL);
+    close_module(&subject);
+}
+
+struct tally {
+    unsigned runs, exact, bounded, open;
+};
+
+/* A count that was seen lies between the bounds, and is what is said where all is known. */
+static void check_run(const struct subject *subject, const char *name, double counted, struct tally *tally)
+{
+    const struct function_sum *sum = &result_of(subject, name)->sum;
+    double low = sum->call.of[BOUND_LOW].amount[COST_INT_MULS],
+           est = sum->call.of[BOUND_EST].amount[COST_INT_MULS],
+           high = sum->call.of[BOUND_HIGH].amount[COST_INT_MULS];
+    bool is_right =
+        sum->basis == BASIS_OPEN || (low <= counted && counted <= high && low <= est && est <= high);
+    bool is_point = low == high && est == low;
+    if (!is_right)
+        fail_msg("%s: %g is not in %g..%g..%g", name, counted, low, est, high);
+    if (getenv("CALLS_SHOW"))
+        printf("%s: %g in %g..%g..%g, basis %d\n", name, counted, low, est, high, (int)sum->basis);
+    tally->runs++;
+    tally->exact += sum->basis == BASIS_EXACT && is_point;
+    tally->open += sum->basis == BASIS_OPEN;
+    tally->bounded += sum->basis != BASIS_OPEN && !is_point;
+}
+
+static void test_counts_by_execution(void **state)
+{
+    (void)state;
+    const char *path = getenv("CALLS");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    char bitcode[512], name[64];
+    double counted;
+    struct subject subject;
+    struct tally tally = {0};
+    if (!file)
+        skip();
+    assert_int_equal(fscanf(file, "%511s", bitcode), 1);
+    open_module(bitcode, &subject);
+    while (fscanf(file, "%63s %lf", name, &counted) == 2)
+        check_run(&subject, name, counted, &tally);
+    fclose(file);
+    close_module(&subject);
+    printf("%u runs: %u exact, %u within bounds, %u open\n", tally.runs, tally.exact, tally.bounded,
+           tally.open);
+    assert_true(tally.runs >= 200);
+    assert_true(10 * tally.exact >= 6 * tally.runs);
+    assert_true(20 * tally.open <= tally.runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_callee_takes_what_it_takes_there),
+        cmocka_unit_test(test_counts_by_execution),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
