@@ -85,7 +85,7 @@ JOULE_API joule_budget_status joule_budget_judge(joule_quantity joules, double m
  * layout is final. */
 typedef struct joule_budget_site {
     const char *budget;   /* as in JOULE_BUDGET; must say max_joules */
-    const char *function; /* the region is called FUNCTION:LINE */
+    const char *function; /* the region is called FUNCTION:LINE, or FUNCTION where line is 0 */
     uint32_t line;
     uint32_t flags;       /* as for joule_begin_with */
     uint32_t private_[4]; /* libjoule's; 0 at first */
@@ -95,6 +95,24 @@ typedef struct joule_budget_site {
  * costs one load more than joule_begin. Never fails: where the budget cannot be read, the handler hears of it once, and the
  * region has none. Any thread; in a signal handler only once the site was entered outside of one. */
 JOULE_API joule_region joule_budget_scope_begin(joule_budget_site *site);
+
+/* Where longjmp may lead: the time now, to be taken before setjmp is called. Any thread. */
+JOULE_API uint64_t joule_budget_scope_mark(void);
+
+/* Ends the scopes of this thread that began after `mark` and still run: after setjmp returned again, they were left by longjmp.
+ * joulec puts both calls around each setjmp. Also at exit for the thread that calls it. Any thread; it touches no other's. */
+JOULE_API void joule_budget_scope_unwind(uint64_t mark);
+
+/* A function that is too short for time stamps, as joulec makes it of a JOULE_BUDGET. Its layout is final. */
+typedef struct joule_budget_counted {
+    joule_budget_site site;   /* line 0: the tag is called as the function is */
+    joule_quantity of_a_call; /* joules that a call is expected to take: modelled or assumed, value > 0 */
+} joule_budget_counted;
+
+/* Counts a call. Its tag then has a count, and as many times the joules of one call, in reports; no duration, and nothing of it
+ * is taken from other regions. Costs some nanoseconds. Never fails. Any thread; in a signal handler only once the site was
+ * entered outside of one. */
+JOULE_API void joule_budget_count(joule_budget_counted *site);
 
 /* What the handler of scopes is told. All that it points to is valid during the call. */
 typedef struct joule_budget_news {
@@ -131,8 +149,9 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * At least one of the first three. joulec says where a wrong one is wrong.
  *
  * JOULE_BUDGET_SCOPE("max_joules=50uJ"); as the first statement of a block makes the rest of it a region (joule_begin)
- * called FUNCTION:LINE. It ends wherever the block is left: at its end, by return, break, goto or a C++ exception. longjmp
- * over it leaves the region open, and nothing may jump into the block past it. A long function's name is cut, and regions
+ * called FUNCTION:LINE. It ends wherever the block is left: at its end, by return, break, goto, a C++ exception or exit.
+ * longjmp over it leaves the region open, unless joule_budget_scope_unwind stands where it lands, and nothing may jump into
+ * the block past it. A long function's name is cut, and regions
  * with equal names are one.
  * Reports (JOULE_ENERGY_JSON=1, joule run) show what all calls used, what they may use together, and a status that is that
  * of the mean call: below_resolution until enough of them ran to tell. Other limits than max_joules are left to joulec.
@@ -149,7 +168,8 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #endif
 
 /* Before a function's declaration or definition, behind any [[attribute]]; joulec judges the function that is defined in
- * the same file. Nothing is left of them in other compilers.
+ * the same file, and has its calls watched at run time as those of a JOULE_BUDGET_SCOPE, in a region called as the function
+ * (joulec(1)). Nothing is left of them in other compilers.
  *     JOULE_BUDGET("max_joules=50uJ")   what a call may use
  *     JOULE_DEPTH(n)                    it calls itself at most n deep
  *     JOULE_THERMAL_AWARE               its budget holds for a warm machine, too

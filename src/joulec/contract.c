@@ -12,6 +12,14 @@ static const struct contract {
     const char *name;
     double cycles[BOUNDS];
 } contracts[] = {
+    {"_Exit", {100, 300, 3000}}, /* what ends the program or the call: what comes then is no part of it */
+    {"__assert_fail", {100, 1000, 10000}},
+    {"__longjmp_chk", {10, 30, 100}},
+    {"__sigsetjmp", {10, 25, 100}},
+    {"_exit", {100, 300, 3000}},
+    {"_longjmp", {10, 30, 100}},
+    {"_setjmp", {10, 25, 100}},
+    {"abort", {100, 1000, 10000}},
     {"abs", {1, 1, 2}},
     {"acos", {20, 60, 150}},
     {"asin", {20, 60, 150}},
@@ -24,6 +32,7 @@ static const struct contract {
     {"ceil", {1, 4, 20}},
     {"cos", {20, 60, 200}},
     {"cosf", {10, 30, 100}},
+    {"exit", {100, 1000, 100000}},
     {"exp", {15, 45, 120}},
     {"expf", {10, 25, 80}},
     {"fabs", {1, 1, 4}},
@@ -43,6 +52,7 @@ static const struct contract {
     {"log10", {15, 60, 150}},
     {"log2", {15, 45, 120}},
     {"logf", {10, 25, 80}},
+    {"longjmp", {10, 30, 100}},
     {"malloc", {20, 100, 5000}},
     {"memchr", {5, 30, 2000}},
     {"memcmp", {5, 25, 2000}},
@@ -58,6 +68,8 @@ static const struct contract {
     {"rand", {10, 30, 100}},
     {"realloc", {20, 150, 20000}},
     {"round", {1, 5, 20}},
+    {"setjmp", {10, 25, 100}},
+    {"siglongjmp", {10, 200, 1000}},
     {"sin", {20, 60, 200}},
     {"sinf", {10, 30, 100}},
     {"snprintf", {150, 700, 6000}},

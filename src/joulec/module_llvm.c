@@ -356,28 +356,33 @@ static joule_status read_parsed(struct reader *r, joule_error *error)
     return status == JOULE_OK ? print_loops(r, error) : status;
 }
 
-joule_status module_read(const char *path, struct module *out_module, joule_error *out_error)
+joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
+                        joule_error *out_error)
 {
     char *words = NULL;
     LLVMMemoryBufferRef buffer;
-    *out_module = (struct module){0};
-    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &words)) {
-        joule_status status = error_set(out_error, JOULE_INVALID, "%s: %s", path, words);
+    joule_status status = JOULE_OK;
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &words))
+        status = error_set(out_error, JOULE_INVALID, "%s: %s", path, words);
+    else if (LLVMParseIRInContext(context, buffer, out_module, &words))
+        status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
+    if (status != JOULE_OK)
         LLVMDisposeMessage(words);
-        return status;
-    }
+    return status;
+}
+
+joule_status module_read(const char *path, struct module *out_module, joule_error *out_error)
+{
+    *out_module = (struct module){0};
     LLVMContextRef context = LLVMContextCreate();
     struct reader r = {.arena = &out_module->arena,
                        .out = out_module,
                        .loop_kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
                        .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4)};
-    joule_status status;
     if (!getcwd(r.here, sizeof r.here))
         r.here[0] = '\0';
-    if (LLVMParseIRInContext(context, buffer, &r.module, &words)) {
-        status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
-        LLVMDisposeMessage(words);
-    } else {
+    joule_status status = llvm_parse(context, path, &r.module, out_error);
+    if (status == JOULE_OK) {
         status = read_parsed(&r, out_error);
         LLVMDisposeModule(r.module);
     }

@@ -27,6 +27,10 @@ bool llvm_number_all(struct arena *arena, void *const *items, size_t count, stru
 /* -1: it is in no list. */
 int32_t llvm_number_of(const struct numbering *numbering, const void *item);
 
+/* Bitcode or text; owned by the caller. INVALID, with LLVM's words: it is neither, or cannot be read. */
+joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
+                        joule_error *out_error);
+
 /* What an instruction does; WORK_KINDS: it costs nothing of its own. */
 enum work llvm_work(LLVMValueRef instruction);
 /* How often it does so: a vector that is longer than a register is worked on in parts. */

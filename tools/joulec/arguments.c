@@ -11,13 +11,13 @@
 
 #define DEFAULT_TRIPS 100
 
-static bool is_source(const char *word)
+bool argument_is_source(const char *word)
 {
     return word[0] != '-' && (string_ends(word, ".c") || string_ends(word, ".i"));
 }
 
 /* Options of clang whose value is the next word. */
-static bool takes_a_word(const char *word)
+bool argument_takes_a_word(const char *word)
 {
     static const char *const options[] = {"-o",
                                           "-I",
@@ -51,18 +51,12 @@ static bool takes_a_word(const char *word)
     return false;
 }
 
-/* What is no business of the build that is counted: outputs, dependencies, how far to go, and how much to optimise. */
-static bool is_dropped(const char *word)
+bool argument_is_one_of(const char *word, const char *const *list)
 {
-    static const char *const exact[] = {"-c", "-S", "-E", "-o", "-MF", "-MT", "-MQ", "-save-temps", "-pipe"};
-    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
-        if (strcmp(word, exact[i]) == 0)
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
             return true;
-    bool is_level = word[0] == '-' && word[1] == 'O';
-    return is_level || (string_starts(word, "-M") && strlen(word) <= 4) || string_starts(word, "-flto") ||
-           string_starts(word, "-fsanitize") || string_starts(word, "-Werror") || string_starts(word, "-l") ||
-           string_starts(word, "-Wl,") || (string_starts(word, "-o") && word[2]) ||
-           string_starts(word, "-fprofile-");
+    return false;
 }
 
 /* --- joulec's own words ------------------------------------------------------------------------------------- */
@@ -140,6 +134,15 @@ static bool take_loops(struct arguments *out, const char *value)
     return false;
 }
 
+static bool take_run(struct arguments *out, const char *value)
+{
+    out->runs = value && strcmp(value, "yes") == 0;
+    if (out->runs || (value && strcmp(value, "no") == 0))
+        return true;
+    complain("", "--energy-run is 'yes' or 'no', not '%s'", value ? value : "");
+    return false;
+}
+
 static const struct own {
     const char *name;
     bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
@@ -150,6 +153,7 @@ static const struct own {
     {"--energy-sarif", take_sarif, true, true},    {"--energy-database", take_database, true, true},
     {"--energy-only", take_only, true, false},     {"--energy-annotations", take_annotations, false, true},
     {"--energy-policy", take_policy, false, true}, {"--energy-loop-default", take_loops, false, false},
+    {"--energy-run", take_run, false, false},
 };
 
 /* What was taken: 1 or 2 words; 0: it is not joulec's, -1: after a message, it is wrong. */
@@ -178,10 +182,10 @@ static const char *clang_path(void)
     return asked && *asked ? asked : JOULEC_CLANG;
 }
 
-int arguments_become_clang(const struct arguments *arguments)
+int arguments_become_clang(const char **words)
 {
-    execvp(arguments->clang[0], (char **)arguments->clang);
-    complain("", "cannot run %s: %s; JOULEC_CLANG names another", arguments->clang[0], strerror(errno));
+    execvp(words[0], (char **)words);
+    complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
     return EXIT_USAGE;
 }
 
@@ -242,9 +246,25 @@ static bool are_apart(const struct arguments *a)
     return false;
 }
 
+/* How far clang goes. */
+static void take_stage(struct arguments *out, const char *word)
+{
+    static const char *const stops[] = {"-E", "-M", "-MM", "-fsyntax-only", "--analyze", "-###", NULL};
+    static const char *const objects[] = {"-c", "-S", "-r", "-nostdlib", "-nodefaultlibs", "-ffreestanding",
+                                          NULL};
+    if (argument_is_one_of(word, stops))
+        out->compiles = out->links = false;
+    else if (argument_is_one_of(word, objects))
+        out->links = false;
+}
+
 bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out)
 {
-    *out = (struct arguments){.default_trips = DEFAULT_TRIPS,
+    size_t inputs = 0;
+    *out = (struct arguments){.runs = true,
+                              .compiles = true,
+                              .links = true,
+                              .default_trips = DEFAULT_TRIPS,
                               .clang = arena_alloc(arena, ((size_t)argc + 2) * sizeof *out->clang),
                               .sources = arena_alloc(arena, ((size_t)argc + 1) * sizeof *out->sources)};
     if (!out->clang || !out->sources)
@@ -259,63 +279,13 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
             continue;
         }
         out->clang[out->clang_count++] = *word;
-        if (is_source(*word))
+        take_stage(out, *word);
+        inputs += word[0][0] != '-';
+        if (argument_is_source(*word))
             out->sources[out->source_count++] = *word;
-        if (takes_a_word(*word) && word[1])
+        if (argument_takes_a_word(*word) && word[1])
             out->clang[out->clang_count++] = *++word;
     }
+    out->links = out->links && inputs;
     return are_apart(out) && read_database_words(out);
-}
-
-/* The user's words for the front end, and ours behind them. */
-static const char **of_front_end(struct arena *arena, const struct arguments *a, const char *const *added,
-                                 size_t added_count, const char *source)
-{
-    size_t count = 1;
-    const char **words = arena_alloc(arena, (a->clang_count + added_count + 4) * sizeof *words);
-    if (!words)
-        return NULL;
-    words[0] = a->clang[0];
-    for (size_t i = 1; i < a->clang_count; i++) {
-        const char *word = a->clang[i];
-        bool is_pair = takes_a_word(word) && i + 1 < a->clang_count;
-        if (!is_dropped(word) && !is_source(word)) {
-            words[count++] = word;
-            if (is_pair)
-                words[count++] = a->clang[i + 1];
-        }
-        i += is_pair;
-    }
-    memcpy(words + count, added, added_count * sizeof *added);
-    words[count + added_count] = source;
-    return words;
-}
-
-const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
-                                const char *dependencies)
-{
-    const char *const added[] = {"-O2",
-                                 "-fno-vectorize",
-                                 "-fno-slp-vectorize",
-                                 "-fno-unroll-loops",
-                                 "-g1",
-                                 "-gcolumn-info",
-                                 "-fno-discard-value-names",
-                                 "-w",
-                                 "-Qunused-arguments",
-                                 "-D__JOULEC__=1",
-                                 "-emit-llvm",
-                                 "-c",
-                                 "-MD",
-                                 "-MF",
-                                 dependencies,
-                                 "-o",
-                                 "-"};
-    return of_front_end(arena, arguments, added, sizeof added / sizeof *added, source);
-}
-
-const char **arguments_of_text(struct arena *arena, const struct arguments *arguments, const char *source)
-{
-    static const char *const added[] = {"-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", "-"};
-    return of_front_end(arena, arguments, added, sizeof added / sizeof *added, source);
 }

@@ -1,6 +1,6 @@
 /* tools/joulec/arguments.h - the command line of a C compiler, with joulec's own options taken out.
  *
- * Owns which words are joulec's, which are C sources, and the words of the build that is only counted.
+ * Owns which words are joulec's, which are C sources, and how far clang is to go.
  * Newcomers: all that is not known here is clang's, so that joulec stands wherever a compiler does.
  */
 #ifndef JOULEC_ARGUMENTS_H
@@ -14,6 +14,8 @@
 
 struct arguments {
     bool checks, is_strict;
+    bool runs;                           /* budgets are watched at run time, too */
+    bool compiles, links;                /* clang goes as far as objects; as a program or a library */
     bool is_github;                      /* its annotations are printed */
     const char *report, *sarif, *gitlab; /* FILE; NULL: none */
     const char *database;                /* FILE: its entries are checked, and nothing is built; NULL: none */
@@ -28,14 +30,14 @@ struct arguments {
 
 /* False after a message: a word of joulec's is wrong. */
 bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out);
-/* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. The files that it is made of go
- * to `dependencies`, as rules of make. Ended by NULL; NULL: no memory. */
-const char **arguments_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
-                                const char *dependencies);
-/* Words that print what the preprocessor makes of it. */
-const char **arguments_of_text(struct arena *arena, const struct arguments *arguments, const char *source);
+/* What a word is to a C compiler. */
+bool argument_is_source(const char *word);
+/* Its value is the next word. */
+bool argument_takes_a_word(const char *word);
+/* Of a list that NULL ends. */
+bool argument_is_one_of(const char *word, const char *const *list);
 
-/* Becomes clang, which JOULEC_CLANG in the environment may name; returns the exit code after a message where it cannot. */
-int arguments_become_clang(const struct arguments *arguments);
+/* Becomes clang with these words; returns the exit code after a message where it cannot. */
+int arguments_become_clang(const char **words);
 
 #endif

@@ -29,6 +29,10 @@ static const char help[] =
     "      --energy-database FILE    check the C files of a compile_commands.json, and build nothing\n"
     "      --energy-only=PART        of them those with PART in the name of their file or output\n"
     "  -j N                          so many at a time (as there are processors)\n"
+    "      --energy-run=no           leave functions with budgets as they are; else libjoule watches them "
+    "when "
+    "they\n"
+    "                                run (JOULE_ENERGY_JSON=1, joule run)\n"
     "      --energy-help             print this and exit\n"
     "\n"
     "Exit status: clang's; 1: a budget is exceeded, or likely to be; 2: wrong usage; 3: undecided, under "
@@ -49,7 +53,7 @@ int main(int argc, char **argv)
         if (arguments.checks)
             companion_become("", "joulec-check", argv);
         else
-            code = arguments_become_clang(&arguments);
+            code = arguments_become_clang(arguments.clang);
     }
     arena_free(&arena);
     return code;

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/string.h"
 #include "joule/api/budget_text.h"
+#include "joule/api/framed.h"
 #include "joule/collector/collector.h"
 #include "joule/session/session.h"
 
@@ -142,11 +144,12 @@ void budget_scopes_check(joule_meter *meter)
 
 /* --- entering ----------------------------------------------------------------------------------------------- */
 
-/* "FUNCTION:LINE", of which a long function loses its end. */
+/* "FUNCTION:LINE", of which a long function loses its end; "FUNCTION" where there is no line. */
 static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site)
 {
-    char line[16];
-    string_print(line, sizeof line, ":%lu", (unsigned long)site->line);
+    char line[16] = "";
+    if (site->line)
+        string_print(line, sizeof line, ":%lu", (unsigned long)site->line);
     string_copy(out_name, SESSION_NAME - strlen(line), site->function ? site->function : "");
     memcpy(out_name + strlen(out_name), line, strlen(line) + 1);
 }
@@ -184,12 +187,31 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     return budget.max_joules;
 }
 
-__attribute__((noinline, cold)) static void prepare(joule_budget_site *site)
+static void end_all_at_exit(void)
+{
+    region_end_framed_since(0);
+}
+
+/* What this process needs once. A second thread that finds it begun need not wait for it. */
+static void prepare_process(struct session *session)
+{
+    static atomic_bool is_begun;
+    if (atomic_exchange(&is_begun, true))
+        return;
+    session_set_stamp_seconds(session, region_stamp_seconds());
+    atexit(end_all_at_exit);
+}
+
+/* `expected`: of a call that is only counted; NULL: they are stamped. */
+__attribute__((noinline, cold)) static void prepare(joule_budget_site *site, const joule_quantity *expected)
 {
     char name[SESSION_NAME];
     name_site(name, site);
     struct session *session = session_current();
+    prepare_process(session);
     uint32_t tag = session_tag(session, name);
+    if (expected && tag != TAG_OTHER)
+        session_expect(session, tag, *expected);
     bool is_first = __atomic_fetch_add(&site->private_[SITE_ENTERED], 1, __ATOMIC_RELAXED) == 0;
     double max_joules = read_budget(site, name, is_first);
     if (max_joules > 0 && tag != TAG_OTHER && session_allow_each(session, tag, max_joules) && is_first)
@@ -201,6 +223,26 @@ __attribute__((noinline, cold)) static void prepare(joule_budget_site *site)
 joule_region joule_budget_scope_begin(joule_budget_site *site)
 {
     if (__builtin_expect(!__atomic_load_n(&site->private_[SITE_IS_READY], __ATOMIC_ACQUIRE), 0))
-        prepare(site);
-    return joule_begin_with(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED), site->flags);
+        prepare(site, NULL);
+    return region_begin_framed(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED), site->flags);
+}
+
+void joule_budget_count(joule_budget_counted *counted)
+{
+    joule_budget_site *site = &counted->site;
+    if (__builtin_expect(!__atomic_load_n(&site->private_[SITE_IS_READY], __ATOMIC_ACQUIRE), 0))
+        prepare(site, &counted->of_a_call);
+    region_count(__atomic_load_n(&site->private_[SITE_TAG], __ATOMIC_RELAXED));
+}
+
+/* --- leaving ------------------------------------------------------------------------------------------------ */
+
+uint64_t joule_budget_scope_mark(void)
+{
+    return (uint64_t)clock_now_ns();
+}
+
+void joule_budget_scope_unwind(uint64_t mark)
+{
+    region_end_framed_since(mark < INT64_MAX ? (int64_t)mark : INT64_MAX);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/thread_id.h"
 #include "joule/abi.h"
+#include "joule/api/framed.h"
 #include "joule/collector/collector.h"
 #include "joule/collector/ledger.h"
 #include "joule/session/session.h"
@@ -86,11 +87,10 @@ void joule_set_sync(joule_sync_fn sync, void *context)
     atomic_store_explicit(&synchronise.hook, sync, memory_order_release);
 }
 
-joule_region joule_begin_with(uint32_t tag, uint32_t flags)
+static inline __attribute__((always_inline)) joule_region begin_region(uint32_t tag, uint32_t flags)
 {
     uint32_t generation = generation_now();
     struct slot *slot = own_slot(generation);
-    flags &= PUBLIC_FLAGS;
     if (flags & JOULE_REGION_GPU && call_hook())
         flags |= SPAN_SYNCHRONISED;
     int64_t begin_ns = clock_now_ns();
@@ -106,9 +106,19 @@ joule_region joule_begin_with(uint32_t tag, uint32_t flags)
     };
 }
 
+joule_region joule_begin_with(uint32_t tag, uint32_t flags)
+{
+    return begin_region(tag, flags & PUBLIC_FLAGS);
+}
+
 joule_region joule_begin(uint32_t tag)
 {
-    return joule_begin_with(tag, 0);
+    return begin_region(tag, 0);
+}
+
+joule_region region_begin_framed(uint32_t tag, uint32_t flags)
+{
+    return begin_region(tag, (flags & PUBLIC_FLAGS) | SPAN_FRAMED);
 }
 
 /* Whether the region may be ended here; JOULE_OK if so. */
@@ -174,6 +184,44 @@ joule_status joule_end(joule_region *region)
     if (slot)
         record(region, slot);
     return JOULE_OK;
+}
+
+void region_end_framed_since(int64_t since_ns)
+{
+    struct slot *slot = own_slot(generation_now());
+    for (unsigned i = 0; slot && i < SESSION_OPEN; i++) {
+        int64_t begin_ns = atomic_load_explicit(&slot->open[i].begin_ns, memory_order_relaxed);
+        uint64_t what = atomic_load_explicit(&slot->open[i].what, memory_order_relaxed);
+        if (begin_ns <= OPEN_CLOSING || begin_ns <= since_ns || !(what >> 32 & SPAN_FRAMED))
+            continue;
+        joule_region region = {.begin_ns = (uint64_t)begin_ns,
+                               .tag = (uint32_t)what,
+                               .flags = (what >> 32 & 0xff) | generation_now() << GENERATION_SHIFT,
+                               .slot = self.number | i << 16,
+                               .owner = self.tid};
+        joule_end(&region);
+    }
+}
+
+void region_count(uint32_t tag)
+{
+    struct slot *slot = own_slot(generation_now());
+    if (slot)
+        slot_fold(slot, tag < SESSION_TAGS ? tag : TAG_OTHER, 0);
+}
+
+double region_stamp_seconds(void)
+{
+    struct slot *slot = own_slot(generation_now());
+    int64_t least_ns = INT64_MAX;
+    for (int i = 0; i < 64 && slot; i++) {
+        joule_region region = begin_region(TAG_OTHER, 0);
+        bool is_right = check_running(&region, generation_now()) == JOULE_OK;
+        int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns;
+        close_region(&region); /* and never recorded */
+        least_ns = is_right && took_ns < least_ns ? took_ns : least_ns;
+    }
+    return least_ns < INT64_MAX ? clock_seconds(least_ns) : NAN;
 }
 
 uint32_t joule_tag(const char *name)

@@ -288,6 +288,35 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
+static joule_quantity scale(joule_quantity q, double by)
+{
+    q.value *= by;
+    q.low *= by;
+    q.high *= by;
+    return q;
+}
+
+/* Nobody knows how long counted calls took, or what ran beside them. */
+static void expect_joules(struct session *session, const struct tag_state *state, struct tag_row *row)
+{
+    row->flags |= TAG_COUNTED;
+    row->result.attributed = scale(session_expected(session, row->tag), (double)state->counted);
+    row->result.duration_s = NAN;
+    row->result.coverage = NAN;
+}
+
+/* A region has the second half of its first stamp in it, and the first half of its last. Its share of the time is taken for
+ * that of the energy. */
+static void take_stamps(struct session *session, const struct tag_state *state, struct tag_row *row)
+{
+    double stamps_s = session_stamp_seconds(session) * (double)(state->count - state->counted);
+    double part = state->duration_s > 0 ? fmin(1, stamps_s / state->duration_s) : NAN;
+    if (isnan(part) || isnan(row->result.attributed.value))
+        return;
+    row->stamps = scale(row->result.attributed, part);
+    row->result.attributed = scale(row->result.attributed, 1 - part);
+}
+
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
@@ -295,8 +324,13 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
-    row.paid = state->count - state->folded - state->waiting;
+    row.paid = state->count - state->folded - state->waiting - state->counted;
     row.budget_joules = budget_of(c->session, &row);
+    row.stamps = quantity_unknown();
+    if (state->counted && !row.paid)
+        expect_joules(c->session, state, &row);
+    else if (!isnan(session_allowed_each(c->session, tag)))
+        take_stamps(c->session, state, &row);
     return row;
 }
 

@@ -29,13 +29,16 @@ joule_status collector_region(struct collector *collector, const joule_region *r
                               joule_result *out_result);
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
 /* Finished regions as a table, largest attributed energy first; at most `size` rows. The number of rows. */
+#define TAG_COUNTED 0x100u /* calls were counted, and their energy is what the compiler expects */
 struct tag_row {
     uint32_t tag;
     const char *name; /* the collector's */
     joule_result result;
-    uint32_t flags;       /* union of the regions' flags */
-    bool unsynchronised;  /* a GPU region ran without a hook or spans: not judged */
-    uint64_t paid;        /* regions whose energy is in the result */
+    uint32_t flags;      /* union of the regions' flags, and TAG_COUNTED */
+    bool unsynchronised; /* a GPU region ran without a hook or spans: not judged */
+    uint64_t paid;       /* regions whose energy is in the result */
+    joule_quantity
+        stamps; /* what taking the stamps took, of tags with budgets; it is not in attributed; unknown elsewhere */
     double budget_joules; /* what budgets allow it in all processes of the session; NaN: none was set */
 };
 /* The row of one tag; false: no region of it has finished. */

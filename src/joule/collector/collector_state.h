@@ -37,6 +37,7 @@ struct tag_state {
     struct share now[GROUPS]; /* of the running sweep, until the tag's presence in it is known */
     bool is_touched;
     uint64_t count, folded, waiting;
+    uint64_t counted; /* calls without stamps */
     uint64_t unsynchronised, gpu_spans;
     double duration_s, covered_s;
     int64_t first_ns, last_ns;

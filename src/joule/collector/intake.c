@@ -175,14 +175,16 @@ static void take_open(struct collector *c, uint32_t slot, const struct open_news
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
+/* Of a tag whose calls are counted, all were, unless a stamped function has its name. */
 static void take_fold(struct collector *c, const struct fold_news *news)
 {
-    c->folded += news->count;
+    bool is_counted = news->duration_s == 0 && !isnan(session_expected(c->session, news->tag).value);
     struct tag_state *tag = intake_tag(c, news->tag);
+    c->folded += is_counted ? 0 : news->count;
     if (!tag)
         return;
     tag->count += news->count;
-    tag->folded += news->count;
+    *(is_counted ? &tag->counted : &tag->folded) += news->count;
     tag->duration_s += news->duration_s;
 }
 

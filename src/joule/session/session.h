@@ -49,6 +49,13 @@ double session_allowed(struct session *session, uint32_t tag);
 bool session_allow_each(struct session *session, uint32_t tag, double joules);
 /* NaN: no such limit. */
 double session_allowed_each(struct session *session, uint32_t tag);
+/* Calls of a tag are counted without stamps, and each is expected to take so much. False: there is no mapping. Lock-free. */
+bool session_expect(struct session *session, uint32_t tag, joule_quantity joules);
+/* Unknown: its calls are not counted so. */
+joule_quantity session_expected(struct session *session, uint32_t tag);
+/* What lies between the stamps of a region with nothing in it, in the fastest process of the session; NaN: nobody said. */
+void session_set_stamp_seconds(struct session *session, double seconds);
+double session_stamp_seconds(struct session *session);
 
 /* The number by which this process owns slots; 0 where it is of another PID namespace than the session. Async-signal-safe. */
 uint32_t session_process(struct session *session);

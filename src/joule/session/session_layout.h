@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   4
+#define SESSION_VERSION   5
 #define SESSION_SLOTS     256  /* threads with regions at one time */
 #define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
 #define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
@@ -42,6 +42,7 @@
 enum {
     SPAN_SYNCHRONISED = 8, /* a GPU region with the hook called at both edges */
     SPAN_FOREIGN = 16,     /* stamped by another clock; a thread of its own */
+    SPAN_FRAMED = 32,      /* cannot outlive the call that began it */
 };
 
 #define SPAN_NOT_LISTED 0xff /* as index: the region never stood in the open table */
@@ -108,6 +109,11 @@ struct board_entry {
 struct tag_limits {
     _Atomic double joules;      /* all together */
     _Atomic double call_joules; /* each, in the mean */
+    /* What each is expected to take, of calls that are only counted; 0: they are not. */
+    struct {
+        _Atomic double joules, low, high;
+        _Atomic uint32_t cls;
+    } expected;
 };
 
 /* What two builds must agree on before they share a mapping. */
@@ -129,6 +135,8 @@ struct session_map {
     _Atomic uint32_t tag_count;
     _Atomic uint32_t clients;     /* processes that joined, ever */
     _Atomic uint32_t has_budgets; /* 0: there may be no memory behind tag_limits */
+    _Atomic double
+        stamp_seconds; /* between the stamps of a region with nothing in it, at least; 0: unknown */
     _Atomic uint64_t board_count;
     alignas(
         64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), or with OWNER_PREPARING; 0: free */
@@ -233,7 +241,7 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
     return true;
 }
 
-/* Counts a span that found no room. */
+/* Counts a span that found no room, or, with duration 0, a call that was not stamped. */
 static inline void slot_fold(struct slot *slot, uint32_t tag, int64_t duration_ns)
 {
     struct fold *fold = &slot->folds[SESSION_FOLDS - 1];

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/hash.h"
+#include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
 /* Cut to size, at the border of a character. */
@@ -108,6 +109,18 @@ bool session_allow_each(struct session *session, uint32_t tag, double joules)
     return limits != NULL;
 }
 
+bool session_expect(struct session *session, uint32_t tag, joule_quantity joules)
+{
+    struct tag_limits *limits = limits_to_set(session, tag);
+    if (limits) {
+        atomic_store(&limits->expected.low, joules.low);
+        atomic_store(&limits->expected.high, joules.high);
+        atomic_store(&limits->expected.cls, joules.cls);
+        atomic_store(&limits->expected.joules, joules.value);
+    }
+    return limits != NULL;
+}
+
 static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
@@ -131,4 +144,32 @@ double session_allowed_each(struct session *session, uint32_t tag)
 {
     struct tag_limits *limits = limits_to_read(session, tag);
     return limits ? read_limit(&limits->call_joules) : NAN;
+}
+
+joule_quantity session_expected(struct session *session, uint32_t tag)
+{
+    struct tag_limits *limits = limits_to_read(session, tag);
+    double joules = limits ? read_limit(&limits->expected.joules) : NAN;
+    if (isnan(joules))
+        return quantity_unknown();
+    uint32_t cls = atomic_load(&limits->expected.cls);
+    return (joule_quantity){.value = joules,
+                            .low = fmin(joules, atomic_load(&limits->expected.low)),
+                            .high = fmax(joules, atomic_load(&limits->expected.high)),
+                            .cls = cls == JOULE_CLASS_MODELLED ? JOULE_CLASS_MODELLED : JOULE_CLASS_ASSUMED};
+}
+
+void session_set_stamp_seconds(struct session *session, double seconds)
+{
+    struct session_map *map = session_map(session);
+    double known = map ? atomic_load(&map->stamp_seconds) : 0;
+    while (map && seconds > 0 && (known == 0 || seconds < known) &&
+           !atomic_compare_exchange_weak(&map->stamp_seconds, &known, seconds))
+        ;
+}
+
+double session_stamp_seconds(struct session *session)
+{
+    struct session_map *map = session_map(session);
+    return map ? read_limit(&map->stamp_seconds) : NAN;
 }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/clock.h"
 #include "joule/api/budget_scope.h"
 #include "joule/collector/collector.h"
 #include "joule/meter/engine.h"
@@ -183,6 +184,79 @@ static void test_many_threads_enter_at_once(void **state)
     assert_int_equal(enter(&crowded), joule_tag("crowded:1"));
 }
 
+static joule_budget_site jumped = {.budget = "max_joules=1J", .function = "jumped", .line = 3};
+static joule_budget_site around = {.budget = "max_joules=1J", .function = "around", .line = 4};
+
+static void jump(jmp_buf back)
+{
+    joule_budget_scope_begin(&jumped);
+    joule_budget_scope_begin(&jumped); /* as by a function that calls itself */
+    longjmp(back, 1);
+}
+
+static void test_scopes_that_longjmp_left_are_ended(void **state)
+{
+    struct fixture *fixture = *state;
+    jmp_buf back;
+    joule_region outer = joule_budget_scope_begin(&around),
+                 other = joule_begin(joule_tag("not bound to a call"));
+    uint64_t mark = joule_budget_scope_mark();
+    if (setjmp(back) == 0)
+        jump(back);
+    joule_budget_scope_unwind(mark);
+    fixture->now_ns = clock_now_ns(); /* the regions' clock */
+    run_until(fixture, fixture->now_ns + 2 * S);
+    struct tag_row row;
+    assert_true(collector_row(fixture->meter->collector, joule_tag("jumped:3"), &row));
+    assert_int_equal(row.result.count, 2);
+    assert_false(collector_row(fixture->meter->collector, joule_tag("around:4"), &row));
+    assert_int_equal(joule_end(&outer), JOULE_OK);
+    assert_int_equal(joule_end(&other), JOULE_OK);
+    joule_budget_scope_unwind(mark); /* nothing is left */
+    run_until(fixture, fixture->now_ns + 2 * S);
+    assert_true(collector_row(fixture->meter->collector, joule_tag("jumped:3"), &row));
+    assert_int_equal(row.result.count, 2);
+}
+
+static void test_short_functions_are_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_counted tiny = {.site = {.budget = "max_joules=1nJ", .function = "tiny"},
+                                 .of_a_call = {3e-9, 2e-9, 5e-9, JOULE_CLASS_MODELLED, 0}};
+    uint64_t folded = collector_folded(fixture->meter->collector);
+    for (int i = 0; i < 1000; i++)
+        joule_budget_count(&tiny);
+    struct tag_row row;
+    assert_true(collector_row(fixture->meter->collector, joule_tag("tiny"), &row));
+    assert_int_equal(row.result.count, 1000);
+    assert_true(row.flags & TAG_COUNTED);
+    assert_true(fabs(row.result.attributed.value - 3e-6) < 1e-12);
+    assert_true(fabs(row.result.attributed.low - 2e-6) < 1e-12 &&
+                fabs(row.result.attributed.high - 5e-6) < 1e-12);
+    assert_int_equal(row.result.attributed.cls, JOULE_CLASS_MODELLED);
+    assert_true(isnan(row.result.duration_s) && isnan(row.stamps.value));
+    assert_true(fabs(row.budget_joules - 1e-6) < 1e-12);
+    assert_int_equal(joule_budget_judge(row.result.attributed, row.budget_joules), JOULE_BUDGET_OVER);
+    assert_int_equal(collector_folded(fixture->meter->collector), folded);
+}
+
+static void test_stamps_are_subtracted(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_site site = {.budget = "max_joules=50J", .function = "stamped", .line = 8};
+    uint32_t tag = enter(&site);
+    double stamp_s = session_stamp_seconds(session_current());
+    assert_true(stamp_s > 0 && stamp_s < 1e-3);
+    call(fixture, tag, 2 * S, 3 * S);
+    call(fixture, tag, 4 * S, 5 * S);
+    run_until(fixture, 7 * S);
+    struct tag_row row;
+    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    double part = row.stamps.value / (row.stamps.value + row.result.attributed.value);
+    double stamped = (double)row.result.count; /* with the one that made the tag */
+    assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
+}
+
 #define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -192,6 +266,9 @@ int main(void)
         machine(test_a_wrong_budget_is_said_once),
         machine(test_a_long_name_keeps_its_line),
         machine(test_many_threads_enter_at_once),
+        machine(test_scopes_that_longjmp_left_are_ended),
+        machine(test_short_functions_are_counted),
+        machine(test_stamps_are_subtracted),
     };
     return cmocka_run_group_tests_name("budget scope", tests, NULL, NULL);
 }

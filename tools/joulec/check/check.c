@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "source_marks.h"
+#include "words.h"
 
 extern char **environ;
 
@@ -60,6 +61,11 @@ static bool judge_module(const struct order *order, const struct module *module,
     struct judged judged = {&analysis, order->name, order->arguments->is_strict, outputs->root};
     bool done = outputs_tell(outputs, &judged);
     out->outcome = report_outcome(&judged);
+    if (done && order->arena &&
+        instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
+        complain("", "%s: no memory", order->name);
+        done = false;
+    }
     analysis_free(&analysis);
     return done;
 }
@@ -89,7 +95,7 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
     struct marks marks = {0};
     char dependencies[64];
     string_print(dependencies, sizeof dependencies, "/proc/%d/fd/%d", (int)getpid(), fds[1]);
-    const char **words = arguments_of_count(&arena, order->arguments, order->source, dependencies);
+    const char **words = words_of_count(&arena, order->arguments, order->source, dependencies);
     int code = words ? check_run_clang(order, words, fds[0]) : -1;
     out->is_refused = code > 0;
     bool done = code > 0 || (code == 0 && source_marks_read(order, outputs->root, fds[1], &marks) &&

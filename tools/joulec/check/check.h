@@ -7,6 +7,7 @@
 #define CHECK_CHECK_H
 
 #include "arguments.h"
+#include "joulec/instrument.h"
 #include "joulec/report.h"
 #include "outputs.h"
 
@@ -20,15 +21,17 @@ struct machine {
 struct order {
     const struct machine *machine;
     const struct arguments *arguments;
-    const char *folder; /* in which clang runs; NULL: this one */
-    const char *source; /* as clang finds it there */
-    const char *name;   /* as it is called in messages */
-    bool is_quiet;      /* what clang has to say is said later */
+    const char *folder;  /* in which clang runs; NULL: this one */
+    const char *source;  /* as clang finds it there */
+    const char *name;    /* as it is called in messages */
+    bool is_quiet;       /* what clang has to say is said later */
+    struct arena *arena; /* for what the build is to do; NULL: none follows */
 };
 
 struct checked {
     enum outcome outcome;
-    bool is_refused; /* clang refuses the source */
+    bool is_refused;             /* clang refuses the source */
+    struct instrument_plan plan; /* what the build is to put into it, in order->arena */
 };
 
 /* Runs clang's `words` with standard output to `fd`. Its exit code; -1 after a message: it cannot be run. */

@@ -5,6 +5,7 @@
  */
 #include <unistd.h>
 #include "arguments.h"
+#include "build.h"
 #include "check.h"
 #include "common/options.h"
 #include "common/output.h"
@@ -16,15 +17,16 @@
 const char tool_name[] = "joulec";
 
 /* Until clang refuses one: the build would. False after a message. */
-static bool check_all(const struct machine *machine, const struct arguments *arguments,
-                      struct outputs *outputs, struct checked *all)
+static bool check_all(struct arena *arena, const struct machine *machine, const struct arguments *arguments,
+                      struct outputs *outputs, struct checked *all, struct instrument_plan *plans)
 {
     bool done = true;
     for (size_t i = 0; i < arguments->source_count && done && !all->is_refused; i++) {
         struct checked one;
         const char *source = arguments->sources[i];
-        struct order order = {machine, arguments, NULL, source, source, true};
+        struct order order = {machine, arguments, NULL, source, source, true, arena};
         done = check_source(&order, outputs, &one);
+        plans[i] = one.plan;
         all->outcome = check_worse(all->outcome, one.outcome);
         all->is_refused = one.is_refused;
         if (one.is_refused)
@@ -33,18 +35,22 @@ static bool check_all(const struct machine *machine, const struct arguments *arg
     return done;
 }
 
-static int check_and_build(const struct machine *machine, const struct arguments *arguments, const char *root)
+static int check_and_build(struct arena *arena, const struct machine *machine,
+                           const struct arguments *arguments, const char *root)
 {
     struct outputs outputs;
     struct checked all = {.outcome = OUTCOME_GOOD};
-    if (!outputs_open(&outputs, arguments, root))
+    struct instrument_plan *plans = arena_alloc(arena, (arguments->source_count + 1) * sizeof *plans);
+    if (!plans || !outputs_open(&outputs, arguments, root))
         return EXIT_OWN_FAILURE;
-    bool done = check_all(machine, arguments, &outputs, &all);
+    bool done = check_all(arena, machine, arguments, &outputs, &all, plans);
     if (!outputs_close(&outputs, done) || !done)
         return EXIT_OWN_FAILURE;
-    if (all.outcome != OUTCOME_GOOD && !all.is_refused)
+    if (all.is_refused)
+        return arguments_become_clang(arguments->clang);
+    if (all.outcome != OUTCOME_GOOD)
         return check_exit_code(all.outcome);
-    return arguments_become_clang(arguments);
+    return build_all(arena, arguments, plans);
 }
 
 int main(int argc, char **argv)
@@ -65,7 +71,7 @@ int main(int argc, char **argv)
     else if (arguments.database)
         code = output_end("", project_check(&machine, &arguments, root));
     else
-        code = check_and_build(&machine, &arguments, root);
+        code = check_and_build(&arena, &machine, &arguments, root);
     arena_free(&arena);
     return code;
 }

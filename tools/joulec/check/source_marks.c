@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "joulec/source.h"
+#include "words.h"
 
 /* A file's bytes; NULL where it is empty or cannot be mapped. */
 struct view {
@@ -105,7 +106,7 @@ static bool rename_files(const struct order *order, const char *root, struct mar
 static bool read_text(const struct order *order, const char *root, int fd, struct marks *out)
 {
     struct arena arena = {0};
-    const char **words = arguments_of_text(&arena, order->arguments, order->source);
+    const char **words = words_of_text(&arena, order->arguments, order->source);
     int code = words ? check_run_clang(order, words, fd) : -1;
     arena_free(&arena);
     if (code != 0) {

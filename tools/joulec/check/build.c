@@ -1,0 +1,96 @@
+/* tools/joulec/check/build.c - see build.h. */
+#include "build.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/string.h"
+#include "check.h"
+#include "common/options.h"
+#include "words.h"
+
+#define FAILED (-1)
+
+static const struct order here = {0}; /* clang says what it has to say, in this folder */
+
+/* A file in memory, for programs that this one starts or becomes. Its path there; NULL after a message. */
+static const char *open_bitcode(struct arena *arena, int *out_fd)
+{
+    char path[64];
+    *out_fd = memfd_create("joulec-bitcode", 0);
+    string_print(path, sizeof path, "/proc/self/fd/%d", *out_fd);
+    const char *kept = *out_fd < 0 ? NULL : arena_copy(arena, path, strlen(path));
+    if (!kept)
+        complain("", "no file in memory for bitcode: %s", strerror(*out_fd < 0 ? errno : ENOMEM));
+    return kept;
+}
+
+/* 0 with the bitcode's path, clang's exit code, or FAILED after a message. */
+static int instrument_source(struct arena *arena, const struct arguments *arguments, const char *source,
+                             const struct instrument_plan *plan, const char **out_bitcode)
+{
+    joule_error error;
+    int fd, ready_fd;
+    const char *path = open_bitcode(arena, &fd), *ready = path ? open_bitcode(arena, &ready_fd) : NULL;
+    const char **words = ready ? words_of_ship(arena, arguments, source) : NULL;
+    int code = words ? check_run_clang(&here, words, fd) : FAILED;
+    if (code == 0 && module_instrument(path, ready, plan, &error) != JOULE_OK) {
+        complain("", "%s: %s", source, error.message);
+        code = FAILED;
+    }
+    if (path)
+        close(fd);
+    *out_bitcode = ready;
+    return code;
+}
+
+/* Where libjoule lies, by where this program does; empty: it is not to be found. */
+static void find_library(char out_folder[PATH_MAX])
+{
+    char own[PATH_MAX], wanted[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length < 0 ? 0 : length] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash)
+        *slash = '\0';
+    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_LIBRARY_FOLDER);
+    if (!realpath(wanted, out_folder))
+        out_folder[0] = '\0';
+}
+
+/* Each source by itself, to the end, as clang would. */
+static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
+{
+    int code = 0;
+    for (size_t i = 0; i < arguments->source_count && code >= 0; i++) {
+        const char **words = words_of_build(arena, arguments, bitcode, i, i + 1, "");
+        int one = words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
+        code = one < 0 || code == 0 ? one : code;
+    }
+    return code;
+}
+
+int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans)
+{
+    size_t count = arguments->source_count, instrumented = 0;
+    const char **bitcode = arena_alloc(arena, (count + 1) * sizeof *bitcode);
+    int code = bitcode ? 0 : FAILED;
+    for (size_t i = 0; i < count && code == 0 && arguments->compiles && arguments->runs; i++)
+        if (!instrument_plan_is_empty(&plans[i])) {
+            code = instrument_source(arena, arguments, arguments->sources[i], &plans[i], &bitcode[i]);
+            instrumented++;
+        }
+    if (code == 0 && instrumented && words_of_build_are_apart(arguments)) {
+        code = build_apart(arena, arguments, bitcode);
+    } else if (code == 0) {
+        char library[PATH_MAX] = "";
+        if (arguments->links && arguments->runs)
+            find_library(library);
+        const char **words = words_of_build(arena, arguments, bitcode, 0, count, library);
+        code = words ? arguments_become_clang(words) : FAILED;
+    }
+    return code < 0 ? EXIT_OWN_FAILURE : code;
+}

@@ -1,0 +1,266 @@
+/* tools/joulec/check/words.c - see words.h. */
+#include "words.h"
+
+#include <string.h>
+#include "base/string.h"
+
+/* Where the compiler puts what, and how far it goes. */
+static bool is_output(const char *word)
+{
+    static const char *const exact[] = {"-c", "-S", "-o", "-emit-llvm", NULL};
+    return argument_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) ||
+           string_starts(word, "-save-temps");
+}
+
+/* What the preprocessor writes for make. */
+static bool is_dependency(const char *word)
+{
+    return string_starts(word, "-M") && (strlen(word) <= 4);
+}
+
+/* What is no business of the build that is counted: outputs, dependencies, how far to go, and how much to optimise. */
+static bool is_uncounted(const char *word)
+{
+    static const char *const exact[] = {"-E", "-pipe", NULL};
+    bool is_level = word[0] == '-' && word[1] == 'O';
+    return is_level || is_output(word) || is_dependency(word) || argument_is_one_of(word, exact) ||
+           string_starts(word, "-flto") || string_starts(word, "-fsanitize") ||
+           string_starts(word, "-Werror") || string_starts(word, "-l") || string_starts(word, "-Wl,") ||
+           string_starts(word, "-fprofile-");
+}
+
+/* Says nothing to a compiler of bitcode. */
+static bool is_of_text(const char *word)
+{
+    return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
+}
+
+/* The user's words without sources and without what `is_left_out`, and room for `more` and the NULL. */
+static const char **words_without(struct arena *arena, const struct arguments *a,
+                                  bool (*is_left_out)(const char *), size_t more, size_t *out_count)
+{
+    const char **words = arena_alloc(arena, (a->clang_count + more + 1) * sizeof *words);
+    size_t count = 0;
+    for (size_t i = 0; i < a->clang_count && words; i++) {
+        const char *word = a->clang[i];
+        bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count;
+        if (!is_left_out(word) && !argument_is_source(word)) {
+            words[count++] = word;
+            if (is_pair)
+                words[count++] = a->clang[i + 1];
+        }
+        i += is_pair;
+    }
+    *out_count = count;
+    return words;
+}
+
+/* The user's words for the front end, and ours behind them. */
+static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
+                                        const char *const *added, size_t added_count, const char *source)
+{
+    size_t count;
+    const char **words = words_without(arena, a, is_uncounted, added_count + 1, &count);
+    if (!words)
+        return NULL;
+    memcpy(words + count, added, added_count * sizeof *added);
+    words[count + added_count] = source;
+    return words;
+}
+
+const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
+                            const char *dependencies)
+{
+    const char *const added[] = {"-O2",
+                                 "-fno-vectorize",
+                                 "-fno-slp-vectorize",
+                                 "-fno-unroll-loops",
+                                 "-g1",
+                                 "-gcolumn-info",
+                                 "-fno-discard-value-names",
+                                 "-w",
+                                 "-Qunused-arguments",
+                                 "-D__JOULEC__=1",
+                                 "-emit-llvm",
+                                 "-c",
+                                 "-MD",
+                                 "-MF",
+                                 dependencies,
+                                 "-o",
+                                 "-"};
+    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
+}
+
+const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)
+{
+    static const char *const added[] = {"-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", "-"};
+    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
+}
+
+/* The value of an option that is written with its value or before it; NULL: it is not there. */
+static const char *value_of(const struct arguments *a, const char *option)
+{
+    const char *value = NULL;
+    for (size_t i = 1; i < a->clang_count; i++) {
+        const char *word = a->clang[i];
+        if (strcmp(word, option) == 0 && i + 1 < a->clang_count)
+            value = a->clang[++i];
+        else if (argument_takes_a_word(word))
+            i++;
+        else if (string_starts(word, option) && word[strlen(option)])
+            value = word + strlen(option);
+    }
+    return value;
+}
+
+static bool has_word(const struct arguments *a, const char *word)
+{
+    for (size_t i = 1; i < a->clang_count; i++)
+        if (strcmp(a->clang[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* What clang would call the object, or what lies beside it. */
+static const char *name_beside(struct arena *arena, const struct arguments *a, const char *source,
+                               const char *ending)
+{
+    const char *output = value_of(a, "-o"), *slash = strrchr(source, '/');
+    const char *name = output ? output : slash ? slash + 1 : source;
+    const char *dot = strrchr(name, '.'), *last = strrchr(name, '/');
+    size_t stem = dot && (!last || dot > last) ? (size_t)(dot - name) : strlen(name);
+    size_t size = stem + strlen(ending) + 1;
+    char *made = arena_alloc(arena, size);
+    if (made)
+        string_print(made, size, "%.*s%s", (int)stem, name, ending);
+    return made;
+}
+
+static const char *ending_of(const struct arguments *a)
+{
+    bool is_text = has_word(a, "-S");
+    return has_word(a, "-emit-llvm") ? (is_text ? ".ll" : ".bc") : is_text ? ".s" : ".o";
+}
+
+/* Rules for make are of the object that the user asked for. False: no memory. */
+static bool add_dependencies(struct arena *arena, const struct arguments *a, const char *source,
+                             const char **words, size_t *count)
+{
+    if (!has_word(a, "-MD") && !has_word(a, "-MMD"))
+        return true;
+    const char *object = value_of(a, "-o");
+    const char *file = name_beside(arena, a, source, ".d");
+    if (!object)
+        object = name_beside(arena, a, source, ending_of(a));
+    if (!file || !object)
+        return false;
+    if (!value_of(a, "-MF")) {
+        words[(*count)++] = "-MF";
+        words[(*count)++] = file;
+    }
+    if (!value_of(a, "-MT") && !value_of(a, "-MQ")) {
+        words[(*count)++] = "-MQ";
+        words[(*count)++] = object;
+    }
+    return true;
+}
+
+const char **words_of_ship(struct arena *arena, const struct arguments *a, const char *source)
+{
+    static const char *const added[] = {"-Qunused-arguments",
+                                        "-D__JOULEC__=1",
+                                        "-Xclang",
+                                        "-disable-llvm-passes",
+                                        "-emit-llvm",
+                                        "-c",
+                                        "-o",
+                                        "-"};
+    size_t added_count = sizeof added / sizeof *added, count;
+    const char **words = words_without(arena, a, is_output, added_count + 5, &count);
+    if (!words || !add_dependencies(arena, a, source, words, &count))
+        return NULL;
+    memcpy(words + count, added, sizeof added);
+    words[count + added_count] = source;
+    return words;
+}
+
+/* Where the system's programs find libraries anyway. */
+static bool is_usual_folder(const char *folder)
+{
+    return string_starts(folder, "/usr/lib") || string_starts(folder, "/lib") ||
+           strcmp(folder, "/usr/local/lib") == 0;
+}
+
+/* Nothing of it stays in a program that calls no libjoule. False: no memory. */
+static bool add_library(struct arena *arena, const char *library, const char **words, size_t *count)
+{
+    static const char *const added[] = {
+        "-Wl,--push-state,--as-needed", "-ljoule", "-lm", "-lpthread", "-ldl", "-Wl,--pop-state"};
+    char *folder = arena_alloc(arena, strlen(library) + sizeof "-L");
+    char *found = arena_alloc(arena, strlen(library) + sizeof "-Wl,-rpath,");
+    if (!folder || !found)
+        return false;
+    words[(*count)++] = strcat(strcpy(folder, "-L"), library);
+    if (!is_usual_folder(library))
+        words[(*count)++] = strcat(strcpy(found, "-Wl,-rpath,"), library);
+    memcpy(words + *count, added, sizeof added);
+    *count += sizeof added / sizeof *added;
+    return true;
+}
+
+/* Whatever language the user said that sources are in. */
+static void add_bitcode(const char *bitcode, const char *language, const char **words, size_t *count)
+{
+    const char *const added[] = {"-x", "ir", bitcode, "-x", language};
+    memcpy(words + *count, added, sizeof added);
+    *count += sizeof added / sizeof *added;
+}
+
+bool words_of_build_are_apart(const struct arguments *a)
+{
+    return a->compiles && !a->links && a->source_count > 1 && !value_of(a, "-o");
+}
+
+/* Bitcode has no name after which clang could call what it makes. False: no memory. */
+static bool add_output(struct arena *arena, const struct arguments *a, const char *source, const char **words,
+                       size_t *count)
+{
+    if (value_of(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
+        return true;
+    words[(*count)++] = "-o";
+    return (words[(*count)++] = name_beside(arena, a, source, ending_of(a))) != NULL;
+}
+
+const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
+                            size_t first, size_t end, const char *library)
+{
+    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 16) * sizeof *words);
+    const char *language = "none";
+    size_t count = 0, source = 0, replaced = 0;
+    for (size_t i = first; i < end; i++)
+        replaced += bitcode[i] != NULL;
+    for (size_t i = 0; i < a->clang_count && words; i++) {
+        const char *word = a->clang[i];
+        bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count,
+             is_source = argument_is_source(word);
+        if (is_pair && strcmp(word, "-x") == 0)
+            language = a->clang[i + 1];
+        if (is_source && source >= first && source < end && bitcode[source]) {
+            add_bitcode(bitcode[source], language, words, &count);
+        } else if (is_source ? source >= first && source < end
+                             : replaced < end - first || !is_of_text(word)) {
+            words[count++] = word;
+            if (is_pair)
+                words[count++] = a->clang[i + 1];
+        }
+        source += is_source;
+        i += is_pair;
+    }
+    if (words && replaced)
+        words[count++] = "-Qunused-arguments";
+    if (words && replaced && end - first == 1 && !add_output(arena, a, a->sources[first], words, &count))
+        return NULL;
+    if (words && *library && !add_library(arena, library, words, &count))
+        return NULL;
+    return words;
+}

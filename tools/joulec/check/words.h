@@ -1,0 +1,27 @@
+/* tools/joulec/check/words.h - the words of each build that joulec asks clang for.
+ *
+ * Owns them: of the build that is only counted, and of the steps of that which the user gets. Newcomers: all end with NULL, and are
+ * NULL where there is no memory. What is between two steps goes through memory, so that nobody who ends joulec leaves a file.
+ */
+#ifndef JOULEC_WORDS_H
+#define JOULEC_WORDS_H
+
+#include "arguments.h"
+
+/* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. The files that it is made of go
+ * to `dependencies`, as rules of make. */
+const char **words_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
+                            const char *dependencies);
+/* Words that print what the preprocessor makes of it. */
+const char **words_of_text(struct arena *arena, const struct arguments *arguments, const char *source);
+/* Words that print bitcode of it with the user's own flags, before anything is optimised; what the preprocessor writes beside
+ * is written. */
+const char **words_of_ship(struct arena *arena, const struct arguments *arguments, const char *source);
+/* The user's words, with the path bitcode[i] for sources[i] where it is not NULL, without the sources outside [first, end); and
+ * with libjoule, which lies in `library`, where a program is linked that needs it; "": it is left to the user. */
+const char **words_of_build(struct arena *arena, const struct arguments *arguments,
+                            const char *const *bitcode, size_t first, size_t end, const char *library);
+/* Several sources make an object each, called after it: bitcode has no name, so that they are built one by one. */
+bool words_of_build_are_apart(const struct arguments *arguments);
+
+#endif
