@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/source.h"
+#include "joulec/figure_words.h"
 
 /* --- rules -------------------------------------------------------------------------------------------------- */
 
@@ -154,17 +155,6 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
 }
 
 /* --- words -------------------------------------------------------------------------------------------------- */
-
-struct words {
-    char text[32];
-};
-
-static struct words figure_words(double value, joule_dimension dimension)
-{
-    struct words w;
-    joule_format(value, dimension, 2, w.text, sizeof w.text);
-    return w;
-}
 
 static void say_vacuous(const struct finding *f, struct text *out)
 {

@@ -16,8 +16,9 @@ struct judged {
     const struct analysis *analysis;
     const char *source; /* as it was named */
     bool is_strict;     /* what is not proved is an error */
+    const char *text;   /* what the preprocessor makes of it; NULL: nobody asked for it */
     const char
-        *root; /* the folder from which reports name files, absolute; NULL: they are named as they are */
+        *root; /* the folder from which reports name files, absolute; NULL: files are named as they are */
 };
 
 enum rule {

@@ -16,6 +16,13 @@ void report_messages(const void *judged, struct text *out);
 /* One object, docs/joulec.schema.json, and the end of its line. */
 void report_json(const void *judged, struct text *out);
 
+/* The preprocessed source, with remarks above functions and loops; it is still C. */
+void report_c(const void *judged, struct text *out);
+/* Each function as costed blocks and loops. */
+void report_eir(const void *judged, struct text *out);
+/* A line for each function, and their sum. */
+void report_lift(const void *judged, struct text *out);
+
 /* A log of SARIF: between its beginning and its end the results of each source, a comma before each. */
 struct sarif_log {
     const char *root;           /* the folder in which joulec runs, absolute */

@@ -97,11 +97,10 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
 
 static void add_doubts(struct json *json, const struct function_result *r)
 {
-    static const char *const kinds[] = {"loop", "callee", "pointer", "recursion", "shape", "depth", "call"};
     json_open(json, "doubts", '[');
     for (size_t i = 0; i < r->sum.doubt_count; i++) {
         json_open(json, NULL, '{');
-        json_string(json, "kind", kinds[r->sum.doubts[i].kind]);
+        json_string(json, "kind", doubt_name(r->sum.doubts[i].kind));
         json_string(json, "name", r->sum.doubts[i].name);
         add_place(json, &r->sum.doubts[i].place);
         json_close(json, '}');

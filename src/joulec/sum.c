@@ -37,6 +37,15 @@ static void set_time(const struct target *target, struct cost_features *work, do
     work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
 }
 
+const char *doubt_name(enum doubt_kind kind)
+{
+    static const char *const names[] = {[DOUBT_LOOP] = "loop",       [DOUBT_CALLEE] = "callee",
+                                        [DOUBT_POINTER] = "pointer", [DOUBT_RECURSION] = "recursion",
+                                        [DOUBT_SHAPE] = "shape",     [DOUBT_DEPTH] = "depth",
+                                        [DOUBT_CALL] = "call"};
+    return names[kind];
+}
+
 /* --- a block ------------------------------------------------------------------------------------------------ */
 
 static struct cost_features features_of(const struct block *block)
@@ -362,6 +371,16 @@ static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int
     return inner < 0 && !r->function->blocks[node].is_dead_end ? END_PROPER : END_DEAD;
 }
 
+static void keep_block(struct region *r, uint32_t block, const struct amounts *own)
+{
+    struct block_sum *kept = &r->out->blocks[block];
+    kept->share = r->share[block];
+    for (enum bound b = BOUND_LOW; b < BOUNDS; b++) {
+        kept->cycles[b] = own->of[b].amount[COST_CYCLES];
+        kept->joules[b] = amounts_joules(r->target, own, b);
+    }
+}
+
 /* One time round `loop`, or one call where it is -1. */
 static struct amounts sum_region(struct region *r, int32_t loop)
 {
@@ -379,6 +398,8 @@ static struct amounts sum_region(struct region *r, int32_t loop)
         int32_t inner = block == first && loop >= 0 ? -1 : loop_with_header(r, block, loop);
         struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
         double share[BOUNDS] = {0, r->share[block], 0};
+        if (inner < 0)
+            keep_block(r, block, &own);
         amounts_add(&whole, share, &own);
         amounts_add(&r->until[block], bounds_only, &own);
         struct ways_out ways = inner < 0 ? ways_of_block(r, block, loop) : ways_of_loop(r, inner, loop);
@@ -444,8 +465,10 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
 {
     size_t count = function->block_count + 1;
     struct arena own = {0};
-    *out_sum = (struct function_sum){
-        .call = nothing, .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
+    *out_sum =
+        (struct function_sum){.call = nothing,
+                              .blocks = arena_alloc(arena, count * sizeof *out_sum->blocks),
+                              .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
     struct region r = {arena,
                        function,
                        loops,
@@ -458,7 +481,7 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                        .share = arena_alloc(&own, count * sizeof *r.share),
                        .is_reached = arena_alloc(&own, count * sizeof *r.is_reached),
                        .is_doomed = arena_alloc(&own, count * sizeof *r.is_doomed)};
-    r.is_short = !out_sum->loops || own.is_short;
+    r.is_short = !out_sum->blocks || !out_sum->loops || own.is_short;
     if (!r.is_short)
         sum_regions(&r, times);
     arena_free(&own);

@@ -39,14 +39,21 @@ struct doubt {
     struct source_place place;
 };
 
+/* A block each time that it runs, with what it calls. */
+struct block_sum {
+    double share; /* how often, as is likely, for each time round its loop, or for each call */
+    double cycles[BOUNDS], joules[BOUNDS];
+};
+
 /* The weakest thing that a figure rests on. */
 enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
 
 struct function_sum {
     struct amounts call;
-    double bytes[BOUNDS];  /* that a call touches; who knows the addresses fills them in */
-    enum basis basis;      /* that of its callees, and of its doubts; who counted the loops adds theirs */
-    struct amounts *loops; /* of each loop, what it takes each time that it is entered */
+    double bytes[BOUNDS];     /* that a call touches; who knows the addresses fills them in */
+    enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
+    struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
+    struct amounts *loops;    /* of each loop, what it takes each time that it is entered */
     struct doubt *doubts;
     size_t doubt_count;
 };
@@ -72,6 +79,8 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                           const struct loop_times *times, const struct block_memory *memory,
                           const struct target *target, const struct function_sum *const *callees,
                           const struct sum_ways *ways, struct function_sum *out_sum);
+/* "callee"; the kinds of a report. */
+const char *doubt_name(enum doubt_kind kind);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* Joules by the table's middle prices. */

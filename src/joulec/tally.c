@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "joulec/source.h"
+#include "joulec/figure_words.h"
 
 static void keep(struct tally *tally, const struct tally_row *row)
 {
@@ -63,17 +64,6 @@ void tally_merge(struct tally *tally, const struct tally *more)
 
 /* --- a page ------------------------------------------------------------------------------------------------- */
 
-struct words {
-    char text[32];
-};
-
-static struct words joules_of(double value)
-{
-    struct words w;
-    joule_format(value, JOULE_DIMENSION_ENERGY, 2, w.text, sizeof w.text);
-    return w;
-}
-
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {
     if (!count)
@@ -99,9 +89,10 @@ static void add_verdicts(struct text *out, const struct tally *tally)
 
 static void add_row(struct text *out, const struct tally_row *row)
 {
-    text_printf(out, "  %10s  %10s to %-10s  %-15s  %s", joules_of(row->est).text, joules_of(row->low).text,
-                joules_of(row->high).text, row->verdict == VERDICT_NONE ? "" : verdict_name(row->verdict),
-                row->name);
+    text_printf(out, "  %10s  %10s to %-10s  %-15s  %s", figure_words(row->est, JOULE_DIMENSION_ENERGY).text,
+                figure_words(row->low, JOULE_DIMENSION_ENERGY).text,
+                figure_words(row->high, JOULE_DIMENSION_ENERGY).text,
+                row->verdict == VERDICT_NONE ? "" : verdict_name(row->verdict), row->name);
     if (row->line)
         text_printf(out, "  %s:%u", row->file, row->line);
     text_add(out, "\n");

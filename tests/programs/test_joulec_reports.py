@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -349,6 +350,95 @@ class Database(Folder):
             return os.readlink(f"/proc/{pid}/cwd") == self.path("build")
         except OSError:
             return False
+
+
+class Pages(Folder):
+    """What joulec sees of a source, as texts."""
+
+    TEXT = KEPT + """static int twice(int n) { return 2 * n; }
+int nest(const int *x, int n)
+{
+    int s = twice(n);
+    for (int i = 0; i < 30; i++)
+        for (int j = i; j < 30; j++)
+            s += x[i * 30 + j] / (j + 1);
+    while (n-- > 0)
+        s += other(s);
+    return s;
+}
+"""
+
+    def emit(self, kind, *words):
+        self.write("src/a.c", self.TEXT)
+        return self.joulec("-I", INCLUDE, "--emit", kind, *words, "src/a.c")
+
+    def test_eir(self):
+        done = self.emit("eir")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        joules = r"[\d.]+ .?J \([\d.]+ .?J \.\. [\d.]+ .?J"
+        for line in (r"function sum src/a.c:3\n  budget \"max_joules=50uJ\": likely\n  call " + joules,
+                     r"  loop src/a.c:6:5: exact, 1000 times; each time entered " + joules,
+                     r"    block \S+ x 1: int 2 load 1 branch 1; cycles [\d.]+ \([\d.]+ \.\. [\d.]+\); " + joules,
+                     r"function nest src/a.c:11\n  call .*\n  open: callee other src/a.c:18:14$",
+                     r"  loop src/a.c:14:5: exact, 30 times; .*\n(    block .*\n)*    loop src/a.c:15:9: exact, 1 to 30 times, 15.5 expected; "
+                     r"exact in a call: 465 times; ",
+                     r"  loop src/a.c:17:5: guessed, 1 times and more, 100 expected; .*\n    block .*\n      call other: unknown$"):
+            self.assertRegex(done.stdout, "(?m)^" + line)
+        self.assertEqual(self.emit("eir").stdout, done.stdout)
+
+    def test_c_is_still_c(self):
+        done = self.emit("c", "-o", "seen.c")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        text = self.read("seen.c")
+        self.assertRegex(text, r"/\* joule: sum: .*J a call .*; budget: likely \*/\n# 3 \"src/a.c\"\n.* int sum\(const int \*x\)\n")
+        self.assertRegex(text, r"/\* joule: loop in nest: exact, 465 times; .*J of a call \*/\n# 15 \"src/a.c\"\n +for \(int j")
+        self.assertRegex(text, r"/\* joule: loop in nest: guessed, .* \*/\n# 17 \"src/a.c\"\n +while")
+        self.assertNotIn("twice:", text)  # nothing is left of it
+        for compiler in ("clang", "gcc"):
+            if shutil.which(compiler):
+                done = subprocess.run([compiler, "-fsyntax-only", "-Wno-attributes", self.path("seen.c")], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_ir(self):
+        done = self.emit("ir")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"define .* @nest\(")
+
+    def test_a_page_and_a_check(self):
+        self.TEXT = ALL
+        done = self.emit("eir", "--energy-check", "-o", "a.eir")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("[JE0001]", done.stderr)
+        self.assertIn("violated", self.read("a.eir"))
+        self.assertEqual(self.emit("eir").returncode, 0)
+
+    def test_what_clang_refuses(self):
+        self.TEXT = "int f(void) { return x; }\n"
+        for kind in ("c", "ir", "eir"):
+            self.write("out", "as it was")
+            done = self.emit(kind, "-o", "out")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count("undeclared identifier 'x'"), 1)
+            self.assertEqual(self.read("out"), "as it was")
+
+    def test_wrong_words(self):
+        self.assertIn("--emit is 'c', 'ir' or 'eir', not 'asm'", self.emit("asm").stderr)
+        self.assertIn("--emit prints one C file, not 2", self.emit("c", "b.c").stderr)
+        self.assertIn("need a C file", self.joulec("--emit=c").stderr)
+        self.assertIn("not about a database", self.joulec("--emit=c", "--energy-database", "x.json").stderr)
+        self.assertIn("--lift is 'c', not 'python'", self.joulec("--lift", "python", "a.py").stderr)
+        self.assertEqual(self.emit("asm").returncode, 2)
+
+    def test_lift(self):
+        self.write("a.c", self.TEXT)
+        done = self.joulec("--lift", "c", "-I", INCLUDE, "a.c", "--energy-report", "a.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"(?m)^nest +[\d.]+ .?J  \(.*J to .*J\)  \(confidence: 0\.\d\d\)$")
+        self.assertRegex(done.stdout, r"(?m)^total +[\d.]+ .?J  one call of each, in a\.c$")
+        self.assertEqual([f["name"] for f in json.loads(self.read("a.json"))["functions"]], ["sum", "nest"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.c", "a.json"])
+        self.write("a.c", ALL)
+        self.assertEqual(self.joulec("--lift=c", "-I", INCLUDE, "a.c").returncode, 1)
 
 
 class Manual(unittest.TestCase):

@@ -126,6 +126,30 @@ static bool take_annotations(struct arguments *out, const char *value)
     return out->is_github || out->gitlab;
 }
 
+static bool take_emit(struct arguments *out, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum page_kind page;
+    } kinds[] = {{"c", PAGE_C}, {"ir", PAGE_IR}, {"llvm-ir", PAGE_IR}, {"eir", PAGE_EIR}};
+    for (size_t i = 0; value && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(value, kinds[i].name) == 0) {
+            out->page = kinds[i].page;
+            return true;
+        }
+    complain("", "--emit is 'c', 'ir' or 'eir', not '%s'", value ? value : "");
+    return false;
+}
+
+static bool take_lift(struct arguments *out, const char *value)
+{
+    out->page = PAGE_LIFT;
+    if (value && strcmp(value, "c") == 0)
+        return true;
+    complain("", "--lift is 'c', not '%s': joulec knows no other language", value ? value : "");
+    return false;
+}
+
 static bool take_loops(struct arguments *out, const char *value)
 {
     if (value && string_to_double(value, &out->default_trips) && out->default_trips >= 1)
@@ -149,10 +173,16 @@ static const struct own {
     bool takes_next; /* a value may be the next word as well as stand behind '=' */
     bool checks;     /* it asks for a check */
 } owns[] = {
-    {"--energy-check", take_check, false, true},   {"--energy-report", take_report, true, true},
-    {"--energy-sarif", take_sarif, true, true},    {"--energy-database", take_database, true, true},
-    {"--energy-only", take_only, true, false},     {"--energy-annotations", take_annotations, false, true},
-    {"--energy-policy", take_policy, false, true}, {"--energy-loop-default", take_loops, false, false},
+    {"--energy-check", take_check, false, true},
+    {"--energy-report", take_report, true, true},
+    {"--energy-sarif", take_sarif, true, true},
+    {"--energy-database", take_database, true, true},
+    {"--energy-only", take_only, true, false},
+    {"--energy-annotations", take_annotations, false, true},
+    {"--energy-policy", take_policy, false, true},
+    {"--energy-loop-default", take_loops, false, false},
+    {"--emit", take_emit, true, false},
+    {"--lift", take_lift, true, true},
     {"--energy-run", take_run, false, false},
 };
 
@@ -187,6 +217,35 @@ int arguments_become_clang(const char **words)
     execvp(words[0], (char **)words);
     complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
     return EXIT_USAGE;
+}
+
+const char *arguments_output(const struct arguments *a)
+{
+    const char *output = NULL;
+    for (size_t i = 1; i < a->clang_count; i++) {
+        if (strcmp(a->clang[i], "-o") == 0 && i + 1 < a->clang_count)
+            output = a->clang[i + 1];
+        else if (string_starts(a->clang[i], "-o") && a->clang[i][2])
+            output = a->clang[i] + 2;
+        i += argument_takes_a_word(a->clang[i]);
+    }
+    return output;
+}
+
+/* False after a message. */
+static bool read_page_words(const struct arguments *a)
+{
+    if (a->page == PAGE_NONE)
+        return true;
+    if (a->database)
+        complain("", "--emit and --lift are about C files that are named, not about a database");
+    else if (!a->source_count)
+        complain("", "--emit and --lift need a C file");
+    else if (a->source_count > 1 && a->page != PAGE_LIFT)
+        complain("", "--emit prints one C file, not %zu", a->source_count);
+    else
+        return true;
+    return false;
 }
 
 /* -j is nobody's but the database's: clang has no such option. */
@@ -231,7 +290,8 @@ static bool read_database_words(struct arguments *a)
 /* Of what is written, each thing needs a file of its own. */
 static bool are_apart(const struct arguments *a)
 {
-    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab};
+    const char *output = arguments_output(a), *page = a->page == PAGE_NONE ? NULL : output ? output : "-";
+    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab, page};
     size_t count = sizeof paths / sizeof *paths, streams = 0;
     joule_error error;
     for (size_t i = 1; i < count; i++)
@@ -287,5 +347,5 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
             out->clang[out->clang_count++] = *++word;
     }
     out->links = out->links && inputs;
-    return are_apart(out) && read_database_words(out);
+    return are_apart(out) && read_page_words(out) && read_database_words(out);
 }

@@ -12,8 +12,12 @@
 
 #define MOST_JOBS 128 /* each needs some open files */
 
+/* What is printed of a source, instead of building it. */
+enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
+
 struct arguments {
     bool checks, is_strict;
+    enum page_kind page;
     bool runs;                           /* budgets are watched at run time, too */
     bool compiles, links;                /* clang goes as far as objects; as a program or a library */
     bool is_github;                      /* its annotations are printed */
@@ -37,6 +41,8 @@ bool argument_takes_a_word(const char *word);
 /* Of a list that NULL ends. */
 bool argument_is_one_of(const char *word, const char *const *list);
 
+/* What -o names; NULL: nothing. */
+const char *arguments_output(const struct arguments *arguments);
 /* Becomes clang with these words; returns the exit code after a message where it cannot. */
 int arguments_become_clang(const char **words);
 

@@ -29,6 +29,9 @@ static const char help[] =
     "      --energy-database FILE    check the C files of a compile_commands.json, and build nothing\n"
     "      --energy-only=PART        of them those with PART in the name of their file or output\n"
     "  -j N                          so many at a time (as there are processors)\n"
+    "      --emit c|ir|eir           print a C file with what its functions and loops take, or LLVM's text\n"
+    "                                of it, or its blocks and loops with their costs; build nothing\n"
+    "      --lift c                  print what each function of C files takes, and build nothing\n"
     "      --energy-run=no           leave functions with budgets as they are; else libjoule watches them "
     "when "
     "they\n"
@@ -50,7 +53,7 @@ int main(int argc, char **argv)
     int code = EXIT_USAGE;
     if (arguments_read(&arena, argc, argv, &arguments)) {
         code = EXIT_OWN_FAILURE;
-        if (arguments.checks)
+        if (arguments.checks || arguments.page != PAGE_NONE)
             companion_become("", "joulec-check", argv);
         else
             code = arguments_become_clang(arguments.clang);

@@ -58,7 +58,8 @@ static bool judge_module(const struct order *order, const struct module *module,
         complain("", "%s: %s", order->name, error.message);
         return false;
     }
-    struct judged judged = {&analysis, order->name, order->arguments->is_strict, outputs->root};
+    struct judged judged = {&analysis, order->name, order->arguments->is_strict, outputs->text,
+                            outputs->root};
     bool done = outputs_tell(outputs, &judged);
     out->outcome = report_outcome(&judged);
     if (done && order->arena &&
@@ -105,17 +106,56 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
     return done;
 }
 
+/* What clang prints for `words`, in the arena; NULL: after a message, or clang refuses the source. */
+static char *read_clang(const struct order *order, struct arena *arena, const char **words,
+                        struct checked *out)
+{
+    int fd = words ? memfd_create("joulec-text", MFD_CLOEXEC) : -1;
+    int code = fd >= 0 ? check_run_clang(order, words, fd) : -1;
+    off_t size = code == 0 ? lseek(fd, 0, SEEK_END) : -1, at = 0;
+    char *text = size >= 0 ? arena_alloc(arena, (size_t)size + 1) : NULL;
+    for (ssize_t got = 1; text && at < size && got > 0; at += got > 0 ? got : 0)
+        got = pread(fd, text + at, (size_t)(size - at), at);
+    out->is_refused = code > 0;
+    if (code == 0 && !text)
+        complain("", "%s: no memory for its text", order->name);
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* What a page needs beside the count build. False: after a message, or clang refuses the source. */
+static bool prepare_page(const struct order *order, struct arena *arena, struct outputs *outputs,
+                         struct checked *out)
+{
+    const struct arguments *a = order->arguments;
+    bool is_ir = a->page == PAGE_IR;
+    if (!is_ir && a->page != PAGE_C)
+        return true;
+    const char **words =
+        is_ir ? words_of_ir(arena, a, order->source) : words_of_text(arena, a, order->source);
+    outputs->text = read_clang(order, arena, words, out);
+    if (is_ir && outputs->text)
+        outputs_add(outputs, PIECE_PAGE, outputs->text, strlen(outputs->text));
+    return outputs->text;
+}
+
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out)
 {
+    struct arena page = {0};
     int fds[2] = {memfd_create("joulec-bitcode", MFD_CLOEXEC), memfd_create("joulec-files", MFD_CLOEXEC)};
     bool done = false;
     *out = (struct checked){.outcome = OUTCOME_GOOD};
     if (fds[0] < 0 || fds[1] < 0)
         complain("", "%s: %s", order->name, strerror(errno));
+    else if (!prepare_page(order, &page, outputs, out))
+        done = out->is_refused;
     else
         done = check_with(order, fds, outputs, out);
     for (int i = 0; i < 2; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    outputs->text = NULL;
+    arena_free(&page);
     return done;
 }

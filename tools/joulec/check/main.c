@@ -24,7 +24,7 @@ static bool check_all(struct arena *arena, const struct machine *machine, const 
     for (size_t i = 0; i < arguments->source_count && done && !all->is_refused; i++) {
         struct checked one;
         const char *source = arguments->sources[i];
-        struct order order = {machine, arguments, NULL, source, source, true, arena};
+        struct order order = {machine, arguments, NULL, source, source, arguments->page == PAGE_NONE, arena};
         done = check_source(&order, outputs, &one);
         plans[i] = one.plan;
         all->outcome = check_worse(all->outcome, one.outcome);
@@ -44,8 +44,12 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     if (!plans || !outputs_open(&outputs, arguments, root))
         return EXIT_OWN_FAILURE;
     bool done = check_all(arena, machine, arguments, &outputs, &all, plans);
-    if (!outputs_close(&outputs, done) || !done)
+    bool is_whole = done && (arguments->page == PAGE_NONE || !all.is_refused);
+    bool is_written = outputs_close(&outputs, is_whole);
+    if (!done || (is_whole && !is_written))
         return EXIT_OWN_FAILURE;
+    if (arguments->page != PAGE_NONE)
+        return all.is_refused ? 1 : arguments->checks ? check_exit_code(all.outcome) : 0;
     if (all.is_refused)
         return arguments_become_clang(arguments->clang);
     if (all.outcome != OUTCOME_GOOD)

@@ -17,6 +17,9 @@ static const struct {
                    [PIECE_SARIF] = {report_sarif, "", ""}, /* report_sarif_begin and _end */
                    [PIECE_GITLAB] = {report_gitlab, "[\n", "]\n"}};
 
+static const page_print_fn pages[] = {
+    [PAGE_C] = report_c, [PAGE_EIR] = report_eir, [PAGE_LIFT] = report_lift};
+
 static void write_raw(struct outputs *out, enum piece piece, const char *bytes, size_t count)
 {
     if (out->fd[piece] >= 0 && !out->why[piece] && !output_write_all(out->fd[piece], bytes, count))
@@ -44,9 +47,11 @@ bool outputs_tell(struct outputs *out, const struct judged *judged)
 {
     if (out->tally)
         tally_add(out->tally, judged);
-    for (int i = 0; i < PIECES; i++)
-        if (out->fd[i] >= 0 && !add_page(out, (enum piece)i, forms[i].print, judged))
+    for (int i = 0; i < PIECES; i++) {
+        page_print_fn print = i == PIECE_PAGE ? pages[out->page] : forms[i].print;
+        if (out->fd[i] >= 0 && print && !add_page(out, (enum piece)i, print, judged))
             return false;
+    }
     return !out->is_github || add_page(out, PIECE_MESSAGES, report_github, judged);
 }
 
@@ -77,8 +82,14 @@ bool outputs_open(struct outputs *out, const struct arguments *arguments, const 
     const char *paths[PIECES] = {[PIECE_REPORT] = arguments->report,
                                  [PIECE_SARIF] = arguments->sarif,
                                  [PIECE_GITLAB] = arguments->gitlab};
-    *out =
-        (struct outputs){.fd = {STDERR_FILENO, -1, -1, -1}, .is_github = arguments->is_github, .root = root};
+    const char *page = arguments_output(arguments);
+    if (arguments->page != PAGE_NONE)
+        paths[PIECE_PAGE] = page ? page : "-";
+    *out = (struct outputs){.is_github = arguments->is_github, .page = arguments->page, .root = root};
+    for (int i = 0; i < PIECES; i++)
+        out->fd[i] = -1;
+    if (arguments->checks)
+        out->fd[PIECE_MESSAGES] = STDERR_FILENO;
     for (int i = 0; i < PIECES; i++) {
         if (!paths[i])
             continue;

@@ -12,11 +12,13 @@
 #include "joulec/report.h"
 #include "joulec/tally.h"
 
-enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECES };
+enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECE_PAGE, PIECES };
 
 struct outputs {
     int fd[PIECES]; /* -1: nobody asked for it */
     bool is_github; /* its commands follow the messages */
+    enum page_kind page;
+    const char *text; /* what a page needs of the source that is checked now; NULL: nothing */
     const char *root;
     struct tally *tally; /* counts what is told; NULL: nobody asked for it */
     /* Of the real ones. */

@@ -91,6 +91,15 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
     return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
 }
 
+const char **words_of_ir(struct arena *arena, const struct arguments *a, const char *source)
+{
+    const char **words = words_of_count(arena, a, source, "/dev/null");
+    for (size_t i = 0; words && words[i]; i++)
+        if (strcmp(words[i], "-c") == 0)
+            words[i] = "-S";
+    return words;
+}
+
 const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {"-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", "-"};

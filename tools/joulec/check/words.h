@@ -12,6 +12,8 @@
  * to `dependencies`, as rules of make. */
 const char **words_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
                             const char *dependencies);
+/* Words that print the same as LLVM's text. */
+const char **words_of_ir(struct arena *arena, const struct arguments *arguments, const char *source);
 /* Words that print what the preprocessor makes of it. */
 const char **words_of_text(struct arena *arena, const struct arguments *arguments, const char *source);
 /* Words that print bitcode of it with the user's own flags, before anything is optimised; what the preprocessor writes beside
