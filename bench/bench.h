@@ -23,6 +23,13 @@ static inline double median(double *values, size_t count)
     return values[count / 2];
 }
 
+/* Puts the values in order. The first quarter of them is no greater. */
+static inline double lower_quartile(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 4];
+}
+
 /* Of this thread alone: what it waits for others on a busy machine does not count. */
 static inline int64_t thread_ns(void)
 {

@@ -7,7 +7,7 @@ Owns the comparison: compiles each group with joulec, takes its report, runs all
 predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
 errors, as factors either way, of programs for tuning and of those held out. Exit status 1: a program's result was wrong.
 Newcomers: which groups are for tuning is decided by their names alone (is_for_tuning). Measured is the time of this thread,
-the median of N rounds of so many milliseconds; a busy neighbour on the same core still slows all of it.
+the lower quartile of N rounds of so many milliseconds; a neighbour that is always busy on the same core still slows it.
 """
 import argparse
 import json
@@ -129,8 +129,8 @@ def print_tables(heading, programs, groups, halves):
 def main():
     parser = argparse.ArgumentParser(description="joulec's predictions of time, against this machine")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    parser.add_argument("--rounds", type=int, default=15, help="of which the median is taken (1 to 101)")
-    parser.add_argument("--ms", type=int, default=2, help="each round of a program lasts at least (0: one call)")
+    parser.add_argument("--rounds", type=int, default=25, help="of which the lower quartile is taken (1 to 101)")
+    parser.add_argument("--ms", type=int, default=1, help="each round of a program lasts at least (0: one call)")
     options = parser.parse_args()
     predictions, core, table = {}, "", ""
     with tempfile.TemporaryDirectory() as folder:

@@ -89,6 +89,11 @@ double cost_core_throughput(const struct cost_core *core, const struct cost_feat
     return fmax(execution(core, work) + lost_to_mispredicts(core, work).low, best_lines(core, work));
 }
 
+double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops)
+{
+    return uops > 0 ? chain_cycles / (1 + core->window / uops) : chain_cycles;
+}
+
 /* Each step with its latency: all but what stores, branches and the vectors' width add to a step that is counted already. */
 static double serial_execution(const struct cost_core *core, const struct cost_features *work)
 {

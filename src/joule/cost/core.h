@@ -22,6 +22,7 @@ struct cost_core {
     double per_cycle[COST_FEATURES];
     /* Cycles from one of them to what waits for it. COST_MISPREDICTS: cycles lost, at the least. */
     double latency[COST_FEATURES];
+    double window;  /* micro-operations that can be under way at once; 0: they go in order */
     double overlap; /* how much limits hide behind each other: 1 not at all, they add up; large: wholly */
     /* Bytes of the data caches that this core can fill, from COST_L1; 0: it has none. */
     double cache_bytes[COST_DRAM];
@@ -57,6 +58,8 @@ struct cost_flow {
 /* Cycles that work takes if nothing waits: what the most wanted part of the core allows, and all that is lost to
  * mispredicts and caches at the best overlap. COST_CYCLES and seconds in `work` are not looked at. */
 double cost_core_throughput(const struct cost_core *core, const struct cost_features *work);
+/* Cycles of a chain that begins anew after so many micro-operations: the next runs beside it as far as the window reaches. */
+double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops);
 /* Cycles that work takes if each step waits for the last. */
 double cost_core_serial(const struct cost_core *core, const struct cost_features *work);
 /* Cycles of it, in the order that is known. No work takes none; NaN where an amount is unknown, negative or infinite. */

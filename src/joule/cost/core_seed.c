@@ -18,7 +18,7 @@ struct kind {
     const char *name;
     double ghz;    /* one busy core, between base and highest */
     double log_sd; /* of cycles about this row */
-    double overlap;
+    double overlap, window;
     /* In a cycle: micro-operations; ALUs; vector units (256 bits, 512 bits); multiplications (integers, fused floats);
      * loads; stores; branches. */
     struct {
@@ -43,61 +43,61 @@ struct kind {
 
 /* Errors of cycles: tools that simulate a core, with all data in its first cache, are off by 9 to 36 % on the average (the
  * comparison in Abel and Reineke, "uiCA", 2022); these rows know less.
- * Each row: name, GHz, log sd, overlap / per cycle: uops, int, fp, 256, 512, int mul, fma, loads, stores, branches /
+ * Each row: name, GHz, log sd, overlap, window / per cycle: uops, int, fp, 256, 512, int mul, fma, loads, stores, branches /
  * every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns / line / KiB. */
 /* clang-format off */
 static const struct kind kinds[] = {
     /* Sandy Bridge, Ivy Bridge; Nehalem is close. */
-    {"sandy-bridge", 3.3, 0.25, 4, {4, 3, 2, 2, 1, 1, 1, 2, 1, 1}, {9, 20},
+    {"sandy-bridge", 3.3, 0.25, 4, 168, {4, 3, 2, 2, 1, 1, 1, 2, 1, 1}, {9, 20},
      {3, 22, 4, 8, 20, 5, 15, 20, 12}, {13, 80}, {2.5, 30, 10}, {32, 256, 15360}},
     /* Haswell, Broadwell. */
-    {"haswell", 3.2, 0.25, 4, {4, 4, 2, 2, 1, 1, 2, 2, 1, 2}, {9, 10},
+    {"haswell", 3.2, 0.25, 4, 192, {4, 4, 2, 2, 1, 1, 2, 2, 1, 2}, {9, 10},
      {3, 22, 4, 5, 18, 5, 16, 19, 12}, {16, 85}, {2, 30, 11}, {32, 256, 20480}},
     /* Skylake to Comet Lake: desktops and laptops. */
-    {"skylake", 4.0, 0.25, 4, {4, 4, 2, 3, 1, 1, 2, 2, 1, 2}, {6, 4},
+    {"skylake", 4.0, 0.25, 4, 224, {4, 4, 2, 3, 1, 1, 2, 2, 1, 2}, {6, 4},
      {3, 26, 4, 4, 14, 5, 16, 18, 12}, {10, 65}, {2, 60, 25}, {32, 256, 8192}},
     /* Skylake and Cascade Lake servers: a mesh, 1 MiB of L2. */
-    {"skylake-server", 3.0, 0.25, 4, {4, 4, 2, 3, 2, 1, 2, 2, 1, 2}, {6, 4},
+    {"skylake-server", 3.0, 0.25, 4, 224, {4, 4, 2, 3, 2, 1, 2, 2, 1, 2}, {6, 4},
      {3, 26, 4, 4, 14, 5, 16, 19, 14}, {22, 90}, {2.3, 25, 12}, {32, 1024, 28672}},
     /* Sunny Cove, Willow Cove: Ice Lake servers. */
-    {"sunny-cove", 3.2, 0.25, 4, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
+    {"sunny-cove", 3.2, 0.25, 4, 352, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 14}, {24, 95}, {2.3, 25, 13}, {48, 1280, 49152}},
     /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. Far lines as measured on an Emerald Rapids. */
-    {"golden-cove", 3.2, 0.25, 4, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
+    {"golden-cove", 3.2, 0.25, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {35, 130}, {2, 25, 15}, {48, 2048, 107520}},
     /* The same in desktops; Lion Cove is wider. Their small cores are not told apart. */
-    {"golden-cove-client", 5.0, 0.3, 4, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
+    {"golden-cove-client", 5.0, 0.3, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {14, 85}, {2, 60, 30}, {48, 2048, 30720}},
     /* Gracemont and Crestmont; older Atoms are slower. Vectors of 256 bits are two of 128. */
-    {"gracemont", 3.0, 0.3, 3, {5, 4, 2, 1, 0.5, 1, 1, 2, 2, 2}, {6, 10},
+    {"gracemont", 3.0, 0.3, 3, 256, {5, 4, 2, 1, 0.5, 1, 1, 2, 2, 2}, {6, 10},
      {3, 12, 4, 6, 15, 4, 15, 20, 17}, {30, 110}, {2, 20, 12}, {32, 2048, 6144}},
     /* Zen, Zen+. Vectors of 256 bits are two of 128. */
-    {"zen", 3.4, 0.25, 4, {5, 4, 4, 2, 1, 1, 1, 2, 1, 2}, {14, 5},
+    {"zen", 3.4, 0.25, 4, 192, {5, 4, 4, 2, 1, 1, 1, 2, 1, 2}, {14, 5},
      {3, 22, 4, 5, 13, 5, 17, 18, 13}, {11, 90}, {2, 50, 20}, {32, 512, 8192}},
-    {"zen2", 3.6, 0.25, 4, {5, 4, 4, 4, 2, 1, 2, 2, 1, 2}, {12, 5},
+    {"zen2", 3.6, 0.25, 4, 224, {5, 4, 4, 4, 2, 1, 2, 2, 1, 2}, {12, 5},
      {3, 18, 3.5, 5, 13, 4.5, 17, 17, 12}, {11, 85}, {2, 60, 22}, {32, 512, 16384}},
-    {"zen3", 3.9, 0.25, 4, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
+    {"zen3", 3.9, 0.25, 4, 256, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
      {3, 10, 3, 4, 13.5, 4.5, 16, 15, 12}, {12, 85}, {2, 80, 25}, {32, 512, 32768}},
     /* Zen 4, Zen 4c. Vectors of 512 bits are two passes of 256. */
-    {"zen4", 4.1, 0.25, 4, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
+    {"zen4", 4.1, 0.25, 4, 320, {6, 4, 4, 4, 2, 1, 2, 3, 2, 2}, {6, 5},
      {3, 10, 3, 4, 13.5, 4.5, 16, 15, 14}, {12, 90}, {2, 80, 30}, {32, 1024, 32768}},
     /* Zen 5, Zen 5c. */
-    {"zen5", 4.2, 0.25, 4, {8, 6, 4, 4, 4, 2, 2, 4, 2, 2}, {6, 5},
+    {"zen5", 4.2, 0.25, 4, 448, {8, 6, 4, 4, 4, 2, 2, 4, 2, 2}, {6, 5},
      {3, 10, 2.5, 4, 13.5, 4.5, 16, 15, 14}, {12, 95}, {1.5, 90, 35}, {48, 1024, 32768}},
     /* Neoverse N1, of 128-bit vectors. */
-    {"neoverse-n1", 2.8, 0.25, 4, {4, 3, 2, 1, 0.5, 1, 2, 2, 1, 1}, {8, 7},
+    {"neoverse-n1", 2.8, 0.25, 4, 128, {4, 3, 2, 1, 0.5, 1, 2, 2, 1, 1}, {8, 7},
      {2, 9, 2.5, 4, 12, 4, 12, 20, 11}, {32, 110}, {2, 25, 17}, {64, 1024, 32768}},
     /* Neoverse V2; stands in for V1, N2, V3 and N3. */
-    {"neoverse-v2", 3.0, 0.3, 4, {8, 6, 4, 2, 1, 2, 4, 3, 2, 2}, {6, 7},
+    {"neoverse-v2", 3.0, 0.3, 4, 320, {8, 6, 4, 2, 1, 2, 4, 3, 2, 2}, {6, 7},
      {2, 9, 2, 4, 12, 4, 13, 18, 11}, {35, 115}, {1.5, 30, 28}, {64, 1024, 65536}},
     /* Cortex-A53, in order: little hides behind anything. Without L3: what asks there is answered by DRAM. */
-    {"cortex-a53", 1.5, 0.3, 1.5, {2, 2, 1, 0.5, 0.25, 1, 1, 1, 1, 1}, {8, 20},
+    {"cortex-a53", 1.5, 0.3, 1.5, 0, {2, 2, 1, 0.5, 0.25, 1, 1, 1, 1, 1}, {8, 20},
      {3, 10, 4, 8, 22, 3, 8, 30, 15}, {140, 140}, {8, 2.5, 2.5}, {32, 512, 0}},
     /* Cortex-A72; stands in for A57, A73, A75 and A76. */
-    {"cortex-a72", 1.8, 0.3, 3, {3, 2, 2, 1, 0.5, 1, 2, 1, 1, 1}, {8, 10},
+    {"cortex-a72", 1.8, 0.3, 3, 128, {3, 2, 2, 1, 0.5, 1, 2, 1, 1, 1}, {8, 10},
      {3, 10, 4, 7, 18, 4, 15, 20, 21}, {130, 130}, {4, 4, 4}, {32, 1024, 0}},
     /* Any other: as wide as most are (assumed). */
-    {"generic", 3.0, 0.45, 3, {4, 4, 2, 2, 1, 1, 2, 2, 1, 1}, {8, 6},
+    {"generic", 3.0, 0.45, 3, 192, {4, 4, 2, 2, 1, 1, 2, 2, 1, 1}, {8, 6},
      {3, 18, 4, 4.5, 15, 5, 16, 20, 14}, {18, 95}, {2.5, 30, 13}, {32, 512, 8192}},
 };
 /* clang-format on */
@@ -171,6 +171,7 @@ void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core 
                                                         : HZ_TYPICAL_LOG_SD,
                            .package_share = cpu->cores ? fmax(cpu->packages, 1) / cpu->cores : 1 / type.cores,
                            .overlap = kind->overlap,
+                           .window = kind->window,
                            .cache_bytes = {kind->kib.l1 * 1024, kind->kib.l2 * 1024, kind->kib.l3 * 1024},
                            .line_bytes = LINE_BYTES,
                            .instance = table.instance};

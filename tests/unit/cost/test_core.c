@@ -122,6 +122,7 @@ static void test_every_row_is_whole(void **state)
             assert_true(i == COST_MISPREDICTS || b.core.per_cycle[i] > 0);
         for (int i = COST_UOPS; i <= COST_BRANCHES; i++)
             assert_true(b.core.per_cycle[i] <= b.core.per_cycle[COST_UOPS]);
+        assert_true(b.core.window >= 0 && b.core.window <= 1000);
         assert_true(b.core.latency[COST_MISPREDICTS] >= 8 && b.core.package_share <= 1);
         assert_true(b.core.cache_bytes[COST_L1] < b.core.cache_bytes[COST_L2]);
         assert_true(b.core.hz > 1e9 && b.core.hz < 6e9);
@@ -217,6 +218,11 @@ static void test_limits_of_a_core(void **state)
     struct cost_features floats = only(COST_FP_FMAS);
     floats.amount[COST_FP_OPS] = 1000; /* on the same two units */
     NEAR(cost_core_throughput(&core, &floats), 1000);
+    /* a chain that begins anew runs beside the last one, of which the window of 224 holds one more, or half */
+    NEAR(cost_core_restarted(&core, 60, 224), 30);
+    NEAR(cost_core_restarted(&core, 60, 448), 40);
+    NEAR(cost_core_restarted(&core, 60, 0), 60);
+    NEAR(cost_core_restarted(&core, 0, 10), 0);
     /* memory keeps its seconds whatever the frequency */
     struct cost_features lines = only(COST_DRAM_LINES);
     NEAR(cost_core_throughput(&core, &lines) / core.hz, 1000 * 64 / 12e9);
