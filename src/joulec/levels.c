@@ -20,6 +20,10 @@ static const double usable[BOUNDS] = {1, 1, 0.5};
 /* What is written goes back some day; until then it may be written again. */
 static const double written_back[BOUNDS] = {0, 1, 1};
 
+/* Of loads and stores whose address nobody knows, those that miss L1: all at worst, and one in 64 where programs take care. The
+ * middle of both in logarithms (assumed). */
+#define MISSES_OF_UNKNOWN (1.0 / 8)
+
 struct dimension {
     double stride, times;
 };
@@ -305,7 +309,7 @@ static double lines_scattered(const struct memory *m, const struct group *group,
     if (m->bound == BOUND_LOW)
         return 0;
     if (!object)
-        return m->bound == BOUND_HIGH || level == COST_L1 ? each : 0;
+        return m->bound == BOUND_HIGH ? each : level == COST_L1 ? MISSES_OF_UNKNOWN * each : 0;
     if (m->bound == BOUND_EST)
         return each * fmax(0, 1 - bytes / object->bytes);
     if (m->footprint[0] > bytes || object->bytes > bytes)

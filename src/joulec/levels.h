@@ -3,8 +3,8 @@
  * Owns footprints: the lines that one round of each loop touches, and so what of it is still near when it is asked for again.
  * Caches are taken to keep what was used last. What a function touches in all is taken to be where the call before left it,
  * in the nearest level that holds it; at worst it is in DRAM.
- * Newcomers: data whose address nobody knows is at least in L1, likely in L2, and at worst in DRAM, unless the variable in
- * which it lies is known.
+ * Newcomers: data whose address nobody knows is at best in L1, mostly there and else in L2 as is assumed, and at worst in DRAM,
+ * unless the variable in which it lies is known.
  */
 #ifndef JOULEC_LEVELS_H
 #define JOULEC_LEVELS_H

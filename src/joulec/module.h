@@ -116,9 +116,10 @@ struct edge {
 struct block {
     const char *name;
     double work[WORK_KINDS];
-    double
-        chain_cycles; /* of an innermost loop: what this block has of the longest chain from round to round, by typical
-                            latencies; NaN: unknown */
+    /* Of an innermost loop: what this block has of the longest chain from round to round, in steps that wait for each other. */
+    double chain[WORK_KINDS];
+    bool has_chain;   /* it is known; of a loop around others, that there is none */
+    bool begins_anew; /* of such a loop's first block: it waits for nothing that it left when it ran before */
     struct access *accesses;
     size_t access_count;
     const char **values; /* whole numbers and pointers made here that scalar evolution cannot look into */

@@ -1,11 +1,11 @@
-/* joulec/module_branch.c - see module_llvm.h: whether which way a branch goes is for the data to say.
+/* joulec/module_branch.c - see module_llvm.h: where a value comes from, and so whether the data say which way a branch goes.
  *
  * Newcomers: a counter is no data, however it began, and neither is a comparison with no pointer at all: both go one way nearly
  * always, and branch predictors know it.
  */
 #include "joulec/module_llvm.h"
 
-#define MOST_STEPS 64 /* back from a condition: what is farther is taken to be no data */
+#define MOST_STEPS 64 /* back from a value: what is farther is not looked at */
 
 struct search {
     LLVMValueRef seen[MOST_STEPS];
@@ -36,7 +36,7 @@ static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
     return is_from;
 }
 
-static bool is_counter(LLVMValueRef phi)
+bool llvm_is_counter(LLVMValueRef phi)
 {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
         if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
@@ -78,7 +78,7 @@ static bool is_data(LLVMValueRef condition)
         if (LLVMIsALoadInst(value) && !is_invariant(LLVMGetOperand(value, 0)))
             return true;
         bool is_end = LLVMIsALoadInst(value) || LLVMIsACallInst(value) || is_null_check(value) ||
-                      (LLVMIsAPHINode(value) && is_counter(value));
+                      (LLVMIsAPHINode(value) && llvm_is_counter(value));
         if (!is_end || (LLVMIsACallInst(value) && llvm_work(value) != WORK_KINDS))
             add_operands(&search, value);
     }

@@ -6,13 +6,12 @@
  */
 #include "joulec/module_llvm.h"
 
-#include <math.h>
-
 #define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
 
 struct step {
     LLVMValueRef value;
     double cycles;  /* the longest way from the phi to its result; negative: none */
+    double waits;   /* of its kind, of these */
     int32_t from;   /* the step before; -1: it is the phi */
     uint32_t block; /* of the function */
 };
@@ -26,12 +25,16 @@ struct walk {
     size_t count;
 };
 
-static void take_operand(const struct walk *w, struct step *step, LLVMValueRef operand)
+/* `waits`: of the step for this operand. */
+static void take_operand(const struct walk *w, struct step *step, LLVMValueRef operand, double waits,
+                         double latency)
 {
     int32_t number = llvm_number_of(&w->numbers, operand);
-    if (number >= 0 && w->steps[number].cycles > step->cycles) {
-        step->cycles = w->steps[number].cycles;
+    double before = number >= 0 ? w->steps[number].cycles : -1;
+    if (before >= 0 && before + waits * latency > step->cycles) {
+        step->cycles = before + waits * latency;
         step->from = number;
+        step->waits = waits;
     }
 }
 
@@ -46,10 +49,10 @@ static void walk_from(struct walk *w, size_t first)
         if (i == first || (is_of_header && LLVMIsAPHINode(step->value)))
             continue;
         int operands = LLVMGetNumOperands(step->value);
+        double latency = llvm_latency(llvm_work(step->value));
         for (int k = 0; k < operands; k++)
-            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k));
-        if (step->cycles >= 0)
-            step->cycles += llvm_latency(step->value);
+            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k),
+                         llvm_waits(step->value, (unsigned)k), latency);
     }
 }
 
@@ -59,7 +62,7 @@ static struct step back_to(const struct walk *w, size_t first)
     struct step back = {.cycles = -1, .from = -1};
     LLVMValueRef phi = w->steps[first].value;
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
-        take_operand(w, &back, LLVMGetIncomingValue(phi, k));
+        take_operand(w, &back, LLVMGetIncomingValue(phi, k), 0, 0);
     return back;
 }
 
@@ -93,8 +96,9 @@ static void share_out(struct walk *w, int32_t last)
 {
     for (int32_t i = last; i >= 0; i = w->steps[i].from) {
         const struct step *step = &w->steps[i];
-        double before = step->from >= 0 ? w->steps[step->from].cycles : 0;
-        w->function->blocks[step->block].chain_cycles += step->cycles - before;
+        enum work work = llvm_work(step->value);
+        if (work < WORK_KINDS && step->from >= 0)
+            w->function->blocks[step->block].chain[work] += step->waits;
     }
 }
 
@@ -118,9 +122,11 @@ static bool lay_out(struct walk *w, const uint32_t *blocks, size_t block_count)
     return llvm_number_all(w->arena, (void *const *)values, count, &w->numbers);
 }
 
-/* blocks[0] is the header. */
-static bool find_chain(struct walk *w, const uint32_t *blocks, size_t block_count)
+/* The first block is the header. */
+static bool find_chain(struct walk *w, const struct loops *loops, size_t loop)
 {
+    const uint32_t *blocks = loops->nodes + loops->node_begin[loop + 1];
+    size_t block_count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
     size_t phis = 0, longest_phi = 0;
     double longest = 0;
     if (!lay_out(w, blocks, block_count))
@@ -139,12 +145,28 @@ static bool find_chain(struct walk *w, const uint32_t *blocks, size_t block_coun
         }
     }
     for (size_t i = 0; i < block_count; i++)
-        w->function->blocks[blocks[i]].chain_cycles = 0;
+        w->function->blocks[blocks[i]].has_chain = true;
+    w->function->blocks[blocks[0]].begins_anew = llvm_begins_anew(w->from, loops, loop, &w->numbers);
     if (longest > 0) {
         walk_from(w, longest_phi);
         share_out(w, back_to(w, longest_phi).from);
     }
     return true;
+}
+
+/* Of a loop around others: where all that it takes from round to round are counters, what it does itself does not wait for the
+ * round before. */
+static void describe_outer(const struct walk *w, const struct loops *loops, size_t loop)
+{
+    const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];
+    size_t count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
+    LLVMValueRef value = LLVMGetFirstInstruction(w->from[nodes[0]]);
+    for (; value && LLVMIsAPHINode(value); value = LLVMGetNextInstruction(value))
+        if (!llvm_is_counter(value))
+            return;
+    for (size_t i = 0; i < count; i++)
+        if (loops->innermost[nodes[i]] == (int32_t)loop)
+            w->function->blocks[nodes[i]].has_chain = true;
 }
 
 bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
@@ -159,8 +181,9 @@ bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct funct
     struct walk w = {.arena = arena, .from = from, .function = function};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
-        if (!has_inner[i])
-            is_good = find_chain(&w, loops->nodes + loops->node_begin[i + 1],
-                                 loops->node_begin[i + 2] - loops->node_begin[i + 1]);
+        if (has_inner[i])
+            describe_outer(&w, loops, i);
+        else
+            is_good = find_chain(&w, loops, i);
     return is_good;
 }

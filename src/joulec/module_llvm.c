@@ -171,7 +171,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
                        struct function *function, struct block *out)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
-    *out = (struct block){.name = llvm_name(r->arena, LLVMBasicBlockAsValue(from)), .chain_cycles = NAN};
+    *out = (struct block){.name = llvm_name(r->arena, LLVMBasicBlockAsValue(from))};
     if (!make_room_for_calls(r, from, out))
         return false;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {

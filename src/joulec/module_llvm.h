@@ -37,12 +37,15 @@ enum work llvm_work(LLVMValueRef instruction);
 double llvm_parts(LLVMValueRef instruction);
 /* Functions of LLVM that are instructions, or nothing (WORK_KINDS). False: a real call. */
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
+/* A phi that goes on by the same step each time. */
+bool llvm_is_counter(LLVMValueRef phi);
 /* Whether values from memory decide which way a block's last instruction goes. */
 bool llvm_is_by_data(LLVMBasicBlockRef block);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
-/* Latency in cycles, from operands to result: typical of large cores. */
-double llvm_latency(LLVMValueRef instruction);
+/* Cycles from operand to result, typical of large cores; and how many such steps an instruction takes from one operand. */
+double llvm_latency(enum work work);
+double llvm_waits(LLVMValueRef instruction, unsigned operand);
 
 /* --- memory ------------------------------------------------------------------------------------------------- */
 
@@ -59,6 +62,13 @@ bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModule
  * in function->blocks, which have their accesses. False: no memory. */
 bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
                       const struct loops *loops);
+
+/* Whether the innermost loop number `loop`, which has these instructions, stands in another one and waits for nothing that it left
+ * when it ran before. */
+bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
+                      const struct numbering *instructions);
+
+/* --- names and operands --------------------------------------------------------------------------------------- */
 
 /* A copy of a value's name in `arena`; "" when memory is used up. */
 const char *llvm_name(struct arena *arena, LLVMValueRef value);

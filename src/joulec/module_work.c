@@ -236,8 +236,18 @@ double llvm_parts(LLVMValueRef value)
     return steps_of(value, true) * fmax(1, ceil(bits / 128));
 }
 
-double llvm_latency(LLVMValueRef value)
+double llvm_latency(enum work work)
 {
-    enum work work = llvm_work(value);
     return work < WORK_KINDS ? latency[work] : 0;
+}
+
+/* What is added to a product does not wait for it. A wide division gives its result not much later. */
+double llvm_waits(LLVMValueRef value, unsigned operand)
+{
+    LLVMValueRef callee = intrinsic_of(value);
+    const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
+    bool is_division = llvm_work(value) == WORK_INT_DIV;
+    if (string_starts(name, "llvm.fmuladd.") && operand == 2)
+        return 1;
+    return is_division ? 1 : steps_of(value, LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind);
 }

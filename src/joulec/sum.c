@@ -48,19 +48,28 @@ const char *doubt_name(enum doubt_kind kind)
 
 /* --- a block ------------------------------------------------------------------------------------------------ */
 
+static const enum cost_feature feature_of[WORK_KINDS] = {
+    [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,
+    [WORK_FLOAT] = COST_FP_OPS,   [WORK_FMA] = COST_FP_FMAS,      [WORK_FLOAT_DIV] = COST_FP_DIVS,
+    [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
+    [WORK_BRANCH] = COST_BRANCHES};
+
 static struct cost_features features_of(const struct block *block)
 {
-    static const enum cost_feature feature_of[WORK_KINDS] = {
-        [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,
-        [WORK_FLOAT] = COST_FP_OPS,   [WORK_FMA] = COST_FP_FMAS,      [WORK_FLOAT_DIV] = COST_FP_DIVS,
-        [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
-        [WORK_BRANCH] = COST_BRANCHES};
     struct cost_features work = {.version = COST_VERSION};
     for (int k = 0; k < WORK_KINDS; k++) {
         work.amount[feature_of[k]] = block->work[k];
         work.amount[COST_UOPS] += block->work[k];
     }
     return work;
+}
+
+static double chain_cycles(const struct block *block, const struct cost_core *core)
+{
+    double cycles = 0;
+    for (int k = 0; k < WORK_KINDS; k++)
+        cycles += block->chain[k] * core->latency[feature_of[k]];
+    return block->has_chain ? cycles : NAN;
 }
 
 struct region {
@@ -74,7 +83,9 @@ struct region {
     struct function_sum *out;
     /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
     struct amounts *until;
-    double *share; /* how often it runs for each time that the region is entered */
+    double
+        entry_uops; /* of a loop that begins anew each time, what it does until then; infinite: of others */
+    double *share;  /* how often it runs for each time that the region is entered */
     bool *is_reached;
     bool *is_doomed; /* of each block: all its ways lead to dead ends */
     size_t doubt_room;
@@ -120,7 +131,7 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_callee(r, call, out);
     else if (call->callee >= 0)
         add_doubt(r, DOUBT_RECURSION, call->name, call->place);
-    else if (contract_of(call->name, r->target, &contract))
+    else if (contract_of(call, r->target, &contract))
         amounts_add(out, once, &contract);
     else
         add_doubt(r, DOUBT_CALLEE, call->name, call->place);
@@ -151,13 +162,17 @@ static void set_cycles(const struct region *r, enum bound bound, const struct co
 static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
 {
     const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
-    struct cost_flow flow = {.chain_cycles = r->function->blocks[block].chain_cycles, .streamed = NAN};
+    const struct cost_core *core = &r->target->core;
+    struct cost_flow flow = {.chain_cycles = chain_cycles(&r->function->blocks[block], core),
+                             .streamed = NAN};
     if (memory) {
         flow.chain_cycles += memory->wait_cycles[bound];
         flow.streamed = memory->streamed;
         for (int level = COST_L2; level < COST_LEVELS; level++)
             work->amount[COST_L2_LINES + level - COST_L2] = memory->lines[bound][level];
     }
+    if (bound != BOUND_HIGH)
+        flow.chain_cycles = cost_core_restarted(core, flow.chain_cycles, r->entry_uops);
     set_cycles(r, bound, &flow, work);
 }
 
@@ -177,16 +192,21 @@ static struct amounts amounts_of_block(struct region *r, uint32_t block)
     return sum;
 }
 
+static bool ends_by_data(const struct region *r, size_t loop)
+{
+    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
+        if (r->function->blocks[r->loops->exits[i].block].is_by_data)
+            return true;
+    return false;
+}
+
 /* What the end of a loop costs beside its rounds. */
 static struct amounts amounts_of_end(const struct region *r, size_t loop, const struct loop_times *times)
 {
-    bool ends_by_data = false;
-    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
-        ends_by_data = ends_by_data || r->function->blocks[r->loops->exits[i].block].is_by_data;
     struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
     struct amounts sum = nothing;
     double wrong[BOUNDS];
-    foresight_of_loop(times, ends_by_data, wrong);
+    foresight_of_loop(times, ends_by_data(r, loop), wrong);
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
         set_cycles(r, bound, &flow, &sum.of[bound]);
@@ -439,6 +459,21 @@ static void find_doomed(struct region *r)
     }
 }
 
+/* A loop whose end is a surprise, or that calls, hides little of what comes behind it. */
+static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
+{
+    double uops = 0;
+    if (!r->function->blocks[r->loops->list[loop].header].begins_anew || ends_by_data(r, loop))
+        return INFINITY;
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        const struct block *block = &r->function->blocks[r->loops->nodes[i]];
+        if (block->call_count)
+            return INFINITY;
+        uops += features_of(block).amount[COST_UOPS];
+    }
+    return uops * times->times[BOUND_EST];
+}
+
 static void sum_regions(struct region *r, const struct loop_times *times)
 {
     find_doomed(r);
@@ -446,11 +481,13 @@ static void sum_regions(struct region *r, const struct loop_times *times)
         r->out->loops[i] = nothing;
         if (r->ways && !r->ways->is_reached[r->loops->list[i].header])
             continue;
+        r->entry_uops = entry_uops(r, i, &times[i]);
         struct amounts round = sum_region(r, (int32_t)i);
         r->out->loops[i] = amounts_of_end(r, i, &times[i]);
         amounts_add(&r->out->loops[i], times[i].times, &round);
         forget(r, (int32_t)i);
     }
+    r->entry_uops = INFINITY;
     r->out->call = sum_region(r, -1);
     if (r->loops->is_irregular)
         add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);

@@ -17,15 +17,19 @@ class Work(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def breakdown(self, text, *options):
-        """Joules by what they are for, of each function."""
+    def report(self, text, *options):
+        """Each function's part of the report."""
         source, report = (os.path.join(self.folder.name, name) for name in ("a.c", "a.json"))
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
         subprocess.run([JOULEC, "-O2", *options, "--energy-report", report, "-c", source, "-o", os.path.join(self.folder.name, "a.o")],
                        check=True)
         with open(report, encoding="utf-8") as file:
-            return {function["name"]: function["breakdown_joules"] for function in json.load(file)["functions"]}
+            return {function["name"]: function for function in json.load(file)["functions"]}
+
+    def breakdown(self, text, *options):
+        """Joules by what they are for, of each function."""
+        return {name: function["breakdown_joules"] for name, function in self.report(text, *options).items()}
 
     def test_a_wide_division_is_longer(self):
         found = self.breakdown("unsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
@@ -72,6 +76,42 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
         found = self.breakdown("void f(int x[20][500]) { for (int i = 0; i < 20; i++) for (int j = 0; j < 500; j++) x[i][j] = 7 * x[i][j]; }\n"
                                "int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }\n")
         self.assertAlmostEqual(found["f"]["mispredicts"] / found["until_found"]["mispredicts"], 20)
+
+    def test_a_sum_waits_for_the_sum_and_not_for_the_product(self):
+        found = self.report("""
+double sum(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s = s + x[i]; return s; }
+double dot(const double *x, const double *y) { double s = 0; for (int i = 0; i < 1000; i++) s = s + x[i] * y[i]; return s; }
+double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 1000; i++) s = s * y + x[i]; return s; }
+""", "-ffp-contract=on")
+        sum_, dot, horner = (found[name]["time_seconds"] for name in ("sum", "dot", "horner"))
+        self.assertLess(dot, 1.3 * sum_)
+        if ON_X86:
+            self.assertGreater(horner, 1.7 * sum_)
+
+    def test_short_loops_that_begin_anew_run_beside_each_other(self):
+        """But not where they take up a value that the last one left, straight, by way of another load, or in memory."""
+        found = self.report("""
+double c[8], x[1000], y[1000];
+void anew(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } }
+double kept(void) { double s = 0; for (int i = 0; i < 1000; i++) { for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } return s; }
+void led(void) { double l = 0; for (int i = 0; i < 1000; i++) { double f = x[(int)l & 7], s = 0; for (int k = 0; k < 8; k++) s = s * f + c[k]; y[i] = l = s; } }
+void stored(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; c[i & 7] = s; } }
+""")
+        anew = found["anew"]["time_seconds"]
+        for name in ("kept", "led", "stored"):
+            self.assertGreater(found[name]["time_seconds"], 2 * anew, name)
+            self.assertLess(found["anew"]["interval_seconds"][0], found[name]["interval_seconds"][0], name)
+
+    def test_a_known_length_is_copied_in_known_time(self):
+        found = self.report("""
+void copy64(char *x, const char *y) { __builtin_memcpy(x, y, 64); }
+void copy64k(char *x, const char *y) { __builtin_memcpy(x, y, 65536); }
+void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }
+""")
+        few, many, any_ = (found[name] for name in ("copy64", "copy64k", "copy"))
+        self.assertLess(few["time_seconds"], any_["time_seconds"] / 3)
+        self.assertGreater(many["time_seconds"], 20 * any_["time_seconds"])
+        self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ static void test_unknown_addresses(void **state)
         add_load(t, "p");
         describe(t);
         expect(t, BOUND_LOW, 0, 0, 0);
-        expect(t, BOUND_EST, 1000, 0, 0);
+        expect(t, BOUND_EST, 125, 0, 0); /* one in eight */
         expect(t, BOUND_HIGH, 0, 0, 1000);
         assert_true(t->memory[1].streamed <= 0);
         trial_free(t);
@@ -292,7 +292,7 @@ static void test_a_chase_waits(void **state)
     add_load(t, "p")->is_in_chain = true;
     describe(t);
     assert_true(t->memory[1].wait_cycles[BOUND_LOW] <= 0);
-    NEAR(t->memory[1].wait_cycles[BOUND_EST], 15);
+    NEAR(t->memory[1].wait_cycles[BOUND_EST], 15. / 8);
     NEAR(t->memory[1].wait_cycles[BOUND_HIGH], 240);
     trial_free(t);
 }

@@ -58,7 +58,6 @@ static void set_function(struct trial *t, size_t index, const char *edges, const
     }
     for (size_t b = 0; b < f->block_count; b++) {
         body->blocks[b].work[WORK_INT] = ops[b];
-        body->blocks[b].chain_cycles = NAN;
     }
     for (size_t i = 0; i < MOST; i++)
         t->times[i] = (struct loop_times){{1, 1, 1}};
@@ -395,6 +394,68 @@ static void test_contract_of_the_c_library(void **state)
     trial_free(t);
 }
 
+static double cycles_of_copy(const char *name, struct operand length, enum bound bound)
+{
+    struct trial *t = trial_new("", (double[]){0});
+    struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, length};
+    call(t, 0, 0, name, -1);
+    t->bodies[0].call.arguments = arguments;
+    t->bodies[0].call.argument_count = 3;
+    double cycles = add_up(t, 0)->call.of[bound].amount[COST_CYCLES];
+    trial_free(t);
+    return cycles;
+}
+
+static void test_copies_of_known_length(void **state)
+{
+    (void)state;
+    static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 64},
+                                many = {.is_constant = true, .constant = 1 << 20},
+                                broken = {.is_constant = true, .constant = -1};
+    NEAR(cycles_of_copy("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* a store of 16 bytes in a cycle */
+    NEAR(cycles_of_copy("memset", few, BOUND_LOW), 1);
+    assert_true(cycles_of_copy("memmove", many, BOUND_LOW) > 10000);
+    assert_true(cycles_of_copy("memmove", many, BOUND_HIGH) > 1e6);
+    NEAR(cycles_of_copy("memcpy", none, BOUND_EST), 40);
+    NEAR(cycles_of_copy("memcpy", broken, BOUND_EST), 40);
+    NEAR(cycles_of_copy("strncpy", few, BOUND_EST), 40);
+}
+
+/* A product of 10 steps on the way round, in a loop of `times` in a loop. */
+static double cycles_of_inner(bool begins_anew, double times, enum bound bound)
+{
+    struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
+    struct block *inner = &t->bodies[0].blocks[2];
+    t->times[0] = (struct loop_times){{1, 1, 1}};
+    t->times[1] = (struct loop_times){{times, times, times}};
+    inner->has_chain = true;
+    inner->chain[WORK_INT_MUL] = 10;
+    inner->begins_anew = begins_anew;
+    double cycles = add_up(t, 0)->loops[1].of[bound].amount[COST_CYCLES];
+    trial_free(t);
+    return cycles;
+}
+
+static void test_loops_that_begin_anew_run_beside_each_other(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("", (double[]){0});
+    struct cost_core core = t->target.core;
+    trial_free(t);
+    struct cost_features work = {.version = COST_VERSION};
+    work.amount[COST_UOPS] = work.amount[COST_INT_OPS] = 4;
+    double chain = 10 * core.latency[COST_INT_MULS], beside = cost_core_restarted(&core, chain, 4 * 8);
+    assert_true(beside < chain / 7);
+    NEAR(cycles_of_inner(false, 8, BOUND_EST),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){chain, NAN}).est);
+    NEAR(cycles_of_inner(true, 8, BOUND_EST),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){beside, NAN}).est);
+    NEAR(cycles_of_inner(true, 8, BOUND_LOW),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){beside, NAN}).low);
+    NEAR(cycles_of_inner(true, 8, BOUND_HIGH), cycles_of_inner(false, 8, BOUND_HIGH));
+    assert_true(cycles_of_inner(true, 1e6, BOUND_EST) > 0.99 * cycles_of_inner(false, 1e6, BOUND_EST));
+}
+
 /* What is in doubt is named, with its place, and adds nothing. */
 static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
 {
@@ -475,6 +536,8 @@ int main(void)
         cmocka_unit_test(test_call_of_a_summed_function),
         cmocka_unit_test(test_call_in_a_loop),
         cmocka_unit_test(test_contract_of_the_c_library),
+        cmocka_unit_test(test_copies_of_known_length),
+        cmocka_unit_test(test_loops_that_begin_anew_run_beside_each_other),
         cmocka_unit_test(test_doubtful_calls),
         cmocka_unit_test(test_many_doubts),
         cmocka_unit_test(test_a_way_into_the_middle_is_a_doubt),
