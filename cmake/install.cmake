@@ -24,10 +24,11 @@ if(TARGET forge)
 endif()
 
 install(EXPORT joule-targets NAMESPACE joule:: DESTINATION ${package_dir})
-configure_package_config_file(cmake/joule-config.cmake.in joule-config.cmake INSTALL_DESTINATION ${package_dir})
+configure_package_config_file(cmake/joule-config.cmake.in joule-config.cmake INSTALL_DESTINATION ${package_dir}
+  PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(joule-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/joule-config.cmake ${PROJECT_BINARY_DIR}/joule-config-version.cmake
-  DESTINATION ${package_dir})
+  cmake/joule-energy.cmake DESTINATION ${package_dir})
 
 if(TARGET joule_helper)
   install(TARGETS joule_helper DESTINATION ${CMAKE_INSTALL_SBINDIR})

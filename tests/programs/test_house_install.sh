@@ -134,6 +134,9 @@ add_executable(c-cmake ../use.c)
 target_link_libraries(c-cmake joule::joule)
 add_executable(cxx-cmake ../use.cc)
 target_link_libraries(cxx-cmake joule::joule_static)
+if(JOULEC_EXECUTABLE)
+  joule_check_energy(c-cmake REPORT energy.json)
+endif()
 if(TARGET joule::forge)
   add_executable(forge-cmake ../forge.c)
   target_link_libraries(forge-cmake joule::forge)
@@ -149,6 +152,9 @@ for program in "${programs[@]}"; do
     [[ $("$work/consumer/build/$program") == "$version" ]] || fail "$program does not say $version"
 done
 
+if [[ -x $prefix/bin/joulec ]]; then
+    [[ $(<"$work/consumer/build/energy.json") == *'"name":"main"'* ]] || fail "joule_check_energy did not check use.c"
+fi
 if [[ -e $prefix/libexec/joule/joule-top ]]; then
     [[ $("$prefix/bin/joule" top --once --period 0.1s) == *TOTAL* ]] || fail "joule does not find joule-top where it was moved to"
 fi

@@ -441,6 +441,79 @@ int nest(const int *x, int n)
         self.assertEqual(self.joulec("--lift=c", "-I", INCLUDE, "a.c").returncode, 1)
 
 
+class CMake(Folder):
+    """joule_check_energy() of a project, as a step of its build and as a test."""
+
+    PROJECT = f"""cmake_minimum_required(VERSION 3.25)
+project(x LANGUAGES C)
+enable_testing()
+include({SOURCE}/cmake/joule-energy.cmake)
+include_directories({INCLUDE})
+add_subdirectory(part)
+"""
+
+    def configure(self, generator, text):
+        self.write("CMakeLists.txt", self.PROJECT)
+        self.write("part/CMakeLists.txt", text)
+        self.write("part/a.c", '#include "made.h"\n' + KEPT.replace("1000", "TIMES * SIZE"))
+        self.write("part/b.c", "int b(void) { return 3; }\n")
+        self.write("part/made.h.in", "#define SIZE 10\n")
+        done = subprocess.run(["cmake", "-G", generator, "-S", self.folder, "-B", self.path("build"), f"-DJOULEC_EXECUTABLE={JOULEC}"],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    def build(self):
+        return subprocess.run(["cmake", "--build", self.path("build")], capture_output=True, text=True, check=False)
+
+    TARGET = """add_custom_command(OUTPUT made.h COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_SOURCE_DIR}/made.h.in made.h DEPENDS made.h.in)
+add_library(codec %s a.c b.c made.h)
+target_include_directories(codec PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+target_compile_definitions(codec PRIVATE TIMES=7)
+add_library(other STATIC b.c)
+"""
+
+    def test_as_a_step_of_the_build(self):
+        for generator, program in (("Ninja", "ninja"), ("Unix Makefiles", "make")):
+            for kind in ("STATIC", "OBJECT"):
+                if not shutil.which(program):
+                    continue
+                with self.subTest(generator=generator, kind=kind):
+                    shutil.rmtree(self.path("build"), ignore_errors=True)
+                    text = self.TARGET % kind + "joule_check_energy(codec REPORT energy.json SARIF energy.sarif)\n"
+                    self.assertEqual(self.configure(generator, text), (0, ""))
+                    done = self.build()
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn("2 C files, 2 functions, 1 with a budget", done.stdout)
+                    report = [json.loads(line) for line in self.read("build/part/energy.json").splitlines()]
+                    self.assertEqual([line["program"] for line in report], ["part/a.c", "part/b.c"])
+                    self.assertEqual(report[0]["functions"][0]["loops"][0]["iterations"][1], 70)
+                    self.assertEqual(self.run_of("build/part/energy.sarif")["results"], [])
+                    self.assertNotIn("C files", self.build().stdout)  # nothing has changed
+                    self.write("part/made.h.in", "#define SIZE 1000000\n")
+                    done = self.build()
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn("part/a.c:4:37: error: energy budget", done.stdout + done.stderr)
+                    self.assertNotEqual(self.build().returncode, 0)  # it stays wrong
+
+    def test_as_a_test(self):
+        text = self.TARGET % "STATIC" + "joule_check_energy(codec TEST STRICT OPTIONS -DMORE=1)\n"
+        self.assertEqual(self.configure("Unix Makefiles" if shutil.which("make") else "Ninja", text), (0, ""))
+        self.assertEqual(self.build().returncode, 0)
+        done = subprocess.run(["ctest", "--test-dir", self.path("build"), "--output-on-failure"], capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("energy.codec", done.stdout)
+        self.assertIn("which is not proved", done.stdout)
+
+    def test_what_is_wrong_is_said_when_it_is_configured(self):
+        for text, message in (("joule_check_energy(codec)", "no target 'codec'"),
+                              ("add_library(codec INTERFACE)\njoule_check_energy(codec)", "compiles nothing"),
+                              ("add_library(codec b.c)\njoule_check_energy(codec STRICKT)", "'STRICKT' is none of TEST")):
+            shutil.rmtree(self.path("build"), ignore_errors=True)
+            code, said = self.configure("Ninja" if shutil.which("ninja") else "Unix Makefiles", text)
+            self.assertNotEqual(code, 0)
+            self.assertIn(message, " ".join(said.split()))
+
+
 class Manual(unittest.TestCase):
     def test_help_and_manual_have_the_same_options(self):
         helped = subprocess.run([JOULEC, "--energy-help"], capture_output=True, text=True, check=True).stdout
