@@ -176,15 +176,15 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  *     JOULE_GPU_KERNEL                  it runs on a GPU
  * JOULE_LOOP(min, max) right before `for`, `while` or `do`, without a semicolon: the body of that loop runs min to max times
  * whenever the loop is reached. Both are whole numbers, or macros that are; + - * / % << >> and parentheses are allowed.
- * For joulec, which defines __JOULEC__, the first four are clang's annotations "joule.budget:TEXT", "joule.depth:N",
+ * For joulec, which defines __JOULEC__ (and __JOULEC_COUNTS__ where it only counts), the first four are clang's annotations "joule.budget:TEXT", "joule.depth:N",
  * "joule.thermal_aware" and "joule.gpu_kernel" of the function. JOULE_LOOP is the pragma `joule loop(min, max)`: it changes
  * nothing in the code, and joulec finds it in what `clang -E` writes, with its line. Labels, attributes and other pragmas may
  * stand between it and its loop. */
 #if defined(__JOULEC__)
 #define JOULE_BUDGET(text)  __attribute__((__annotate__("joule.budget:" text)))
-#define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n))))
+#define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n)) JOULE_NOINLINE_))
 #define JOULE_THERMAL_AWARE __attribute__((__annotate__("joule.thermal_aware")))
-#define JOULE_GPU_KERNEL    __attribute__((__annotate__("joule.gpu_kernel")))
+#define JOULE_GPU_KERNEL    __attribute__((__annotate__("joule.gpu_kernel") JOULE_NOINLINE_))
 #define JOULE_LOOP(min, max)                                                                                 \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wunknown-pragmas\"")               \
         JOULE_PRAGMA_(joule loop(min, max)) _Pragma("clang diagnostic pop")
@@ -210,7 +210,12 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #define JOULE_ASSUME(condition) ((void)0)
 #endif
 
-/* Only for the macros above. */
+/* Only for the macros above. What joulec counts it must find in one piece; what it builds is as without it. */
+#if defined(__JOULEC_COUNTS__)
+#define JOULE_NOINLINE_ , __noinline__
+#else
+#define JOULE_NOINLINE_
+#endif
 #define JOULE_JOIN2_(a, b) a##b
 #define JOULE_JOIN_(a, b)  JOULE_JOIN2_(a, b)
 #define JOULE_TEXT2_(x)    #x

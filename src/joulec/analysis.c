@@ -1,12 +1,13 @@
 /* joulec/analysis.c - see analysis.h. */
 #include "joulec/analysis.h"
 
+#include <math.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/string.h"
+#include "joulec/annotation.h"
 #include "joulec/nest.h"
 
-#define BUDGET "joule.budget:" /* as include/joule/budget.h annotates */
+#define MOST_WARMER_KELVIN 100 /* chips stop themselves before */
 
 struct walk {
     struct analysis *analysis;
@@ -14,12 +15,12 @@ struct walk {
     bool *is_begun;
 };
 
-static void read_budget(struct function_result *result)
+static void read_annotations(struct function_result *result)
 {
     const struct function *f = result->function;
-    for (size_t i = 0; i < f->annotation_count; i++)
-        if (string_starts(f->annotations[i], BUDGET))
-            result->budget_words = f->annotations[i] + strlen(BUDGET);
+    result->is_gpu_kernel = annotation_of(f, ANNOTATION_GPU_KERNEL);
+    result->is_thermal_aware = annotation_of(f, ANNOTATION_THERMAL_AWARE);
+    result->budget_words = annotation_of(f, ANNOTATION_BUDGET);
     if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
                                                    &result->bad) == JOULE_OK)
         result->bad_column = 0;
@@ -41,12 +42,54 @@ static void note_refuted(struct analysis *a, const struct function_result *resul
             a->mark_is_refuted[result->marks[i]] = &result->trips[i];
 }
 
+struct target analysis_target(const struct analysis *analysis, const struct function_result *result)
+{
+    struct target target = analysis->target;
+    if (result->warmer_kelvin != 0)
+        cost_table_warm(&target.table, result->warmer_kelvin);
+    return target;
+}
+
+/* How much warmer the machine gets by this function alone, called without a pause; a warmer one leaks more, and so on. */
+static double own_warmth(const struct analysis *a, struct function_result *result)
+{
+    double kelvin = 0, cycles = result->sum.call.of[BOUND_EST].amount[COST_CYCLES];
+    for (int round = 0; round < 16; round++) {
+        result->warmer_kelvin = kelvin;
+        struct target target = analysis_target(a, result);
+        double joules = amounts_joules(&target, &result->sum.call, BOUND_EST);
+        double watts = cycles > 0 ? joules * target.core.hz / cycles : 0;
+        struct estimate power = estimate_make(watts, target.table.cls, 0, CAUSE_NONE, 0);
+        double next = fmin(cost_cooling_rise(&a->cooling, &power, INFINITY).value, MOST_WARMER_KELVIN);
+        if (isnan(next) || fabs(next - kelvin) < 0.01)
+            break;
+        kelvin = next;
+    }
+    return kelvin;
+}
+
+static void judge_function(const struct analysis *a, struct function_result *result)
+{
+    bool has_budget = result->budget_words && !result->bad_column;
+    const struct budget_text *budget = has_budget ? &result->budget : NULL;
+    if (result->is_gpu_kernel) {
+        judge_unknown(budget, &result->judgement);
+        return;
+    }
+    if (!isnan(a->options.warmer_kelvin))
+        result->warmer_kelvin = a->options.warmer_kelvin;
+    else if (result->is_thermal_aware)
+        result->warmer_kelvin = own_warmth(a, result);
+    struct target target = analysis_target(a, result);
+    judge(&target, &result->sum.call, result->sum.basis, &a->cooling, budget, &result->judgement);
+}
+
 static joule_status sum_one(struct walk *w, size_t index)
 {
     struct analysis *a = w->analysis;
     struct function_result *result = &a->results[index];
     struct evaluated *evaluated = &w->evaluator.functions[index];
-    read_budget(result);
+    read_annotations(result);
     joule_status status = evaluate_prepare(&w->evaluator, index);
     result->marks = arena_alloc(&a->arena, (evaluated->loops.count + 1) * sizeof *result->marks);
     if (status != JOULE_OK || !result->marks)
@@ -60,9 +103,7 @@ static joule_status sum_one(struct walk *w, size_t index)
     result->words = evaluated->words;
     result->sum = evaluated->sum;
     note_refuted(a, result);
-    bool has_budget = result->budget_words && !result->bad_column;
-    judge(&a->target, &result->sum.call, result->sum.basis, &a->cooling, has_budget ? &result->budget : NULL,
-          &result->judgement);
+    judge_function(a, result);
     return JOULE_OK;
 }
 
@@ -112,6 +153,77 @@ static joule_status sum_all(struct walk *w)
     return status;
 }
 
+/* Marks all that a function calls in the end. */
+static void reach_from(const struct analysis *a, size_t root, bool *is_reached, size_t *stack)
+{
+    size_t depth = 1;
+    stack[0] = root;
+    is_reached[root] = true;
+    while (depth) {
+        const struct function *f = a->results[stack[--depth]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+                int32_t callee = f->blocks[b].calls[c].callee;
+                if (callee < 0 || is_reached[callee])
+                    continue;
+                is_reached[callee] = true;
+                stack[depth++] = (size_t)callee;
+            }
+    }
+}
+
+static void find_called(const struct analysis *a, bool *is_called)
+{
+    for (size_t i = 0; i < a->result_count; i++) {
+        const struct function *f = a->results[i].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+                int32_t callee = f->blocks[b].calls[c].callee;
+                if (callee >= 0 && callee != (int32_t)i)
+                    is_called[callee] = true;
+            }
+    }
+}
+
+/* First those that nobody calls; of what then is left over, which calls each other round, one for all. */
+static joule_status find_roots(struct analysis *a)
+{
+    size_t count = a->result_count + 1;
+    bool *is_called = arena_alloc(&a->arena, count * sizeof *is_called);
+    bool *is_reached = arena_alloc(&a->arena, count * sizeof *is_reached);
+    size_t *stack = arena_alloc(&a->arena, count * sizeof *stack);
+    if (!is_called || !is_reached || !stack)
+        return JOULE_NO_MEMORY;
+    find_called(a, is_called);
+    for (int takes_called = 0; takes_called < 2; takes_called++)
+        for (size_t i = 0; i < a->result_count; i++)
+            if (!is_reached[i] && is_called[i] == takes_called) {
+                a->results[i].is_root = true;
+                reach_from(a, i, is_reached, stack);
+            }
+    return JOULE_OK;
+}
+
+static void judge_whole(struct analysis *a)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    struct function_result *whole = &a->whole;
+    for (int b = 0; b < BOUNDS; b++)
+        whole->sum.call.of[b].version = COST_VERSION;
+    for (size_t i = 0; i < a->result_count; i++) {
+        const struct function_result *r = &a->results[i];
+        if (!r->is_root)
+            continue;
+        amounts_add(&whole->sum.call, once, &r->sum.call);
+        if (r->sum.basis > whole->sum.basis)
+            whole->sum.basis = r->sum.basis;
+    }
+    whole->warmer_kelvin = isnan(a->options.warmer_kelvin) ? 0 : a->options.warmer_kelvin;
+    whole->budget = (struct budget_text){a->options.file_joules, NAN, NAN, false, false};
+    struct target target = analysis_target(a, whole);
+    judge(&target, &whole->sum.call, whole->sum.basis, &a->cooling, &whole->budget, &whole->judgement);
+}
+
 static bool make_room_for_marks(struct analysis *a)
 {
     size_t count = (a->options.marks ? a->options.marks->count : 0) + 1;
@@ -145,6 +257,10 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
         evaluator_make(&a->arena, module, &text, &a->target, a->options.default_trips, &walk.evaluator);
     if (status == JOULE_OK)
         status = sum_all(&walk);
+    if (status == JOULE_OK)
+        status = find_roots(a);
+    if (status == JOULE_OK)
+        judge_whole(a);
     scev_text_free(&text);
     if (status != JOULE_OK) {
         analysis_free(a);
@@ -162,11 +278,12 @@ void analysis_free(struct analysis *analysis)
 int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,
                               double *out_part)
 {
-    double all = amounts_joules(&analysis->target, &result->sum.call, BOUND_EST), most = 0;
+    struct target target = analysis_target(analysis, result);
+    double all = amounts_joules(&target, &result->sum.call, BOUND_EST), most = 0;
     int32_t largest = -1;
     for (size_t i = 0; i < result->loops.count; i++) {
-        double joules = result->trips[i].entries.est *
-                        amounts_joules(&analysis->target, &result->sum.loops[i], BOUND_EST);
+        double joules =
+            result->trips[i].entries.est * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
         if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
             most = joules;
             largest = (int32_t)i;
@@ -182,5 +299,23 @@ struct cost analysis_loop_cost(const struct analysis *analysis, const struct fun
     *out_work = result->sum.loops[loop].of[BOUND_EST];
     for (int i = 0; i < COST_FEATURES; i++)
         out_work->amount[i] *= result->trips[loop].entries.est;
-    return cost_of(&analysis->target.table, out_work);
+    struct target target = analysis_target(analysis, result);
+    return cost_of(&target.table, out_work);
+}
+
+const struct function_result *analysis_largest_function(const struct analysis *analysis, double *out_part)
+{
+    const struct function_result *largest = NULL;
+    struct target target = analysis_target(analysis, &analysis->whole);
+    double all = amounts_joules(&target, &analysis->whole.sum.call, BOUND_EST), most = 0;
+    for (size_t i = 0; i < analysis->result_count; i++) {
+        const struct function_result *r = &analysis->results[i];
+        double joules = !r->is_root ? 0 : amounts_joules(&target, &r->sum.call, BOUND_EST);
+        if (joules > most) {
+            most = joules;
+            largest = r;
+        }
+    }
+    *out_part = all > 0 ? most / all : 0;
+    return largest;
 }

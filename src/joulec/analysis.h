@@ -17,17 +17,23 @@ struct function_result {
     uint32_t *marks;     /* of each loop; MARK_NONE: none */
     const struct loop_words *words;
     struct function_sum sum;
+    bool is_gpu_kernel, is_thermal_aware;
+    double warmer_kelvin;     /* than where the table's figures hold: so it was judged */
     const char *budget_words; /* NULL: no budget */
     struct budget_text budget;
     size_t bad_column; /* of budget_words, from 1; 0: they are good */
     joule_error bad;   /* what is wrong with them */
     struct judgement judgement;
+    bool
+        is_root; /* no other function of the file calls it, or only those that it calls itself: it counts for the file */
 };
 
 /* What is said beside the code. */
 struct analysis_options {
     double default_trips;      /* of loops that nothing bounds */
     const struct marks *marks; /* of the source, which outlive the analysis; NULL: none */
+    double warmer_kelvin;      /* the machine, than where the table's figures hold; NaN: nothing was said */
+    double file_joules;        /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
 };
 
 struct analysis {
@@ -39,7 +45,8 @@ struct analysis {
     const struct trips **mark_is_refuted; /* of each mark: by this count; NULL: it is not */
     struct function_result *results;      /* as the module has its functions */
     size_t result_count;
-    struct function file; /* stands for all of it ... */
+    /* The file as if it were a function: one call of each root. Without loops. */
+    struct function file;
     struct function_result whole;
 };
 
@@ -48,6 +55,10 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
                            const struct cost_core *core, const struct analysis_options *options,
                            struct analysis *out_analysis, joule_error *out_error);
 void analysis_free(struct analysis *analysis);
+/* The machine as warm as it is for this function. */
+struct target analysis_target(const struct analysis *analysis, const struct function_result *result);
+/* The function that takes most of the file's joules, among those that count for it, and how much of them; NULL: none does. */
+const struct function_result *analysis_largest_function(const struct analysis *analysis, double *out_part);
 /* The loop that takes most of the joules, and how much of the function's; -1: there is none. Outer loops that do nothing but
  * another are passed over. */
 int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,

@@ -7,6 +7,8 @@
 #include "joulec/source.h"
 #include "joulec/figure_words.h"
 
+#define MOST_NOTES_OF_FILE 10
+
 /* --- rules -------------------------------------------------------------------------------------------------- */
 
 static const struct rule_words rules[RULES] = {
@@ -54,6 +56,9 @@ static const struct rule_words rules[RULES] = {
          "The loop runs another number of times, as its code alone shows; or it cannot be told "
          "which of the loops of a line is meant.",
          "Correct the numbers, or give each loop a line of its own.", false},
+    [RULE_GPU_KERNEL] = {"JN0201", "GpuKernel", "A budget is one of a GPU.",
+                         "joulec knows cores, not GPUs: it does not judge functions with JOULE_GPU_KERNEL.",
+                         "Measure it: joule run, or JOULE_ENERGY_JSON=1.", false},
 };
 
 const struct rule_words *rule_words(enum rule rule)
@@ -107,6 +112,16 @@ static void see_limit(struct seeing *s, enum rule rule, const char *what, joule_
         see(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
 }
 
+/* A GPU's budget: under strict it is not proved, as any other. */
+static void see_gpu_kernel(struct seeing *s, const struct function_result *r)
+{
+    const struct judgement *j = &r->judgement;
+    if (j->worst == VERDICT_NONE)
+        return;
+    s->finding.is_note = !s->finding.judged->is_strict;
+    see(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
+}
+
 static void see_function(struct seeing *s, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
@@ -116,6 +131,10 @@ static void see_function(struct seeing *s, const struct function_result *r)
                                   .mark = MARK_NONE};
     if (r->bad_column)
         see(s, RULE_BAD_BUDGET, true);
+    if (r->is_gpu_kernel) {
+        see_gpu_kernel(s, r);
+        return;
+    }
     see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
     see_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
     see_vacuous(s, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin, &j->kelvin_limit);
@@ -152,6 +171,10 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
     for (size_t i = 0; i < judged->analysis->result_count; i++)
         if (judged->analysis->results[i].budget_words)
             see_function(&s, &judged->analysis->results[i]);
+    const struct function_result *whole = &judged->analysis->whole;
+    s.finding = (struct finding){.judged = judged, .result = whole, .mark = MARK_NONE};
+    see_limit(&s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &whole->judgement.joules,
+              &whole->judgement.joules_limit);
 }
 
 /* --- words -------------------------------------------------------------------------------------------------- */
@@ -206,6 +229,10 @@ void finding_say(const struct finding *finding, struct text *out)
                     finding->result->bad.message);
     else if (finding->rule == RULE_VACUOUS)
         say_vacuous(finding, out);
+    else if (finding->rule == RULE_GPU_KERNEL)
+        text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
+    else if (finding->result == &finding->judged->analysis->whole)
+        text_printf(out, "energy budget %s in %s", said[finding->limit->verdict], name);
     else
         text_printf(out, "energy budget %s in '%s'", said[finding->limit->verdict], name);
 }
@@ -262,9 +289,23 @@ static void add_shares(const struct finding *f, size_t loop, char *words, size_t
     }
 }
 
+static bool note_largest_function(const struct finding *f, struct note *out)
+{
+    double part;
+    const struct function_result *largest = analysis_largest_function(f->judged->analysis, &part);
+    if (!largest)
+        return false;
+    *out = (struct note){.place = source_place_of_name(largest->function), .is_line = true};
+    string_print(out->words, sizeof out->words, "%.0f %% of it in a call of '%s'", 100 * fmin(part, 1),
+                 largest->function->name);
+    return true;
+}
+
 static bool note_largest(const struct finding *f, struct note *out)
 {
     double part;
+    if (f->result == &f->judged->analysis->whole)
+        return note_largest_function(f, out);
     int32_t largest = analysis_largest_loop(f->judged->analysis, f->result, &part);
     if (largest < 0 || part < 0.1)
         return false;
@@ -276,13 +317,13 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-static bool note_guess(const struct finding *f, size_t loop, struct note *out)
+static bool note_guess(const struct function_result *r, size_t loop, struct note *out)
 {
-    const struct trips *trips = &f->result->trips[loop];
+    const struct trips *trips = &r->trips[loop];
     if (trips->cls != TRIPS_GUESSED)
         return false;
-    const char *parameter = f->result->words[loop].parameter, *formula = f->result->words[loop].formula;
-    *out = (struct note){.place = f->result->loops.list[loop].place, .is_line = true};
+    const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
+    *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
     if (!parameter)
         string_print(out->words, sizeof out->words,
                      "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
@@ -328,6 +369,10 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, struc
     case DOUBT_POINTER:
         string_print(out->words, sizeof out->words, "nobody knows what is called through this pointer");
         break;
+    case DOUBT_DEVICE:
+        string_print(out->words, sizeof out->words, "'%s' runs on a GPU, which is not judged here",
+                     doubt->name);
+        break;
     case DOUBT_RECURSION:
         string_print(out->words, sizeof out->words, "'%s' calls itself in the end, nobody knows how often",
                      doubt->name);
@@ -346,21 +391,39 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, struc
     }
 }
 
+/* What is open in a function itself, up to *left of it. */
+static void note_open(const struct finding *f, const struct function_result *r, size_t *left,
+                      void (*each)(void *context, const struct note *note), void *context)
+{
+    struct note note;
+    for (size_t i = 0; i < r->loops.count && *left; i++)
+        if (note_guess(r, i, &note)) {
+            each(context, &note);
+            --*left;
+        }
+    for (size_t i = 0; i < r->sum.doubt_count && *left; i++, --*left) {
+        note_doubt(f, &r->sum.doubts[i], &note);
+        each(context, &note);
+    }
+}
+
 void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
                    void *context)
 {
+    const struct analysis *a = finding->judged->analysis;
     struct note note;
+    size_t left = SIZE_MAX;
     if (!finding->limit || finding->rule == RULE_VACUOUS)
         return;
     if (note_largest(finding, &note))
         each(context, &note);
     if (finding->rule != RULE_UNDECIDED)
         return;
-    for (size_t i = 0; i < finding->result->loops.count; i++)
-        if (note_guess(finding, i, &note))
-            each(context, &note);
-    for (size_t i = 0; i < finding->result->sum.doubt_count; i++) {
-        note_doubt(finding, &finding->result->sum.doubts[i], &note);
-        each(context, &note);
+    if (finding->result != &a->whole) {
+        note_open(finding, finding->result, &left, each, context);
+        return;
     }
+    left = MOST_NOTES_OF_FILE;
+    for (size_t i = 0; i < a->result_count; i++)
+        note_open(finding, &a->results[i], &left, each, context);
 }

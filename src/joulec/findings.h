@@ -30,6 +30,7 @@ enum rule {
     RULE_BAD_MARK,
     RULE_VACUOUS,
     RULE_UNUSED_MARK,
+    RULE_GPU_KERNEL,
     RULES
 };
 
@@ -46,7 +47,7 @@ struct finding {
     const struct judged *judged;
     const struct function_result *result; /* the file's, where it is about no function */
     enum rule rule;
-    bool is_error;
+    bool is_error, is_note;   /* neither: a warning */
     struct source_place name; /* of the function, or of the mark */
     uint32_t mark;            /* what this is about; MARK_NONE: a function */
     /* Of a limit, else NULL. */

@@ -58,7 +58,7 @@ static void add_command(void *context, const struct finding *f)
     unsigned column = source_column(&f->name);
     text_init(&text, words, sizeof words);
     say_all(f, &text);
-    text_printf(out, "::%s file=", f->is_error ? "error" : "warning");
+    text_printf(out, "::%s file=", f->is_error ? "error" : f->is_note ? "notice" : "warning");
     add_escaped(out, path_of(f, path), true);
     if (f->name.line)
         text_printf(out, ",line=%u,col=%u", f->name.line, column ? column : 1);
@@ -76,7 +76,7 @@ void report_github(const void *judged, struct text *out)
 
 static const char *severity_of(const struct finding *f)
 {
-    if (f->rule == RULE_VACUOUS)
+    if (f->rule == RULE_VACUOUS || f->is_note)
         return "info";
     if (!f->is_error)
         return "minor";

@@ -75,7 +75,7 @@ static void add_lines(struct json *json, const struct cost_features *work)
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
-    for (size_t i = 0; i < r->loops.count; i++) {
+    for (size_t i = 0; i < r->loops.count && !r->is_gpu_kernel; i++) {
         const struct loop *loop = &r->loops.list[i];
         const struct trips *trips = &r->trips[i];
         struct cost_features work;
@@ -111,7 +111,8 @@ static void add_doubts(struct json *json, const struct function_result *r)
 /* Of the estimate, joules by what they are for. */
 static void add_breakdown(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
-    struct cost cost = cost_of(&analysis->target.table, &r->sum.call.of[BOUND_EST]);
+    struct target target = analysis_target(analysis, r);
+    struct cost cost = cost_of(&target.table, &r->sum.call.of[BOUND_EST]);
     json_open(json, "breakdown_joules", '{');
     for (int i = 0; i < COST_FEATURES; i++)
         if (cost.part[i].value > 0)
@@ -144,6 +145,9 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);
     json_double(json, "confidence", joule_confidence(joules));
     json_string(json, "quality", (char[2]){j->quality, '\0'});
+    json_string(json, "device", r->is_gpu_kernel ? "gpu" : "cpu");
+    json_bool(json, "thermal_aware", r->is_thermal_aware);
+    json_double(json, "warmer_kelvin", r->warmer_kelvin);
     json_string(json, "budget", r->budget_words);
     json_double(json, "budget_joules", j->joules_limit.limit);
     json_double(json, "budget_probability", j->joules_limit.probability);
@@ -155,6 +159,13 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     add_loops(json, analysis, r);
     add_doubts(json, r);
     json_close(json, '}');
+}
+
+static void add_whole(struct json *json, const struct analysis *analysis)
+{
+    const struct judgement *j = &analysis->whole.judgement;
+    add_figure(json, "total_energy_joules", "interval_total_joules", &j->joules);
+    add_limit(json, "file_budget", &j->joules_limit);
 }
 
 void report_json(const void *judged, struct text *out)
@@ -171,6 +182,7 @@ void report_json(const void *judged, struct text *out)
     for (size_t i = 0; i < analysis->result_count; i++)
         add_function(&json, analysis, &analysis->results[i]);
     json_close(&json, ']');
+    add_whole(&json, analysis);
     add_bad_marks(&json, analysis->options.marks);
     json_close(&json, '}');
     text_add(out, "\n");

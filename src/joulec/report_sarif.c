@@ -180,7 +180,7 @@ static void add_result(void *context, const struct finding *f)
     json_open(&json, NULL, '{');
     json_string(&json, "ruleId", rule_words(f->rule)->id);
     json_integer(&json, "ruleIndex", f->rule);
-    json_string(&json, "level", f->is_error ? "error" : "warning");
+    json_string(&json, "level", f->is_error ? "error" : f->is_note ? "note" : "warning");
     add_message(&json, f);
     add_location(&json, f);
     json_open(&json, "relatedLocations", '[');

@@ -1,6 +1,7 @@
 /* joulec/report_text.c - messages, in the form of clang's. */
 #include "joulec/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include "joulec/source.h"
 
@@ -44,6 +45,14 @@ static void quote_budget(struct text *out, const struct function_result *result)
     text_printf(out, "  \"%s\"\n%*s^\n", result->budget_words, (int)(result->bad_column + 2), "");
 }
 
+static void add_warmth(const struct message *m, const struct function_result *result)
+{
+    bool is_named = !isnan(m->judged->analysis->options.warmer_kelvin);
+    if (result->warmer_kelvin != 0 || result->is_thermal_aware)
+        text_printf(m->out, "  warmth    %+.2g K from where the table holds, %s\n", result->warmer_kelvin,
+                    is_named ? "as --thermal-state says" : "as its own power makes the machine");
+}
+
 static void add_figures(struct message *m, const struct finding *finding)
 {
     text_add(m->out, "  budget    ");
@@ -52,6 +61,7 @@ static void add_figures(struct message *m, const struct finding *finding)
     finding_estimate(finding, m->out);
     text_add(m->out, "\n");
     finding_notes(finding, add_note, m);
+    add_warmth(m, finding->result);
     text_printf(m->out, "  table     %s: figures of its family, nothing was measured here\n",
                 m->judged->analysis->target.table.id);
 }
@@ -60,7 +70,7 @@ static void add_finding(void *context, const struct finding *finding)
 {
     struct message *m = context;
     add_place(m, &finding->name);
-    text_add(m->out, finding->is_error ? "error: " : "warning: ");
+    text_add(m->out, finding->is_error ? "error: " : finding->is_note ? "note: " : "warning: ");
     finding_say(finding, m->out);
     text_printf(m->out, " [%s]\n", rule_words(finding->rule)->id);
     if (finding->rule == RULE_BAD_BUDGET) {
@@ -100,5 +110,6 @@ enum outcome report_outcome(const struct judged *judged)
         if (own == OUTCOME_VIOLATED || outcome == OUTCOME_GOOD)
             outcome = own;
     }
-    return outcome;
+    enum outcome file = outcome_of(judged, &judged->analysis->whole);
+    return file == OUTCOME_VIOLATED || outcome == OUTCOME_GOOD ? file : outcome;
 }

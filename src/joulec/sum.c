@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "joulec/annotation.h"
 #include "joulec/contract.h"
 #include "joulec/foresight.h"
 #include "joulec/levels.h"
@@ -39,10 +40,10 @@ static void set_time(const struct target *target, struct cost_features *work, do
 
 const char *doubt_name(enum doubt_kind kind)
 {
-    static const char *const names[] = {[DOUBT_LOOP] = "loop",       [DOUBT_CALLEE] = "callee",
-                                        [DOUBT_POINTER] = "pointer", [DOUBT_RECURSION] = "recursion",
-                                        [DOUBT_SHAPE] = "shape",     [DOUBT_DEPTH] = "depth",
-                                        [DOUBT_CALL] = "call"};
+    static const char *const names[] = {
+        [DOUBT_LOOP] = "loop",           [DOUBT_CALLEE] = "callee", [DOUBT_POINTER] = "pointer",
+        [DOUBT_RECURSION] = "recursion", [DOUBT_SHAPE] = "shape",   [DOUBT_DEPTH] = "depth",
+        [DOUBT_CALL] = "call",           [DOUBT_DEVICE] = "device"};
     return names[kind];
 }
 
@@ -522,5 +523,9 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
     if (!r.is_short)
         sum_regions(&r, times);
     arena_free(&own);
+    if (annotation_of(function, ANNOTATION_GPU_KERNEL)) {
+        out_sum->call = nothing;
+        add_doubt(&r, DOUBT_DEVICE, function->name, function->place);
+    }
     return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -31,6 +31,7 @@ enum doubt_kind {
     DOUBT_SHAPE,     /* a way into the middle of a loop */
     DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MOST_DEPTH */
     DOUBT_CALL,      /* a function that leaves something open where it is called like this */
+    DOUBT_DEVICE,    /* it runs on a GPU */
 };
 
 struct doubt {

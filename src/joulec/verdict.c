@@ -140,3 +140,24 @@ void judge(const struct target *target, const struct amounts *call, enum basis b
     /* Nobody measured the cooler. */
     out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, has_guesses, out);
 }
+
+static struct limit unknown_limit(double limit)
+{
+    return (struct limit){limit, NAN, isnan(limit) ? VERDICT_NONE : VERDICT_UNDECIDED, false};
+}
+
+void judge_unknown(const struct budget_text *budget, struct judgement *out)
+{
+    static const struct figure unknown = {NAN, NAN, NAN, NAN, NAN};
+    struct budget_text none = {NAN, NAN, NAN, false, false};
+    const struct budget_text *b = budget ? budget : &none;
+    *out = (struct judgement){.joules = unknown,
+                              .seconds = unknown,
+                              .watts = unknown,
+                              .kelvin = unknown,
+                              .joules_limit = unknown_limit(b->max_joules),
+                              .watts_limit = unknown_limit(b->max_watts),
+                              .kelvin_limit = unknown_limit(b->max_temp_delta_kelvin),
+                              .worst = budget ? VERDICT_UNDECIDED : VERDICT_NONE,
+                              .quality = 'E'};
+}

@@ -43,6 +43,8 @@ struct judgement {
  * `budget` NULL: figures alone. */
 void judge(const struct target *target, const struct amounts *call, enum basis basis,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out);
+/* Of what nobody can tell anything: figures are NaN, each limit undecided. */
+void judge_unknown(const struct budget_text *budget, struct judgement *out);
 /* "proved", "likely", "undecided", "likely_violated", "violated"; "none". */
 const char *verdict_name(enum verdict verdict);
 

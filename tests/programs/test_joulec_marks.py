@@ -115,6 +115,81 @@ return s; }
         self.assertEqual([function["loops"][0]["marked"] for function in found["functions"]], [[0, i + 1] for i in range(300)])
 
 
+
+WORK = "(const int *x) { int s = 1; for (int i = 0; i < 1000; i++) s ^= x[i] * s; return s; }\n"
+
+
+class Warmth(Source):
+    def test_own_power(self):
+        """A warm machine leaks: the same work takes more, and the report says how warm."""
+        found = self.report('JOULE_THERMAL_AWARE JOULE_BUDGET("max_joules=1pJ") int a' + WORK + 'JOULE_BUDGET("max_joules=1pJ") int b' + WORK)
+        a, b = found["by_name"]["a"], found["by_name"]["b"]
+        self.assertTrue(a["thermal_aware"] and not b["thermal_aware"])
+        self.assertTrue(0 < a["warmer_kelvin"] < 100 and b["warmer_kelvin"] == 0)
+        self.assertLess(b["energy_joules"], a["energy_joules"])
+        self.assertEqual(found["stderr"].count("from where the table holds, as its own power makes the machine"), 1)
+
+    def test_a_state(self):
+        joules = []
+        for state, kelvin in (("cool", -20), ("-10K", -10), ("nominal", 0), ("warm", 15), ("+20", 20), ("hot", 30)):
+            found = self.report('JOULE_BUDGET("max_joules=1pJ") int f' + WORK, "--thermal-state", state)
+            self.assertEqual(found["by_name"]["f"]["warmer_kelvin"], kelvin)
+            self.assertEqual("as --thermal-state says" in found["stderr"], kelvin != 0)
+            joules.append(found["by_name"]["f"]["energy_joules"])
+        self.assertEqual(joules, sorted(joules))
+        for wrong in ("boiling", "300K", "K", ""):
+            done = self.compile("int f" + WORK, "--energy-check", "--thermal-state=" + wrong)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--thermal-state is cool, nominal, warm, hot, or kelvins", done.stderr)
+
+
+class Devices(Source):
+    TEXT = 'JOULE_GPU_KERNEL JOULE_BUDGET("max_joules=1pJ") int k' + WORK + 'JOULE_BUDGET("max_joules=1nJ") int f(const int *x) { return k(x) + 1; }\n'
+
+    def test_a_gpu_is_not_judged_as_a_cpu(self):
+        found = self.report(self.TEXT)
+        kernel, caller = found["by_name"]["k"], found["by_name"]["f"]
+        self.assertEqual((kernel["device"], kernel["energy_joules"], kernel["verdict"], kernel["loops"]), ("gpu", None, "undecided", []))
+        self.assertEqual((caller["device"], caller["verdict"]), ("cpu", "undecided"))
+        self.assertIn("note: 'k' runs on a GPU: its budget is not judged here, joule run measures it [JN0201]", found["stderr"])
+
+    def test_strict(self):
+        done = self.compile(self.TEXT, "--energy-policy=strict")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("error: 'k' runs on a GPU", done.stderr)
+
+
+class Files(Source):
+    def test_a_file_has_a_budget(self):
+        """Of what the file's functions take together; what is called counts once, for its caller."""
+        text = "static __attribute__((noinline)) int g" + WORK + "int a(const int *x) { return g(x) + 1; }\nint b(const int *x) { return g(x) + 2; }\n"
+        found = self.report(text)
+        a, b, g = (found["by_name"][name]["energy_joules"] for name in "abg")
+        self.assertAlmostEqual(found["total_energy_joules"] / (a + b), 1, delta=1e-9)
+        self.assertLess(g, a)
+        self.assertNotIn("file_budget", found)
+        for part, code in ((1e-4, 1), (3, 0)):
+            limit = f"{(a + b) * part * 1e9:.6g}nJ"
+            found = self.report(text, "--energy-budget", limit)
+            self.assertEqual(found["file_budget"]["verdict"] == "violated", code == 1, limit)
+            done = self.compile(text, "--energy-budget", limit)
+            self.assertEqual(done.returncode, code)
+            self.assertEqual("error: energy budget is exceeded in the whole file [JE0001]" in done.stderr, code == 1)
+            self.assertEqual(" of it in a call of 'a'" in done.stderr, code == 1)
+
+    def test_functions_that_call_each_other_count(self):
+        found = self.report("int g(int n);\n__attribute__((noinline)) int f(int n) { return n < 2 ? n : g(n / 2) + g(n / 3); }\n"
+                            "__attribute__((noinline)) int g(int n) { return n < 2 ? n : f(n - 1) * f(n - 2); }\n")
+        self.assertGreater(found["total_energy_joules"], 0)
+
+    def test_wrong_words(self):
+        for words, message in ((["--energy-budget", "5W"], "unknown unit"), (["--energy-budget=-1nJ"], "energy cannot be negative"),
+                               (["--energy-budget=0nJ"], "--energy-budget is above 0")):
+            done = self.compile("int x;\n", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+
+
 if __name__ == "__main__":
     if not os.path.exists(JOULEC):
         print("skipped: this build has no joulec (no LLVM)")

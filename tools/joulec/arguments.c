@@ -2,6 +2,8 @@
 #include "arguments.h"
 
 #include <errno.h>
+#include <joule/quantity.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "common/output.h"
 
 #define DEFAULT_TRIPS 100
+#define MOST_KELVIN   100
 
 bool argument_is_source(const char *word)
 {
@@ -167,6 +170,45 @@ static bool take_run(struct arguments *out, const char *value)
     return false;
 }
 
+static bool take_budget(struct arguments *out, const char *value)
+{
+    joule_error error;
+    if (!value || joule_parse(value, JOULE_DIMENSION_ENERGY, &out->file_joules, &error) != JOULE_OK) {
+        complain("", "--energy-budget is an energy, as 100nJ: %s", value ? error.message : "there is none");
+        return false;
+    }
+    if (out->file_joules > 0)
+        return true;
+    complain("", "--energy-budget is above 0, not '%s'", value);
+    return false;
+}
+
+/* How warm the chip is, against 60 C, where figures of families hold: assumed of a server that works. */
+static bool take_thermal_state(struct arguments *out, const char *value)
+{
+    static const struct {
+        const char *name;
+        double kelvin;
+    } states[] = {{"cool", -20}, {"nominal", 0}, {"warm", 15}, {"hot", 30}};
+    char number[32];
+    for (size_t i = 0; value && i < sizeof states / sizeof *states; i++)
+        if (strcmp(value, states[i].name) == 0) {
+            out->warmer_kelvin = states[i].kelvin;
+            return true;
+        }
+    if (value && string_copy(number, sizeof number, value)) {
+        if (string_ends(number, "K"))
+            number[strlen(number) - 1] = '\0';
+        if (string_to_double(number, &out->warmer_kelvin) && fabs(out->warmer_kelvin) <= MOST_KELVIN)
+            return true;
+    }
+    complain("",
+             "--thermal-state is cool, nominal, warm, hot, or kelvins from nominal such as +20K (up to %d), "
+             "not '%s'",
+             MOST_KELVIN, value ? value : "");
+    return false;
+}
+
 static const struct own {
     const char *name;
     bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
@@ -184,6 +226,8 @@ static const struct own {
     {"--emit", take_emit, true, false},
     {"--lift", take_lift, true, true},
     {"--energy-run", take_run, false, false},
+    {"--energy-budget", take_budget, true, true},
+    {"--thermal-state", take_thermal_state, true, false},
 };
 
 /* What was taken: 1 or 2 words; 0: it is not joulec's, -1: after a message, it is wrong. */
@@ -325,6 +369,8 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
                               .compiles = true,
                               .links = true,
                               .default_trips = DEFAULT_TRIPS,
+                              .warmer_kelvin = NAN,
+                              .file_joules = NAN,
                               .clang = arena_alloc(arena, ((size_t)argc + 2) * sizeof *out->clang),
                               .sources = arena_alloc(arena, ((size_t)argc + 1) * sizeof *out->sources)};
     if (!out->clang || !out->sources)

@@ -26,6 +26,8 @@ struct arguments {
     const char *only;                    /* of them those with this in their file or output; NULL: all */
     unsigned jobs;                       /* at a time; 0: as many as there are processors */
     double default_trips;                /* of loops that nothing bounds */
+    double warmer_kelvin;                /* the machine, than where its figures hold; NaN: nothing was said */
+    double file_joules;                  /* that a file may take; NaN: nothing was said */
     const char **clang;                  /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;
     const char **sources; /* C files among them */

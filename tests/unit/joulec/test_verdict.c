@@ -250,6 +250,20 @@ static void test_names(void **state)
     assert_string_equal(verdict_name(VERDICT_VIOLATED), "violated");
 }
 
+static void test_what_nobody_can_tell(void **state)
+{
+    (void)state;
+    struct budget_text budget = {1e-6, NAN, NAN, false, true};
+    struct judgement j;
+    judge_unknown(&budget, &j);
+    assert_int_equal(j.worst, VERDICT_UNDECIDED);
+    assert_int_equal(j.joules_limit.verdict, VERDICT_UNDECIDED);
+    assert_int_equal(j.watts_limit.verdict, VERDICT_NONE);
+    assert_true(isnan(j.joules.est) && isnan(j.kelvin.high) && isnan(j.joules_limit.probability));
+    judge_unknown(NULL, &j);
+    assert_int_equal(j.worst, VERDICT_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_sustained_calls_are_warmer),
         cmocka_unit_test(test_warmth_is_never_proved),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_nobody_can_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

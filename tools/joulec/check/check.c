@@ -53,7 +53,11 @@ static bool judge_module(const struct order *order, const struct module *module,
     struct analysis analysis;
     joule_error error;
     const struct machine *machine = order->machine;
-    struct analysis_options options = {.default_trips = order->arguments->default_trips, .marks = marks};
+    const struct arguments *arguments = order->arguments;
+    struct analysis_options options = {.default_trips = arguments->default_trips,
+                                       .marks = marks,
+                                       .warmer_kelvin = arguments->warmer_kelvin,
+                                       .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->core, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);
         return false;

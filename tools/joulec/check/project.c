@@ -142,6 +142,8 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
         return;
     own.is_strict = p->arguments->is_strict;
     own.default_trips = p->arguments->default_trips;
+    own.warmer_kelvin = p->arguments->warmer_kelvin;
+    own.file_joules = p->arguments->file_joules;
     struct order order = {
         p->machine, &own, e->folder, e->file, source_from(p->root, e->path, from, sizeof from), false, NULL};
     out->has_failed = !check_source(&order, part, &out->checked);

@@ -81,6 +81,7 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
                                  "-w",
                                  "-Qunused-arguments",
                                  "-D__JOULEC__=1",
+                                 "-D__JOULEC_COUNTS__=1",
                                  "-emit-llvm",
                                  "-c",
                                  "-MD",
@@ -102,7 +103,8 @@ const char **words_of_ir(struct arena *arena, const struct arguments *a, const c
 
 const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)
 {
-    static const char *const added[] = {"-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", "-"};
+    static const char *const added[] = {
+        "-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-D__JOULEC_COUNTS__=1", "-E", "-o", "-"};
     return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
 }
 
