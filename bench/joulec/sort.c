@@ -1,4 +1,5 @@
 /* bench/joulec/sort.c - many short arrays sorted by elementary ways. */
+#include <joule/budget.h>
 #include "corpus.h"
 
 #define ARRAYS 1024
@@ -85,6 +86,7 @@ static uint64_t sort_shell(void)
             for (int i = gap; i < N; i++) {
                 int32_t v = out[a][i];
                 int k = i;
+                JOULE_LOOP(0, 15)
                 for (; k >= gap && out[a][k - gap] > v; k -= gap)
                     out[a][k] = out[a][k - gap];
                 out[a][k] = v;

@@ -203,6 +203,15 @@ static bool is_choice(const char *intrinsic)
     return false;
 }
 
+/* A comparison whose answer is a number, and not only the way of a branch or of a choice, must be fetched from the flags. */
+static bool is_answer_kept(LLVMValueRef comparison)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(comparison); use; use = LLVMGetNextUse(use))
+        if (!LLVMIsABranchInst(LLVMGetUser(use)) && !LLVMIsASelectInst(LLVMGetUser(use)))
+            return true;
+    return false;
+}
+
 /* Micro-operations of one instruction on one register. */
 static double steps_of(LLVMValueRef value, bool is_vector)
 {
@@ -214,6 +223,9 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     case LLVMUIToFP:
     case LLVMSIToFP:
         return is_vector ? 1 : 2; /* and from one kind of register to the other */
+    case LLVMICmp:
+    case LLVMFCmp:
+        return !is_vector && is_answer_kept(value) ? 2 : 1;
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:

@@ -40,6 +40,12 @@ class Work(unittest.TestCase):
         found = self.breakdown("int one(int x, int y) { return x + y; }\nint larger(int x, int y) { return x > y ? x : y; }\n")
         self.assertAlmostEqual(found["larger"]["int_ops"] / found["one"]["int_ops"], 2)
 
+    def test_an_answer_is_fetched(self):
+        found = self.breakdown("int chosen(int x, int y, int z) { return x < y ? z : 7; }\nint kept(int x, int y) { return x < y; }\n"
+                               "int one(int x, int y) { return x + y; }\n")
+        for name in ("chosen", "kept"):
+            self.assertAlmostEqual(found[name]["int_ops"] / found["one"]["int_ops"], 2, msg=name)
+
     def test_a_conversion_crosses_over(self):
         found = self.breakdown("double sum(double x, double y) { return x + y; }\ndouble converted(long x) { return (double)x; }\n")
         self.assertAlmostEqual(found["converted"]["fp_ops"] / found["sum"]["fp_ops"], 2)
