@@ -122,9 +122,17 @@ static void add_callee(struct region *r, const struct call *call, struct amounts
         r->out->basis = callee->basis;
 }
 
-static void add_call(struct region *r, const struct call *call, struct amounts *out)
+/* Its ends are points of a distribution: more was seen. */
+static void add_contract(struct region *r, const struct amounts *contract, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
+    amounts_add(out, once, contract);
+    if (r->out->basis < BASIS_SEEN)
+        r->out->basis = BASIS_SEEN;
+}
+
+static void add_call(struct region *r, const struct call *call, struct amounts *out)
+{
     struct amounts contract;
     if (!call->name)
         add_doubt(r, DOUBT_POINTER, NULL, call->place);
@@ -133,7 +141,7 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
     else if (call->callee >= 0)
         add_doubt(r, DOUBT_RECURSION, call->name, call->place);
     else if (contract_of(call, r->target, &contract))
-        amounts_add(out, once, &contract);
+        add_contract(r, &contract, out);
     else
         add_doubt(r, DOUBT_CALLEE, call->name, call->place);
 }

@@ -46,7 +46,7 @@ struct block_sum {
     double cycles[BOUNDS], joules[BOUNDS];
 };
 
-/* The weakest thing that a figure rests on. */
+/* The weakest thing that a figure rests on. Seen: by a profile, or on other machines (contract.h). */
 enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
 
 struct function_sum {

@@ -6,8 +6,14 @@
 #define DATA_LOG_SD 0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
 #define LINES_LOG_SD                                                                                         \
     0.3 /* which lines move, where addresses are known: caches do not quite keep what was used last */
-#define SURE    0.9
-#define VACUOUS 1000
+/* Low and high are the ends of paths, rounds and orders of work that exist. Where what is so lies anywhere between the middle and an
+ * end, in logarithms, the 5 % point is this part of the way there. */
+#define WAY_TO_END 0.9
+#define SURE       0.9
+#define VACUOUS    1000
+/* A proof is wrong of one program in ten thousand, at most: the standard normal's point. With that of intervals it would be wrong of
+ * one in twenty whose budgets lie at their ends. */
+#define Z_PROOF 3.7190164854556804
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -23,14 +29,15 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Three values at the middle of all prices, and the spread that all of them share. Power is highest where time is least: its
- * ends are not those of the work. */
-static struct figure make_figure(const double value[BOUNDS], double log_sd)
+/* Three values at the middle of all prices, and the spread that all of them share; proof_log_sd: with what is in the values
+ * already, but not as far. Power is highest where time is least: its ends are not those of the work. */
+static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
-    double est = value[BOUND_EST], far = exp(Z90 * log_sd);
+    double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
     double low = fmin(fmin(value[BOUND_LOW], value[BOUND_HIGH]), est);
     double high = fmax(fmax(value[BOUND_LOW], value[BOUND_HIGH]), est);
-    double down = hypot(log_ratio(est, low), Z90 * log_sd), up = hypot(log_ratio(high, est), Z90 * log_sd);
+    double down = hypot(WAY_TO_END * log_ratio(est, low), Z90 * log_sd),
+           up = hypot(WAY_TO_END * log_ratio(high, est), Z90 * log_sd);
     return (struct figure){.low = low > 0 ? est * exp(-down) : 0,
                            .est = est,
                            .high = est * exp(up),
@@ -60,13 +67,20 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Of the joules, the part that is for lines from beyond the first level. Where those come from is not known, low and high say so. */
-static double lines_part(const struct target *target, const struct cost_features *work)
+/* Parts of the joules. Of lines from beyond the first level: where those come from is not known, low and high say so. Of time: its
+ * error lies between low and high, too, as far as intervals go. */
+struct parts {
+    double lines, time;
+};
+
+static struct parts parts_of(const struct target *target, const struct cost_features *work)
 {
     struct cost cost = cost_of(&target->table, work);
+    double all = cost.total.value,
+           time = cost.part[COST_CYCLES].value + cost.part[COST_PACKAGE_SECONDS].value;
     double lines =
         cost.part[COST_L2_LINES].value + cost.part[COST_L3_LINES].value + cost.part[COST_DRAM_LINES].value;
-    return cost.total.value > 0 ? lines / cost.total.value : 0;
+    return all > 0 ? (struct parts){lines / all, time / all} : (struct parts){0, 0};
 }
 
 static void find_figures(const struct target *target, const struct amounts *call,
@@ -79,18 +93,21 @@ static void find_figures(const struct target *target, const struct amounts *call
         seconds[b] = call->of[b].amount[COST_CYCLES] / target->core.hz;
         watts[b] = seconds[b] > 0 ? joules[b] / seconds[b] : 0;
     }
-    double lines = LINES_LOG_SD * lines_part(target, est);
+    struct parts parts = parts_of(target, est);
+    double lines = LINES_LOG_SD * parts.lines, data = hypot(lines, DATA_LOG_SD);
     double prices = table_log_sd(target, est), time = hypot(target->core.log_sd, target->core.hz_log_sd);
-    out->joules = make_figure(joules, hypot(hypot(prices, lines), DATA_LOG_SD));
-    out->seconds = make_figure(seconds, hypot(time, lines));
-    out->watts = make_figure(watts, hypot(prices, DATA_LOG_SD));
+    double common = hypot(prices, data);
+    out->joules = make_figure(joules, common, hypot(common, time * parts.time));
+    out->seconds = make_figure(seconds, hypot(time, lines), hypot(time, lines));
+    common = hypot(prices, DATA_LOG_SD);
+    out->watts = make_figure(watts, common, hypot(common, time * (1 - parts.time)));
     struct estimate power = estimate_make(watts[BOUND_EST], target->table.cls, 0, CAUSE_NONE, 0);
     struct estimate rise = cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : seconds[BOUND_EST]);
     for (int b = 0; b < BOUNDS; b++)
         kelvin[b] = is_sustained ? (watts[BOUND_EST] > 0 ? rise.value * watts[b] / watts[BOUND_EST] : 0)
                                  : (joules[BOUND_EST] > 0 ? rise.value * joules[b] / joules[BOUND_EST] : 0);
     double rise_log_sd = rise.value > 0 ? estimate_sd(&rise) / rise.value : 0;
-    out->kelvin = make_figure(kelvin, hypot(hypot(prices, rise_log_sd), DATA_LOG_SD));
+    out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
 /* --- verdicts ----------------------------------------------------------------------------------------------- */
@@ -119,7 +136,7 @@ static struct limit judge_limit(const struct figure *figure, double limit, bool 
     result.verdict = verdict_of(figure, limit, result.probability, can_prove, has_guesses);
     if (result.verdict > out->worst)
         out->worst = result.verdict;
-    result.is_vacuous = !has_guesses && limit > VACUOUS * figure->most;
+    result.is_vacuous = !has_guesses && limit > VACUOUS * figure->high;
     return result;
 }
 

@@ -22,7 +22,8 @@ enum verdict {
 /* A figure of one call. low and high are its 5 % and 95 % points. */
 struct figure {
     double low, est, high;
-    double least, most; /* of paths and loops that exist, with the table's error: what a proof rests on */
+    double least,
+        most; /* of paths and loops that exist, with as much of the table's error as is hardly possible: for proofs */
 };
 
 struct limit {

@@ -89,6 +89,24 @@ class Joulec(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("add 'sustained'", done.stderr)
 
+    def test_budgets_of_the_language_that_this_comes_from(self):
+        """Its examples give `x + y` 100 uJ, and short functions some kelvin. A product of 64 x 64 matrices may well need 50 mJ."""
+        add = "int add(int x, int y) { return x + y; }\n"
+        done = self.check("max_joules=100uJ", body=add)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("[JW0103]", done.stderr)
+        self.assertEqual(self.check("max_joules=100uJ, max_watts=15, max_temp_delta=5", body=add).stderr.count("[JW0103]"), 2)
+        product = """void product(int (*a)[64], int (*b)[64], int (*restrict c)[64])
+{
+    for (int i = 0; i < 64; i++)
+        for (int j = 0; j < 64; j++)
+            for (int k = 0; k < 64; k++)
+                c[i][j] += a[i][k] * b[k][j];
+}
+"""
+        done = self.check("max_joules=50mJ", body=product)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_wrong_budget_points_at_its_column(self):
         done = self.check("max_joules=5uJ, max_wats=3")
         self.assertEqual(done.returncode, 1)
