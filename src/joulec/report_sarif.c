@@ -148,14 +148,31 @@ static void add_location(struct json *json, const struct finding *f)
     json_open(json, "locations", '[');
     json_open(json, NULL, '{');
     add_place(json, f->judged, &f->name, f->name.column > 1 ? strlen(name) : 0);
-    json_open(json, "logicalLocations", '[');
-    json_open(json, NULL, '{');
-    json_string(json, "name", name);
-    json_string(json, "kind", "function");
+    if (f->result != &f->judged->analysis->whole) {
+        json_open(json, "logicalLocations", '[');
+        json_open(json, NULL, '{');
+        json_string(json, "name", name);
+        json_string(json, "kind", "function");
+        json_close(json, '}');
+        json_close(json, ']');
+    }
     json_close(json, '}');
     json_close(json, ']');
-    json_close(json, '}');
-    json_close(json, ']');
+}
+
+/* What tells findings of one rule about one function apart. */
+static uint64_t hash_detail(const struct finding *f, uint64_t hash)
+{
+    const struct marks *marks = f->judged->analysis->options.marks;
+    if (f->what)
+        hash = hash_bytes(hash, f->what, strlen(f->what) + 1);
+    if (!marks || f->mark == MARK_NONE)
+        return hash;
+    const char *words = marks->list[f->mark].words;
+    for (uint32_t i = 0; i <= f->mark; i++) /* as often as it stands there up to here */
+        if (strcmp(marks->list[i].words, words) == 0)
+            hash = hash_bytes(hash, words, strlen(words) + 1);
+    return hash;
 }
 
 uint64_t report_fingerprint(const struct finding *f)
@@ -163,11 +180,11 @@ uint64_t report_fingerprint(const struct finding *f)
     char from[PATH_MAX];
     const char *path = f->name.file ? f->name.file : f->judged->source;
     const char *words[] = {rule_words(f->rule)->id, source_from(f->judged->root, path, from, sizeof from),
-                           f->result->function->name, f->what ? f->what : ""};
+                           f->result->function->name};
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = hash_bytes(hash, words[i], strlen(words[i]) + 1);
-    return hash;
+    return hash_detail(f, hash);
 }
 
 static void add_result(void *context, const struct finding *f)

@@ -110,6 +110,9 @@ void tally_print(const void *page, struct text *out)
     add_count(out, &between, p->broken, "broken entries");
     add_count(out, &between, p->not_c, "that are not C");
     text_add(out, between[0] == ',' ? "\n" : "");
+    if (p->foreign)
+        text_printf(out, "without options that clang does not know: %zu, such as %s\n", p->foreign,
+                    p->unknown);
     if (!t->row_count)
         return;
     text_printf(out, "\nlargest, joules of a call (%s, table %s)\n  %10s  %10s    %-10s  %-15s  %s\n",

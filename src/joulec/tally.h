@@ -33,6 +33,8 @@ struct tally_page {
     const struct tally *tally;
     size_t files;                  /* that were checked */
     size_t refused, broken, not_c; /* that were not */
+    size_t foreign;                /* that were, without options that clang does not know */
+    const char *unknown;           /* one of these */
 };
 void tally_print(const void *page, struct text *out);
 

@@ -139,6 +139,21 @@ class Sarif(Folder):
             seen.append([r["partialFingerprints"] for r in self.run_of("log.sarif")["results"]])
         self.assertEqual(seen[0], seen[1])
 
+    def test_what_is_about_no_function(self):
+        mark = "    JOULE_LOOP(9, 3)\n    for (int i = 0; i < n; i++) s += x[i];\n"
+        self.write("a.c", "#include <joule/budget.h>\nint f(const int *x, int n)\n{\n    int s = 0;\n" + 2 * mark + "    return s;\n}\n")
+        self.assertEqual(self.compile("--energy-sarif", "log.sarif", "a.c").returncode, 1)
+        results = self.run_of("log.sarif")["results"]
+        self.assertEqual([(r["ruleId"], r["locations"][0]["physicalLocation"]["region"]["startLine"]) for r in results], [("JE0006", 5), ("JE0006", 7)])
+        self.assertEqual(len({r["partialFingerprints"]["joulecRuleAndFunction/v1"] for r in results}), 2)
+        self.assertNotIn("logicalLocations", results[0]["locations"][0])
+
+    def test_an_option_that_compiles_nothing_hides_nothing(self):
+        self.write("a.c", ALL)
+        done = self.joulec("-I", INCLUDE, "-fsyntax-only", "--energy-check", "a.c")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("[JE0001]", done.stderr)
+
     def test_nothing_is_wrong(self):
         self.write("a.c", KEPT)
         done = self.compile("--energy-sarif", "log.sarif", "a.c")
@@ -299,6 +314,13 @@ class Database(Folder):
         self.assertIn("build/a.c: clang refuses it", done.stderr)
         self.assertIn("not checked: 1 that clang refuses", done.stdout)
         self.assertFalse(self.run_of("x.sarif")["invocations"][0]["executionSuccessful"])
+
+    def test_options_that_only_gcc_knows_are_left_out(self):
+        self.write("build/a.c", KEPT)
+        done = self.check([self.entry("a.c", "-fconserve-stack", "-fno-code-hoisting", "-fno-var-tracking-assignments")])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"(?m)^without options that clang does not know: 1, such as -f")
+        self.assertIn("1 C file, 1 function, 1 with a budget", done.stdout)
 
     def test_part_of_it_and_more_options(self):
         self.write("build/a.c", KEPT)
@@ -473,27 +495,26 @@ add_library(other STATIC b.c)
 """
 
     def test_as_a_step_of_the_build(self):
-        for generator, program in (("Ninja", "ninja"), ("Unix Makefiles", "make")):
-            for kind in ("STATIC", "OBJECT"):
-                if not shutil.which(program):
-                    continue
-                with self.subTest(generator=generator, kind=kind):
-                    shutil.rmtree(self.path("build"), ignore_errors=True)
-                    text = self.TARGET % kind + "joule_check_energy(codec REPORT energy.json SARIF energy.sarif)\n"
-                    self.assertEqual(self.configure(generator, text), (0, ""))
-                    done = self.build()
-                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                    self.assertIn("2 C files, 2 functions, 1 with a budget", done.stdout)
-                    report = [json.loads(line) for line in self.read("build/part/energy.json").splitlines()]
-                    self.assertEqual([line["program"] for line in report], ["part/a.c", "part/b.c"])
-                    self.assertEqual(report[0]["functions"][0]["loops"][0]["iterations"][1], 70)
-                    self.assertEqual(self.run_of("build/part/energy.sarif")["results"], [])
-                    self.assertNotIn("C files", self.build().stdout)  # nothing has changed
-                    self.write("part/made.h.in", "#define SIZE 1000000\n")
-                    done = self.build()
-                    self.assertNotEqual(done.returncode, 0)
-                    self.assertIn("part/a.c:4:37: error: energy budget", done.stdout + done.stderr)
-                    self.assertNotEqual(self.build().returncode, 0)  # it stays wrong
+        for generator, program, kind in (("Ninja", "ninja", "OBJECT"), ("Unix Makefiles", "make", "STATIC")):
+            if not shutil.which(program):
+                continue
+            with self.subTest(generator=generator, kind=kind):
+                shutil.rmtree(self.path("build"), ignore_errors=True)
+                text = self.TARGET % kind + "joule_check_energy(codec REPORT energy.json SARIF energy.sarif)\n"
+                self.assertEqual(self.configure(generator, text), (0, ""))
+                done = self.build()
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("2 C files, 2 functions, 1 with a budget", done.stdout)
+                report = [json.loads(line) for line in self.read("build/part/energy.json").splitlines()]
+                self.assertEqual([line["program"] for line in report], ["part/a.c", "part/b.c"])
+                self.assertEqual(report[0]["functions"][0]["loops"][0]["iterations"][1], 70)
+                self.assertEqual(self.run_of("build/part/energy.sarif")["results"], [])
+                self.assertNotIn("C files", self.build().stdout)  # nothing has changed
+                self.write("part/made.h.in", "#define SIZE 1000000\n")
+                done = self.build()
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("part/a.c:4:37: error: energy budget", done.stdout + done.stderr)
+                self.assertNotEqual(self.build().returncode, 0)  # it stays wrong
 
     def test_as_a_test(self):
         text = self.TARGET % "STATIC" + "joule_check_energy(codec TEST STRICT OPTIONS -DMORE=1)\n"

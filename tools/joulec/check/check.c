@@ -82,6 +82,10 @@ static bool check_bitcode(const struct order *order, int fd, const struct marks 
     struct module module;
     joule_error error;
     char path[64];
+    if (lseek(fd, 0, SEEK_END) == 0) {
+        complain("", "%s: clang compiles nothing with these options, so nothing can be checked", order->name);
+        return false;
+    }
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
     if (module_read(path, &module, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);

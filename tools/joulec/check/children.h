@@ -13,8 +13,9 @@
 /* Of plain numbers alone: it comes out of another process. */
 struct ending {
     struct checked checked;
-    bool has_failed; /* it could not be checked; the messages say why */
-    bool is_broken;  /* as its command is wrong */
+    bool has_failed;  /* it could not be checked; the messages say why */
+    bool is_broken;   /* as its command is wrong */
+    char unknown[64]; /* an option that clang does not know; empty: none */
     struct tally tally;
 };
 

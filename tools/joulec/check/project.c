@@ -30,7 +30,8 @@ struct project {
     bool shows_progress;
     struct outputs outputs;
     struct tally tally;
-    size_t checked, refused, broken, not_c;
+    size_t checked, refused, broken, not_c, foreign;
+    char unknown[64]; /* an option of the foreign ones */
     bool has_failed;
     enum outcome outcome;
 };
@@ -129,6 +130,29 @@ static char **words_of(struct project *p, const struct database_entry *e)
     return words;
 }
 
+/* Other compilers' options, out of what clang said, leave the words. False: there was none. */
+static bool drop_unknown(struct project *p, struct arguments *own, struct ending *out)
+{
+    static const char said[] = "unknown argument: '";
+    off_t size = lseek(STDERR_FILENO, 0, SEEK_END);
+    char *text = size > 0 ? arena_alloc(&p->arena, (size_t)size + 1) : NULL;
+    size_t kept = 1;
+    if (!text || pread(STDERR_FILENO, text, (size_t)size, 0) != size)
+        return false;
+    for (size_t i = 1; i < own->clang_count; i++) {
+        char message[512];
+        string_print(message, sizeof message, "%s%s'", said, own->clang[i]);
+        if (strstr(text, message))
+            string_copy(out->unknown, sizeof out->unknown, own->clang[i]);
+        else
+            own->clang[kept++] = own->clang[i];
+    }
+    bool is_less = kept < own->clang_count;
+    own->clang_count = kept;
+    own->clang[kept] = NULL;
+    return is_less && ftruncate(STDERR_FILENO, 0) == 0 && lseek(STDERR_FILENO, 0, SEEK_SET) == 0;
+}
+
 static void check_entry(void *context, size_t number, struct outputs *part, struct ending *out)
 {
     struct project *p = context;
@@ -147,6 +171,8 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
     struct order order = {
         p->machine, &own, e->folder, e->file, source_from(p->root, e->path, from, sizeof from), false, NULL};
     out->has_failed = !check_source(&order, part, &out->checked);
+    if (out->checked.is_refused && drop_unknown(p, &own, out))
+        out->has_failed = !check_source(&order, part, &out->checked);
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------- */
@@ -174,6 +200,9 @@ static void count(struct project *p, const struct database_entry *e, const struc
     p->checked += !ending->is_broken && !ending->has_failed && !is_refused;
     p->broken += ending->is_broken;
     p->refused += is_refused;
+    p->foreign += ending->unknown[0] != '\0';
+    if (ending->unknown[0])
+        string_copy(p->unknown, sizeof p->unknown, ending->unknown);
     p->has_failed = p->has_failed || ending->has_failed;
     p->outcome = check_worse(p->outcome, ending->checked.outcome);
     if (is_refused)
@@ -244,7 +273,7 @@ static bool is_stdout(const char *path)
 static void print_summary(const struct project *p)
 {
     const struct arguments *a = p->arguments;
-    struct tally_page page = {&p->tally, p->checked, p->refused, p->broken, p->not_c};
+    struct tally_page page = {&p->tally, p->checked, p->refused, p->broken, p->not_c, p->foreign, p->unknown};
     size_t length;
     char *text = page_make("", tally_print, &page, &length);
     if (text && (is_stdout(a->report) || is_stdout(a->sarif) || is_stdout(a->gitlab)))

@@ -21,7 +21,7 @@ static bool is_dependency(const char *word)
 /* What is no business of the build that is counted: outputs, dependencies, how far to go, and how much to optimise. */
 static bool is_uncounted(const char *word)
 {
-    static const char *const exact[] = {"-E", "-pipe", NULL};
+    static const char *const exact[] = {"-E", "-fsyntax-only", "--analyze", "-###", "-pipe", NULL};
     bool is_level = word[0] == '-' && word[1] == 'O';
     return is_level || is_output(word) || is_dependency(word) || argument_is_one_of(word, exact) ||
            string_starts(word, "-flto") || string_starts(word, "-fsanitize") ||
