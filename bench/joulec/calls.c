@@ -1,4 +1,5 @@
-/* bench/joulec/calls.c - a small function of each of many values: in place, called for each, for two or four, and through another. */
+/* bench/joulec/calls.c - a small function of many values: in place, called for each, for two or four, and
+ * through another. */
 #include "corpus.h"
 
 #define N 16384

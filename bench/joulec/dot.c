@@ -1,4 +1,5 @@
-/* bench/joulec/dot.c - a dot product by one to three accumulators, and by squares. All values are small integers, so that every order is exact. */
+/* bench/joulec/dot.c - a dot product by one to three accumulators, and by squares. All values are small integers, so that every
+ * order is exact. */
 #include "corpus.h"
 
 #define N     1020 /* of threes */

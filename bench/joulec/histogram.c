@@ -1,4 +1,5 @@
-/* bench/joulec/histogram.c - how often each of eight values is there: by tables of one and of two, by fields of a word, by comparing. */
+/* bench/joulec/histogram.c - how often each of eight values is there: by tables of one and of two, by fields of a word, by
+ * comparing. */
 #include "corpus.h"
 
 #define N     32768

@@ -1,4 +1,5 @@
-/* bench/joulec/links.c - all values of a ring that fits into the first cache: one after the other, several at once, by a list of addresses. */
+/* bench/joulec/links.c - all values of a ring that fits into the first cache: one after the other, several at once, by
+ * a list of addresses. */
 #include "corpus.h"
 
 #define N     1024

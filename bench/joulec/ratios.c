@@ -1,4 +1,5 @@
-/* bench/joulec/ratios.c - a sum of ratios with fewer divisions than ratios, or with more; by powers of 2, so that every way is exact. */
+/* bench/joulec/ratios.c - a sum of ratios with fewer divisions than ratios, or with more; by powers of 2, so that every
+ * way is exact. */
 #include "corpus.h"
 
 #define N     1024

@@ -32,8 +32,9 @@ def is_for_tuning(group):
 def predict(group, folder):
     """What joulec says of each function, while it makes the object that is then measured; and of whom it spoke."""
     report = os.path.join(folder, group + ".json")
-    subprocess.run([JOULEC, "-O2", "-I", os.path.join(ROOT, "include"), "--energy-report", report, "-c", os.path.join(HERE, group + ".c"), "-o",
-                    os.path.join(folder, group + ".o")], check=True)
+    source, built = os.path.join(HERE, group + ".c"), os.path.join(folder, group + ".o")
+    subprocess.run([JOULEC, "-O2", "-I", os.path.join(ROOT, "include"), "--energy-report", report, "-c", source, "-o", built],
+                   check=True)
     with open(report, encoding="utf-8") as file:
         found = json.load(file)
     return {function["name"]: function for function in found["functions"]}, found["core"], found["table"]

@@ -1,4 +1,5 @@
-/* bench/joulec/search.c - where each of many keys belongs among sorted ones, each chosen by the last one's place: halving, quartering, by a tree in an array. */
+/* bench/joulec/search.c - where each of many keys belongs among sorted ones, each chosen by the last one's place: halving,
+ * quartering, by a tree in an array. */
 #include "corpus.h"
 
 #define KEYS    1024

@@ -22,6 +22,8 @@
 #define NAMES "function(instnamer)"
 #define LOOPS "function(print<scalar-evolution>)"
 
+#define MOST_WEIGHTS 64 /* of a branch: of more nothing is known */
+
 struct reader {
     struct arena *arena;
     struct module *out;
@@ -143,27 +145,40 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
     return out->calls && out->promises;
 }
 
+/* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so. False: there are none. */
+static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
+{
+    LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
+    LLVMValueRef operands[MOST_WEIGHTS + 2];
+    int count = node ? LLVMGetMDNodeNumOperands(node) : 0, first = count - (int)edge_count;
+    double sum = 0;
+    if (edge_count > MOST_WEIGHTS || first < 1 || first > 2)
+        return false;
+    LLVMGetMDNodeOperands(node, operands);
+    for (size_t i = 0; i < edge_count; i++) {
+        LLVMValueRef weight = operands[first + (int)i];
+        if (!weight || !LLVMIsAConstantInt(weight))
+            return false;
+        out_weights[i] = (double)LLVMConstIntGetZExtValue(weight);
+        sum += out_weights[i];
+    }
+    for (size_t i = 0; i < edge_count && sum > 0; i++)
+        out_weights[i] /= sum;
+    return sum > 0;
+}
+
 static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks,
                        struct function *function, struct block *out)
 {
+    double weights[MOST_WEIGHTS];
     out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
     out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
-    LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
-    LLVMValueRef operands[64];
-    int weights = node ? LLVMGetMDNodeNumOperands(node) : 0;
-    bool has_weights = weights == (int)out->edge_count + 1 && weights <= 64;
-    double sum = 0;
-    if (has_weights)
-        LLVMGetMDNodeOperands(node, operands);
-    for (size_t i = 0; has_weights && i < out->edge_count; i++)
-        sum += LLVMIsAConstantInt(operands[i + 1]) ? (double)LLVMConstIntGetZExtValue(operands[i + 1]) : 0;
+    bool has_weights = out->edge_count > 1 && read_weights(r, last, out->edge_count, weights);
     for (size_t i = 0; out->edges && i < out->edge_count; i++)
         out->edges[i] =
             (struct edge){.to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
                           .number = (uint32_t)function->edge_count++,
-                          .probability = has_weights && sum > 0 && LLVMIsAConstantInt(operands[i + 1])
-                                             ? (double)LLVMConstIntGetZExtValue(operands[i + 1]) / sum
-                                             : NAN};
+                          .probability = has_weights ? weights[i] : NAN};
     return out->edges != NULL;
 }
 
