@@ -233,14 +233,13 @@ static bool make_room_for_marks(struct analysis *a)
 }
 
 joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
-                           const struct cost_core *core, const struct analysis_options *options,
+                           const struct target *target, const struct analysis_options *options,
                            struct analysis *out_analysis, joule_error *out_error)
 {
     struct scev_text text;
     struct analysis *a = out_analysis;
     *a = (struct analysis){.options = *options, .result_count = module->function_count};
-    a->target.core = *core;
-    cost_core_table(cpu, &a->target.table);
+    a->target = *target;
     cost_cooling_describe(cpu, &a->cooling);
     a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
     if (!a->results || !make_room_for_marks(a) ||

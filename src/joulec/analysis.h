@@ -50,9 +50,9 @@ struct analysis {
     struct function_result whole;
 };
 
-/* Of a module that outlives it, on a core of a CPU. NO_MEMORY, or OK. */
+/* Of a module that outlives it, on the core of a CPU that `target` is. NO_MEMORY, or OK. */
 joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
-                           const struct cost_core *core, const struct analysis_options *options,
+                           const struct target *target, const struct analysis_options *options,
                            struct analysis *out_analysis, joule_error *out_error);
 void analysis_free(struct analysis *analysis);
 /* The machine as warm as it is for this function. */

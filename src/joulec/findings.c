@@ -59,6 +59,11 @@ static const struct rule_words rules[RULES] = {
     [RULE_GPU_KERNEL] = {"JN0201", "GpuKernel", "A budget is one of a GPU.",
                          "joulec knows cores, not GPUs: it does not judge functions with JOULE_GPU_KERNEL.",
                          "Measure it: joule run, or JOULE_ENERGY_JSON=1.", false},
+    [RULE_STALE] =
+        {"JW0102", "StaleCalibration", "A calibration is old, or of another machine.",
+         "Figures are of what was measured more than 180 days ago; or what was measured is of another "
+         "CPU, or cannot be read, and figures are those of this CPU's family.",
+         "Run 'joule calibrate' on this machine.", false},
 };
 
 const struct rule_words *rule_words(enum rule rule)
@@ -161,10 +166,25 @@ static void see_mark(struct seeing *s, uint32_t mark)
     see(s, m->fault ? RULE_BAD_MARK : RULE_UNUSED_MARK, m->fault != NULL);
 }
 
+/* Of the whole file, where anything in it is judged. */
+static void see_stale(struct seeing *s)
+{
+    const struct analysis *a = s->finding.judged->analysis;
+    const struct cpu_calibration *found = s->finding.judged->calibration;
+    bool is_judged = !isnan(a->options.file_joules);
+    for (size_t i = 0; i < a->result_count; i++)
+        is_judged |= a->results[i].budget_words != NULL;
+    if (!is_judged || !found || found->state == CALIBRATION_NONE || found->state == CALIBRATION_GOOD)
+        return;
+    s->finding = (struct finding){.judged = s->finding.judged, .result = &a->whole, .mark = MARK_NONE};
+    see(s, RULE_STALE, false);
+}
+
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context)
 {
     struct seeing s = {each, context, {.judged = judged}};
+    see_stale(&s);
     const struct marks *marks = judged->analysis->options.marks;
     for (uint32_t i = 0; marks && i < marks->count; i++)
         see_mark(&s, i);
@@ -215,6 +235,18 @@ static void say_mark(const struct finding *f, struct text *out)
             (long long)m->low, (long long)m->high, by->per_entry.low, by->per_entry.high);
 }
 
+static void say_stale(const struct cpu_calibration *found, struct text *out)
+{
+    if (found->state == CALIBRATION_OLD)
+        text_printf(out, "%s is %.0f days old; 'joule calibrate' makes it anew", found->path,
+                    found->age_days);
+    else if (found->state == CALIBRATION_FOREIGN)
+        text_printf(out, "%s is of another CPU and not used; 'joule calibrate' makes one of this",
+                    found->path);
+    else
+        text_add(out, found->error.message);
+}
+
 void finding_say(const struct finding *finding, struct text *out)
 {
     static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
@@ -229,6 +261,8 @@ void finding_say(const struct finding *finding, struct text *out)
                     finding->result->bad.message);
     else if (finding->rule == RULE_VACUOUS)
         say_vacuous(finding, out);
+    else if (finding->rule == RULE_STALE)
+        say_stale(finding->judged->calibration, out);
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
     else if (finding->result == &finding->judged->analysis->whole)
@@ -251,6 +285,26 @@ void finding_estimate(const struct finding *finding, struct text *out)
                 figure_words(figure->high, finding->dimension).text,
                 joule_class_name(finding->judged->analysis->target.table.cls),
                 finding->result->judgement.quality, finding->limit->probability);
+}
+
+void finding_table(const struct judged *judged, struct text *out)
+{
+    const struct target *target = &judged->analysis->target;
+    const struct cpu_calibration *found = judged->calibration;
+    bool is_calibrated = found && cpu_calibration_is_used(found);
+    char date[16];
+    text_add(out, target->table.id);
+    if (is_calibrated && target->table.cls != JOULE_CLASS_ASSUMED) {
+        text_printf(out, ": measured on this machine, error %.0f %%",
+                    100 * expm1(found->calibration.prices.log_sd));
+    } else if (is_calibrated) {
+        cost_calibration_date(&found->calibration, date);
+        text_printf(out,
+                    ": joules are its family's, no sensor was there; times were measured here on %s [JW0101]",
+                    date);
+    } else {
+        text_add(out, ": figures of its family, nothing was measured here; 'joule calibrate' does [JW0101]");
+    }
 }
 
 /* --- what is behind a figure -------------------------------------------------------------------------------- */

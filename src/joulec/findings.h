@@ -8,6 +8,7 @@
 #define JOULEC_FINDINGS_H
 
 #include <joule/quantity.h>
+#include "joule/sources/cpu/cpu_calibration.h"
 #include "joulec/analysis.h"
 #include "base/string.h"
 
@@ -19,6 +20,7 @@ struct judged {
     const char *text;   /* what the preprocessor makes of it; NULL: nobody asked for it */
     const char
         *root; /* the folder from which reports name files, absolute; NULL: files are named as they are */
+    const struct cpu_calibration *calibration; /* of the machine; NULL: not looked for */
 };
 
 enum rule {
@@ -31,6 +33,7 @@ enum rule {
     RULE_VACUOUS,
     RULE_UNUSED_MARK,
     RULE_GPU_KERNEL,
+    RULE_STALE,
     RULES
 };
 
@@ -65,6 +68,8 @@ void finding_say(const struct finding *finding, struct text *out);
 /* "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)" of a limit. */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);
+/* Where the figures come from, with the code of what makes them unsure. */
+void finding_table(const struct judged *judged, struct text *out);
 
 /* Where a figure comes from, or why there is no better one. */
 struct note {

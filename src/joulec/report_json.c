@@ -168,6 +168,23 @@ static void add_whole(struct json *json, const struct analysis *analysis)
     add_limit(json, "file_budget", &j->joules_limit);
 }
 
+static void add_calibration(struct json *json, const struct cpu_calibration *found)
+{
+    static const char *const states[] = {"none", "good", "old", "foreign", "broken"};
+    bool is_used = found && cpu_calibration_is_used(found);
+    char date[16];
+    json_open(json, "calibration", '{');
+    json_string(json, "state", states[found ? found->state : CALIBRATION_NONE]);
+    if (is_used) {
+        cost_calibration_date(&found->calibration, date);
+        json_string(json, "date", date);
+        json_double(json, "age_days", found->age_days);
+        json_double(json, "time_log_sd", found->calibration.speeds.log_sd);
+        json_double(json, "energy_log_sd", found->calibration.prices.log_sd);
+    }
+    json_close(json, '}');
+}
+
 void report_json(const void *judged, struct text *out)
 {
     const struct analysis *analysis = ((const struct judged *)judged)->analysis;
@@ -178,6 +195,8 @@ void report_json(const void *judged, struct text *out)
     json_string(&json, "class", joule_class_name(analysis->target.table.cls));
     json_string(&json, "table", analysis->target.table.id);
     json_string(&json, "core", analysis->target.core.id);
+    json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
+    add_calibration(&json, ((const struct judged *)judged)->calibration);
     json_open(&json, "functions", '[');
     for (size_t i = 0; i < analysis->result_count; i++)
         add_function(&json, analysis, &analysis->results[i]);

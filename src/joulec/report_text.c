@@ -62,8 +62,9 @@ static void add_figures(struct message *m, const struct finding *finding)
     text_add(m->out, "\n");
     finding_notes(finding, add_note, m);
     add_warmth(m, finding->result);
-    text_printf(m->out, "  table     %s: figures of its family, nothing was measured here\n",
-                m->judged->analysis->target.table.id);
+    text_add(m->out, "  table     ");
+    finding_table(m->judged, m->out);
+    text_add(m->out, "\n");
 }
 
 static void add_finding(void *context, const struct finding *finding)
@@ -77,6 +78,8 @@ static void add_finding(void *context, const struct finding *finding)
         quote_budget(m->out, finding->result);
         return;
     }
+    if (finding->rule == RULE_STALE)
+        return;
     quote_source(m->out, &finding->name);
     if (finding->limit && finding->rule != RULE_VACUOUS)
         add_figures(m, finding);

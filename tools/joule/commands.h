@@ -12,5 +12,6 @@ int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int calibrate_main(int argc, char **argv); /* calibrate/main.c */
 
 #endif

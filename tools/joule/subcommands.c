@@ -15,6 +15,7 @@ const struct subcommand subcommands[] = {
     {"report", report_main, "print what a record holds"},
     {"devices", devices_main, "list what can be measured here, and how"},
     {"doctor", doctor_main, "say what would make the figures better here"},
+    {"calibrate", calibrate_main, "measure this machine's core, for joulec's figures"},
     {"top", companion_main, "show what devices and processes take, as it happens"},
     {"serve", companion_main, "answer Prometheus, and show it all on a page"},
     {NULL, NULL, NULL},

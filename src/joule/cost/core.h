@@ -14,8 +14,10 @@ enum cost_level { COST_L1, COST_L2, COST_L3, COST_DRAM, COST_LEVELS };
 
 /* A core. Throughputs and latencies are indexed by what is counted, in cycles of `hz`. */
 struct cost_core {
-    char id[32];              /* its microarchitecture, or that whose figures stand in for it */
-    double hz;                /* while it works */
+    char id[32]; /* its microarchitecture, or that whose figures stand in for it */
+    joule_class
+        cls;   /* of the times that it gives: ASSUMED from its family; DERIVED where it was calibrated */
+    double hz; /* while it works */
     double log_sd, hz_log_sd; /* of the cycles that it takes against this description; of hz */
     double package_share;     /* of its package's idle energy: one core's */
     /* How many can begin in a cycle; of lines: how many arrive. COST_UOPS: the width. 0: no limit of its own. */

@@ -164,7 +164,8 @@ void cost_core_describe(const struct cost_cpu *cpu, double hz, struct cost_core 
     cost_cpu_table(cpu, &table);
     bool is_given = hz > 0;
     *out_core =
-        (struct cost_core){.hz = is_given ? hz : kind->ghz * 1e9,
+        (struct cost_core){.cls = JOULE_CLASS_ASSUMED,
+                           .hz = is_given ? hz : kind->ghz * 1e9,
                            .log_sd = kind->log_sd,
                            .hz_log_sd = cpu->is_virtual ? HZ_GUEST_LOG_SD
                                         : is_given      ? HZ_GIVEN_LOG_SD

@@ -325,7 +325,7 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
         check_missing_driver, check_filter,          check_clock,
         check_still_counters, check_virtual_machine, check_container,
         check_no_sensor,      check_nvidia_driver,   check_nvml,
-        check_other_gpus,     check_counting,
+        check_other_gpus,     check_counting,        check_calibration,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

@@ -31,6 +31,9 @@ const char *exam_format(struct exam *exam, const char *format, ...) __attribute_
 /* doctor_counting.c */
 void check_counting(struct exam *exam);
 
+/* doctor_calibration.c */
+void check_calibration(struct exam *exam);
+
 /* doctor_helper.c */
 void check_helper(struct exam *exam);
 

@@ -64,12 +64,13 @@ struct subject {
 
 static void open_module(const char *path, struct subject *out)
 {
-    struct cost_core core;
+    struct target target;
     joule_error error;
-    cost_core_describe(&server, NAN, &core);
+    cost_core_describe(&server, NAN, &target.core);
+    cost_core_table(&server, &target.table);
     if (module_read(path, &out->module, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(analysis_make(&out->module, &server, &core,
+    assert_int_equal(analysis_make(&out->module, &server, &target,
                                    &(struct analysis_options){.default_trips = 100}, &out->analysis, &error),
                      JOULE_OK);
 }

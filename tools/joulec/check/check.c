@@ -9,10 +9,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/options.h"
+#include "joule/sources/cpu/cpu_caches.h"
 #include "source_marks.h"
 #include "words.h"
 
 extern char **environ;
+
+bool machine_read(struct machine *out)
+{
+    struct joule_host *host = host_real();
+    if (!cpu_core_read(host, &out->cpu, &out->target.core))
+        return false;
+    cost_core_table(&out->cpu, &out->target.table);
+    cpu_calibration_find(host, &out->cpu, &out->calibration);
+    if (cpu_calibration_is_used(&out->calibration))
+        cost_calibration_apply(&out->calibration.calibration, &out->target.core, &out->target.table);
+    return true;
+}
 
 int check_run_clang(const struct order *order, const char **words, int fd)
 {
@@ -58,12 +71,16 @@ static bool judge_module(const struct order *order, const struct module *module,
                                        .marks = marks,
                                        .warmer_kelvin = arguments->warmer_kelvin,
                                        .file_joules = arguments->file_joules};
-    if (analysis_make(module, &machine->cpu, &machine->core, &options, &analysis, &error) != JOULE_OK) {
+    if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);
         return false;
     }
-    struct judged judged = {&analysis, order->name, order->arguments->is_strict, outputs->text,
-                            outputs->root};
+    struct judged judged = {.analysis = &analysis,
+                            .source = order->name,
+                            .is_strict = order->arguments->is_strict,
+                            .text = outputs->text,
+                            .root = outputs->root,
+                            .calibration = &machine->calibration};
     bool done = outputs_tell(outputs, &judged);
     out->outcome = report_outcome(&judged);
     if (done && order->arena &&

@@ -7,6 +7,7 @@
 #define CHECK_CHECK_H
 
 #include "arguments.h"
+#include "joule/sources/cpu/cpu_calibration.h"
 #include "joulec/instrument.h"
 #include "joulec/report.h"
 #include "outputs.h"
@@ -14,8 +15,11 @@
 /* On which core it would run. */
 struct machine {
     struct cost_cpu cpu;
-    struct cost_core core;
+    struct target target;
+    struct cpu_calibration calibration;
 };
+/* This one, as it was calibrated, else as its family is. False: no memory. */
+bool machine_read(struct machine *out);
 
 /* What is to be checked, and how. */
 struct order {

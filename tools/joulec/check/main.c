@@ -9,8 +9,6 @@
 #include "check.h"
 #include "common/options.h"
 #include "common/output.h"
-#include "joule/host/host.h"
-#include "joule/sources/cpu/cpu_caches.h"
 #include "outputs.h"
 #include "project.h"
 
@@ -70,7 +68,7 @@ int main(int argc, char **argv)
     if (!getcwd(root, sizeof root))
         string_copy(root, sizeof root, "/");
     int code = EXIT_OWN_FAILURE;
-    if (!cpu_core_read(host_real(), &machine.cpu, &machine.core))
+    if (!machine_read(&machine))
         complain("", "no memory");
     else if (arguments.database)
         code = output_end("", project_check(&machine, &arguments, root));

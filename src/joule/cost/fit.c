@@ -1,0 +1,376 @@
+/* joule/cost/fit.c - see fit.h: how fast a core is.
+ *
+ * Owns the unknowns of a core and the steps towards them. Each is a factor on what is typical: cycles grow with it, of rates it
+ * is the inverse. A weak belief in 1 keeps what no kernel tells of where it was.
+ * Newcomers: a cycle is what an addition takes that waits for the last; that latency is no unknown.
+ */
+#include "joule/cost/fit.h"
+
+#include <math.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/cost/fit_errors.h"
+#include "joule/cost/nnls.h"
+
+/* Of a kernel about the model, where repeats agree; of what is typical about a machine, of its core and of what lies behind
+ * (assumed: first guesses that many kernels outweigh). */
+#define KERNEL_LOG_SD 0.1
+#define CORE_SD       0.7
+#define LINES_SD      1.5
+#define OVERLAP_SD    0.5
+
+#define LEAST   0.05 /* of a factor */
+#define STEPS   60
+#define HALVES  12
+#define SETTLED 1e-6
+#define SLOPE   1e-4
+
+#define MOST_SPREAD   0.1  /* of a kernel's repeats */
+#define MOST_UNSTEADY 0.1  /* of kernels, that are left out for it */
+#define MOST_LOG_SD   0.69 /* a factor of 2: worse is no calibration */
+
+const char *fit_family_name(enum fit_family family)
+{
+    static const char *const names[FIT_FAMILIES] = {
+        "idle", "chains", "units", "vectors", "branches", "caches", "line mixes", "int mixes", "float mixes"};
+    return (unsigned)family < FIT_FAMILIES ? names[family] : "unknown";
+}
+
+/* --- unknowns --------------------------------------------------------------------------------------------------- */
+
+enum unknown_kind { IS_RATE, IS_LATENCY, IS_OVERLAP };
+
+struct unknown {
+    enum unknown_kind kind;
+    int feature;
+    double sd; /* of the factor, before anything is measured */
+};
+
+struct search {
+    const struct fit_kernel *kernels;
+    size_t count;
+    const struct cost_core *typical;
+    struct unknown unknowns[NNLS_MOST];
+    size_t unknown_count;
+};
+
+static bool is_used(const struct fit_kernel *kernel)
+{
+    return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= MOST_SPREAD;
+}
+
+static bool tells_rate(const struct search *s, int feature)
+{
+    bool tells = false;
+    for (size_t i = 0; i < s->count; i++)
+        tells |= is_used(&s->kernels[i]) && s->kernels[i].work.amount[feature] > 0;
+    return tells && s->typical->per_cycle[feature] > 0;
+}
+
+static bool tells_latency(const struct search *s, int feature)
+{
+    bool tells = false;
+    for (size_t i = 0; i < s->count; i++)
+        tells |= is_used(&s->kernels[i]) &&
+                 (s->kernels[i].chain[feature] > 0 ||
+                  (feature == COST_MISPREDICTS && s->kernels[i].work.amount[feature] > 0));
+    return tells && s->typical->latency[feature] > 0 && feature != COST_INT_OPS;
+}
+
+static void add_unknown(struct search *s, enum unknown_kind kind, int feature, double sd)
+{
+    if (s->unknown_count < NNLS_MOST)
+        s->unknowns[s->unknown_count++] = (struct unknown){kind, feature, sd};
+}
+
+static void list_unknowns(struct search *s)
+{
+    for (int i = COST_UOPS; i <= COST_DRAM_LINES; i++) {
+        double sd = i >= COST_MISPREDICTS ? LINES_SD : CORE_SD;
+        if (tells_rate(s, i))
+            add_unknown(s, IS_RATE, i, sd);
+        if (tells_latency(s, i))
+            add_unknown(s, IS_LATENCY, i, sd);
+    }
+    add_unknown(s, IS_OVERLAP, 0, OVERLAP_SD);
+}
+
+static void make_core(const struct search *s, const double *x, struct cost_core *out)
+{
+    *out = *s->typical;
+    for (size_t i = 0; i < s->unknown_count; i++) {
+        const struct unknown *u = &s->unknowns[i];
+        if (u->kind == IS_RATE)
+            out->per_cycle[u->feature] /= x[i];
+        else if (u->kind == IS_LATENCY)
+            out->latency[u->feature] *= x[i];
+        else
+            out->overlap = fmax(1, out->overlap * x[i]);
+    }
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------------ */
+
+double fit_cycles(const struct cost_core *core, const struct fit_kernel *kernel)
+{
+    struct cost_flow flow = {0, kernel->streamed};
+    for (int i = 0; i < COST_FEATURES; i++)
+        if (kernel->chain[i] > 0)
+            flow.chain_cycles += kernel->chain[i] * core->latency[i];
+    return cost_core_cycles(core, &kernel->work, &flow).est;
+}
+
+static double weight_of(const struct fit_kernel *kernel)
+{
+    return 1 / hypot(KERNEL_LOG_SD, kernel->cycles_log_sd);
+}
+
+/* Squares of what is missed, in errors; `without`: a family that does not count. */
+static double squares_at(const struct search *s, enum fit_family without, const double *x)
+{
+    double squares = 0;
+    struct cost_core core;
+    make_core(s, x, &core);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct fit_kernel *k = &s->kernels[i];
+        if (!is_used(k) || k->family == without)
+            continue;
+        double miss = weight_of(k) * log(fit_cycles(&core, k) / k->cycles);
+        squares += miss * miss;
+    }
+    for (size_t i = 0; i < s->unknown_count; i++) {
+        double miss = (x[i] - 1) / s->unknowns[i].sd;
+        squares += miss * miss;
+    }
+    return squares;
+}
+
+/* The problem as it is near x, of what the factors are above the least. */
+static void linearise(const struct search *s, enum fit_family without, const double *x, struct nnls *out)
+{
+    struct cost_core core, near[NNLS_MOST];
+    double row[NNLS_MOST], moved[NNLS_MOST];
+    make_core(s, x, &core);
+    for (size_t j = 0; j < s->unknown_count; j++) {
+        for (size_t i = 0; i < s->unknown_count; i++)
+            moved[i] = x[i] + (i == j ? SLOPE : 0);
+        make_core(s, moved, &near[j]);
+    }
+    nnls_begin(out, s->unknown_count);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct fit_kernel *k = &s->kernels[i];
+        if (!is_used(k) || k->family == without)
+            continue;
+        double weight = weight_of(k), cycles = fit_cycles(&core, k), value = weight * log(k->cycles / cycles);
+        for (size_t j = 0; j < s->unknown_count; j++) {
+            row[j] = weight * log(fit_cycles(&near[j], k) / cycles) / SLOPE;
+            value += row[j] * (x[j] - LEAST);
+        }
+        nnls_add(out, row, value);
+    }
+    for (size_t j = 0; j < s->unknown_count; j++) {
+        for (size_t i = 0; i < s->unknown_count; i++)
+            row[i] = i == j ? 1 / s->unknowns[j].sd : 0;
+        nnls_add(out, row, (1 - LEAST) / s->unknowns[j].sd);
+    }
+}
+
+/* From x towards `goal`, half as far each time until that is better. False: nothing is. */
+static bool step(const struct search *s, enum fit_family without, const double *goal, double *x,
+                 double *squares)
+{
+    double part = 1;
+    for (int half = 0; half < HALVES; half++, part /= 2) {
+        double tried[NNLS_MOST];
+        for (size_t i = 0; i < s->unknown_count; i++)
+            tried[i] = x[i] + part * (goal[i] - x[i]);
+        double now = squares_at(s, without, tried);
+        if (!(now < *squares))
+            continue;
+        bool is_worth_it = now < *squares * (1 - SETTLED);
+        for (size_t i = 0; i < s->unknown_count; i++)
+            x[i] = tried[i];
+        *squares = now;
+        return is_worth_it;
+    }
+    return false;
+}
+
+/* The best factors; false where nothing settles. */
+static bool search(const struct search *s, enum fit_family without, double *out_x, struct nnls *out_last)
+{
+    double goal[NNLS_MOST], squares;
+    for (size_t i = 0; i < s->unknown_count; i++)
+        out_x[i] = 1;
+    squares = squares_at(s, without, out_x);
+    for (int i = 0; i < STEPS; i++) {
+        linearise(s, without, out_x, out_last);
+        if (!nnls_solve(out_last, goal))
+            return false;
+        for (size_t j = 0; j < s->unknown_count; j++)
+            goal[j] += LEAST;
+        if (!step(s, without, goal, out_x, &squares))
+            return isfinite(squares);
+    }
+    return isfinite(squares);
+}
+
+/* --- errors ----------------------------------------------------------------------------------------------------- */
+
+static void note_errors(const struct search *s, const double *x, enum fit_family only, double *out)
+{
+    struct cost_core core;
+    make_core(s, x, &core);
+    for (size_t i = 0; i < s->count; i++)
+        if (only == FIT_FAMILIES || s->kernels[i].family == only)
+            out[i] =
+                is_used(&s->kernels[i]) ? log(fit_cycles(&core, &s->kernels[i]) / s->kernels[i].cycles) : NAN;
+}
+
+double fit_root_mean_square(const double *errors, size_t count)
+{
+    double squares = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(errors[i])) {
+            squares += errors[i] * errors[i];
+            known++;
+        }
+    return known ? sqrt(squares / (double)known) : NAN;
+}
+
+void fit_sum_up_errors(const struct fit_kernel *kernels, size_t count, struct fit_errors *errors)
+{
+    for (int family = 0; family < FIT_FAMILIES; family++) {
+        double own[FIT_MOST_KERNELS];
+        for (size_t i = 0; i < count; i++)
+            own[i] = (int)kernels[i].family == family ? errors->left_out[i] : NAN;
+        errors->family_log_sd[family] = fit_root_mean_square(own, count);
+    }
+    errors->residual_log_sd = fit_root_mean_square(errors->residual, count);
+    errors->log_sd = fit_root_mean_square(errors->left_out, count);
+}
+
+/* Each family by the fit of the others. */
+static bool leave_out(const struct search *s, struct fit_errors *errors)
+{
+    double x[NNLS_MOST];
+    struct nnls last;
+    for (size_t i = 0; i < s->count; i++)
+        errors->left_out[i] = NAN;
+    for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
+        if (!search(s, (enum fit_family)family, x, &last))
+            return false;
+        note_errors(s, x, (enum fit_family)family, errors->left_out);
+    }
+    fit_sum_up_errors(s->kernels, s->count, errors);
+    return true;
+}
+
+/* --- what comes out --------------------------------------------------------------------------------------------- */
+
+static struct cost_term term_of(double value, double log_sd)
+{
+    return (struct cost_term){value, value * exp(-Z90 * log_sd), value * exp(Z90 * log_sd)};
+}
+
+static void take_speeds(const struct search *s, const double *x, const struct nnls *last,
+                        struct cost_speeds *out)
+{
+    const struct cost_term none = {NAN, NAN, NAN};
+    double sd[NNLS_MOST], excess = squares_at(s, FIT_FAMILIES, x) / (double)last->rows;
+    struct cost_core core;
+    make_core(s, x, &core);
+    nnls_errors(last, x, sd);
+    *out = (struct cost_speeds){.hz = none, .overlap = none};
+    for (int i = 0; i < COST_FEATURES; i++)
+        out->per_cycle[i] = out->latency[i] = none;
+    for (size_t i = 0; i < s->unknown_count; i++) {
+        const struct unknown *u = &s->unknowns[i];
+        double log_sd = fmin(sd[i] * sqrt(fmax(1, excess)), u->sd) / x[i];
+        if (u->kind == IS_RATE)
+            out->per_cycle[u->feature] = term_of(core.per_cycle[u->feature], log_sd);
+        else if (u->kind == IS_LATENCY)
+            out->latency[u->feature] = term_of(core.latency[u->feature], log_sd);
+        else
+            out->overlap = term_of(core.overlap, log_sd);
+    }
+    out->latency[COST_INT_OPS] = (struct cost_term){1, 1, 1};
+}
+
+/* --- what is refused -------------------------------------------------------------------------------------------- */
+
+static joule_status check_repeats(const struct fit_kernel *kernels, size_t count, joule_error *error)
+{
+    size_t unsteady = 0, worst = 0, known = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kernels[i].family == FIT_IDLE || !(kernels[i].cycles > 0))
+            continue;
+        known++;
+        unsteady += !(kernels[i].cycles_log_sd <= MOST_SPREAD);
+        if (kernels[i].cycles_log_sd > kernels[worst].cycles_log_sd || !(kernels[worst].cycles > 0))
+            worst = i;
+    }
+    if (!known)
+        return error_set(error, JOULE_INVALID, "no kernel was timed");
+    if ((double)unsteady <= MOST_UNSTEADY * (double)known)
+        return JOULE_OK;
+    return error_set(
+        error, JOULE_UNSUPPORTED,
+        "repeats of %zu of %zu kernels differ by more than 10 %% (most: '%s', %.0f %%): something else "
+        "runs on this machine; end it and try again",
+        unsteady, known, kernels[worst].name, 100 * kernels[worst].cycles_log_sd);
+}
+
+/* Of what is farther or harder the latency is higher. */
+static joule_status check_order(const struct cost_speeds *speeds, joule_error *error)
+{
+    static const enum cost_feature orders[][5] = {{COST_L2_LINES, COST_L3_LINES, COST_DRAM_LINES, 0},
+                                                  {COST_INT_OPS, COST_INT_MULS, COST_INT_DIVS, 0},
+                                                  {COST_FP_OPS, COST_FP_DIVS, 0}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        int last = 0;
+        for (const enum cost_feature *at = orders[i]; *at; at++) {
+            double before = last ? speeds->latency[last].value : 0, now = speeds->latency[*at].value;
+            if (before > now || now <= 0)
+                return error_set(
+                    error, JOULE_UNSUPPORTED,
+                    "%s take %.3g cycles and %s %.3g, which no core does: nothing is kept; try again when "
+                    "the machine is quiet",
+                    cost_feature_name(*at), now,
+                    last ? cost_feature_name((enum cost_feature)last) : "nothing", before);
+            if (!isnan(now))
+                last = *at;
+        }
+    }
+    return JOULE_OK;
+}
+
+joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const struct cost_core *typical,
+                        struct cost_speeds *out, struct fit_errors *out_errors, joule_error *out_error)
+{
+    struct search s = {.kernels = kernels, .count = count, .typical = typical};
+    double x[NNLS_MOST];
+    struct nnls last;
+    if (count > FIT_MOST_KERNELS)
+        return error_set(out_error, JOULE_INVALID, "more than %d kernels", FIT_MOST_KERNELS);
+    joule_status status = check_repeats(kernels, count, out_error);
+    if (status != JOULE_OK)
+        return status;
+    list_unknowns(&s);
+    if (!search(&s, FIT_FAMILIES, x, &last))
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "the times of the kernels fit no core: nothing is kept");
+    note_errors(&s, x, FIT_FAMILIES, out_errors->residual);
+    if (!leave_out(&s, out_errors))
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "the times of the kernels fit no core: nothing is kept");
+    take_speeds(&s, x, &last, out);
+    out->log_sd = out_errors->log_sd;
+    if (!(out->log_sd <= MOST_LOG_SD))
+        return error_set(
+            out_error, JOULE_UNSUPPORTED,
+            "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
+            exp(out->log_sd));
+    return check_order(out, out_error);
+}

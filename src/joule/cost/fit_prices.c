@@ -1,0 +1,270 @@
+/* joule/cost/fit_prices.c - see fit.h: what work costs.
+ *
+ * Owns the groups of features that share an unknown. Each unknown is a factor on the prices that are typical, after all of
+ * them were brought to the size of this machine.
+ * Newcomers: nearly every micro-operation has its class, so that a price can be moved from one to the other; where nothing
+ * tells how, classes are put together, and the typical prices decide among them.
+ */
+#include "joule/cost/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "joule/cost/fit_errors.h"
+#include "joule/cost/nnls.h"
+
+#define KERNEL_LOG_SD  0.02 /* beside the spread of repeats */
+#define PRICE_SD       3    /* of a factor, before anything is measured: hardly a belief */
+#define LEAST_JOULES   1e-13
+#define MOST_CONDITION 1e5 /* of squares: relative errors grow by its root */
+#define LEAST_GROUPS   4
+#define MOST_SPREAD    0.1
+#define MOST_LOG_SD    0.69
+
+struct pricing {
+    const struct fit_kernel *kernels;
+    size_t count;
+    double price[COST_FEATURES]; /* typical, at this machine's size */
+    int group[COST_FEATURES];    /* of each feature; -1: no kernel has it */
+    size_t group_count;
+};
+
+static bool is_used(const struct fit_kernel *kernel)
+{
+    return kernel->joules > 0 && kernel->joules_log_sd <= MOST_SPREAD;
+}
+
+static double amount_of(const struct fit_kernel *kernel, int feature)
+{
+    if (feature == COST_PACKAGE_SECONDS)
+        return kernel->seconds;
+    if (feature == COST_CYCLES)
+        return kernel->family == FIT_IDLE ? 0 : kernel->cycles;
+    return kernel->work.amount[feature];
+}
+
+static double joules_by(const struct fit_kernel *kernel, const double *price)
+{
+    double joules = 0;
+    for (int i = 0; i < COST_FEATURES; i++)
+        if (amount_of(kernel, i) > 0)
+            joules += amount_of(kernel, i) * price[i];
+    return joules;
+}
+
+/* --- unknowns --------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What this machine takes of what is typical, at the median; NaN: no kernel. */
+static double size_of(const struct pricing *p)
+{
+    double ratios[FIT_MOST_KERNELS];
+    size_t known = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (is_used(&p->kernels[i]))
+            ratios[known++] = p->kernels[i].joules / joules_by(&p->kernels[i], p->price);
+    qsort(ratios, known, sizeof *ratios, by_value);
+    return known ? ratios[known / 2] : NAN;
+}
+
+static void list_groups(struct pricing *p, const struct cost_table *typical)
+{
+    for (int i = 0; i < COST_FEATURES; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < p->count; k++)
+            is_there |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
+        p->group[i] = is_there ? (int)p->group_count++ : -1;
+        p->price[i] = typical->joules[i] > 0 ? typical->joules[i] : LEAST_JOULES;
+    }
+    double size = size_of(p);
+    for (int i = 0; i < COST_FEATURES; i++)
+        p->price[i] *= size;
+}
+
+static void fill(const struct pricing *p, const struct fit_kernel *kernel, double *out_row)
+{
+    double weight = 1 / hypot(KERNEL_LOG_SD, kernel->joules_log_sd);
+    for (size_t i = 0; i < p->group_count; i++)
+        out_row[i] = 0;
+    for (int i = 0; i < COST_FEATURES; i++)
+        if (p->group[i] >= 0)
+            out_row[p->group[i]] += weight * amount_of(kernel, i) * p->price[i] / kernel->joules;
+}
+
+/* `without`: a family that does not count. */
+static void make_problem(const struct pricing *p, enum fit_family without, struct nnls *out)
+{
+    double row[NNLS_MOST];
+    nnls_begin(out, p->group_count);
+    for (size_t i = 0; i < p->count; i++) {
+        if (!is_used(&p->kernels[i]) || p->kernels[i].family == without)
+            continue;
+        fill(p, &p->kernels[i], row);
+        nnls_add(out, row, 1 / hypot(KERNEL_LOG_SD, p->kernels[i].joules_log_sd));
+    }
+}
+
+static void add_belief(struct nnls *problem)
+{
+    for (size_t i = 0; i < problem->count; i++) {
+        double row[NNLS_MOST] = {0};
+        row[i] = 1.0 / PRICE_SD;
+        nnls_add(problem, row, 1.0 / PRICE_SD);
+    }
+}
+
+static void merge(struct pricing *p, int kept, int dropped)
+{
+    for (int i = 0; i < COST_FEATURES; i++) {
+        if (p->group[i] == dropped)
+            p->group[i] = kept;
+        if (p->group[i] > dropped)
+            p->group[i]--;
+    }
+    p->group_count--;
+}
+
+/* Until what is left can be told apart. */
+static joule_status separate(struct pricing *p, joule_error *error)
+{
+    struct nnls problem;
+    size_t pair[2];
+    for (;;) {
+        make_problem(p, FIT_FAMILIES, &problem);
+        if (nnls_condition(&problem, pair) <= MOST_CONDITION)
+            return JOULE_OK;
+        if (p->group_count <= LEAST_GROUPS)
+            return error_set(
+                error, JOULE_UNSUPPORTED,
+                "the joules of the kernels are too much alike to tell what costs what: nothing is kept; "
+                "try --full");
+        merge(p, (int)(pair[0] < pair[1] ? pair[0] : pair[1]), (int)(pair[0] < pair[1] ? pair[1] : pair[0]));
+    }
+}
+
+/* --- what comes out --------------------------------------------------------------------------------------------- */
+
+static void set_prices(const struct pricing *p, const double *x, double out_price[COST_FEATURES])
+{
+    for (int i = 0; i < COST_FEATURES; i++)
+        out_price[i] = p->group[i] >= 0 ? x[p->group[i]] * p->price[i] : 0;
+}
+
+static void note_errors(const struct pricing *p, const double *x, enum fit_family only, double *out)
+{
+    double price[COST_FEATURES];
+    set_prices(p, x, price);
+    for (size_t i = 0; i < p->count; i++)
+        if (only == FIT_FAMILIES || p->kernels[i].family == only)
+            out[i] =
+                is_used(&p->kernels[i]) ? log(joules_by(&p->kernels[i], price) / p->kernels[i].joules) : NAN;
+}
+
+static bool leave_out(const struct pricing *p, struct fit_errors *errors)
+{
+    double x[NNLS_MOST];
+    struct nnls problem;
+    for (size_t i = 0; i < p->count; i++)
+        errors->left_out[i] = NAN;
+    for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
+        make_problem(p, (enum fit_family)family, &problem);
+        add_belief(&problem);
+        if (!nnls_solve(&problem, x))
+            return false;
+        note_errors(p, x, (enum fit_family)family, errors->left_out);
+    }
+    fit_sum_up_errors(p->kernels, p->count, errors);
+    return true;
+}
+
+static void take_prices(const struct pricing *p, const struct nnls *problem, const double *x,
+                        struct cost_prices *out)
+{
+    double sd[NNLS_MOST], freedom = fmax(1, (double)problem->rows - 2 * (double)problem->count);
+    double excess = sqrt(nnls_rest(problem, x) / freedom);
+    nnls_errors(problem, x, sd);
+    for (int i = 0; i < COST_FEATURES; i++) {
+        int group = p->group[i];
+        out->joules[i] = (struct cost_term){NAN, NAN, NAN};
+        if (group < 0)
+            continue;
+        double far = Z90 * excess * sd[group];
+        out->joules[i].value = x[group] * p->price[i];
+        out->joules[i].low = fmax(0, x[group] - far) * p->price[i];
+        out->joules[i].high = (x[group] + far) * p->price[i];
+    }
+}
+
+/* Farther and harder costs more, as far as can be told. */
+static joule_status check_order(const struct cost_prices *prices, joule_error *error)
+{
+    static const enum cost_feature pairs[][2] = {{COST_L2_LINES, COST_L3_LINES},
+                                                 {COST_L3_LINES, COST_DRAM_LINES},
+                                                 {COST_L2_LINES, COST_DRAM_LINES},
+                                                 {COST_INT_MULS, COST_INT_DIVS},
+                                                 {COST_FP_OPS, COST_FP_DIVS}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const struct cost_term *less = &prices->joules[pairs[i][0]], *more = &prices->joules[pairs[i][1]];
+        if (less->low > more->high)
+            return error_set(
+                error, JOULE_UNSUPPORTED,
+                "%s cost %.3g J and %s %.3g J, which no machine does: nothing is kept; try again when the "
+                "machine is quiet",
+                cost_feature_name(pairs[i][0]), less->value, cost_feature_name(pairs[i][1]), more->value);
+    }
+    return JOULE_OK;
+}
+
+static joule_status check_repeats(const struct fit_kernel *kernels, size_t count, joule_error *error)
+{
+    size_t known = 0, used = 0;
+    for (size_t i = 0; i < count; i++) {
+        known += !isnan(kernels[i].joules);
+        used += is_used(&kernels[i]);
+    }
+    if (used >= 2 * LEAST_GROUPS && 10 * used >= 9 * known)
+        return JOULE_OK;
+    return error_set(
+        error, JOULE_UNSUPPORTED,
+        "of %zu kernels, only the joules of %zu agree within 10 %% from repeat to repeat: something else "
+        "runs on this machine, or the sensor is too slow; end it, or try --full",
+        known, used);
+}
+
+joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const struct cost_table *typical,
+                        struct cost_prices *out, struct fit_errors *out_errors, joule_error *out_error)
+{
+    struct pricing p = {.kernels = kernels, .count = count};
+    double x[NNLS_MOST];
+    struct nnls problem;
+    *out = (struct cost_prices){.cls = JOULE_CLASS_NONE};
+    if (count > FIT_MOST_KERNELS)
+        return error_set(out_error, JOULE_INVALID, "more than %d kernels", FIT_MOST_KERNELS);
+    joule_status status = check_repeats(kernels, count, out_error);
+    if (status != JOULE_OK)
+        return status;
+    list_groups(&p, typical);
+    status = separate(&p, out_error);
+    if (status != JOULE_OK)
+        return status;
+    make_problem(&p, FIT_FAMILIES, &problem);
+    add_belief(&problem);
+    if (!nnls_solve(&problem, x) || !leave_out(&p, out_errors))
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "the joules of the kernels fit no table: nothing is kept");
+    note_errors(&p, x, FIT_FAMILIES, out_errors->residual);
+    fit_sum_up_errors(kernels, count, out_errors);
+    take_prices(&p, &problem, x, out);
+    out->log_sd = out_errors->log_sd;
+    if (!(out->log_sd <= MOST_LOG_SD))
+        return error_set(
+            out_error, JOULE_UNSUPPORTED,
+            "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
+            exp(out->log_sd));
+    return check_order(out, out_error);
+}

@@ -1,0 +1,60 @@
+/* joule/doctor/doctor_calibration.c - whether joulec's figures are of this machine.
+ *
+ * Newcomers: without a calibration all is as it should be, and only joulec's intervals are wider; an old or broken one is worse
+ * than it looks.
+ */
+#include <math.h>
+#include "joule/doctor/doctor_exam.h"
+#include "joule/sources/cpu/cpu_calibration.h"
+#include "joule/sources/cpu/cpu_map.h"
+
+#define CALIBRATE "joule calibrate"
+
+static void say_uncalibrated(struct exam *exam, const struct cpu_calibration *found)
+{
+    struct finding *finding =
+        exam_find(exam, FINDING_FACT, "uncalibrated", "joulec's figures are typical of this CPU's family.");
+    finding->why =
+        found->state == CALIBRATION_FOREIGN
+            ? exam_format(exam, "%s is of another CPU. A minute of kernels measures this one:", found->path)
+            : "A minute of kernels measures this CPU, and makes the intervals of joulec narrower:";
+    finding->command = CALIBRATE;
+}
+
+static void say_calibrated(struct exam *exam, const struct cpu_calibration *found)
+{
+    char date[16];
+    const struct cost_calibration *calibration = &found->calibration;
+    bool has_energy = calibration->prices.cls != JOULE_CLASS_NONE;
+    cost_calibration_date(calibration, date);
+    struct finding *finding =
+        exam_find(exam, found->state == CALIBRATION_OLD ? FINDING_ADVICE : FINDING_FACT,
+                  found->state == CALIBRATION_OLD ? "calibration_old" : "calibrated",
+                  "joulec's %s of this CPU were measured on %s: error %.0f %%.",
+                  has_energy ? "times and joules" : "times", date,
+                  100 * expm1(fmax(calibration->speeds.log_sd, has_energy ? calibration->prices.log_sd : 0)));
+    if (found->state != CALIBRATION_OLD)
+        return;
+    finding->why = exam_format(exam, "That is %.0f days ago; microcode, cooling and dust have changed.",
+                               found->age_days);
+    finding->command = CALIBRATE;
+}
+
+void check_calibration(struct exam *exam)
+{
+    struct cost_cpu cpu;
+    struct cpu_calibration found;
+    if (!cpu_map_identify(exam->host, &cpu))
+        return;
+    cpu_calibration_find(exam->host, &cpu, &found);
+    if (cpu_calibration_is_used(&found))
+        say_calibrated(exam, &found);
+    else if (found.state != CALIBRATION_BROKEN)
+        say_uncalibrated(exam, &found);
+    else {
+        struct finding *finding =
+            exam_find(exam, FINDING_ADVICE, "calibration_broken", "joulec's calibration cannot be used.");
+        finding->why = exam_format(exam, "%s", found.error.message);
+        finding->command = CALIBRATE;
+    }
+}

@@ -1,0 +1,236 @@
+/* tools/joule/calibrate/main.c - `joule calibrate`: measures this machine's core, for joulec.
+ *
+ * Owns the options, the order (measure, fit, refuse or keep) and the file. Newcomers: the file is made beside the old one and
+ * takes its name when it is whole, so that whatever stops this command leaves what was there.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "calibrate/page.h"
+#include "commands.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "joule/sources/cpu/cpu_caches.h"
+#include "joule/sources/cpu/cpu_calibration.h"
+#include "joule/sources/cpu/cpu_info.h"
+#include "common/page.h"
+
+#define EXIT_REFUSED 1
+#define EXIT_STOPPED (128 + SIGINT)
+
+static const struct effort quick = {.seconds = 0.015, .repeats = 5},
+                           usual = {.seconds = 0.2, .repeats = 5, .has_energy = true},
+                           full = {.seconds = 1, .least_joules = 10, .repeats = 5, .has_energy = true};
+
+struct wishes {
+    bool is_quick, is_full, is_json, is_dry, is_list;
+    const char *output;
+};
+
+static volatile sig_atomic_t stopped;
+static volatile int is_stopped;
+
+static void stop(int signal)
+{
+    stopped = signal;
+    is_stopped = 1;
+}
+
+/* --- the machine ------------------------------------------------------------------------------------------------ */
+
+static void begin(const struct cost_cpu *cpu, const struct cost_core *core, struct cost_calibration *out)
+{
+    struct cpu_info info;
+    cpu_info_read(host_real(), &info);
+    *out = (struct cost_calibration){.family = cpu->family,
+                                     .model = cpu->model,
+                                     .stepping = info.stepping,
+                                     .is_virtual = cpu->is_virtual,
+                                     .unix_seconds = (int64_t)time(NULL),
+                                     .prices.cls = JOULE_CLASS_NONE};
+    string_copy(out->vendor, sizeof out->vendor, cpu->vendor);
+    string_copy(out->name, sizeof out->name, cpu->name);
+    string_copy(out->uarch, sizeof out->uarch, core->id);
+    string_copy(out->joule_version, sizeof out->joule_version, joule_version());
+}
+
+/* False after a message. */
+static bool fit(const struct cost_cpu *cpu, const struct wishes *wishes, struct calibrated *c,
+                joule_error *error)
+{
+    static joule_error why;
+    struct measured *m = &c->measured;
+    struct cost_core typical = c->typical;
+    struct cost_table table;
+    if (fit_speeds(m->list, m->count, &typical, &c->calibration.speeds, &c->time, error) != JOULE_OK) {
+        complain("calibrate", "%s", error->message);
+        return false;
+    }
+    c->calibration.speeds.hz = m->hz;
+    c->calibration.speeds.hz_log_sd = m->hz_log_sd;
+    c->calibration.temperature_celsius = m->temperature_celsius;
+    c->no_energy = wishes->is_quick ? "--quick looks at no sensor"
+                                    : "no energy sensor answers here ('joule doctor' says what can be done)";
+    if (m->energy_class == JOULE_CLASS_NONE)
+        return true;
+    cost_core_table(cpu, &table);
+    c->no_energy = why.message;
+    if (fit_prices(m->list, m->count, &table, &c->calibration.prices, &c->energy, &why) == JOULE_OK) {
+        c->no_energy = NULL;
+        c->calibration.prices.cls = m->energy_class;
+        string_copy(c->calibration.prices.source, sizeof c->calibration.prices.source, m->energy_source);
+    } else {
+        complain("calibrate", "%s", why.message);
+        c->calibration.prices.cls = JOULE_CLASS_NONE;
+    }
+    return true;
+}
+
+/* --- the file --------------------------------------------------------------------------------------------------- */
+
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(path, 0700); /* where that fails, so does the writing, which says why */
+        *slash = '/';
+    }
+}
+
+/* Where it will be; before any work is done. False after a message. */
+static bool choose_path(const struct wishes *wishes, char path[CALIBRATION_PATH_SIZE])
+{
+    joule_error error;
+    if (wishes->is_dry)
+        return true;
+    if (!wishes->output && !cpu_calibration_path(host_real(), path)) {
+        complain("calibrate",
+                 "neither XDG_CONFIG_HOME nor HOME says where to keep it; name a file: --output FILE");
+        return false;
+    }
+    if (wishes->output && !string_copy(path, CALIBRATION_PATH_SIZE, wishes->output)) {
+        complain("calibrate", "the name of the output is too long");
+        return false;
+    }
+    if (!wishes->output)
+        make_folders(path);
+    if (output_check(path, &error) == JOULE_OK)
+        return true;
+    complain("calibrate", "%s", error.message);
+    return false;
+}
+
+static bool keep(struct calibrated *c, const char *path)
+{
+    size_t length;
+    joule_error error;
+    char *json = page_make("calibrate", calibrate_json, c, &length);
+    bool done = json && output_write(path, json, length, &error) == JOULE_OK;
+    if (json && !done)
+        complain("calibrate", "%s", error.message);
+    free(json);
+    c->path = done && strcmp(path, "-") != 0 ? path : NULL;
+    return done;
+}
+
+/* --- the subcommand --------------------------------------------------------------------------------------------- */
+
+static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, const struct wishes *wishes,
+                            const char *path)
+{
+    joule_error error;
+    struct effort effort = wishes->is_quick ? quick : wishes->is_full ? full : usual;
+    effort.is_seen = isatty(STDERR_FILENO);
+    if (measure_kernels(&c->typical, &effort, &is_stopped, &c->measured, &error) != JOULE_OK) {
+        complain("calibrate", "%s", error.message);
+        return stopped ? 128 + stopped : EXIT_OWN_FAILURE;
+    }
+    if (!fit(cpu, wishes, c, &error))
+        return EXIT_REFUSED;
+    if (!wishes->is_dry && !keep(c, path))
+        return EXIT_OWN_FAILURE;
+    bool is_printed = !wishes->is_dry && strcmp(path, "-") == 0;
+    return is_printed ? 0 : page_print("calibrate", wishes->is_json ? calibrate_json : calibrate_words, c);
+}
+
+static int calibrate(const struct wishes *wishes)
+{
+    static struct calibrated c; /* large */
+    static char path[CALIBRATION_PATH_SIZE];
+    struct cost_cpu cpu;
+    if (!cpu_core_read(host_real(), &cpu, &c.typical)) {
+        complain("calibrate", "no memory");
+        return EXIT_OWN_FAILURE;
+    }
+    if (wishes->is_list)
+        return page_print("calibrate", calibrate_list, &c.typical);
+    if (!choose_path(wishes, path))
+        return EXIT_OWN_FAILURE;
+    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    begin(&cpu, &c.typical, &c.calibration);
+    return measure_and_keep(&cpu, &c, wishes, path);
+}
+
+int calibrate_main(int argc, char **argv)
+{
+    struct wishes wishes = {0};
+    const struct option table[] = {
+        {.name = "quick",
+         .kind = OPTION_FLAG,
+         .value = &wishes.is_quick,
+         .help = "some seconds instead of a minute; time alone, and less sure"},
+        {.name = "full",
+         .kind = OPTION_FLAG,
+         .value = &wishes.is_full,
+         .help = "a second and 10 J for each kernel and repeat, and more where that takes longer"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .value = &wishes.output,
+         .argument = "FILE",
+         .help = "keep it in FILE ('-': standard output)"},
+        {.name = "json",
+         .kind = OPTION_FLAG,
+         .value = &wishes.is_json,
+         .help = "print what is kept instead of words"},
+        {.name = "dry-run",
+         .kind = OPTION_FLAG,
+         .value = &wishes.is_dry,
+         .help = "measure and print, keep nothing"},
+        {.name = "list",
+         .kind = OPTION_FLAG,
+         .value = &wishes.is_list,
+         .help = "list the kernels and run none"},
+        {0}};
+    const struct command_text text = {
+        .usage = "joule calibrate [--quick | --full] [--json] [--output FILE | --dry-run | --list]",
+        .summary =
+            "Measures how fast this machine's core is, and with an energy sensor what its work costs, so "
+            "that "
+            "joulec's figures are of this machine. Keeps the machine busy for about a minute; nothing else "
+            "should run meanwhile.",
+        .notes =
+            "Kept in $XDG_CONFIG_HOME/joule/calibration.json, or ~/.config/joule/calibration.json; for all "
+            "users: "
+            "--output /etc/joule/calibration.json.\n"
+            "Exit status: 0; 1: what was measured cannot be true, and nothing was kept; 2: wrong usage.\n",
+    };
+    int first = options_read(table, &text, argc, argv);
+    if (first <= OPTIONS_HELP)
+        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    const char *wrong = first < argc                        ? argv[first]
+                        : wishes.is_quick && wishes.is_full ? "--full beside --quick"
+                        : wishes.is_dry && wishes.output    ? "--output beside --dry-run"
+                                                            : NULL;
+    if (wrong) {
+        complain("calibrate", "unexpected '%s'; see joule calibrate --help", wrong);
+        return EXIT_USAGE;
+    }
+    return calibrate(&wishes);
+}

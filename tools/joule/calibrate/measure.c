@@ -1,0 +1,402 @@
+/* tools/joule/calibrate/measure.c - see measure.h. */
+#include "calibrate/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/string.h"
+#include "joule/host/host.h"
+
+#define MOST_REPEATS  16
+#define PIECE_S       0.003 /* between two looks at the clock: short against a disturbance, long against a look */
+#define MOST_PIECES   4096
+#define CLOCK_S       0.001
+#define CLOCK_ROUNDS  3000 /* a first guess */
+#define TICK_WAIT_S   0.002
+#define TICK_WAITS    200
+#define SENSOR_WAIT_S 0.5
+#define STEADY        0.05 /* as far as repeats may differ; others are repeated as often again, at the most */
+
+struct state {
+    struct measured *out;
+    const struct effort *effort;
+    const volatile int *is_stopped;
+    struct grounds grounds;
+    joule_meter *meter;                            /* NULL: no sensor */
+    const struct kernel *kernel[FIT_MOST_KERNELS]; /* of each that runs here */
+    double rounds_a_second[FIT_MOST_KERNELS];
+    struct repeats {
+        unsigned count;
+        double cycles[MOST_REPEATS], joules[MOST_REPEATS], seconds[MOST_REPEATS];
+    } repeats[FIT_MOST_KERNELS];
+    double hz[FIT_MOST_KERNELS * MOST_REPEATS];
+    size_t hz_count;
+    size_t kernel_count; /* idle, where it is, comes after them */
+    int64_t begin_ns;
+};
+
+/* --- clocks and numbers ----------------------------------------------------------------------------------------- */
+
+static double thread_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void nap(double seconds)
+{
+    struct timespec left = clock_timespec((int64_t)(seconds * 1e9));
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Puts the values in order. */
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : NAN;
+}
+
+/* Puts the values in order. What others do on a core or in its caches only ever adds: the tenth part that had least of it. */
+static double quietest(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 10];
+}
+
+/* Of values in order: the middle half's width as an sd, by their median. */
+static double spread(const double *ordered, size_t count)
+{
+    double middle = (ordered[(count - 1) / 2] + ordered[count / 2]) / 2;
+    return count < 3 ? INFINITY : (ordered[count - 1 - count / 4] - ordered[count / 4]) / 1.349 / middle;
+}
+
+/* --- one kernel ------------------------------------------------------------------------------------------------- */
+
+static struct ground *ground_of(struct state *s, size_t index)
+{
+    return &s->grounds.of[s->kernel[index] - kernels];
+}
+
+/* Seconds of the thread that so many rounds take. */
+static double run(struct state *s, size_t index, double rounds)
+{
+    double begin = thread_seconds();
+    s->kernel[index]->run(ground_of(s, index), rounds >= 1 ? (uint64_t)rounds : 1);
+    return thread_seconds() - begin;
+}
+
+/* Hertz of the core now: additions of the first kernel, of which each takes a cycle. */
+static double look_at_clock(struct state *s)
+{
+    double rounds = CLOCK_ROUNDS, best = 0;
+    rounds = floor(rounds * CLOCK_S / 3 / fmax(run(s, 0, rounds), 1e-7));
+    for (int i = 0; i < 3; i++)
+        best = fmax(best, rounds * kernels[0].times / run(s, 0, rounds));
+    return best;
+}
+
+/* How many rounds a second has, near enough; what a cache can hold is there afterwards. */
+static void warm(struct state *s, size_t index)
+{
+    double rounds = 1, seconds = 0;
+    while (seconds < PIECE_S && rounds < 1e12) {
+        seconds = run(s, index, rounds);
+        s->rounds_a_second[index] = rounds / fmax(seconds, 1e-9);
+        rounds *= seconds < PIECE_S / 10 ? 8 : 2;
+    }
+}
+
+static bool take_joules(struct state *s, int64_t begin_ns, int64_t end_ns, double *out)
+{
+    joule_quantity joules = {.value = NAN};
+    for (int i = 0; i < TICK_WAITS; i++) {
+        joule_sample_now(s->meter);
+        if (joule_window_joules(s->meter, JOULE_CPU, begin_ns, end_ns, &joules, NULL) != JOULE_PENDING)
+            break;
+        nap(TICK_WAIT_S);
+    }
+    bool is_measured = joules.cls == JOULE_CLASS_MEASURED || joules.cls == JOULE_CLASS_DERIVED;
+    *out = is_measured ? joules.value : NAN;
+    return is_measured;
+}
+
+static bool has_joules(struct state *s, int64_t begin_ns)
+{
+    joule_quantity joules;
+    if (!s->meter || s->effort->least_joules <= 0)
+        return true;
+    joule_sample_now(s->meter);
+    joule_window_joules(s->meter, JOULE_CPU, begin_ns, clock_now_ns(), &joules, NULL);
+    return joules.value >= s->effort->least_joules;
+}
+
+/* A repeat of a kernel. False: it was stopped. */
+static bool repeat(struct state *s, size_t index)
+{
+    struct repeats *r = &s->repeats[index];
+    static double pieces[MOST_PIECES];
+    size_t count = 0;
+    double rounds = fmax(1, floor(s->rounds_a_second[index] * PIECE_S)), hz = look_at_clock(s), wall = 0;
+    run(s, index, rounds);
+    int64_t begin_ns = clock_now_ns();
+    uint64_t done = 0;
+    while (wall < s->effort->seconds ||
+           (wall < MOST_STRETCH * s->effort->seconds && !has_joules(s, begin_ns))) {
+        double seconds = run(s, index, rounds);
+        pieces[count++ % MOST_PIECES] = seconds / rounds;
+        done++;
+        wall = clock_seconds(clock_now_ns() - begin_ns);
+        if (*s->is_stopped)
+            return false;
+    }
+    int64_t end_ns = clock_now_ns();
+    hz = (hz + look_at_clock(s)) / 2;
+    s->hz[s->hz_count++] = hz;
+    r->cycles[r->count] = quietest(pieces, count < MOST_PIECES ? count : MOST_PIECES) * hz;
+    r->seconds[r->count] = clock_seconds(end_ns - begin_ns) / ((double)done * rounds);
+    if (s->meter && take_joules(s, begin_ns, end_ns, &r->joules[r->count]))
+        r->joules[r->count] /= (double)done * rounds;
+    r->count++;
+    return true;
+}
+
+/* The same of doing nothing, in seconds. */
+static bool rest(struct state *s)
+{
+    struct repeats *r = &s->repeats[s->kernel_count];
+    int64_t begin_ns = clock_now_ns();
+    while (clock_seconds(clock_now_ns() - begin_ns) < s->effort->seconds) {
+        nap(fmin(0.05, s->effort->seconds));
+        if (*s->is_stopped)
+            return false;
+    }
+    int64_t end_ns = clock_now_ns();
+    double seconds = clock_seconds(end_ns - begin_ns);
+    r->seconds[r->count] = 1;
+    if (take_joules(s, begin_ns, end_ns, &r->joules[r->count]))
+        r->joules[r->count] /= seconds;
+    r->count++;
+    return true;
+}
+
+/* The median, and the spread. Of more repeats than were asked for, the least: the others were disturbed. */
+static double typical(const struct state *s, const double *values, unsigned count, double *out_spread)
+{
+    double ordered[MOST_REPEATS];
+    unsigned kept = count < s->effort->repeats ? count : s->effort->repeats;
+    memcpy(ordered, values, count * sizeof *ordered);
+    qsort(ordered, count, sizeof *ordered, by_value);
+    *out_spread = spread(ordered, kept);
+    return median(ordered, kept);
+}
+
+static bool is_steady(const struct state *s, size_t index)
+{
+    const struct repeats *r = &s->repeats[index];
+    double cycles = 0, joules = 0;
+    if (index < s->kernel_count)
+        typical(s, r->cycles, r->count, &cycles);
+    if (s->meter)
+        typical(s, r->joules, r->count, &joules);
+    return cycles <= STEADY && joules <= STEADY;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------ */
+
+static void tell(const struct state *s, unsigned number, size_t index, size_t of)
+{
+    static int64_t told_ns;
+    int64_t now = clock_now_ns();
+    double done = fmin(((double)number + (double)index / (double)of) / s->effort->repeats, 1),
+           past = clock_seconds(now - s->begin_ns);
+    if (!s->effort->is_seen || now - told_ns < NS_PER_S / 5)
+        return;
+    told_ns = now;
+    fprintf(stderr, "\r\033[K%3.0f %%, %.0f s left: %s", 100 * done, done > 0 ? past / done - past : NAN,
+            s->out->list[index].name);
+}
+
+static void shuffle(size_t *order, size_t count, uint64_t *state)
+{
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    for (size_t i = count; i-- > 1;) {
+        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        size_t j = (*state >> 33) % (i + 1), kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* Each once, in an order of its own; `only_unsteady`: those whose repeats differ. */
+static bool run_once(struct state *s, unsigned number, bool only_unsteady, uint64_t *chance)
+{
+    size_t order[FIT_MOST_KERNELS], all = s->kernel_count + (s->meter != NULL);
+    shuffle(order, all, chance);
+    for (size_t i = 0; i < all; i++) {
+        size_t index = order[i];
+        if (only_unsteady && is_steady(s, index))
+            continue;
+        tell(s, number, i, all);
+        if (index == s->kernel_count ? !rest(s) : !repeat(s, index))
+            return false;
+    }
+    return true;
+}
+
+static bool run_all(struct state *s)
+{
+    uint64_t chance = (uint64_t)clock_now_ns();
+    unsigned n = s->effort->repeats;
+    for (size_t i = 0; i < s->kernel_count; i++) {
+        warm(s, i);
+        if (*s->is_stopped)
+            return false;
+    }
+    s->begin_ns = clock_now_ns();
+    for (unsigned number = 0; number < 2 * n; number++)
+        if (!run_once(s, number, number >= n, &chance))
+            return false;
+    return true;
+}
+
+/* --- before and after ------------------------------------------------------------------------------------------- */
+
+/* The last CPU that this process may use: interrupts like the first. */
+static int pin(void)
+{
+    cpu_set_t set;
+    int cpu = -1;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return -1;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            cpu = i;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0 ? cpu : -1;
+}
+
+/* Opens a meter where it measures; a modelled figure is no sensor. */
+static void find_sensor(struct state *s)
+{
+    joule_options options = {
+        .struct_size = sizeof options, .flags = JOULE_OPEN_NO_SESSION, .wait_s = SENSOR_WAIT_S};
+    joule_quantity joules = {.cls = JOULE_CLASS_NONE};
+    if (!s->effort->has_energy || joule_open(&options, &s->meter, NULL) != JOULE_OK)
+        return;
+    nap(SENSOR_WAIT_S);
+    joule_sample_now(s->meter);
+    joule_energy_joules(s->meter, JOULE_CPU, &joules);
+    if ((joules.cls == JOULE_CLASS_MEASURED || joules.cls == JOULE_CLASS_DERIVED) && joules.value > 0) {
+        s->out->energy_class = joules.cls;
+        for (size_t i = 0; i < joule_domain_count(s->meter) && !*s->out->energy_source; i++) {
+            joule_domain domain = {.struct_size = sizeof domain};
+            joule_domain_get(s->meter, i, &domain);
+            if (domain.cls == joules.cls && domain.state == JOULE_OK)
+                string_copy(s->out->energy_source, sizeof s->out->energy_source, domain.source);
+        }
+        return;
+    }
+    joule_close(s->meter);
+    s->meter = NULL;
+}
+
+/* Of the package, in the kernel's words. */
+static double temperature(void)
+{
+    struct joule_host *host = host_real();
+    for (int i = 0; i < 64; i++) {
+        char path[96], type[64];
+        int64_t millidegrees;
+        string_print(path, sizeof path, "/sys/class/thermal/thermal_zone%d/type", i);
+        if (!host_read_text(host, path, type, sizeof type))
+            return NAN;
+        if (strcmp(type, "x86_pkg_temp") != 0 && !string_starts(type, "cpu"))
+            continue;
+        string_print(path, sizeof path, "/sys/class/thermal/thermal_zone%d/temp", i);
+        if (host_read_text(host, path, type, sizeof type) && string_to_i64(type, 10, &millidegrees))
+            return (double)millidegrees / 1000;
+    }
+    return NAN;
+}
+
+static void list_kernels(const struct cost_core *core, struct state *s)
+{
+    for (size_t i = 0; i < kernel_count && s->kernel_count < FIT_MOST_KERNELS - 1; i++)
+        if (kernel_is_here(&kernels[i], core)) {
+            kernel_describe(&kernels[i], &s->out->list[s->kernel_count]);
+            s->kernel[s->kernel_count++] = &kernels[i];
+        }
+    s->out->list[s->kernel_count] =
+        (struct fit_kernel){.name = "idle", .family = FIT_IDLE, .work.version = COST_VERSION};
+}
+
+static void sum_up(struct state *s)
+{
+    struct measured *out = s->out;
+    out->count = s->kernel_count + (s->meter != NULL);
+    for (size_t i = 0; i < out->count; i++) {
+        struct fit_kernel *k = &out->list[i];
+        const struct repeats *r = &s->repeats[i];
+        bool is_idle = i == s->kernel_count;
+        k->cycles = is_idle ? NAN : typical(s, r->cycles, r->count, &k->cycles_log_sd);
+        k->seconds = is_idle ? 1 : typical(s, r->seconds, r->count, &(double){0});
+        k->joules = s->meter ? typical(s, r->joules, r->count, &k->joules_log_sd) : NAN;
+    }
+    double hz = median(s->hz, s->hz_count);
+    out->hz_log_sd = spread(s->hz, s->hz_count);
+    out->hz = (struct cost_term){hz, hz * exp(-Z90 * out->hz_log_sd), hz * exp(Z90 * out->hz_log_sd)};
+}
+
+double measure_expected_seconds(const struct cost_core *core, const struct effort *effort)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < kernel_count; i++)
+        count += kernel_is_here(&kernels[i], core);
+    return (double)count * effort->repeats * (effort->seconds + 3 * PIECE_S);
+}
+
+joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
+                             const volatile int *is_stopped, struct measured *out, joule_error *out_error)
+{
+    int64_t begin_ns = clock_now_ns();
+    struct state *s = calloc(1, sizeof *s);
+    *out = (struct measured){.energy_class = JOULE_CLASS_NONE, .cpu = -1};
+    if (!s || 2 * effort->repeats > MOST_REPEATS || !grounds_make(core, &s->grounds)) {
+        free(s);
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the lines that the kernels walk");
+    }
+    s->out = out;
+    s->effort = effort;
+    s->is_stopped = is_stopped;
+    list_kernels(core, s);
+    find_sensor(s); /* before this thread is held to one CPU: a meter's would be, too */
+    out->cpu = pin();
+    bool done = run_all(s);
+    if (effort->is_seen)
+        fprintf(stderr, "\r\033[K");
+    if (done)
+        sum_up(s);
+    out->temperature_celsius = temperature();
+    joule_close(s->meter);
+    grounds_free(&s->grounds);
+    free(s);
+    out->seconds = clock_seconds(clock_now_ns() - begin_ns);
+    return done ? JOULE_OK : error_set(out_error, JOULE_FAILED, "stopped: nothing was written");
+}
