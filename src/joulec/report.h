@@ -23,6 +23,10 @@ void report_eir(const void *judged, struct text *out);
 /* A line for each function, and their sum. */
 void report_lift(const void *judged, struct text *out);
 
+/* A part of a page of HTML, behind its beginning: the source with a bar for each line. */
+void report_html_begin(const void *nothing, struct text *out);
+void report_html(const void *judged, struct text *out);
+
 /* A log of SARIF: between its beginning and its end the results of each source, a comma before each. */
 struct sarif_log {
     const char *root;           /* the folder in which joulec runs, absolute */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What joulec writes for other programs, and of many files at once: SARIF, annotations, databases of commands, what it sees."""
+import html.parser
 import json
 import os
 import re
@@ -461,6 +462,35 @@ int nest(const int *x, int n)
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.c", "a.json"])
         self.write("a.c", ALL)
         self.assertEqual(self.joulec("--lift=c", "-I", INCLUDE, "a.c").returncode, 1)
+
+
+class Html(Folder):
+    """The page is whole, asks for nothing from elsewhere, and its bars are where the joules are."""
+
+    def test_bars(self):
+        self.write("src/a.c", ALL.replace("s += other(i)", "s += i <n&& i%3"))
+        self.write("src/b.c", KEPT)
+        self.compile("--energy-html", "page.html", "src/a.c", "src/b.c")
+        page = self.read("page.html")
+        self.assertEqual(page.count("<h2>"), 2)
+        self.assertNotRegex(page, r"<script|src=|href=|url\(|@import")
+        self.assertIn("s += i &lt;n&amp;&amp; i%3", page)
+        rows = re.findall(r"<tr><td class=n>(\d+)<td class=\"r t\">([\d.e+]+) &times;<td class=r>([^<]*)<td class=b><i style=\"width:([\d.]+)%\"></i>"
+                          r"<td class=c>(.*)", page)
+        hot = [(number, times, words.strip()) for number, times, _, width, words in rows if float(width) > 90]
+        self.assertIn(("7", "1000", "s += x[i];"), hot)
+        self.assertIn('<b>sum</b>', page)
+        self.assertRegex(page, r"max_joules=100pJ: <span class=violated>violated</span>")
+        self.assertRegex(page, r"<span class=bad>cannot be read</span>")
+
+        class Reader(html.parser.HTMLParser):
+            lines = 0
+
+            def handle_starttag(self, tag, attrs):
+                self.lines += ("class", "n") in attrs
+        reader = Reader()
+        reader.feed(page)
+        self.assertEqual(reader.lines, len(ALL.splitlines()) + len(KEPT.splitlines()))
 
 
 class CMake(Folder):

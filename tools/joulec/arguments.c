@@ -90,6 +90,11 @@ static bool take_sarif(struct arguments *out, const char *value)
     return take_file("--energy-sarif", value, &out->sarif);
 }
 
+static bool take_html(struct arguments *out, const char *value)
+{
+    return take_file("--energy-html", value, &out->html);
+}
+
 static bool take_database(struct arguments *out, const char *value)
 {
     out->database = value;
@@ -218,6 +223,7 @@ static const struct own {
     {"--energy-check", take_check, false, true},
     {"--energy-report", take_report, true, true},
     {"--energy-sarif", take_sarif, true, true},
+    {"--energy-html", take_html, true, true},
     {"--energy-database", take_database, true, true},
     {"--energy-only", take_only, true, false},
     {"--energy-annotations", take_annotations, false, true},
@@ -335,7 +341,7 @@ static bool read_database_words(struct arguments *a)
 static bool are_apart(const struct arguments *a)
 {
     const char *output = arguments_output(a), *page = a->page == PAGE_NONE ? NULL : output ? output : "-";
-    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab, page};
+    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab, a->html, page};
     size_t count = sizeof paths / sizeof *paths, streams = 0;
     joule_error error;
     for (size_t i = 1; i < count; i++)

@@ -18,17 +18,17 @@ enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 struct arguments {
     bool checks, is_strict;
     enum page_kind page;
-    bool runs;                           /* budgets are watched at run time, too */
-    bool compiles, links;                /* clang goes as far as objects; as a program or a library */
-    bool is_github;                      /* its annotations are printed */
-    const char *report, *sarif, *gitlab; /* FILE; NULL: none */
-    const char *database;                /* FILE: its entries are checked, and nothing is built; NULL: none */
-    const char *only;                    /* of them those with this in their file or output; NULL: all */
-    unsigned jobs;                       /* at a time; 0: as many as there are processors */
-    double default_trips;                /* of loops that nothing bounds */
-    double warmer_kelvin;                /* the machine, than where its figures hold; NaN: nothing was said */
-    double file_joules;                  /* that a file may take; NaN: nothing was said */
-    const char **clang;                  /* clang's words, ended by NULL; [0]: the program */
+    bool runs;                                  /* budgets are watched at run time, too */
+    bool compiles, links;                       /* clang goes as far as objects; as a program or a library */
+    bool is_github;                             /* its annotations are printed */
+    const char *report, *sarif, *gitlab, *html; /* FILE; NULL: none */
+    const char *database; /* FILE: its entries are checked, and nothing is built; NULL: none */
+    const char *only;     /* of them those with this in their file or output; NULL: all */
+    unsigned jobs;        /* at a time; 0: as many as there are processors */
+    double default_trips; /* of loops that nothing bounds */
+    double warmer_kelvin; /* the machine, than where its figures hold; NaN: nothing was said */
+    double file_joules;   /* that a file may take; NaN: nothing was said */
+    const char **clang;   /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;
     const char **sources; /* C files among them */
     size_t source_count;

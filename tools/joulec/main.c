@@ -22,6 +22,7 @@ static const char help[] =
     "      --energy-report FILE      what every function is expected to take, as JSON ('-': standard "
     "output)\n"
     "      --energy-sarif FILE       what is wrong, as SARIF 2.1.0\n"
+    "      --energy-html FILE        the source with a bar of joules for each line, as a page to look at\n"
     "      --energy-annotations=github       what is wrong, as commands in the log of a job at GitHub\n"
     "      --energy-annotations=gitlab:FILE  what is wrong, as a code quality report of GitLab\n"
     "      --energy-policy=strict    what is not proved is an error\n"

@@ -8,14 +8,18 @@
 #include "common/options.h"
 #include "common/page.h"
 
-/* How the pieces of a list are held together; NULL: they are lines. */
-static const struct {
-    page_print_fn print;
+/* What stands around the pieces: words, or a page of its own. */
+static const struct form {
+    page_print_fn print, begin_page, end_page;
     const char *begin, *end;
-} forms[PIECES] = {[PIECE_MESSAGES] = {report_messages, NULL, NULL},
-                   [PIECE_REPORT] = {report_json, NULL, NULL},
-                   [PIECE_SARIF] = {report_sarif, "", ""}, /* report_sarif_begin and _end */
-                   [PIECE_GITLAB] = {report_gitlab, "[\n", "]\n"}};
+    bool is_list; /* each item begins with a comma, but the first */
+} forms[PIECES] = {
+    [PIECE_MESSAGES] = {.print = report_messages},
+    [PIECE_REPORT] = {.print = report_json},
+    [PIECE_SARIF] = {report_sarif, report_sarif_begin, report_sarif_end, .is_list = true},
+    [PIECE_GITLAB] = {report_gitlab, .begin = "[\n", .end = "]\n", .is_list = true},
+    [PIECE_HTML] = {report_html, report_html_begin},
+};
 
 static const page_print_fn pages[] = {
     [PAGE_C] = report_c, [PAGE_EIR] = report_eir, [PAGE_LIFT] = report_lift};
@@ -28,7 +32,7 @@ static void write_raw(struct outputs *out, enum piece piece, const char *bytes, 
 
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count)
 {
-    bool is_first = out->files[piece].path && forms[piece].begin && !out->has_items[piece] && count;
+    bool is_first = out->files[piece].path && forms[piece].is_list && !out->has_items[piece] && count;
     write_raw(out, piece, bytes + is_first, count - is_first); /* without its comma */
     out->has_items[piece] = out->has_items[piece] || is_first;
 }
@@ -64,13 +68,12 @@ void outputs_refused(struct outputs *out, const char *source)
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
-/* What stands around the items of a list. */
 static void write_frame(struct outputs *out, enum piece piece, page_print_fn print, const char *words)
 {
     struct sarif_log log = {out->root, out->refused, out->refused_count};
     size_t length = words ? strlen(words) : 0;
-    char *page = piece == PIECE_SARIF ? page_make("", print, &log, &length) : NULL;
-    if (piece == PIECE_SARIF && !page)
+    char *page = print ? page_make("", print, &log, &length) : NULL;
+    if (print && !page)
         out->why[piece] = ENOMEM;
     write_raw(out, piece, page ? page : words, length);
     free(page);
@@ -81,7 +84,8 @@ bool outputs_open(struct outputs *out, const struct arguments *arguments, const 
     joule_error error;
     const char *paths[PIECES] = {[PIECE_REPORT] = arguments->report,
                                  [PIECE_SARIF] = arguments->sarif,
-                                 [PIECE_GITLAB] = arguments->gitlab};
+                                 [PIECE_GITLAB] = arguments->gitlab,
+                                 [PIECE_HTML] = arguments->html};
     const char *page = arguments_output(arguments);
     if (arguments->page != PAGE_NONE)
         paths[PIECE_PAGE] = page ? page : "-";
@@ -100,7 +104,7 @@ bool outputs_open(struct outputs *out, const struct arguments *arguments, const 
             return false;
         }
         out->fd[i] = out->files[i].fd;
-        write_frame(out, (enum piece)i, report_sarif_begin, forms[i].begin);
+        write_frame(out, (enum piece)i, forms[i].begin_page, forms[i].begin);
     }
     return true;
 }
@@ -113,7 +117,7 @@ bool outputs_close(struct outputs *out, bool is_whole)
         if (!out->files[i].path)
             continue;
         if (is_whole)
-            write_frame(out, (enum piece)i, report_sarif_end, forms[i].end);
+            write_frame(out, (enum piece)i, forms[i].end_page, forms[i].end);
         if (output_close(&out->files[i], is_whole ? out->why[i] : ECANCELED, &error) == JOULE_OK)
             continue;
         if (is_whole)

@@ -12,7 +12,7 @@
 #include "joulec/report.h"
 #include "joulec/tally.h"
 
-enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECE_PAGE, PIECES };
+enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECE_HTML, PIECE_PAGE, PIECES };
 
 struct outputs {
     int fd[PIECES]; /* -1: nobody asked for it */

@@ -276,7 +276,7 @@ static void print_summary(const struct project *p)
     struct tally_page page = {&p->tally, p->checked, p->refused, p->broken, p->not_c, p->foreign, p->unknown};
     size_t length;
     char *text = page_make("", tally_print, &page, &length);
-    if (text && (is_stdout(a->report) || is_stdout(a->sarif) || is_stdout(a->gitlab)))
+    if (text && (is_stdout(a->report) || is_stdout(a->sarif) || is_stdout(a->gitlab) || is_stdout(a->html)))
         fputs(text, stderr);
     else if (text)
         output_print(text, length);
