@@ -102,6 +102,8 @@ static joule_status sum_one(struct walk *w, size_t index)
     result->trips = evaluated->trips;
     result->words = evaluated->words;
     result->sum = evaluated->sum;
+    result->advice = evaluated->advice;
+    result->advice_count = evaluated->advice_count;
     note_refuted(a, result);
     judge_function(a, result);
     return JOULE_OK;

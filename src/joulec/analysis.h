@@ -6,6 +6,7 @@
 #ifndef JOULEC_ANALYSIS_H
 #define JOULEC_ANALYSIS_H
 
+#include "joulec/advice.h"
 #include "joulec/evaluate.h"
 #include "joulec/marks.h"
 #include "joulec/verdict.h"
@@ -18,7 +19,9 @@ struct function_result {
     const struct loop_words *words;
     struct function_sum sum;
     bool is_gpu_kernel, is_thermal_aware;
-    double warmer_kelvin;     /* than where the table's figures hold: so it was judged */
+    double warmer_kelvin;        /* than where the table's figures hold: so it was judged */
+    const struct advice *advice; /* what saves most first */
+    size_t advice_count;
     const char *budget_words; /* NULL: no budget */
     struct budget_text budget;
     size_t bad_column; /* of budget_words, from 1; 0: they are good */

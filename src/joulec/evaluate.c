@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joulec/advice.h"
 #include "joulec/formula.h"
 #include "joulec/levels.h"
 #include "joulec/nest.h"
@@ -104,6 +105,7 @@ struct evaluation {
     struct known known;
     const struct function_sum **callees;
     struct sum_ways ways;
+    struct addresses addresses;
 };
 
 static joule_status evaluate_with(struct evaluator *e, struct evaluated *f,
@@ -258,13 +260,12 @@ static struct block_memory *find_levels(struct evaluation *now, const struct loo
                                         double out_bytes[BOUNDS])
 {
     const struct evaluated *f = now->f;
-    struct addresses addresses;
     struct block_memory *memory = arena_alloc(&now->scratch, (f->function->block_count + 1) * sizeof *memory);
     if (!memory || addresses_prepare(&now->scratch, now->evaluator->module, f->function, &f->loops, f->facts,
-                                     &addresses) != JOULE_OK)
+                                     &now->addresses) != JOULE_OK)
         return NULL;
-    joule_status status = levels_describe(&now->scratch, &addresses, times, &now->evaluator->target->core,
-                                          now->callees, memory, out_bytes);
+    joule_status status = levels_describe(&now->scratch, &now->addresses, times,
+                                          &now->evaluator->target->core, now->callees, memory, out_bytes);
     return status == JOULE_OK ? memory : NULL;
 }
 
@@ -285,6 +286,14 @@ static bool look_round(struct evaluation *now)
     return true;
 }
 
+static joule_status advise(struct evaluation *now)
+{
+    struct evaluated *f = now->f;
+    struct advised advised = {now->evaluator->arena, f, &now->addresses, now->trips, &f->sum,
+                              now->evaluator->target};
+    return advice_find(&advised, &f->advice, &f->advice_count);
+}
+
 static joule_status add_up(struct evaluation *now, struct arena *arena, struct function_sum *out)
 {
     struct evaluated *f = now->f;
@@ -300,6 +309,8 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     joule_status status = sum_function(arena, f->function, &f->loops, times, memory, now->evaluator->target,
                                        now->callees, &now->ways, out);
     memcpy(out->bytes, bytes, sizeof bytes);
+    if (status == JOULE_OK && out == &f->sum)
+        status = advise(now);
     for (size_t i = 0; i < f->loops.count; i++)
         if (now->ways.is_reached[f->loops.list[i].header] && basis_of(&now->trips[i]) > out->basis)
             out->basis = basis_of(&now->trips[i]);

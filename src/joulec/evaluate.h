@@ -32,8 +32,10 @@ struct evaluated {
     struct trips *trips;     /* the same, in general */
     struct loop_words *words;
     struct function_sum sum; /* in general */
-    uint32_t order;          /* in which functions were evaluated, from 1; 0: not yet */
-    bool *matters;           /* of each parameter */
+    struct advice *advice;   /* for it, as it is in general; what saves most first */
+    size_t advice_count;
+    uint32_t order; /* in which functions were evaluated, from 1; 0: not yet */
+    bool *matters;  /* of each parameter */
     struct instance **instances;
     size_t instance_count;
 };

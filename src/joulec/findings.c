@@ -9,68 +9,6 @@
 
 #define MOST_NOTES_OF_FILE 10
 
-/* --- rules -------------------------------------------------------------------------------------------------- */
-
-static const struct rule_words rules[RULES] = {
-    [RULE_JOULES] = {"JE0001", "EnergyBudget", "A call takes more joules than its budget.",
-                     "The joules that a call is expected to take are above max_joules of the function's "
-                     "JOULE_BUDGET, or are more likely above it than not.",
-                     "Let the loop that is named run less often or do less in it, bound it more tightly with "
-                     "JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before it, or raise max_joules.",
-                     true},
-    [RULE_WATTS] = {"JE0002", "PowerBudget", "A call draws more watts than its budget.",
-                    "The mean power of one thread while it is in the function is above max_watts of its "
-                    "JOULE_BUDGET, or is more likely above it than not.",
-                    "Use less of the core at a time (narrower vectors, fewer divisions), or raise max_watts.",
-                    true},
-    [RULE_TEMPERATURE] =
-        {"JE0003", "TemperatureBudget", "Calls warm the package more than their budget.",
-         "The rise of temperature is above max_temp_delta of the function's JOULE_BUDGET, or "
-         "is more likely above it than not.",
-         "Let calls pause, do less in them, or raise max_temp_delta.", true},
-    [RULE_UNDECIDED] =
-        {"JE0004", "UndecidedBudget", "Nobody can say whether a budget is kept.",
-         "Something that the function does has no bound (a loop, a call that leads out of this "
-         "file, a recursion), or the interval of the estimate lies on both sides of the budget.",
-         "Bound what is named: JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before a loop; or "
-         "measure it.",
-         false},
-    [RULE_BAD_BUDGET] = {"JE0005", "MalformedBudget", "The words of a budget cannot be read.",
-                         "What stands in JOULE_BUDGET(\"...\") is not a list of limits with units.",
-                         "Write it as in JOULE_BUDGET(\"max_joules=50uJ,max_watts=12,max_temp_delta=2K\").",
-                         true},
-    [RULE_BAD_MARK] =
-        {"JE0006", "MalformedLoopBound", "A JOULE_LOOP cannot be read, or is of no loop.",
-         "It does not hold two whole numbers from 0, the first not above the second, or no loop "
-         "follows it.",
-         "Write JOULE_LOOP(min, max) with numbers, or macros that are numbers, right before for, "
-         "while or do, without a semicolon.",
-         true},
-    [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
-                      "The limit is more than a thousand times what a call can take.",
-                      "Lower it to what the function may really take; max_temp_delta needs 'sustained' to be "
-                      "about more than one call.",
-                      false},
-    [RULE_UNUSED_MARK] =
-        {"JW0105", "UnusedLoopBound", "A JOULE_LOOP is not used.",
-         "The loop runs another number of times, as its code alone shows; or it cannot be told "
-         "which of the loops of a line is meant.",
-         "Correct the numbers, or give each loop a line of its own.", false},
-    [RULE_GPU_KERNEL] = {"JN0201", "GpuKernel", "A budget is one of a GPU.",
-                         "joulec knows cores, not GPUs: it does not judge functions with JOULE_GPU_KERNEL.",
-                         "Measure it: joule run, or JOULE_ENERGY_JSON=1.", false},
-    [RULE_STALE] =
-        {"JW0102", "StaleCalibration", "A calibration is old, or of another machine.",
-         "Figures are of what was measured more than 180 days ago; or what was measured is of another "
-         "CPU, or cannot be read, and figures are those of this CPU's family.",
-         "Run 'joule calibrate' on this machine.", false},
-};
-
-const struct rule_words *rule_words(enum rule rule)
-{
-    return &rules[rule];
-}
-
 /* --- findings ----------------------------------------------------------------------------------------------- */
 
 static bool is_error(const struct judged *judged, enum verdict verdict)
@@ -125,6 +63,20 @@ static void see_gpu_kernel(struct seeing *s, const struct function_result *r)
         return;
     s->finding.is_note = !s->finding.judged->is_strict;
     see(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
+}
+
+static void see_advice(struct seeing *s, const struct function_result *r)
+{
+    for (size_t i = 0; i < r->advice_count && !r->is_gpu_kernel; i++) {
+        s->finding = (struct finding){.judged = s->finding.judged,
+                                      .result = r,
+                                      .is_note = true,
+                                      .name = r->advice[i].place.file ? r->advice[i].place
+                                                                      : source_place_of_name(r->function),
+                                      .mark = MARK_NONE,
+                                      .advice = &r->advice[i]};
+        see(s, RULE_LOOP_ORDER + r->advice[i].kind, false);
+    }
 }
 
 static void see_function(struct seeing *s, const struct function_result *r)
@@ -188,9 +140,13 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
     const struct marks *marks = judged->analysis->options.marks;
     for (uint32_t i = 0; marks && i < marks->count; i++)
         see_mark(&s, i);
-    for (size_t i = 0; i < judged->analysis->result_count; i++)
-        if (judged->analysis->results[i].budget_words)
-            see_function(&s, &judged->analysis->results[i]);
+    for (size_t i = 0; i < judged->analysis->result_count; i++) {
+        const struct function_result *result = &judged->analysis->results[i];
+        if (result->budget_words)
+            see_function(&s, result);
+        if (result->budget_words || judged->advises_all)
+            see_advice(&s, result);
+    }
     const struct function_result *whole = &judged->analysis->whole;
     s.finding = (struct finding){.judged = judged, .result = whole, .mark = MARK_NONE};
     see_limit(&s, RULE_JOULES, "max_joules", JOULE_DIMENSION_ENERGY, &whole->judgement.joules,
@@ -247,6 +203,31 @@ static void say_stale(const struct cpu_calibration *found, struct text *out)
         text_add(out, found->error.message);
 }
 
+static void say_advice(const struct finding *f, struct text *out)
+{
+    const struct advice *a = f->advice;
+    const struct loop *inner = a->inner < 0 ? NULL : &f->result->loops.list[a->inner];
+    const char *name = a->name ? a->name : "its data";
+    if (a->kind == ADVICE_LOOP_ORDER)
+        text_printf(out,
+                    "this loop walks across the rows of %s: let it and the loop in line %u change places",
+                    name, inner ? inner->place.line : 0);
+    else if (a->kind == ADVICE_STRIDE)
+        text_printf(
+            out,
+            "this loop uses %.0f of each %.0f bytes of %s that it moves: keep what it reads side by side",
+            a->used_bytes, f->judged->analysis->target.core.line_bytes, name);
+    else if (a->kind == ADVICE_ALLOCATION)
+        text_printf(out, "%s and free run %.4g times in a call: allocate once before the loop", name,
+                    a->times);
+    else
+        text_printf(
+            out, "%s runs %.4g times in a call, each time for a little more: double the size when it is full",
+            name, a->times);
+    text_printf(out, "; saves about %.0f %% of '%s', %s (modelled)", 100 * a->part, f->result->function->name,
+                figure_words(a->joules, JOULE_DIMENSION_ENERGY).text);
+}
+
 void finding_say(const struct finding *finding, struct text *out)
 {
     static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, which is not proved,",
@@ -254,7 +235,9 @@ void finding_say(const struct finding *finding, struct text *out)
                                        [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
                                        [VERDICT_VIOLATED] = "is exceeded"};
     const char *name = finding->result->function->name;
-    if (finding->mark != MARK_NONE)
+    if (finding->advice)
+        say_advice(finding, out);
+    else if (finding->mark != MARK_NONE)
         say_mark(finding, out);
     else if (finding->rule == RULE_BAD_BUDGET)
         text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,

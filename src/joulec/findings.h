@@ -17,6 +17,7 @@ struct judged {
     const struct analysis *analysis;
     const char *source; /* as it was named */
     bool is_strict;     /* what is not proved is an error */
+    bool advises_all;   /* advice also for functions without a budget */
     const char *text;   /* what the preprocessor makes of it; NULL: nobody asked for it */
     const char
         *root; /* the folder from which reports name files, absolute; NULL: files are named as they are */
@@ -34,6 +35,10 @@ enum rule {
     RULE_UNUSED_MARK,
     RULE_GPU_KERNEL,
     RULE_STALE,
+    RULE_LOOP_ORDER, /* from here on: advice, in its own order */
+    RULE_STRIDE,
+    RULE_ALLOCATION,
+    RULE_GROWTH,
     RULES
 };
 
@@ -45,14 +50,20 @@ struct rule_words {
     bool is_error;           /* of itself; strict makes others one */
 };
 const struct rule_words *rule_words(enum rule rule);
+/* Nothing is wrong; something could be better. */
+static inline bool rule_is_advice(enum rule rule)
+{
+    return rule >= RULE_LOOP_ORDER;
+}
 
 struct finding {
     const struct judged *judged;
     const struct function_result *result; /* the file's, where it is about no function */
     enum rule rule;
-    bool is_error, is_note;   /* neither: a warning */
-    struct source_place name; /* of the function, or of the mark */
-    uint32_t mark;            /* what this is about; MARK_NONE: a function */
+    bool is_error, is_note;      /* neither: a warning */
+    struct source_place name;    /* of the function, or of the mark */
+    uint32_t mark;               /* what this is about; MARK_NONE: a function */
+    const struct advice *advice; /* NULL: it is none */
     /* Of a limit, else NULL. */
     const char *what; /* "max_joules" */
     joule_dimension dimension;

@@ -108,6 +108,24 @@ static void add_doubts(struct json *json, const struct function_result *r)
     json_close(json, ']');
 }
 
+/* What could be saved. */
+static void add_advice(struct json *json, const struct function_result *r)
+{
+    json_open(json, "advice", '[');
+    for (size_t i = 0; i < r->advice_count; i++) {
+        const struct advice *advice = &r->advice[i];
+        json_open(json, NULL, '{');
+        json_string(json, "kind", advice_name(advice->kind));
+        json_string(json, "severity", advice_severity(advice));
+        add_place(json, &advice->place);
+        json_string(json, "name", advice->name);
+        json_double(json, "saves_joules", advice->joules);
+        json_double(json, "saves_share", advice->part);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 /* Of the estimate, joules by what they are for. */
 static void add_breakdown(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
@@ -158,6 +176,7 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     add_breakdown(json, analysis, r);
     add_loops(json, analysis, r);
     add_doubts(json, r);
+    add_advice(json, r);
     json_close(json, '}');
 }
 

@@ -163,6 +163,10 @@ static void add_location(struct json *json, const struct finding *f)
 /* What tells findings of one rule about one function apart. */
 static uint64_t hash_detail(const struct finding *f, uint64_t hash)
 {
+    if (f->advice) { /* of each kind a function may have several */
+        size_t nth = (size_t)(f->advice - f->result->advice);
+        return hash_bytes(hash, (const char *)&nth, sizeof nth);
+    }
     const struct marks *marks = f->judged->analysis->options.marks;
     if (f->what)
         hash = hash_bytes(hash, f->what, strlen(f->what) + 1);
@@ -228,7 +232,7 @@ static void add_rule(struct json *json, enum rule rule)
     add_text(json, "fullDescription", words->description);
     add_text(json, "help", words->help);
     json_open(json, "defaultConfiguration", '{');
-    json_string(json, "level", words->is_error ? "error" : "warning");
+    json_string(json, "level", words->is_error ? "error" : rule_is_advice(rule) ? "note" : "warning");
     json_close(json, '}');
     json_close(json, '}');
 }

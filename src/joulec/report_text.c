@@ -71,7 +71,10 @@ static void add_finding(void *context, const struct finding *finding)
 {
     struct message *m = context;
     add_place(m, &finding->name);
-    text_add(m->out, finding->is_error ? "error: " : finding->is_note ? "note: " : "warning: ");
+    text_add(m->out, finding->is_error  ? "error: "
+                     : finding->advice  ? "remark: "
+                     : finding->is_note ? "note: "
+                                        : "warning: ");
     finding_say(finding, m->out);
     text_printf(m->out, " [%s]\n", rule_words(finding->rule)->id);
     if (finding->rule == RULE_BAD_BUDGET) {

@@ -71,6 +71,13 @@ static bool take_check(struct arguments *out, const char *value)
     return !value && out;
 }
 
+static bool take_advice(struct arguments *out, const char *value)
+{
+    if (value)
+        complain("", "--energy-advice takes nothing behind '='");
+    return out->advises_all = !value;
+}
+
 static bool take_file(const char *name, const char *value, const char **out_file)
 {
     *out_file = value;
@@ -234,6 +241,7 @@ static const struct own {
     {"--energy-run", take_run, false, false},
     {"--energy-budget", take_budget, true, true},
     {"--thermal-state", take_thermal_state, true, false},
+    {"--energy-advice", take_advice, false, true},
 };
 
 /* What was taken: 1 or 2 words; 0: it is not joulec's, -1: after a message, it is wrong. */

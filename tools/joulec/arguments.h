@@ -18,9 +18,10 @@ enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 struct arguments {
     bool checks, is_strict;
     enum page_kind page;
-    bool runs;                                  /* budgets are watched at run time, too */
-    bool compiles, links;                       /* clang goes as far as objects; as a program or a library */
-    bool is_github;                             /* its annotations are printed */
+    bool advises_all;     /* advice for all functions, not only for those with budgets */
+    bool runs;            /* budgets are watched at run time, too */
+    bool compiles, links; /* clang goes as far as objects; as a program or a library */
+    bool is_github;       /* its annotations are printed */
     const char *report, *sarif, *gitlab, *html; /* FILE; NULL: none */
     const char *database; /* FILE: its entries are checked, and nothing is built; NULL: none */
     const char *only;     /* of them those with this in their file or output; NULL: all */

@@ -38,6 +38,8 @@ static const char help[] =
     "      --emit c|ir|eir           print a C file with what its functions and loops take, or LLVM's text\n"
     "                                of it, or its blocks and loops with their costs; build nothing\n"
     "      --lift c                  print what each function of C files takes, and build nothing\n"
+    "      --energy-advice           say of all functions what could take less, not only of those with a "
+    "budget\n"
     "      --energy-run=no           leave functions with budgets as they are; else libjoule watches them "
     "when "
     "they\n"

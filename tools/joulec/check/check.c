@@ -78,6 +78,7 @@ static bool judge_module(const struct order *order, const struct module *module,
     struct judged judged = {.analysis = &analysis,
                             .source = order->name,
                             .is_strict = order->arguments->is_strict,
+                            .advises_all = order->arguments->advises_all,
                             .text = outputs->text,
                             .root = outputs->root,
                             .calibration = &machine->calibration};

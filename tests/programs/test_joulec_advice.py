@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""What joulec advises: where the code shows that less would do, and not where it does not."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+HEAD = """#include <joule/budget.h>
+#include <stdlib.h>
+float image[2048][2048];
+double a[512][512], b[512][512], small[16][16];
+struct body { float x, y, z, mass; char name[112]; } bodies[100000];
+int use(void *memory, int size);
+"""
+
+
+class Advice(unittest.TestCase):
+    def advise(self, text, *options):
+        """The report's functions by name, and what is said."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, report = os.path.join(folder, "a.c"), os.path.join(folder, "report.json")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(HEAD + text)
+            done = subprocess.run([JOULEC, "-I", INCLUDE, "-O2", "--energy-report", report, *options, "-c", source, "-o",
+                                   os.path.join(folder, "a.o")], capture_output=True, text=True, check=False, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(report, encoding="utf-8") as file:
+                return {f["name"]: f["advice"] for f in json.load(file)["functions"]}, done.stderr
+
+    def kinds(self, text):
+        return {name: [advice["kind"] for advice in list] for name, list in self.advise(text)[0].items()}
+
+    def test_orders_of_loops(self):
+        self.assertEqual(self.kinds("""
+float across(void) { float s = 0; for (int x = 0; x < 2048; x++) for (int y = 0; y < 2048; y++) s += image[y][x]; return s; }
+float along(void) { float s = 0; for (int y = 0; y < 2048; y++) for (int x = 0; x < 2048; x++) s += image[y][x]; return s; }
+void transpose(void) { for (int i = 0; i < 512; i++) for (int j = 0; j < 512; j++) a[i][j] = b[j][i]; }
+void near(void) { for (int j = 0; j < 16; j++) for (int i = 0; i < 16; i++) small[i][j] += 1; }
+float unknown(int s) { float t = 0; for (int x = 0; x < 2048; x++) for (int y = 0; y < 2048; y++) t += image[0][(y * s + x) & 1023]; return t; }
+"""), {"across": ["loop_order"], "along": [], "transpose": [], "near": [], "unknown": []})
+
+    def test_walks_that_use_little(self):
+        found, _ = self.advise("""
+float masses(void) { float s = 0; for (int i = 0; i < 100000; i++) s += bodies[i].mass; return s; }
+float places(void) { float s = 0; for (int i = 0; i < 100000; i++) s += bodies[i].x * bodies[i].y * bodies[i].z * bodies[i].mass; return s; }
+float dense(void) { float s = 0; for (int i = 0; i < 2048; i++) s += image[7][i]; return s; }
+""")
+        self.assertEqual([(a["kind"], a["name"]) for a in found["masses"]], [("stride", "bodies")])
+        self.assertGreater(found["masses"][0]["saves_share"], found["places"][0]["saves_share"] if found["places"] else 0)
+        self.assertEqual(found["dense"], [])
+
+    def test_memory(self):
+        self.assertEqual(self.kinds("""
+int rounds(void) { int s = 0; for (int i = 0; i < 1000; i++) { void *p = malloc(100 + i); s += use(p, i); free(p); } return s; }
+void keep(void **out) { for (int i = 0; i < 1000; i++) out[i] = malloc(i); }
+int *grow(const int *x) { int *p = NULL; for (int i = 0; i < 500; i++) { p = realloc(p, (i + 1) * sizeof *p); p[i] = x[i]; } return p; }
+char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0; i < 500; i++) { if (i == room) p = realloc(p, room = room ? room * 2 : 16); p[i] = x[i]; } return p; }
+"""), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
+
+    def test_who_is_told(self):
+        walk = "float f(void) { float s = 0; for (int x = 0; x < 2048; x++)\nfor (int y = 0; y < 2048; y++) s += image[y][x]; return s; }\n"
+        self.assertNotIn("remark", self.advise(walk)[1])
+        remark = r"a\.c:8:1: remark: this loop walks across the rows of image: let it and the loop in line 7 change places; " \
+                 r"saves about \d+ % of 'f', [\d.]+ mJ \(modelled\) \[JA0201\]"
+        self.assertRegex(self.advise(walk, "--energy-advice")[1], remark)
+        self.assertRegex(self.advise('JOULE_BUDGET("max_joules=90J")\n' + walk.replace("float f", "float f", 1))[1].replace("a.c:9", "a.c:8")
+                         .replace("line 8", "line 7"), remark)
+        with tempfile.TemporaryDirectory() as folder:
+            sarif = os.path.join(folder, "log.sarif")
+            self.advise(walk + walk.replace("f(", "g("), "--energy-advice", "--energy-sarif", sarif)
+            with open(sarif, encoding="utf-8") as file:
+                results = json.load(file)["runs"][0]["results"]
+        self.assertEqual([(r["ruleId"], r["level"]) for r in results], [("JA0201", "note")] * 2)
+        self.assertEqual(len({json.dumps(r["partialFingerprints"]) for r in results}), 2)
+
+
+if __name__ == "__main__":
+    if not JOULEC:
+        print("this build has no joulec: LLVM's headers were not found")
+        sys.exit(77)
+    unittest.main()
