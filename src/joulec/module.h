@@ -113,6 +113,13 @@ struct edge {
     uint32_t number;    /* among the edges of its function */
 };
 
+/* What a branch asks of data. */
+enum question {
+    QUESTION_LIMIT, /* whether they are beyond what is given; or anything else */
+    QUESTION_EQUAL, /* whether they are what is given, or each other */
+    QUESTION_ORDER  /* which of two is more */
+};
+
 struct block {
     const char *name;
     double work[WORK_KINDS];
@@ -129,8 +136,9 @@ struct block {
     struct condition condition; /* of two edges, edges[0] is taken where it holds */
     struct promise *promises;
     size_t promise_count;
-    bool is_dead_end; /* what ends the program, or cannot be */
-    bool is_by_data;  /* where it goes on is for values from memory to say */
+    bool is_dead_end;       /* what ends the program, or cannot be */
+    bool is_by_data;        /* where it goes on is for values from memory to say ... */
+    enum question question; /* ... which are asked this */
     struct call *calls;
     size_t call_count;
     struct source_place place;      /* of the first instruction that has one */

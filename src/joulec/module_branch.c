@@ -85,12 +85,44 @@ static bool is_data(LLVMValueRef condition)
     return false;
 }
 
-bool llvm_is_by_data(LLVMBasicBlockRef block)
+static bool is_equality(LLVMValueRef comparison)
+{
+    if (LLVMIsAICmpInst(comparison))
+        return LLVMGetICmpPredicate(comparison) == LLVMIntEQ || LLVMGetICmpPredicate(comparison) == LLVMIntNE;
+    LLVMRealPredicate kind = LLVMGetFCmpPredicate(comparison);
+    return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
+}
+
+static enum question question_of(LLVMValueRef condition)
+{
+    if (!LLVMIsAICmpInst(condition) && !LLVMIsAFCmpInst(condition))
+        return QUESTION_LIMIT;
+    if (is_equality(condition))
+        return QUESTION_EQUAL;
+    bool is_of_two = is_data(LLVMGetOperand(condition, 0)) && is_data(LLVMGetOperand(condition, 1));
+    return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
+}
+
+/* All cases of a switch lead to one place: whether a value is one of them. */
+static bool has_one_way(LLVMValueRef last)
+{
+    for (unsigned i = 2; i < LLVMGetNumSuccessors(last); i++)
+        if (LLVMGetSuccessor(last, i) != LLVMGetSuccessor(last, 1))
+            return false;
+    return true;
+}
+
+bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
-    if (!last)
+    *out_question = QUESTION_LIMIT;
+    if (last && LLVMIsASwitchInst(last)) {
+        bool is_by_data = is_data(LLVMGetOperand(last, 0));
+        *out_question = is_by_data && has_one_way(last) ? QUESTION_EQUAL : QUESTION_LIMIT;
+        return is_by_data;
+    }
+    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last) || !is_data(LLVMGetCondition(last)))
         return false;
-    if (LLVMIsABranchInst(last))
-        return LLVMIsConditional(last) && is_data(LLVMGetCondition(last));
-    return LLVMIsASwitchInst(last) && is_data(LLVMGetOperand(last, 0));
+    *out_question = question_of(LLVMGetCondition(last));
+    return true;
 }

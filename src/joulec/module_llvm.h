@@ -39,8 +39,8 @@ double llvm_parts(LLVMValueRef instruction);
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
 /* A phi that goes on by the same step each time. */
 bool llvm_is_counter(LLVMValueRef phi);
-/* Whether values from memory decide which way a block's last instruction goes. */
-bool llvm_is_by_data(LLVMBasicBlockRef block);
+/* Whether values from memory decide which way a block's last instruction goes; and by what, QUESTION_LIMIT where they do not. */
+bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 /* Cycles from operand to result, typical of large cores; and how many such steps an instruction takes from one operand. */

@@ -78,6 +78,19 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
         self.assertAlmostEqual(found["by_data"]["mispredicts"] / found["until_found"]["mispredicts"], 64 / 8)
         self.assertLess(found["expected"]["mispredicts"], found["by_data"]["mispredicts"] / 10)
 
+    def test_what_is_asked_of_data(self):
+        found = self.breakdown("""
+void limit(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] > 3) y[i] = 7; }
+void equal(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] == 3) y[i] = 7; }
+void order(const int *x, const int *z, int *y) { for (int i = 0; i < 96; i++) if (x[i] < z[i]) y[i] = 7; }
+void floats(const double *x, const double *z, int *y) { for (int i = 0; i < 96; i++) if (x[i] != z[i]) y[i] = 7; }
+void one_of(const int *x, int *y) { for (int i = 0; i < 96; i++) switch (x[i]) { case 1: case 17: case 1000: case 77: y[i] = 7; } }
+int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
+""")
+        one = found["until_found"]["mispredicts"]
+        for name, times in (("limit", 12), ("equal", 8), ("order", 24), ("floats", 8), ("one_of", 8)):
+            self.assertAlmostEqual(found[name]["mispredicts"] / one, times + 1, msg=name)
+
     def test_long_loops_end_with_a_surprise(self):
         found = self.breakdown("void f(int x[20][500]) { for (int i = 0; i < 20; i++) for (int j = 0; j < 500; j++) x[i][j] = 7 * x[i][j]; }\n"
                                "int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }\n")

@@ -33,6 +33,20 @@ static void test_only_data_surprise(void **state)
     check_block(true, 4, (double[]){NAN, NAN, NAN, NAN}, 0.125, 0.75);
 }
 
+static void test_what_is_asked(void **state)
+{
+    (void)state;
+    struct edge edges[2] = {{1, NAN}, {2, NAN}};
+    struct block block = {.edges = edges, .edge_count = 2, .is_by_data = true, .question = QUESTION_EQUAL};
+    double wrong[BOUNDS];
+    foresight_of_block(&block, wrong);
+    NEAR(wrong[BOUND_EST], 1. / 12);
+    block.question = QUESTION_ORDER;
+    foresight_of_block(&block, wrong);
+    NEAR(wrong[BOUND_EST], 1. / 4);
+    NEAR(wrong[BOUND_HIGH], 1. / 2);
+}
+
 static void test_what_is_likely_is_guessed(void **state)
 {
     (void)state;
@@ -99,7 +113,8 @@ static void test_a_branch_by_data_costs_cycles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_data_surprise), cmocka_unit_test(test_what_is_likely_is_guessed),
-        cmocka_unit_test(test_ends_of_loops), cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
+        cmocka_unit_test(test_only_data_surprise), cmocka_unit_test(test_what_is_asked),
+        cmocka_unit_test(test_what_is_likely_is_guessed), cmocka_unit_test(test_ends_of_loops),
+        cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
