@@ -8,6 +8,7 @@
 #include "joulec/formula.h"
 #include "joulec/levels.h"
 #include "joulec/nest.h"
+#include "joulec/wide.h"
 
 #define MOST_INSTANCES 256 /* of a function */
 #define MOST_DEPTH     24  /* of calls with known arguments within one another */
@@ -388,6 +389,7 @@ joule_status evaluate_prepare(struct evaluator *e, size_t index)
     joule_status status = loops_find(e->arena, f->function, &f->loops);
     if (status != JOULE_OK)
         return status;
+    wide_join(e->module, f->function, &f->loops);
     f->nest = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->nest);
     f->trips = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->trips);
     f->words = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->words);

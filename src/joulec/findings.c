@@ -338,6 +338,16 @@ static bool note_largest_function(const struct finding *f, struct note *out)
     return true;
 }
 
+/* What the build makes of it. */
+static void add_build(const struct loop *loop, char *words, size_t size)
+{
+    size_t length = strlen(words);
+    if (loop->is_unjoined)
+        string_print(words + length, size - length, "; not joined: nobody knows what the build makes of it");
+    else if (loop->wide && loop->wide->at_once > 1)
+        string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
+}
+
 static bool note_largest(const struct finding *f, struct note *out)
 {
     double part;
@@ -351,6 +361,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
                  100 * fmin(part, 1), trips->iterations.est, trips_class_name(trips->total_cls));
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
+    add_build(&f->result->loops.list[largest], out->words, sizeof out->words);
     return true;
 }
 

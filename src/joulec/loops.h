@@ -13,12 +13,15 @@
 #define LOOPS_MOST_DEPTH 64
 
 struct loop {
-    uint32_t header;           /* block */
-    int32_t parent;            /* loop around it; -1: none */
-    unsigned depth;            /* 1: outermost */
-    struct source_place place; /* in the source, as far as it is known */
-    bool has_own_place;        /* it is the keyword's, not that of the first thing done in it */
-    uint32_t first, end;       /* its blocks, those of inner loops among them: loops->members[first .. end) */
+    uint32_t header;              /* block */
+    int32_t parent;               /* loop around it; -1: none */
+    unsigned depth;               /* 1: outermost */
+    struct source_place place;    /* in the source, as far as it is known */
+    const struct wide_loop *wide; /* as the build makes it: wide.h; NULL: as it stands, or it is not known */
+    bool is_outer;                /* there is one inside; known with `wide` */
+    bool is_unjoined;             /* nobody knows what the build makes of it */
+    bool has_own_place;           /* it is the keyword's, not that of the first thing done in it */
+    uint32_t first, end; /* its blocks, those of inner loops among them: loops->members[first .. end) */
 };
 
 /* An edge, by where it is. */

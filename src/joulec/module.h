@@ -127,6 +127,7 @@ struct block {
     double chain[WORK_KINDS];
     bool has_chain;   /* it is known; of a loop around others, that there is none */
     bool begins_anew; /* of such a loop's first block: it waits for nothing that it left when it ran before */
+    double simd_256, simd_512; /* of these, on vectors so wide */
     struct access *accesses;
     size_t access_count;
     const char **values; /* whole numbers and pointers made here that scalar evolution cannot look into */
@@ -145,6 +146,16 @@ struct block {
     struct source_place loop_place; /* of the loop whose last block this is; file NULL: of none */
 };
 
+/* An innermost loop as the build makes it. */
+struct wide_loop {
+    struct source_place place; /* of the loop in the source */
+    double at_once;            /* rounds of that in one of its */
+    struct block round;        /* what one of its rounds does in all */
+    bool is_whole;             /* this is all of a round: no branches, or those of a vector's elements */
+    bool is_vector;            /* the vectoriser made it; a loop as it was takes what is left over */
+    bool is_checked;           /* it is only for data that does not overlap */
+};
+
 struct function {
     const char *name;
     struct source_place place;
@@ -155,6 +166,9 @@ struct function {
     size_t edge_count, call_count;
     struct operand *parameters; /* without a name: no whole number */
     size_t parameter_count;
+    bool has_loops;
+    struct wide_loop *wide; /* by place, those that do most at once first */
+    size_t wide_count;
     const char **annotations; /* of clang's attribute annotate */
     size_t annotation_count;
 };
@@ -165,12 +179,19 @@ struct module {
     size_t function_count;
     struct object *objects; /* global variables, by name */
     size_t object_count;
+    bool is_built;         /* what the build makes of loops is known */
     const char *loop_text; /* LLVM's print<scalar-evolution> */
 };
 
-/* Reads bitcode or text of LLVM. INVALID: it is neither, with LLVM's words; NO_MEMORY; FAILED: no temporary file. Not
+/* What the build does with loops, which the count build leaves as they are. */
+struct module_build {
+    bool vectorises, packs, unrolls;
+};
+
+/* Reads bitcode or text of LLVM. build NULL: nobody knows. INVALID: it is neither, with LLVM's words; NO_MEMORY; FAILED: no temporary file. Not
  * thread-safe: standard error is LLVM's for a moment. */
-joule_status module_read(const char *path, struct module *out_module, joule_error *out_error);
+joule_status module_read(const char *path, const struct module_build *build, struct module *out_module,
+                         joule_error *out_error);
 void module_free(struct module *module);
 /* "int_mul"; the keys of a breakdown. */
 const char *work_name(enum work work);

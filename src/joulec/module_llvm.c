@@ -182,6 +182,16 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
     return out->edges != NULL;
 }
 
+static void add_work(struct block *out, LLVMValueRef value, enum work work)
+{
+    double parts = llvm_parts(value), bits = llvm_vector_bits(value);
+    out->work[work] += parts;
+    if (bits > 256)
+        out->simd_512 += parts;
+    else if (bits > 128)
+        out->simd_256 += parts;
+}
+
 static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct numbering *blocks,
                        struct function *function, struct block *out)
 {
@@ -192,7 +202,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
         enum work work = llvm_work(v);
         if (work < WORK_KINDS)
-            out->work[work] += llvm_parts(v);
+            add_work(out, v, work);
         if (is_call(v) && !read_call(r, v, function, out))
             return false;
         if (!out->place.file)
@@ -210,8 +220,10 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
 static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct function *function)
 {
     struct loops loops;
-    return loops_find(r->arena, function, &loops) == JOULE_OK &&
-           llvm_find_chains(r->arena, blocks, function, &loops);
+    bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
+                   llvm_find_chains(r->arena, blocks, function, &loops);
+    function->has_loops = is_good && loops.count > 0;
+    return is_good;
 }
 
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
@@ -359,14 +371,52 @@ static joule_status print_loops(struct reader *r, joule_error *error)
     return status;
 }
 
+/* --- the build ---------------------------------------------------------------------------------------------- */
+
+static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out)
+{
+    struct function built = {0};
+    struct loops loops;
+    if (!out->has_loops)
+        return true;
+    if (!read_function(r, value, &built) || loops_find(r->arena, &built, &loops) != JOULE_OK)
+        return false;
+    LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (built.block_count + 1) * sizeof *blocks);
+    if (!blocks)
+        return false;
+    LLVMGetBasicBlocks(value, blocks);
+    return llvm_take_wide(r->arena, blocks, &built, &loops, out);
+}
+
+/* In a copy, as the passes change what they see. False: no memory. */
+static bool read_build(struct reader *r, const struct module_build *build)
+{
+    r->out->is_built = build && !build->vectorises && !build->packs && !build->unrolls;
+    if (!build || r->out->is_built)
+        return true;
+    struct reader copy = *r;
+    bool is_good = true;
+    size_t i = 0;
+    copy.module = LLVMCloneModule(r->module);
+    copy.layout = LLVMGetModuleDataLayout(copy.module);
+    r->out->is_built = llvm_build_loops(copy.module, build);
+    for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
+         f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            is_good = take_wide(&copy, f, &r->out->functions[i++]);
+    LLVMDisposeModule(copy.module);
+    return is_good;
+}
+
 /* --- a module ----------------------------------------------------------------------------------------------- */
 
-static joule_status read_parsed(struct reader *r, joule_error *error)
+static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
     joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
-    if (status == JOULE_OK && !(read_functions(r) && read_annotations(r) &&
-                                llvm_read_globals(r->arena, r->layout, r->module, r->out)))
+    if (status == JOULE_OK &&
+        !(read_functions(r) && read_annotations(r) &&
+          llvm_read_globals(r->arena, r->layout, r->module, r->out) && read_build(r, build)))
         status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
     return status == JOULE_OK ? print_loops(r, error) : status;
 }
@@ -386,7 +436,8 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
     return status;
 }
 
-joule_status module_read(const char *path, struct module *out_module, joule_error *out_error)
+joule_status module_read(const char *path, const struct module_build *build, struct module *out_module,
+                         joule_error *out_error)
 {
     *out_module = (struct module){0};
     LLVMContextRef context = LLVMContextCreate();
@@ -398,7 +449,7 @@ joule_status module_read(const char *path, struct module *out_module, joule_erro
         r.here[0] = '\0';
     joule_status status = llvm_parse(context, path, &r.module, out_error);
     if (status == JOULE_OK) {
-        status = read_parsed(&r, out_error);
+        status = read_parsed(&r, build, out_error);
         LLVMDisposeModule(r.module);
     }
     LLVMContextDispose(context);

@@ -81,4 +81,18 @@ struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function);
 /* What a call passes, LLVMGetNumArgOperands of them; callee NULL: it is not known. NULL: no memory. */
 struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValueRef callee);
 
+/* --- the build ---------------------------------------------------------------------------------------------- */
+
+/* Bits of the vectors that an instruction works on, of a register's at most; 0: no vectors. */
+double llvm_vector_bits(LLVMValueRef instruction);
+/* Micro-operations of one instruction on one vector register. */
+double llvm_vector_steps(LLVMValueRef instruction);
+/* Bits of the widest vector register that the instruction's function may use. */
+double llvm_register_bits(LLVMValueRef instruction);
+/* Changes the loops of a counted module into those of the build. False: this LLVM cannot. */
+bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build);
+/* Takes the innermost loops of `built`, whose blocks are LLVM's `blocks`, as out->wide. False: no memory. */
+bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
+                    const struct loops *loops, struct function *out);
+
 #endif

@@ -100,6 +100,9 @@ static enum work work_of_opcode(LLVMValueRef value)
         return WORK_FLOAT_DIV;
     case LLVMLoad:
         return WORK_LOAD;
+    case LLVMZExt:
+    case LLVMTrunc:
+        return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind ? WORK_INT : WORK_KINDS;
     case LLVMStore:
         return WORK_STORE;
     case LLVMFence:
@@ -123,15 +126,33 @@ bool llvm_is_intrinsic(const char *name, enum work *out_work)
     static const struct {
         const char *prefix;
         enum work work;
-    } known[] = {
-        {"llvm.fmuladd.", WORK_FMA},   {"llvm.fma.", WORK_FMA},        {"llvm.sqrt.", WORK_FLOAT_DIV},
-        {"llvm.fabs.", WORK_FLOAT},    {"llvm.copysign.", WORK_FLOAT}, {"llvm.minnum.", WORK_FLOAT},
-        {"llvm.maxnum.", WORK_FLOAT},  {"llvm.floor.", WORK_FLOAT},    {"llvm.ceil.", WORK_FLOAT},
-        {"llvm.trunc.", WORK_FLOAT},   {"llvm.rint.", WORK_FLOAT},     {"llvm.smax.", WORK_INT},
-        {"llvm.smin.", WORK_INT},      {"llvm.umax.", WORK_INT},       {"llvm.umin.", WORK_INT},
-        {"llvm.abs.", WORK_INT},       {"llvm.bswap.", WORK_INT},      {"llvm.ctpop.", WORK_INT},
-        {"llvm.ctlz.", WORK_INT},      {"llvm.cttz.", WORK_INT},       {"llvm.fsh", WORK_INT},
-        {"llvm.bitreverse.", WORK_INT}};
+    } known[] = {{"llvm.fmuladd.", WORK_FMA},
+                 {"llvm.fma.", WORK_FMA},
+                 {"llvm.sqrt.", WORK_FLOAT_DIV},
+                 {"llvm.fabs.", WORK_FLOAT},
+                 {"llvm.copysign.", WORK_FLOAT},
+                 {"llvm.minnum.", WORK_FLOAT},
+                 {"llvm.maxnum.", WORK_FLOAT},
+                 {"llvm.floor.", WORK_FLOAT},
+                 {"llvm.ceil.", WORK_FLOAT},
+                 {"llvm.trunc.", WORK_FLOAT},
+                 {"llvm.rint.", WORK_FLOAT},
+                 {"llvm.smax.", WORK_INT},
+                 {"llvm.smin.", WORK_INT},
+                 {"llvm.umax.", WORK_INT},
+                 {"llvm.umin.", WORK_INT},
+                 {"llvm.abs.", WORK_INT},
+                 {"llvm.bswap.", WORK_INT},
+                 {"llvm.ctpop.", WORK_INT},
+                 {"llvm.ctlz.", WORK_INT},
+                 {"llvm.cttz.", WORK_INT},
+                 {"llvm.fsh", WORK_INT},
+                 {"llvm.bitreverse.", WORK_INT},
+                 {"llvm.masked.load.", WORK_LOAD},
+                 {"llvm.masked.gather.", WORK_LOAD},
+                 {"llvm.masked.store.", WORK_STORE},
+                 {"llvm.masked.scatter.", WORK_STORE},
+                 {"llvm.vector.reduce.", WORK_INT}};
     *out_work = WORK_KINDS;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (string_starts(name, known[i].prefix)) {
@@ -238,14 +259,28 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     }
 }
 
-double llvm_parts(LLVMValueRef value)
+/* All of what an instruction works on; 0: no vector. */
+static double whole_bits(LLVMValueRef value)
 {
     LLVMTypeRef type =
         LLVMTypeOf(LLVMGetInstructionOpcode(value) == LLVMStore ? LLVMGetOperand(value, 0) : value);
-    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+    bool is_vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    return is_vector ? bits_of(LLVMGetElementType(type)) * (double)LLVMGetVectorSize(type) : 0;
+}
+
+double llvm_vector_bits(LLVMValueRef value)
+{
+    double bits = whole_bits(value);
+    return bits > 128 ? fmin(bits, llvm_register_bits(value)) : bits;
+}
+
+double llvm_parts(LLVMValueRef value)
+{
+    double bits = whole_bits(value);
+    if (bits <= 0)
         return steps_of(value, false);
-    double bits = bits_of(LLVMGetElementType(type)) * (double)LLVMGetVectorSize(type);
-    return steps_of(value, true) * fmax(1, ceil(bits / 128));
+    return steps_of(value, true) * llvm_vector_steps(value) *
+           (bits > 128 ? ceil(bits / llvm_register_bits(value)) : 1);
 }
 
 double llvm_latency(enum work work)

@@ -72,6 +72,15 @@ static void add_lines(struct json *json, const struct cost_features *work)
     json_close(json, '}');
 }
 
+/* Rounds that the build does at once. */
+static void add_at_once(struct json *json, const struct loop *loop)
+{
+    if (loop->is_unjoined)
+        json_null(json, "at_once");
+    else
+        json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
+}
+
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
@@ -90,6 +99,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         add_range(json, "iterations", &trips->iterations);
         json_double(json, "energy_joules", cost.total.value);
         add_lines(json, &work);
+        add_at_once(json, loop);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -11,6 +11,7 @@
 #include "joulec/contract.h"
 #include "joulec/foresight.h"
 #include "joulec/levels.h"
+#include "joulec/wide.h"
 
 #define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 
@@ -32,7 +33,7 @@ double amounts_joules(const struct target *target, const struct amounts *amounts
 }
 
 /* Time is energy, too: a core waits with its clock on, and its package beside it. */
-static void set_time(const struct target *target, struct cost_features *work, double cycles)
+void sum_set_time(const struct target *target, struct cost_features *work, double cycles)
 {
     work->amount[COST_CYCLES] = cycles;
     work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
@@ -55,17 +56,19 @@ static const enum cost_feature feature_of[WORK_KINDS] = {
     [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
     [WORK_BRANCH] = COST_BRANCHES};
 
-static struct cost_features features_of(const struct block *block)
+struct cost_features sum_features(const struct block *block)
 {
     struct cost_features work = {.version = COST_VERSION};
     for (int k = 0; k < WORK_KINDS; k++) {
         work.amount[feature_of[k]] = block->work[k];
         work.amount[COST_UOPS] += block->work[k];
     }
+    work.amount[COST_SIMD_256] = block->simd_256;
+    work.amount[COST_SIMD_512] = block->simd_512;
     return work;
 }
 
-static double chain_cycles(const struct block *block, const struct cost_core *core)
+double sum_chain_cycles(const struct block *block, const struct cost_core *core)
 {
     double cycles = 0;
     for (int k = 0; k < WORK_KINDS; k++)
@@ -161,10 +164,10 @@ static void set_cycles(const struct region *r, enum bound bound, const struct co
                        struct cost_features *work)
 {
     struct cost_range cycles = cost_core_cycles(&r->target->core, work, flow);
-    set_time(r->target, work,
-             bound == BOUND_LOW   ? cycles.low
-             : bound == BOUND_EST ? cycles.est
-                                  : cycles.high);
+    sum_set_time(r->target, work,
+                 bound == BOUND_LOW   ? cycles.low
+                 : bound == BOUND_EST ? cycles.est
+                                      : cycles.high);
 }
 
 /* Lines from beyond the first level at one bound, and the cycles of it all. */
@@ -172,7 +175,7 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
 {
     const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
     const struct cost_core *core = &r->target->core;
-    struct cost_flow flow = {.chain_cycles = chain_cycles(&r->function->blocks[block], core),
+    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
                              .streamed = NAN};
     if (memory) {
         flow.chain_cycles += memory->wait_cycles[bound];
@@ -188,7 +191,7 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
 static struct amounts amounts_of_block(struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
-    struct cost_features work = features_of(b);
+    struct cost_features work = sum_features(b);
     struct amounts sum = {{work, work, work}};
     double wrong[BOUNDS];
     foresight_of_block(b, wrong);
@@ -478,7 +481,7 @@ static double entry_uops(const struct region *r, size_t loop, const struct loop_
         const struct block *block = &r->function->blocks[r->loops->nodes[i]];
         if (block->call_count)
             return INFINITY;
-        uops += features_of(block).amount[COST_UOPS];
+        uops += sum_features(block).amount[COST_UOPS];
     }
     return uops * times->times[BOUND_EST];
 }
@@ -492,6 +495,9 @@ static void sum_regions(struct region *r, const struct loop_times *times)
             continue;
         r->entry_uops = entry_uops(r, i, &times[i]);
         struct amounts round = sum_region(r, (int32_t)i);
+        double streamed = r->memory ? r->memory[r->loops->list[i].header].streamed : NAN;
+        struct wide_order order = {streamed, r->entry_uops};
+        wide_apply(r->target, r->loops, i, &times[i], &order, &round, r->out->loops);
         r->out->loops[i] = amounts_of_end(r, i, &times[i]);
         amounts_add(&r->out->loops[i], times[i].times, &round);
         forget(r, (int32_t)i);

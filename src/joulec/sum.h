@@ -84,6 +84,12 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
 const char *doubt_name(enum doubt_kind kind);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
+/* The operations of a block, without their time. */
+struct cost_features sum_features(const struct block *block);
+/* What a round waits for in it; NaN: unknown. */
+double sum_chain_cycles(const struct block *block, const struct cost_core *core);
+/* With the cycles that it takes, and what its package needs meanwhile. */
+void sum_set_time(const struct target *target, struct cost_features *work, double cycles);
 /* Joules by the table's middle prices. */
 double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound);
 

@@ -200,10 +200,43 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         self.assertGreater(found["chase"]["time_seconds"], 2 * found["straight"]["time_seconds"])
         self.assertGreater(found["chase"]["interval_seconds"][1], 20 * found["straight"]["interval_seconds"][1])
 
+    def test_vectors_are_those_that_clang_makes(self):
+        """What joulec says of each loop is in clang's record of its own build."""
+        text = """float a[4096], b[4096];
+void axpy(float k, int n) { for (int i = 0; i < n; i++) a[i] += k * b[i]; }
+float dot(const float *x, const float *y, int n) { float s = 0; for (int i = 0; i < n; i++) s += x[i] * y[i]; return s; }
+int sum(const int *x, int n) { int s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+void bytes(unsigned char *x) { for (int i = 0; i < 4096; i++) x[i] ^= 0x55; }
+double forced(const double *x) { double s = 0;
+    #pragma clang loop vectorize(disable) interleave(disable)
+    for (int i = 0; i < 4096; i++) s += x[i];
+    return s; }
+int poly(const int *x, int n) { int s = 0; for (int i = 0; i < n; i++) { int v = 0; for (int k = 0; k < 8; k++) v = v * x[i] + k; s ^= v; } return s; }
+int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i]; return i; }
+"""
+        names = ["axpy", "dot", "sum", "bytes", "forced", "poly", "list"]
+        record = os.path.join(self.folder.name, "record.yaml")
+        for options in ([], ["-fno-vectorize"], ["-ffast-math"], ["-O1"]):
+            found = self.report(text, *options)
+            done = self.compile(HEADER + text, "-O2", *options, "-g1", "-fsave-optimization-record", f"-foptimization-record-file={record}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            at_once = dict.fromkeys(names, 1)
+            with open(record, encoding="utf-8") as file:
+                for remark in file.read().split("--- ")[1:]:
+                    width, count = (re.search(name + r": +'(\d+)'", remark) for name in ("VectorizationFactor", "InterleaveCount"))
+                    if remark.startswith("!Passed") and "loop-vectorize" in remark and count:
+                        at_once[re.search(r"Function: +(\w+)", remark)[1]] = int(width[1] if width else 1) * int(count[1])
+            self.assertEqual({name: found[name]["loops"][0]["at_once"] for name in names}, at_once, options)
+        self.assertEqual(found["axpy"]["loops"][0]["at_once"], 1)
+        fast = self.report(text, "-ffast-math")
+        self.assertLess(fast["dot"]["time_seconds"], 0.5 * found["dot"]["time_seconds"])
+        done = self.compile(HEADER + 'JOULE_BUDGET("max_joules=1pJ")\n' + SUM, "-O2", "--energy-check")
+        self.assertRegex(done.stderr, r" \d+ %; \d+ rounds at once\n")
+
     def test_the_largest_loop_says_what_for(self):
         text = 'JOULE_BUDGET("max_joules=1nJ")\n' + SUM.replace("1000", "1000000000")
         done = self.compile(HEADER + text, "-O2", "--energy-check")
-        self.assertRegex(done.stderr, r"\(exact\): (DRAM lines|core cycles) \d+ %, (DRAM lines|core cycles|operations) \d+ %\n")
+        self.assertRegex(done.stderr, r"\(exact\): (DRAM lines|core cycles) \d+ %, (DRAM lines|core cycles|operations) \d+ %(; \d+ rounds at once)?\n")
 
     def test_wrong_words(self):
         for word, message in (("--energy-chek", "is not known"), ("--energy-policy=lax", "'default' or 'strict'"),

@@ -68,7 +68,8 @@ static void open_module(const char *path, struct subject *out)
     joule_error error;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
-    if (module_read(path, &out->module, &error) != JOULE_OK)
+    const struct module_build as_counted = {false, false, false};
+    if (module_read(path, &as_counted, &out->module, &error) != JOULE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(analysis_make(&out->module, &server, &target,
                                    &(struct analysis_options){.default_trips = 100}, &out->analysis, &error),

@@ -105,7 +105,8 @@ static bool check_bitcode(const struct order *order, int fd, const struct marks 
         return false;
     }
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (module_read(path, &module, &error) != JOULE_OK) {
+    struct module_build build = words_on_loops(order->arguments);
+    if (module_read(path, &build, &module, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);
         return false;
     }

@@ -92,6 +92,35 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
     return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
 }
 
+/* "-fno-vectorize" and "-fvectorize": the last one counts. */
+static void take_switch(const char *word, const char *name, bool *is_on)
+{
+    if (string_starts(word, "-f") && strcmp(word + 2, name) == 0)
+        *is_on = true;
+    else if (string_starts(word, "-fno-") && strcmp(word + 5, name) == 0)
+        *is_on = false;
+}
+
+struct module_build words_on_loops(const struct arguments *a)
+{
+    char level = '0';
+    bool vectorises = true, packs = true, unrolls = true;
+    for (size_t i = 1; i < a->clang_count; i++) {
+        const char *word = a->clang[i];
+        if (word[0] == '-' && word[1] == 'O')
+            level = word[2] ? word[2] : '2';
+        take_switch(word, "vectorize", &vectorises);
+        take_switch(word, "tree-vectorize", &vectorises);
+        take_switch(word, "slp-vectorize", &packs);
+        take_switch(word, "tree-slp-vectorize", &packs);
+        take_switch(word, "unroll-loops", &unrolls);
+    }
+    bool is_fast = level == '2' || level == '3' || level == '4' || level == 'f';
+    return (struct module_build){.vectorises = vectorises && (is_fast || level == 's'),
+                                 .packs = packs && (is_fast || level == 's'),
+                                 .unrolls = unrolls && is_fast};
+}
+
 const char **words_of_ir(struct arena *arena, const struct arguments *a, const char *source)
 {
     const char **words = words_of_count(arena, a, source, "/dev/null");

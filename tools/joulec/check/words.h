@@ -7,11 +7,14 @@
 #define JOULEC_WORDS_H
 
 #include "arguments.h"
+#include "joulec/module.h"
 
 /* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. The files that it is made of go
  * to `dependencies`, as rules of make. */
 const char **words_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
                             const char *dependencies);
+/* What the user's build does with loops, by its words. */
+struct module_build words_on_loops(const struct arguments *arguments);
 /* Words that print the same as LLVM's text. */
 const char **words_of_ir(struct arena *arena, const struct arguments *arguments, const char *source);
 /* Words that print what the preprocessor makes of it. */
