@@ -12,8 +12,8 @@
 #include <string.h>
 #include "joulec/trips_sum.h"
 
-#define MOST_NODES_PER_LOOP     (1 << 22) /* some 2^20 evaluations */
-#define MOST_NODES_PER_FUNCTION (1 << 23)
+#define MOST_NODES_PER_LOOP     (1 << 21) /* some 2^19 evaluations */
+#define MOST_NODES_PER_FUNCTION (1 << 22)
 #define WIDEST_SIGMA            1.5
 #define PROFILE_SIGMA           0.2
 #define ENDLESS                 ((expr_int)1 << 62) /* more iterations than any loop can do */

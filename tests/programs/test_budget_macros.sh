@@ -66,10 +66,10 @@ check() { # COMPILER LANGUAGE STANDARD [FLAG]
     command -v "$1" >/dev/null || return 0
     echo 'int main(void) { return 0; }' >"$work/empty.c"
     "$1" -x "$2" "-std=$3" -fsyntax-only "$work/empty.c" 2>/dev/null || return 0 # it does not know the standard
-    echo "void joule_test_scope(void); void joule_test_scope(void) { JOULE_BUDGET_SCOPE(\"max_joules=1J\"); }" | "$1" -x "$2" "-std=$3" ${4:-} "${flags[@]}" -include joule/budget.h -fsyntax-only -
+    echo "void joule_test_scope(void); void joule_test_scope(void) { JOULE_BUDGET_SCOPE(\"max_joules=1J\"); }" | "$1" -x "$2" "-std=$3" "${@:4}" "${flags[@]}" -include joule/budget.h -fsyntax-only -
     for level in -O0 -O2; do
         for without in "" -DWITHOUT; do
-            "$1" -x "$2" "-std=$3" $level $without ${4:-} "${flags[@]}" "$work/use.c" -o "$work/use${without:-}"
+            "$1" -x "$2" "-std=$3" $level $without "${@:4}" "${flags[@]}" "$work/use.c" -o "$work/use${without:-}"
         done
         [[ $("$work/use") == "85345 2 3628800" && $("$work/use") == $("$work/use-DWITHOUT") ]] || {
             echo "FAILED: another result with $*: $("$work/use")"
