@@ -28,14 +28,19 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* `name` as a word of its own. */
+/* `name` as a word of its own, best before a bracket. */
 static const char *find_word(const char *line, const char *name)
 {
+    const char *found = NULL;
     size_t length = strlen(name);
-    for (const char *at = strstr(line, name); at && length; at = strstr(at + 1, name))
-        if (!(at > line && is_word(at[-1])) && !is_word(at[length]))
+    for (const char *at = strstr(line, name); at && length; at = strstr(at + 1, name)) {
+        if ((at > line && is_word(at[-1])) || is_word(at[length]))
+            continue;
+        if (at[length + strspn(at + length, " \t")] == '(')
             return at;
-    return NULL;
+        found = found ? found : at;
+    }
+    return found;
 }
 
 struct source_place source_place_of_name(const struct function *function)

@@ -303,8 +303,18 @@ class Database(Folder):
             done = self.check(text, "--energy-sarif", "x.sarif")
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
             self.assertIn("compile_commands.json", done.stderr)
+        done = self.joulec("--energy-database", "build")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot read build: Is a directory", done.stderr)
         self.assertIn("cannot read no.json", self.joulec("--energy-database", "no.json").stderr)
         self.assertFalse(os.path.exists(self.path("x.sarif")))
+
+    def test_a_pipe_is_a_database_too(self):
+        self.write("a.c", KEPT)
+        command = f"'{JOULEC}' --energy-database <(echo '{json.dumps([self.entry('a.c', directory='.')])}')"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1 C file, 1 function", done.stdout)
 
     def test_what_clang_refuses(self):
         self.write("build/a.c", "int f(void) { return x; }\n")

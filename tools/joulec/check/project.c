@@ -2,7 +2,6 @@
 #include "project.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ struct project {
     const struct arguments *arguments;
     const char *root;
     struct arena arena;
+    char *text; /* of the database, for free() */
     struct database database;
     const struct database_entry **chosen;
     size_t chosen_count;
@@ -38,39 +38,38 @@ struct project {
 
 /* --- the database ------------------------------------------------------------------------------------------- */
 
-/* All of a file, in the arena; NULL with errno. */
-static char *read_file(struct arena *arena, const char *path, size_t *out_size)
+/* All of a file, which may be a pipe, for free(); NULL with errno. */
+static char *read_file(const char *path, size_t *out_size)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool is_good = fd >= 0 && fstat(fd, &info) == 0;
-    char *text = is_good ? arena_alloc(arena, (size_t)info.st_size + 1) : NULL;
-    if (is_good && !text)
-        errno = ENOMEM;
-    size_t size = 0;
-    ssize_t got = text ? 1 : 0;
-    for (; got > 0 && size<(size_t)info.st_size; size += got> 0 ? (size_t)got : 0)
-        got = read(fd, text + size, (size_t)info.st_size - size);
-    if (fd >= 0)
-        close(fd);
-    *out_size = size;
-    return got < 0 ? NULL : text;
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    if (!file)
+        return NULL;
+    ssize_t size = getdelim(&text, &room, '\0', file); /* a NUL is none of JSON's */
+    bool is_read = size >= 0 || (feof(file) && text);
+    fclose(file);
+    *out_size = size >= 0 ? (size_t)size : 0;
+    if (is_read)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static bool read_database(struct project *p)
 {
-    char path[PATH_MAX], *text;
+    char path[PATH_MAX];
     size_t size;
     joule_error error;
     const char *name = p->arguments->database;
-    text = read_file(&p->arena, name, &size);
-    if (!text || !source_absolute(p->root, name, path, sizeof path)) {
+    p->text = read_file(name, &size);
+    if (!p->text || !source_absolute(p->root, name, path, sizeof path)) {
         complain("", "cannot read %s: %s; cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one", name,
                  strerror(errno));
         return false;
     }
     *strrchr(path, '/') = '\0'; /* its folder */
-    if (database_read(&p->arena, text, size, name, path[0] ? path : "/", &p->database, &error) == JOULE_OK)
+    if (database_read(&p->arena, p->text, size, name, path[0] ? path : "/", &p->database, &error) == JOULE_OK)
         return true;
     complain("", "%s", error.message);
     return false;
@@ -338,5 +337,6 @@ int project_check(const struct machine *machine, const struct arguments *argumen
                                      : "there is no C file in it");
     }
     arena_free(&p.arena);
+    free(p.text);
     return code;
 }

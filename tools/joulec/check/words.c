@@ -274,7 +274,7 @@ static bool add_output(struct arena *arena, const struct arguments *a, const cha
 const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
                             size_t first, size_t end, const char *library)
 {
-    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 16) * sizeof *words);
+    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 17) * sizeof *words);
     const char *language = "none";
     size_t count = 0, source = 0, replaced = 0;
     for (size_t i = first; i < end; i++)
@@ -296,8 +296,11 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
         source += is_source;
         i += is_pair;
     }
-    if (words && replaced)
+    if (words && replaced) {
         words[count++] = "-Qunused-arguments";
+        words[count++] =
+            "-Wno-unused-command-line-argument"; /* clang 19 of the last -x, where no input follows */
+    }
     if (words && replaced && end - first == 1 && !add_output(arena, a, a->sources[first], words, &count))
         return NULL;
     if (words && *library && !add_library(arena, library, words, &count))
