@@ -96,6 +96,8 @@ static joule_status sum_one(struct walk *w, size_t index)
         return JOULE_NO_MEMORY;
     result->loops = evaluated->loops;
     take_marks(a, result, evaluated->nest);
+    if (a->options.profile)
+        profile_join(a->options.profile, result->function, &result->loops, evaluated->nest);
     status = evaluate(&w->evaluator, index);
     if (status != JOULE_OK)
         return status;

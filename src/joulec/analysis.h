@@ -9,6 +9,7 @@
 #include "joulec/advice.h"
 #include "joulec/evaluate.h"
 #include "joulec/marks.h"
+#include "joulec/profile.h"
 #include "joulec/verdict.h"
 
 struct function_result {
@@ -33,10 +34,11 @@ struct function_result {
 
 /* What is said beside the code. */
 struct analysis_options {
-    double default_trips;      /* of loops that nothing bounds */
-    const struct marks *marks; /* of the source, which outlive the analysis; NULL: none */
-    double warmer_kelvin;      /* the machine, than where the table's figures hold; NaN: nothing was said */
-    double file_joules;        /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
+    double default_trips;          /* of loops that nothing bounds */
+    const struct marks *marks;     /* of the source, which outlive the analysis; NULL: none */
+    const struct profile *profile; /* which does, too; NULL: none */
+    double warmer_kelvin; /* the machine, than where the table's figures hold; NaN: nothing was said */
+    double file_joules;   /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
 };
 
 struct analysis {

@@ -158,6 +158,7 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     joule_status status =
         trips ? evaluate_with(e, f, symbols, count, depth + 1, trips, &scratch, &new->sum) : JOULE_NO_MEMORY;
     arena_free(&scratch);
+    new->sum.blocks = NULL;
     new->sum.loops = NULL;
     new->sum.doubts = NULL;
     new->sum.doubt_count = 0;

@@ -86,12 +86,15 @@ static void see_function(struct seeing *s, const struct function_result *r)
                                   .result = r,
                                   .name = source_place_of_name(r->function),
                                   .mark = MARK_NONE};
+    const struct profile *profile = s->finding.judged->analysis->options.profile;
     if (r->bad_column)
         see(s, RULE_BAD_BUDGET, true);
     if (r->is_gpu_kernel) {
         see_gpu_kernel(s, r);
         return;
     }
+    if (profile && !profile_has(profile, r->function->name))
+        see(s, RULE_PROFILE, false);
     see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
     see_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);
     see_vacuous(s, "max_temp_delta", JOULE_DIMENSION_TEMPERATURE, &j->kelvin, &j->kelvin_limit);
@@ -242,6 +245,9 @@ void finding_say(const struct finding *finding, struct text *out)
     else if (finding->rule == RULE_BAD_BUDGET)
         text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,
                     finding->result->bad.message);
+    else if (finding->rule == RULE_PROFILE)
+        text_printf(out, "the profile has no counts of '%s' as it is now: make it anew by --profile-generate",
+                    name);
     else if (finding->rule == RULE_VACUOUS)
         say_vacuous(finding, out);
     else if (finding->rule == RULE_STALE)

@@ -35,6 +35,7 @@ enum rule {
     RULE_UNUSED_MARK,
     RULE_GPU_KERNEL,
     RULE_STALE,
+    RULE_PROFILE,
     RULE_LOOP_ORDER, /* from here on: advice, in its own order */
     RULE_STRIDE,
     RULE_ALLOCATION,

@@ -271,3 +271,15 @@ joule_status loops_find(struct arena *arena, const struct function *function, st
     arena_free(&own);
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }
+
+bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop)
+{
+    uint32_t header = loops->list[loop].header;
+    const struct block *b = &function->blocks[header];
+    bool leaves = false, goes_back = false;
+    for (size_t i = 0; i < b->edge_count; i++) {
+        leaves = leaves || !loop_has(loops, loop, b->edges[i].to);
+        goes_back = goes_back || b->edges[i].to == header;
+    }
+    return leaves && !goes_back;
+}

@@ -48,6 +48,9 @@ struct loops {
 /* NO_MEMORY, or OK. In `arena`. */
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops);
 
+/* Whether it is left from its header, which then runs once more than the body. */
+bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop);
+
 /* Whether `loop` is `outer` or lies in it; outer -1: always. */
 static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer)
 {

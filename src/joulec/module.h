@@ -111,6 +111,7 @@ struct edge {
     uint32_t to;
     double probability; /* by a profile or __builtin_expect; NaN: unknown */
     uint32_t number;    /* among the edges of its function */
+    double seen;        /* how often a profile saw it, about; NaN: there is none, or LLVM has moved it */
 };
 
 /* What a branch asks of data. */
@@ -163,6 +164,7 @@ struct function {
     size_t block_count;
     struct object *objects; /* its local variables in memory */
     size_t object_count;
+    double calls_seen; /* by a profile; NaN: there is none of it */
     size_t edge_count, call_count;
     struct operand *parameters; /* without a name: no whole number */
     size_t parameter_count;

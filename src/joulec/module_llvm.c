@@ -145,7 +145,8 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
     return out->calls && out->promises;
 }
 
-/* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so. False: there are none. */
+/* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so; of a profile they are counts + 1, or a
+ * part of these. False: there are none. */
 static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
 {
     LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
@@ -157,28 +158,29 @@ static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count,
     LLVMGetMDNodeOperands(node, operands);
     for (size_t i = 0; i < edge_count; i++) {
         LLVMValueRef weight = operands[first + (int)i];
-        if (!weight || !LLVMIsAConstantInt(weight))
+        if (!weight || !LLVMIsAConstantInt(weight) || LLVMGetIntTypeWidth(LLVMTypeOf(weight)) > 64)
             return false;
         out_weights[i] = (double)LLVMConstIntGetZExtValue(weight);
         sum += out_weights[i];
     }
-    for (size_t i = 0; i < edge_count && sum > 0; i++)
-        out_weights[i] /= sum;
     return sum > 0;
 }
 
 static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks,
                        struct function *function, struct block *out)
 {
-    double weights[MOST_WEIGHTS];
+    double weights[MOST_WEIGHTS], sum = 0;
     out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
     out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
     bool has_weights = out->edge_count > 1 && read_weights(r, last, out->edge_count, weights);
+    for (size_t i = 0; has_weights && i < out->edge_count; i++)
+        sum += weights[i];
     for (size_t i = 0; out->edges && i < out->edge_count; i++)
-        out->edges[i] =
-            (struct edge){.to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
-                          .number = (uint32_t)function->edge_count++,
-                          .probability = has_weights ? weights[i] : NAN};
+        out->edges[i] = (struct edge){
+            .to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
+            .number = (uint32_t)function->edge_count++,
+            .probability = has_weights ? weights[i] / sum : NAN,
+            .seen = has_weights && !isnan(function->calls_seen) ? fmax(weights[i] - 1, 0) : NAN};
     return out->edges != NULL;
 }
 
@@ -226,9 +228,34 @@ static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct func
     return is_good;
 }
 
+/* How often a profile saw a call of it; NaN: it has no counts. */
+static double read_calls_seen(struct reader *r, LLVMValueRef function)
+{
+    size_t count = 0;
+    double seen = NAN;
+    LLVMValueMetadataEntry *all = LLVMGlobalCopyAllMetadata(function, &count);
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef operands[2];
+        if (LLVMValueMetadataEntriesGetKind(all, i) != r->weight_kind)
+            continue;
+        LLVMValueRef node =
+            LLVMMetadataAsValue(LLVMGetModuleContext(r->module), LLVMValueMetadataEntriesGetMetadata(all, i));
+        if (LLVMGetMDNodeNumOperands(node) != 2)
+            continue;
+        LLVMGetMDNodeOperands(node, operands);
+        if (operands[1] && LLVMIsAConstantInt(operands[1]) &&
+            LLVMGetIntTypeWidth(LLVMTypeOf(operands[1])) <= 64)
+            seen = (double)LLVMConstIntGetZExtValue(operands[1]);
+    }
+    if (all)
+        LLVMDisposeValueMetadataEntries(all);
+    return seen;
+}
+
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
 {
     out->name = llvm_name(r->arena, value);
+    out->calls_seen = read_calls_seen(r, value);
     out->block_count = LLVMCountBasicBlocks(value);
     out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
     LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);

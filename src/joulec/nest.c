@@ -172,6 +172,33 @@ static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct 
     return false;
 }
 
+/* Blocks that do no more than lead on. */
+static uint32_t skip_forward(const struct nest *nest, uint32_t block)
+{
+    for (int steps = 0; steps < 4 && nest->function->blocks[block].edge_count == 1; steps++)
+        block = nest->function->blocks[block].edges[0].to;
+    return block;
+}
+
+/* Whether the last branch before a loop leads to it, or else to where the loop itself leads. */
+static bool has_bypass(const struct nest *nest, int32_t loop)
+{
+    const struct loops *loops = nest->loops;
+    uint32_t before = loops->flow.dominator[loops->list[loop].header];
+    for (int steps = 0; steps < 4 && nest->function->blocks[before].edge_count == 1; steps++)
+        before = loops->flow.dominator[before];
+    const struct block *b = &nest->function->blocks[before];
+    if (b->edge_count != 2)
+        return false;
+    for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++) {
+        const struct loop_exit *exit = &loops->exits[i];
+        uint32_t to = skip_forward(nest, nest->function->blocks[exit->block].edges[exit->edge].to);
+        if (skip_forward(nest, b->edges[0].to) == to || skip_forward(nest, b->edges[1].to) == to)
+            return true;
+    }
+    return false;
+}
+
 /* --- loops -------------------------------------------------------------------------------------------------- */
 
 static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
@@ -182,8 +209,9 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
     out->entry = TRIPS_ALWAYS;
     if (!ends_without(nest, parent, header))
         return;
-    out->entry = TRIPS_SOMETIMES;
-    if (!out->facts || !read_guard(out->facts, &guard))
+    bool has_formula = out->facts && out->facts->taken->kind != EXPR_UNKNOWN;
+    out->entry = !has_formula && has_bypass(nest, loop) ? TRIPS_GUARDED : TRIPS_SOMETIMES;
+    if (!has_formula || !read_guard(out->facts, &guard))
         return;
     bool is_one = guard.count == 1;
     out->is_behind_guard = is_one && !slips_by(nest, parent, header, &guard, true);
@@ -218,19 +246,6 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
     return JOULE_OK;
 }
 
-/* The header runs once more than the body where the loop is left from there. */
-static bool is_top_tested(const struct function *function, const struct loops *loops, int32_t loop)
-{
-    uint32_t header = loops->list[loop].header;
-    const struct block *b = &function->blocks[header];
-    bool leaves = false, goes_back = false;
-    for (size_t i = 0; i < b->edge_count; i++) {
-        leaves = leaves || !loop_has(loops, loop, b->edges[i].to);
-        goes_back = goes_back || b->edges[i].to == header;
-    }
-    return leaves && !goes_back;
-}
-
 /* Of what LLVM made two loops, one in the other, each runs no more often than the one in the source. */
 static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size_t loop)
 {
@@ -251,7 +266,7 @@ void nest_annotate(const struct function *function, const struct loops *loops, c
         const struct mark *mark = &marks[mark_of[i]];
         out[i].has_annotation = true;
         out[i].annotated_low = (double)mark->low;
-        out[i].annotated_high = (double)mark->high + is_top_tested(function, loops, (int32_t)i);
+        out[i].annotated_high = (double)mark->high + loop_is_top_tested(function, loops, (int32_t)i);
         if (shares_mark(loops, mark_of, i))
             out[i].annotated_low = mark->low > 0;
     }

@@ -58,6 +58,12 @@ static const struct rule_words rules[RULES] = {
          "Figures are of what was measured more than 180 days ago; or what was measured is of another "
          "CPU, or cannot be read, and figures are those of this CPU's family.",
          "Run 'joule calibrate' on this machine.", false},
+    [RULE_PROFILE] =
+        {"JW0104", "StaleProfile", "A profile has no counts of a function as it is now.",
+         "The function has changed since the profiled program was built, or is not in it.",
+         "Make the profile anew: build with joulec --profile-generate, run the program, and name "
+         "what it wrote with --profile-use=FILE.",
+         false},
     [RULE_LOOP_ORDER] =
         {"JA0201", "LoopOrder", "Loops walk through data across its order.",
          "The innermost loop goes on by a cache line or more in each round, and the loop around it by "

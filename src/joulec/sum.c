@@ -265,14 +265,36 @@ static bool goes_on(const struct region *r, const struct edge *edge, int32_t loo
     return is_open(r, edge) && loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
 }
 
-static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
+/* A loop in this one that begins at the block, or right behind it; -1: none. */
+static int32_t loop_behind(const struct region *r, uint32_t block, int32_t loop)
 {
     for (int steps = 0; steps < 3; steps++) {
-        if (loop_with_header(r, block, loop) >= 0)
-            return true;
-        if (r->function->blocks[block].edge_count != 1)
-            return false;
+        int32_t inner = loop_with_header(r, block, loop);
+        if (inner >= 0 || r->function->blocks[block].edge_count != 1)
+            return inner;
         block = r->function->blocks[block].edges[0].to;
+    }
+    return -1;
+}
+
+static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
+{
+    return loop_behind(r, block, loop) >= 0;
+}
+
+/* LLVM before 17 gives the guard of a rotated loop what it knows of the loop's own branch, which says how often that goes round
+ * and nothing of how often the loop is entered. */
+static bool is_of_loop(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    int32_t inner = loop_behind(r, edge->to, loop);
+    if (inner < 0 || isnan(edge->probability))
+        return false;
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
+        const struct block *b = &r->function->blocks[r->loops->exits[i].block];
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (b->edges[e].to == r->loops->list[inner].header &&
+                fabs(b->edges[e].probability - edge->probability) < 1e-12)
+                return true;
     }
     return false;
 }
@@ -281,15 +303,17 @@ static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
 struct leads {
     uint32_t first;
     bool has_first, has_others;
+    bool is_told; /* how likely they are */
 };
 
 static struct leads leads_of(const struct region *r, uint32_t block, int32_t loop)
 {
     const struct block *b = &r->function->blocks[block];
-    struct leads leads = {0, false, false};
+    struct leads leads = {.is_told = true};
     for (size_t i = 0; i < b->edge_count && b->edge_count > 1 && !leads.has_others; i++) {
         if (!leads_to_loop(r, b->edges[i].to, loop))
             continue;
+        leads.is_told = leads.is_told && !is_of_loop(r, &b->edges[i], loop);
         leads.has_others = leads.has_first && b->edges[i].to != leads.first;
         leads.first = leads.has_first ? leads.first : b->edges[i].to;
         leads.has_first = true;
@@ -301,7 +325,7 @@ static struct leads leads_of(const struct region *r, uint32_t block, int32_t loo
 static double likelihood(const struct region *r, const struct edge *edge, const struct leads *leads,
                          int32_t loop)
 {
-    if (!isnan(edge->probability))
+    if (!isnan(edge->probability) && leads->is_told)
         return edge->probability;
     if (r->is_doomed[edge->to])
         return 0;

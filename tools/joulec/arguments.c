@@ -221,6 +221,26 @@ static bool take_thermal_state(struct arguments *out, const char *value)
     return false;
 }
 
+static bool take_profile_generate(struct arguments *out, const char *value)
+{
+    if (value)
+        complain(
+            "",
+            "--profile-generate takes nothing behind '=': LLVM_PROFILE_FILE=FILE says where a run writes");
+    out->clang[out->clang_count++] = "-fprofile-instr-generate";
+    return !value;
+}
+
+static bool take_profile_use(struct arguments *out, const char *value)
+{
+    static const char merged[] = "default.profdata", raw[] = "default.profraw";
+    out->profile = value ? value : access(merged, R_OK) == 0 ? merged : raw;
+    if (*out->profile)
+        return true;
+    complain("", "--profile-use= needs the file that the program wrote, such as default.profraw");
+    return false;
+}
+
 static const struct own {
     const char *name;
     bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
@@ -242,6 +262,8 @@ static const struct own {
     {"--energy-budget", take_budget, true, true},
     {"--thermal-state", take_thermal_state, true, false},
     {"--energy-advice", take_advice, false, true},
+    {"--profile-generate", take_profile_generate, false, false},
+    {"--profile-use", take_profile_use, false, false},
 };
 
 /* What was taken: 1 or 2 words; 0: it is not joulec's, -1: after a message, it is wrong. */
@@ -345,6 +367,17 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
+/* Nothing but a check reads a profile. */
+static bool profile_has_use(const struct arguments *a)
+{
+    bool is_read = a->checks || a->page != PAGE_NONE;
+    if (a->profile && !is_read)
+        complain("",
+                 "--profile-use is for a check: add --energy-check, or --energy-report FILE; to build with a "
+                 "profile is -fprofile-instr-use=FILE");
+    return !a->profile || is_read;
+}
+
 /* Of what is written, each thing needs a file of its own. */
 static bool are_apart(const struct arguments *a)
 {
@@ -407,5 +440,5 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
             out->clang[out->clang_count++] = *++word;
     }
     out->links = out->links && inputs;
-    return are_apart(out) && read_page_words(out) && read_database_words(out);
+    return profile_has_use(out) && are_apart(out) && read_page_words(out) && read_database_words(out);
 }

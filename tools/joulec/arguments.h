@@ -29,6 +29,8 @@ struct arguments {
     double default_trips; /* of loops that nothing bounds */
     double warmer_kelvin; /* the machine, than where its figures hold; NaN: nothing was said */
     double file_joules;   /* that a file may take; NaN: nothing was said */
+    const char *profile;  /* FILE that a run wrote; NULL: none */
+    const char *counts;   /* the same as clang reads it, once it is made; NULL: not yet */
     const char **clang;   /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;
     const char **sources; /* C files among them */

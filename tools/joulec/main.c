@@ -34,6 +34,8 @@ static const char help[] =
     "      --energy-loop-default=N   how often a loop that nothing bounds is taken to run (100)\n"
     "      --energy-database FILE    check the C files of a compile_commands.json, and build nothing\n"
     "      --energy-only=PART        of them those with PART in the name of their file or output\n"
+    "      --profile-generate        build a program that counts as it runs, for --profile-use\n"
+    "      --profile-use[=FILE]      take how often loops run from what it wrote (default.profraw)\n"
     "  -j N                          so many at a time (as there are processors)\n"
     "      --emit c|ir|eir           print a C file with what its functions and loops take, or LLVM's text\n"
     "                                of it, or its blocks and loops with their costs; build nothing\n"

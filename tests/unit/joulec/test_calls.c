@@ -64,6 +64,7 @@ struct subject {
 
 static void open_module(const char *path, struct subject *out)
 {
+    struct analysis_options options = {.default_trips = 100, .warmer_kelvin = NAN, .file_joules = NAN};
     struct target target;
     joule_error error;
     cost_core_describe(&server, NAN, &target.core);
@@ -71,8 +72,7 @@ static void open_module(const char *path, struct subject *out)
     const struct module_build as_counted = {false, false, false};
     if (module_read(path, &as_counted, &out->module, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(analysis_make(&out->module, &server, &target,
-                                   &(struct analysis_options){.default_trips = 100}, &out->analysis, &error),
+    assert_int_equal(analysis_make(&out->module, &server, &target, &options, &out->analysis, &error),
                      JOULE_OK);
 }
 

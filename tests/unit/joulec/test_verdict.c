@@ -144,6 +144,9 @@ static void test_quality(void **state)
     assert_int_equal(judge_by(&t, NULL).quality, 'A');
     t.basis = BASIS_BOUNDED;
     assert_int_equal(judge_by(&t, NULL).quality, 'B');
+    t.basis = BASIS_SEEN;
+    assert_int_equal(judge_by(&t, NULL).quality, 'C');
+    assert_int_equal(verdict_at(&t, 1.001 * judge_by(&t, NULL).joules.most), VERDICT_LIKELY);
     t.basis = BASIS_OPEN;
     assert_int_equal(judge_by(&t, NULL).quality, 'D');
     t.target.table.cls = JOULE_CLASS_ASSUMED;

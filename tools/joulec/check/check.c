@@ -60,7 +60,13 @@ int check_exit_code(enum outcome outcome)
     return codes[outcome];
 }
 
-static bool judge_module(const struct order *order, const struct module *module, const struct marks *marks,
+/* What is known beside the count build. */
+struct aside {
+    struct marks marks;
+    struct profile profile;
+};
+
+static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
                          struct outputs *outputs, struct checked *out)
 {
     struct analysis analysis;
@@ -68,7 +74,8 @@ static bool judge_module(const struct order *order, const struct module *module,
     const struct machine *machine = order->machine;
     const struct arguments *arguments = order->arguments;
     struct analysis_options options = {.default_trips = arguments->default_trips,
-                                       .marks = marks,
+                                       .marks = &aside->marks,
+                                       .profile = arguments->counts ? &aside->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
@@ -93,11 +100,10 @@ static bool judge_module(const struct order *order, const struct module *module,
     return done;
 }
 
-/* With the count build's bitcode in `fd`. */
-static bool check_bitcode(const struct order *order, int fd, const struct marks *marks,
-                          struct outputs *outputs, struct checked *out)
+/* Bitcode in `fd`. False after a message. */
+static bool read_bitcode(const struct order *order, int fd, const struct module_build *build,
+                         struct module *out)
 {
-    struct module module;
     joule_error error;
     char path[64];
     if (lseek(fd, 0, SEEK_END) == 0) {
@@ -105,14 +111,62 @@ static bool check_bitcode(const struct order *order, int fd, const struct marks 
         return false;
     }
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (module_read(path, build, out, &error) == JOULE_OK)
+        return true;
+    complain("", "%s: %s", order->name, error.message);
+    return false;
+}
+
+static bool check_bitcode(const struct order *order, int fd, const struct aside *aside,
+                          struct outputs *outputs, struct checked *out)
+{
+    struct module module;
     struct module_build build = words_on_loops(order->arguments);
-    if (module_read(path, &build, &module, &error) != JOULE_OK) {
-        complain("", "%s: %s", order->name, error.message);
+    if (!read_bitcode(order, fd, &build, &module))
         return false;
-    }
-    bool done = judge_module(order, &module, marks, outputs, out);
+    bool done = judge_module(order, &module, aside, outputs, out);
     module_free(&module);
     return done;
+}
+
+/* What was seen, where a profile is used. */
+static bool read_profile(const struct order *order, struct arena *arena, struct profile *out)
+{
+    struct module module;
+    if (!order->arguments->counts)
+        return true;
+    const char **words = words_of_profile(arena, order->arguments, order->source);
+    int fd = memfd_create("joulec-seen", MFD_CLOEXEC);
+    bool done =
+        words && fd >= 0 && check_run_clang(order, words, fd) == 0 && read_bitcode(order, fd, NULL, &module);
+    if (fd >= 0)
+        close(fd);
+    if (!done) {
+        complain("", "%s: the counts of %s cannot be read", order->name, order->arguments->profile);
+        return false;
+    }
+    done = profile_read(&module, out);
+    module_free(&module);
+    return done;
+}
+
+/* Whether clang refuses the source, and not the profile alone; then false after a message. */
+static bool is_refused_without(const struct order *order, struct arena *arena, const char *dependencies)
+{
+    struct arguments plain = *order->arguments;
+    struct order again = *order;
+    again.arguments = &plain;
+    again.is_quiet = true;
+    plain.counts = NULL;
+    const char **words = words_of_count(arena, &plain, order->source, dependencies);
+    int fd = memfd_create("joulec-nothing", MFD_CLOEXEC);
+    int code = words && fd >= 0 ? check_run_clang(&again, words, fd) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (code == 0)
+        complain("", "%s: clang cannot use the profile %s: make it anew by --profile-generate", order->name,
+                 order->arguments->profile);
+    return code > 0;
 }
 
 /* The count build, into two files in memory. */
@@ -120,15 +174,20 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
                        struct checked *out)
 {
     struct arena arena = {0};
-    struct marks marks = {0};
+    struct aside aside;
+    memset(&aside, 0, sizeof aside);
     char dependencies[64];
     string_print(dependencies, sizeof dependencies, "/proc/%d/fd/%d", (int)getpid(), fds[1]);
     const char **words = words_of_count(&arena, order->arguments, order->source, dependencies);
     int code = words ? check_run_clang(order, words, fds[0]) : -1;
     out->is_refused = code > 0;
-    bool done = code > 0 || (code == 0 && source_marks_read(order, outputs->root, fds[1], &marks) &&
-                             check_bitcode(order, fds[0], &marks, outputs, out));
-    marks_free(&marks);
+    bool done = code == 0 && source_marks_read(order, outputs->root, fds[1], &aside.marks) &&
+                read_profile(order, &arena, &aside.profile) &&
+                check_bitcode(order, fds[0], &aside, outputs, out);
+    if (code > 0)
+        done = !order->arguments->counts || is_refused_without(order, &arena, dependencies);
+    profile_free(&aside.profile);
+    marks_free(&aside.marks);
     arena_free(&arena);
     return done;
 }

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "counts.h"
 #include "outputs.h"
 #include "project.h"
 
@@ -55,6 +56,21 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     return build_all(arena, arguments, plans);
 }
 
+static int check(struct arena *arena, const struct machine *machine, struct arguments *arguments,
+                 const char *root)
+{
+    char path[64];
+    int counts = arguments->profile ? counts_open(arguments, path, sizeof path) : -1;
+    if (arguments->profile && counts < 0)
+        return EXIT_USAGE;
+    arguments->counts = arguments->profile ? path : NULL;
+    int code = arguments->database ? output_end("", project_check(machine, arguments, root))
+                                   : check_and_build(arena, machine, arguments, root);
+    if (counts >= 0)
+        close(counts);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct arena arena = {0};
@@ -70,10 +86,8 @@ int main(int argc, char **argv)
     int code = EXIT_OWN_FAILURE;
     if (!machine_read(&machine))
         complain("", "no memory");
-    else if (arguments.database)
-        code = output_end("", project_check(&machine, &arguments, root));
     else
-        code = check_and_build(&arena, &machine, &arguments, root);
+        code = check(&arena, &machine, &arguments, root);
     arena_free(&arena);
     return code;
 }

@@ -167,6 +167,8 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
     own.default_trips = p->arguments->default_trips;
     own.warmer_kelvin = p->arguments->warmer_kelvin;
     own.file_joules = p->arguments->file_joules;
+    own.profile = p->arguments->profile;
+    own.counts = p->arguments->counts;
     struct order order = {
         p->machine, &own, e->folder, e->file, source_from(p->root, e->path, from, sizeof from), false, NULL};
     out->has_failed = !check_source(&order, part, &out->checked);

@@ -68,6 +68,17 @@ static const char **words_for_front_end(struct arena *arena, const struct argume
     return words;
 }
 
+/* "-fprofile-instr-use=FILE", or what says nothing. */
+static const char *profile_word(struct arena *arena, const struct arguments *a)
+{
+    static const char option[] = "-fprofile-instr-use=";
+    size_t size = sizeof option + (a->counts ? strlen(a->counts) : 0);
+    char *word = a->counts ? arena_alloc(arena, size) : NULL;
+    if (word)
+        string_print(word, size, "%s%s", option, a->counts);
+    return word ? word : "-Qunused-arguments";
+}
+
 const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
                             const char *dependencies)
 {
@@ -80,6 +91,7 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
                                  "-fno-discard-value-names",
                                  "-w",
                                  "-Qunused-arguments",
+                                 profile_word(arena, a),
                                  "-D__JOULEC__=1",
                                  "-D__JOULEC_COUNTS__=1",
                                  "-emit-llvm",
@@ -128,6 +140,25 @@ const char **words_of_ir(struct arena *arena, const struct arguments *a, const c
         if (strcmp(words[i], "-c") == 0)
             words[i] = "-S";
     return words;
+}
+
+const char **words_of_profile(struct arena *arena, const struct arguments *a, const char *source)
+{
+    const char *const added[] = {"-O2",
+                                 "-Xclang",
+                                 "-disable-llvm-passes",
+                                 "-g1",
+                                 "-gcolumn-info",
+                                 "-fno-discard-value-names",
+                                 "-w",
+                                 "-Qunused-arguments",
+                                 profile_word(arena, a),
+                                 "-D__JOULEC__=1",
+                                 "-emit-llvm",
+                                 "-c",
+                                 "-o",
+                                 "-"};
+    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
 }
 
 const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)

@@ -17,6 +17,8 @@ const char **words_of_count(struct arena *arena, const struct arguments *argumen
 struct module_build words_on_loops(const struct arguments *arguments);
 /* Words that print the same as LLVM's text. */
 const char **words_of_ir(struct arena *arena, const struct arguments *arguments, const char *source);
+/* Words that print bitcode of clang's front end alone, with the counts of a profile. */
+const char **words_of_profile(struct arena *arena, const struct arguments *arguments, const char *source);
 /* Words that print what the preprocessor makes of it. */
 const char **words_of_text(struct arena *arena, const struct arguments *arguments, const char *source);
 /* Words that print bitcode of it with the user's own flags, before anything is optimised; what the preprocessor writes beside

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Profiles: a program that joulec built counts as it runs, and what it wrote tells how often its loops run."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+SOURCE = """#include <joule/budget.h>
+#include <stdio.h>
+volatile int sink;
+#define FN __attribute__((noinline)) int
+JOULE_BUDGET("max_joules=50uJ")
+FN list(const int *x) { int s = 0; while (*x) s += *x++; return s; }
+FN find(const int *x, int n, int y)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] == y)
+            return i;
+    return -1;
+}
+FN once_more(const int *n) { int i = 0; do sink = i++; while (i < *n); return i; }
+FN pairs(const int *n, const int *m)
+{
+    int s = 0;
+    for (int i = 0; i < *n; i++)
+        for (int k = 0; k < *m; k++)
+            s += sink;
+    return s;
+}
+FN rare(int n)
+{
+    int s = sink;
+    if (n == 3)
+        for (int i = 0; i < sink + 1000; i++)
+            s += sink;
+    return s;
+}
+FN exact(void) { int s = 0; for (int i = 0; i < 40; i++) s += sink; return s; }
+FN never(const int *n) { int s = 0; for (int i = 0; i < *n; i++) s += sink; return s; }
+int main(int argc, char **argv)
+{
+    int x[11] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0}, s = 0, ten = 10, four = 4;
+    for (int k = 0; k < 7; k++)
+        s += list(x) + find(x, 10, k + 1) + once_more(&ten) + pairs(&four, &ten) + rare(k) + exact();
+    printf("%d\\n", s + (argc > 5 ? never(&argc) : 0));
+    return 0;
+}
+"""
+
+
+class Profile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.source = cls.path("a.c")
+        with open(cls.source, "w", encoding="utf-8") as file:
+            file.write(SOURCE)
+        program = cls.path("program")
+        done = cls.joulec("--profile-generate", cls.source, "-o", program)
+        if done.returncode and "clang_rt.profile" in done.stderr:
+            raise unittest.SkipTest("this clang has no runtime for profiles")
+        assert done.returncode == 0, done.stderr
+        subprocess.run([program], cwd=cls.folder.name, capture_output=True, check=True)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def joulec(cls, *words):
+        return subprocess.run([JOULEC, "-I", INCLUDE, "-O2", *words], cwd=cls.folder.name, capture_output=True, text=True, check=False)
+
+    def report(self, *words, source=None):
+        done = self.joulec("--energy-report", "r.json", *words, "-c", source or self.source, "-o", "a.o")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            return {function["name"]: function for function in json.loads(file.read())["functions"]}, done.stderr
+
+    def loops(self, found, name):
+        return [(loop["class"], loop["iterations_each"][1]) for loop in found[name]["loops"]]
+
+    def test_loops_run_as_often_as_was_seen(self):
+        plain, _ = self.report()
+        found, errors = self.report("--profile-use")
+        self.assertEqual({loop[0] for name in ("list", "once_more", "rare") for loop in self.loops(plain, name)}, {"guessed"})
+        self.assertEqual(self.loops(found, "list"), [("profiled", 10)])
+        self.assertEqual(self.loops(found, "find"), [("profiled", 4)])
+        self.assertEqual(self.loops(found, "once_more"), [("profiled", 10)])
+        self.assertEqual(self.loops(found, "pairs"), [("profiled", 4), ("profiled", 10)])
+        self.assertEqual(self.loops(found, "rare"), [("profiled", 1009)])  # sink holds 9
+        self.assertEqual(self.loops(found, "exact"), [("exact", 40)])
+        self.assertEqual(self.loops(found, "never"), [("guessed", 100)])
+        self.assertEqual((plain["list"]["verdict"], found["list"]["verdict"]), ("undecided", "likely"))
+        self.assertNotIn("JW0104", errors)
+
+    def test_branches_are_as_likely_as_was_seen(self):
+        """The loop of rare runs in one call of seven."""
+        found, _ = self.report("--profile-use")
+        rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
+        self.assertTrue(1 < rare / exact < 10, (rare, exact))
+
+    def test_a_merged_profile_and_a_database(self):
+        merged = self.path("merged.profdata")
+        for tool in ("llvm-profdata", "llvm-profdata-14", "llvm-profdata-19"):
+            try:
+                if subprocess.run([tool, "merge", "-o", merged, self.path("default.profraw")], capture_output=True, check=False).returncode == 0:
+                    break
+            except FileNotFoundError:
+                continue
+        else:
+            self.skipTest("there is no llvm-profdata by name")
+        found, _ = self.report(f"--profile-use={merged}")
+        self.assertEqual(self.loops(found, "list"), [("profiled", 10)])
+        with open(self.path("compile_commands.json"), "w", encoding="utf-8") as file:
+            json.dump([{"directory": self.folder.name, "file": self.source, "arguments": ["cc", "-I", INCLUDE, "-c", self.source]}], file)
+        done = self.joulec("--energy-database", "compile_commands.json", f"--profile-use={merged}", "--energy-report", "all.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("all.json"), encoding="utf-8") as file:
+            functions = {function["name"]: function for function in json.loads(file.read())["functions"]}
+        self.assertEqual(self.loops(functions, "list"), [("profiled", 10)])
+
+    def test_clangs_own_profile_options_go_on(self):
+        done = self.joulec("-fprofile-instr-generate", "--energy-check", self.source, "-o", "other")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        subprocess.run([self.path("other")], cwd=self.folder.name, capture_output=True, check=True,
+                       env={**os.environ, "LLVM_PROFILE_FILE": "other.profraw"})
+        self.assertTrue(os.path.exists(self.path("other.profraw")))
+
+    def test_another_source(self):
+        changed = self.path("changed.c")
+        os.rename(self.source, changed)
+        try:
+            with open(self.source, "w", encoding="utf-8") as file:
+                file.write(SOURCE.replace("while (*x) s += *x++;", "while (*x) { if (*x > 3) s += *x; x++; }"))
+            found, errors = self.report("--profile-use")
+        finally:
+            os.rename(changed, self.source)
+        self.assertIn("the profile has no counts of 'list' as it is now", errors)
+        self.assertIn("[JW0104]", errors)
+        self.assertEqual(self.loops(found, "list"), [("guessed", 100)])
+        self.assertEqual(self.loops(found, "once_more"), [("profiled", 10)])
+
+    def test_wrong_words_and_files(self):
+        for words, message in ((["--profile-use"], "is for a check"), (["--energy-check", "--profile-use="], "needs the file"),
+                               (["--energy-check", "--profile-use=none"], "writes default.profraw"), (["--profile-generate=x"], "takes nothing"),
+                               (["--energy-check", f"--profile-use={self.source}"], "cannot be used")):
+            done = self.joulec(*words, "-c", self.source, "-o", "wrong.o")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertFalse(os.path.exists(self.path("wrong.o")))
+
+    def test_profiles_that_somebody_spoiled(self):
+        with open(self.path("default.profraw"), "rb") as file:
+            good = file.read()
+        for number in range(24):
+            bad = bytearray(good)
+            if number < 8:
+                del bad[len(bad) * number // 8:]
+            else:
+                for i in range(number * 7 % 40 + 8, len(bad), 53 + number):
+                    bad[i] ^= 1 << (number + i) % 8
+            with open(self.path("bad.profraw"), "wb") as file:
+                file.write(bad)
+            done = self.joulec("--energy-check", "--profile-use=bad.profraw", "-c", self.source, "-o", "b.o")
+            self.assertIn(done.returncode, (0, 2, 125), done.stderr)
+            if done.returncode:
+                self.assertRegex(done.stderr, "joulec: .*profile")
+
+
+if __name__ == "__main__":
+    if not os.path.exists(JOULEC):
+        print("skipped: this build has no joulec (no LLVM)")
+        sys.exit(77)
+    unittest.main(verbosity=2)
