@@ -107,7 +107,7 @@ static int32_t loop_of_node(const struct loops *loops, uint32_t block, int32_t o
 }
 
 /* Loops nest LOOPS_MOST_DEPTH deep at most. */
-static void add_region(const struct page *p, int32_t loop, unsigned depth) /* NOLINT(misc-no-recursion) */
+static void add_region(const struct page *p, int32_t loop, unsigned depth)
 {
     const struct loops *loops = &p->result->loops;
     for (uint32_t i = loops->node_begin[loop + 1]; i < loops->node_begin[loop + 2]; i++) {

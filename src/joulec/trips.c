@@ -119,6 +119,20 @@ static struct expr_range value_anywhere(struct counting *counting, const struct 
     return expr_value(expr, (struct expr_values){counting->values, counting->name_count});
 }
 
+/* A formula of how far a loop around it has come, which nothing bounds. */
+static bool rests_on_endless(const struct counting *counting, const struct expr *expr)
+{
+    if (expr->kind == EXPR_RECURRENCE && expr->name < counting->name_count) {
+        uint32_t outer = counting->loop_of[expr->name];
+        if (outer != TRIPS_NONE && !(counting->out[outer].per_entry.high < 0x1p62))
+            return true;
+    }
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (rests_on_endless(counting, expr->operand[i]))
+            return true;
+    return false;
+}
+
 /* The most iterations of one entry that any of several exits allows. */
 static double most_by_exits(struct counting *counting, size_t loop)
 {
@@ -126,7 +140,8 @@ static double most_by_exits(struct counting *counting, size_t loop)
     double most = INFINITY;
     for (size_t i = 0; facts && i < facts->exit_count; i++) {
         struct plan unused = {0};
-        if (!is_bound(counting, facts->exits[i].taken, loop, &unused))
+        if (!is_bound(counting, facts->exits[i].taken, loop, &unused) ||
+            rests_on_endless(counting, facts->exits[i].taken))
             continue;
         struct expr_range taken = value_anywhere(counting, facts->exits[i].taken, loop);
         if (taken.is_known && !taken.has_wrapped && taken.low >= 0)

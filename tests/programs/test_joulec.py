@@ -150,6 +150,18 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
         self.assertAlmostEqual(found["calls"]["energy_joules"] / found["exact"]["energy_joules"], 2, delta=0.2)
         self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"recursion"})
 
+    def test_what_rests_on_an_endless_loop_has_no_bound(self):
+        """As the inner loop of a sort by insertion, which is left early, too."""
+        found = self.report("""
+void sort(int *x, unsigned long n)
+{
+    for (unsigned long i = 1; i < n; i++)
+        for (unsigned long k = i; k > 0 && x[k - 1] > x[k]; k--) { int t = x[k]; x[k] = x[k - 1]; x[k - 1] = t; }
+}
+""")
+        self.assertEqual([loop["class"] for loop in found["sort"]["loops"]], ["guessed", "guessed"])
+        self.assertLess(found["sort"]["energy_joules"], 1e-3)
+
     def test_the_report_is_as_its_schema_says(self):
         try:
             import jsonschema
