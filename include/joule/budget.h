@@ -171,7 +171,8 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * the same file, and has its calls watched at run time as those of a JOULE_BUDGET_SCOPE, in a region called as the function
  * (joulec(1)). Nothing is left of them in other compilers.
  *     JOULE_BUDGET("max_joules=50uJ")   what a call may use
- *     JOULE_DEPTH(n)                    it calls itself at most n deep
+ *     JOULE_DEPTH(n)                    at most n of its calls are open at once, the first counted; so a function with one
+ *                                       call of itself is called n times at most, with two 2^n - 1 times
  *     JOULE_THERMAL_AWARE               its budget holds for a warm machine, too
  *     JOULE_GPU_KERNEL                  it runs on a GPU
  * JOULE_LOOP(min, max) right before `for`, `while` or `do`, without a semicolon: the body of that loop runs min to max times
@@ -182,7 +183,7 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * stand between it and its loop. */
 #if defined(__JOULEC__)
 #define JOULE_BUDGET(text)  __attribute__((__annotate__("joule.budget:" text)))
-#define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n)) JOULE_NOINLINE_))
+#define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n)) JOULE_KEEP_CALLS_))
 #define JOULE_THERMAL_AWARE __attribute__((__annotate__("joule.thermal_aware")))
 #define JOULE_GPU_KERNEL    __attribute__((__annotate__("joule.gpu_kernel") JOULE_NOINLINE_))
 #define JOULE_LOOP(min, max)                                                                                 \
@@ -210,11 +211,13 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #define JOULE_ASSUME(condition) ((void)0)
 #endif
 
-/* Only for the macros above. What joulec counts it must find in one piece; what it builds is as without it. */
+/* Only for the macros above. What joulec counts it must find in one piece, and with its calls; what it builds is as without. */
 #if defined(__JOULEC_COUNTS__)
-#define JOULE_NOINLINE_ , __noinline__
+#define JOULE_NOINLINE_   , __noinline__
+#define JOULE_KEEP_CALLS_ , __noinline__, __disable_tail_calls__
 #else
 #define JOULE_NOINLINE_
+#define JOULE_KEEP_CALLS_
 #endif
 #define JOULE_JOIN2_(a, b) a##b
 #define JOULE_JOIN_(a, b)  JOULE_JOIN2_(a, b)

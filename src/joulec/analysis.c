@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "joulec/annotation.h"
+#include "joulec/constant.h"
 #include "joulec/nest.h"
 
 #define MOST_WARMER_KELVIN 100 /* chips stop themselves before */
@@ -12,12 +13,28 @@
 struct walk {
     struct analysis *analysis;
     struct evaluator evaluator;
-    bool *is_begun;
+    struct groups groups;
+    bool *is_bounded; /* of each group */
 };
+
+static void read_depth(struct function_result *result)
+{
+    int64_t depth;
+    size_t end;
+    const char *words = annotation_of(result->function, ANNOTATION_DEPTH);
+    result->depth_words = words;
+    if (!words || constant_read(words, strlen(words), &depth, &end, &result->bad_depth) != JOULE_OK)
+        return;
+    if (words[end] || depth < 1 || depth > RECURSION_MOST_DEPTH)
+        error_set(&result->bad_depth, JOULE_INVALID, "it is a number from 1 to %d", RECURSION_MOST_DEPTH);
+    else
+        result->depth = (double)depth;
+}
 
 static void read_annotations(struct function_result *result)
 {
     const struct function *f = result->function;
+    read_depth(result);
     result->is_gpu_kernel = annotation_of(f, ANNOTATION_GPU_KERNEL);
     result->is_thermal_aware = annotation_of(f, ANNOTATION_THERMAL_AWARE);
     result->budget_words = annotation_of(f, ANNOTATION_BUDGET);
@@ -84,12 +101,11 @@ static void judge_function(const struct analysis *a, struct function_result *res
     judge(&target, &result->sum.call, result->sum.basis, &a->cooling, budget, &result->judgement);
 }
 
-static joule_status sum_one(struct walk *w, size_t index)
+static joule_status evaluate_one(struct walk *w, size_t index)
 {
     struct analysis *a = w->analysis;
     struct function_result *result = &a->results[index];
     struct evaluated *evaluated = &w->evaluator.functions[index];
-    read_annotations(result);
     joule_status status = evaluate_prepare(&w->evaluator, index);
     result->marks = arena_alloc(&a->arena, (evaluated->loops.count + 1) * sizeof *result->marks);
     if (status != JOULE_OK || !result->marks)
@@ -103,57 +119,76 @@ static joule_status sum_one(struct walk *w, size_t index)
         return status;
     result->trips = evaluated->trips;
     result->words = evaluated->words;
-    result->sum = evaluated->sum;
     result->advice = evaluated->advice;
     result->advice_count = evaluated->advice_count;
     note_refuted(a, result);
-    judge_function(a, result);
     return JOULE_OK;
 }
 
-/* The next callee that nobody has begun; -1: none is left. */
-static int32_t next_callee(const struct walk *w, size_t index)
+/* Whether the depths of its functions bound how often they call each other. False also where memory is used up. */
+static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, const double *depth)
 {
-    const struct function *f = w->analysis->results[index].function;
-    for (size_t b = 0; b < f->block_count; b++)
-        for (size_t c = 0; c < f->blocks[b].call_count; c++) {
-            int32_t callee = f->blocks[b].calls[c].callee;
-            if (callee >= 0 && !w->is_begun[callee])
-                return callee;
-        }
-    return -1;
-}
-
-/* Callees first. A function that is begun and not summed when it is called calls itself in the end. */
-static joule_status sum_from(struct walk *w, size_t root, size_t *stack)
-{
-    size_t depth = 1;
-    stack[0] = root;
-    w->is_begun[root] = true;
-    while (depth) {
-        int32_t callee = next_callee(w, stack[depth - 1]);
-        if (callee >= 0) {
-            w->is_begun[callee] = true;
-            stack[depth++] = (size_t)callee;
-            continue;
-        }
-        joule_status status = sum_one(w, stack[--depth]);
-        if (status != JOULE_OK)
-            return status;
+    struct arena scratch = {0};
+    size_t calls = 0, room = 0;
+    bool has_depth = false;
+    for (size_t m = 0; m < count; m++) {
+        has_depth = has_depth || depth[m] > 0;
+        room += w->analysis->results[members[m]].function->call_count;
     }
-    return JOULE_OK;
+    struct recursion_call *list = has_depth ? arena_alloc(&scratch, (room + 1) * sizeof *list) : NULL;
+    for (uint32_t m = 0; list && m < count; m++) {
+        const struct function *f = w->analysis->results[members[m]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                for (uint32_t to = 0; to < count; to++)
+                    if (f->blocks[b].calls[c].callee == (int32_t)members[to])
+                        list[calls++] = (struct recursion_call){m, to, 1};
+    }
+    struct recursion recursion = {list, calls, depth, count};
+    bool is = list && recursion_is_bounded(&scratch, &recursion);
+    arena_free(&scratch);
+    return is;
 }
 
+static joule_status sum_group(struct walk *w, uint32_t group)
+{
+    struct analysis *a = w->analysis;
+    const uint32_t *members = w->groups.members + w->groups.begin[group];
+    size_t count = w->groups.begin[group + 1] - w->groups.begin[group];
+    double *depth = arena_alloc(&a->arena, count * sizeof *depth);
+    if (!depth)
+        return JOULE_NO_MEMORY;
+    for (size_t m = 0; m < count; m++)
+        depth[m] = a->results[members[m]].depth;
+    w->is_bounded[group] = is_bounded(w, members, count, depth);
+    joule_status status = JOULE_OK;
+    for (size_t m = 0; m < count && status == JOULE_OK; m++)
+        status = evaluate_one(w, members[m]);
+    if (status == JOULE_OK && w->is_bounded[group])
+        status = evaluate_group(&w->evaluator, members, count, depth);
+    for (size_t m = 0; m < count && status == JOULE_OK; m++) {
+        struct function_result *result = &a->results[members[m]];
+        result->sum = w->evaluator.functions[members[m]].sum;
+        memcpy(result->frames, w->evaluator.functions[members[m]].frames, sizeof result->frames);
+        judge_function(a, result);
+    }
+    return status;
+}
+
+/* Callees first. A function that is called before it is evaluated calls itself in the end. */
 static joule_status sum_all(struct walk *w)
 {
     struct analysis *a = w->analysis;
-    size_t count = a->result_count + 1;
-    size_t *stack = arena_alloc(&a->arena, count * sizeof *stack);
-    w->is_begun = arena_alloc(&a->arena, count * sizeof *w->is_begun);
-    joule_status status = stack && w->is_begun ? JOULE_OK : JOULE_NO_MEMORY;
-    for (size_t i = 0; i < a->result_count && status == JOULE_OK; i++)
-        if (!w->is_begun[i])
-            status = sum_from(w, i, stack);
+    for (size_t i = 0; i < a->result_count; i++)
+        read_annotations(&a->results[i]);
+    joule_status status = groups_find(&a->arena, w->evaluator.module, &w->groups);
+    w->is_bounded = arena_alloc(&a->arena, w->groups.count + 1);
+    if (!w->is_bounded)
+        return JOULE_NO_MEMORY;
+    w->evaluator.groups = &w->groups;
+    w->evaluator.is_bounded = w->is_bounded;
+    for (uint32_t g = 0; g < w->groups.count && status == JOULE_OK; g++)
+        status = sum_group(w, g);
     return status;
 }
 
@@ -285,8 +320,8 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     double all = amounts_joules(&target, &result->sum.call, BOUND_EST), most = 0;
     int32_t largest = -1;
     for (size_t i = 0; i < result->loops.count; i++) {
-        double joules =
-            result->trips[i].entries.est * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
+        double entries = result->frames[BOUND_EST] * result->trips[i].entries.est;
+        double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
         if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
             most = joules;
             largest = (int32_t)i;
@@ -301,7 +336,7 @@ struct cost analysis_loop_cost(const struct analysis *analysis, const struct fun
 {
     *out_work = result->sum.loops[loop].of[BOUND_EST];
     for (int i = 0; i < COST_FEATURES; i++)
-        out_work->amount[i] *= result->trips[loop].entries.est;
+        out_work->amount[i] *= result->frames[BOUND_EST] * result->trips[loop].entries.est;
     struct target target = analysis_target(analysis, result);
     return cost_of(&target.table, out_work);
 }

@@ -19,6 +19,10 @@ struct function_result {
     uint32_t *marks;     /* of each loop; MARK_NONE: none */
     const struct loop_words *words;
     struct function_sum sum;
+    double frames[BOUNDS]; /* calls of itself in one call, that one among them: 1 but for JOULE_DEPTH */
+    double depth;          /* JOULE_DEPTH; 0: none, or a wrong one */
+    const char *depth_words;
+    joule_error bad_depth; /* message empty: it is good, or there is none */
     bool is_gpu_kernel, is_thermal_aware;
     double warmer_kelvin;        /* than where the table's figures hold: so it was judged */
     const struct advice *advice; /* what saves most first */

@@ -72,8 +72,7 @@ static void find_what_matters(const struct evaluator *e, struct evaluated *f)
 
 /* --- one evaluation --------------------------------------------------------------------------------------------- */
 
-/* For each time that a loop is entered. One without a bound is taken to run as often as was guessed. */
-static struct loop_times times_of(const struct trips *trips)
+struct loop_times evaluate_times(const struct trips *trips)
 {
     const struct trips_range *all = &trips->iterations, *entries = &trips->entries, *one = &trips->per_entry;
     struct loop_times out = {
@@ -169,14 +168,31 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     return new;
 }
 
+/* Frames of a group are counted when all its functions are known. */
+static const struct function_sum no_frame = {
+    .call = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}}};
+
+static bool is_in_bounded_group(const struct evaluator *e, const struct evaluated *f)
+{
+    return e->groups && e->is_bounded[e->groups->group_of[f - e->functions]];
+}
+
+static bool is_same_group(const struct evaluator *e, const struct evaluated *a, const struct evaluated *b)
+{
+    return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
+}
+
 static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t block, size_t number)
 {
     const struct call *call = &now->f->function->blocks[block].calls[number];
     struct evaluated *callee = call->callee < 0 ? NULL : &now->evaluator->functions[call->callee];
     struct trips_symbol symbols[MOST_SYMBOLS];
+    bool is_counted = callee && is_in_bounded_group(now->evaluator, callee);
+    if (is_counted && is_same_group(now->evaluator, now->f, callee))
+        return &no_frame;
     if (!callee || !callee->order || callee->order >= now->f->order)
         return NULL;
-    size_t count = now->known.facts ? bind(now, callee, block, number, symbols) : 0;
+    size_t count = now->known.facts && !is_counted ? bind(now, callee, block, number, symbols) : 0;
     if (!count)
         return &callee->sum;
     for (size_t i = 0; i < callee->instance_count; i++)
@@ -304,7 +320,7 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     if (!times || !look_round(now))
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < f->loops.count; i++)
-        times[i] = times_of(&now->trips[i]);
+        times[i] = evaluate_times(&now->trips[i]);
     const struct block_memory *memory = find_levels(now, times, bytes);
     if (!memory)
         return JOULE_NO_MEMORY;
@@ -354,8 +370,10 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
     for (size_t i = 0; out->functions && i < module->function_count; i++) {
         const struct function *f = &module->functions[i];
         struct scev_function *facts = (struct scev_function *)scev_text_function(text, f->name);
-        out->functions[i] = (struct evaluated){
-            .function = f, .facts = facts, .matters = arena_alloc(arena, f->parameter_count + 1)};
+        out->functions[i] = (struct evaluated){.function = f,
+                                               .facts = facts,
+                                               .frames = {1, 1, 1},
+                                               .matters = arena_alloc(arena, f->parameter_count + 1)};
         out->blocks_left += 8 * f->block_count;
         for (size_t k = 0; facts && k < f->parameter_count; k++)
             if (f->parameters[k].name) /* what a function only passes on is in no formula */

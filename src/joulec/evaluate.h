@@ -9,6 +9,7 @@
 #define JOULEC_EVALUATE_H
 
 #include "joulec/known.h"
+#include "joulec/recursion.h"
 #include "joulec/sum.h"
 
 /* What a function takes where its arguments are in these ranges. */
@@ -32,6 +33,7 @@ struct evaluated {
     struct trips *trips;     /* the same, in general */
     struct loop_words *words;
     struct function_sum sum; /* in general */
+    double frames[BOUNDS];   /* calls of itself in one call, that one among them */
     struct advice *advice;   /* for it, as it is in general; what saves most first */
     size_t advice_count;
     uint32_t order; /* in which functions were evaluated, from 1; 0: not yet */
@@ -45,6 +47,8 @@ struct evaluator {
     const struct module *module;
     const struct target *target;
     double default_trips;
+    const struct groups *groups; /* NULL: none is known ... */
+    const bool *is_bounded;      /* of each group: evaluate_group will count its frames */
     struct evaluated *functions; /* as in the module */
     uint32_t order;              /* the last one that was given */
     uint64_t blocks_left;        /* that may be evaluated again */
@@ -57,5 +61,10 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
 joule_status evaluate_prepare(struct evaluator *evaluator, size_t index);
 /* A function in general, once it is prepared. Those that it calls come first, but for recursions. NO_MEMORY, or OK. */
 joule_status evaluate(struct evaluator *evaluator, size_t index);
+/* Functions of a bounded group, once each is evaluated; `depth` of each, 0: none. NO_MEMORY, or OK. */
+joule_status evaluate_group(struct evaluator *evaluator, const uint32_t *members, size_t count,
+                            const double *depth);
+/* For each time that a loop is entered. One without a bound is taken to run as often as was guessed. */
+struct loop_times evaluate_times(const struct trips *trips);
 
 #endif

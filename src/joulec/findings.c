@@ -87,6 +87,8 @@ static void see_function(struct seeing *s, const struct function_result *r)
                                   .name = source_place_of_name(r->function),
                                   .mark = MARK_NONE};
     const struct profile *profile = s->finding.judged->analysis->options.profile;
+    if (r->bad_depth.message[0])
+        see(s, RULE_BAD_MARK, true);
     if (r->bad_column)
         see(s, RULE_BAD_BUDGET, true);
     if (r->is_gpu_kernel) {
@@ -145,7 +147,7 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
         see_mark(&s, i);
     for (size_t i = 0; i < judged->analysis->result_count; i++) {
         const struct function_result *result = &judged->analysis->results[i];
-        if (result->budget_words)
+        if (result->budget_words || result->bad_depth.message[0])
             see_function(&s, result);
         if (result->budget_words || judged->advises_all)
             see_advice(&s, result);
@@ -242,6 +244,9 @@ void finding_say(const struct finding *finding, struct text *out)
         say_advice(finding, out);
     else if (finding->mark != MARK_NONE)
         say_mark(finding, out);
+    else if (finding->rule == RULE_BAD_MARK)
+        text_printf(out, "JOULE_DEPTH(%s) of '%s': %s", finding->result->depth_words, name,
+                    finding->result->bad_depth.message);
     else if (finding->rule == RULE_BAD_BUDGET)
         text_printf(out, "budget of '%s', column %zu: %s", name, finding->result->bad_column,
                     finding->result->bad.message);
@@ -376,6 +381,15 @@ static bool note_guess(const struct function_result *r, size_t loop, struct note
     const struct trips *trips = &r->trips[loop];
     if (trips->cls != TRIPS_GUESSED)
         return false;
+    if (!r->loops.list[loop].has_own_place) {
+        *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
+        string_print(
+            out->words, sizeof out->words,
+            "nothing bounds this way back, taken %.0f times, which no for, while or do makes: if '%s' calls "
+            "itself, write JOULE_DEPTH(n) before it",
+            trips->per_entry.est, r->function->name);
+        return true;
+    }
     const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
     *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
     if (!parameter)
@@ -428,7 +442,14 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, struc
                      doubt->name);
         break;
     case DOUBT_RECURSION:
-        string_print(out->words, sizeof out->words, "'%s' calls itself in the end, nobody knows how often",
+        string_print(out->words, sizeof out->words,
+                     "'%s' calls itself in the end, nobody knows how often: write JOULE_DEPTH(n) before it",
+                     doubt->name);
+        break;
+    case DOUBT_FRAMES:
+        string_print(out->words, sizeof out->words,
+                     "'%s' calls itself more than once, which is too often at this JOULE_DEPTH: it needs a "
+                     "smaller one, or fewer calls of itself",
                      doubt->name);
         break;
     case DOUBT_CALL:

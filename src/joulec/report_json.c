@@ -173,6 +173,10 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);
     json_double(json, "confidence", joule_confidence(joules));
     json_string(json, "quality", (char[2]){j->quality, '\0'});
+    json_open(json, "frames", '[');
+    for (int b = 0; b < BOUNDS; b++)
+        json_double(json, NULL, r->frames[b]);
+    json_close(json, ']');
     json_string(json, "device", r->is_gpu_kernel ? "gpu" : "cpu");
     json_bool(json, "thermal_aware", r->is_thermal_aware);
     json_double(json, "warmer_kelvin", r->warmer_kelvin);

@@ -99,7 +99,7 @@ void report_messages(const void *judged, struct text *out)
 static enum outcome outcome_of(const struct judged *judged, const struct function_result *result)
 {
     enum verdict worst = result->judgement.worst;
-    if (result->bad_column || worst >= VERDICT_LIKELY_VIOLATED)
+    if (result->bad_column || result->bad_depth.message[0] || worst >= VERDICT_LIKELY_VIOLATED)
         return OUTCOME_VIOLATED;
     return judged->is_strict && worst > VERDICT_PROVED ? OUTCOME_UNDECIDED : OUTCOME_GOOD;
 }

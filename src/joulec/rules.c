@@ -26,19 +26,19 @@ static const struct rule_words rules[RULES] = {
         {"JE0004", "UndecidedBudget", "Nobody can say whether a budget is kept.",
          "Something that the function does has no bound (a loop, a call that leads out of this "
          "file, a recursion), or the interval of the estimate lies on both sides of the budget.",
-         "Bound what is named: JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before a loop; or "
-         "measure it.",
+         "Bound what is named: JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) before a loop, "
+         "JOULE_DEPTH(n) before a function that calls itself; or measure it.",
          false},
     [RULE_BAD_BUDGET] = {"JE0005", "MalformedBudget", "The words of a budget cannot be read.",
                          "What stands in JOULE_BUDGET(\"...\") is not a list of limits with units.",
                          "Write it as in JOULE_BUDGET(\"max_joules=50uJ,max_watts=12,max_temp_delta=2K\").",
                          true},
     [RULE_BAD_MARK] =
-        {"JE0006", "MalformedLoopBound", "A JOULE_LOOP cannot be read, or is of no loop.",
-         "It does not hold two whole numbers from 0, the first not above the second, or no loop "
-         "follows it.",
+        {"JE0006", "MalformedBound", "A JOULE_LOOP or JOULE_DEPTH cannot be read, or is of no loop.",
+         "A JOULE_LOOP does not hold two whole numbers from 0, the first not above the second, or no "
+         "loop follows it; or a JOULE_DEPTH is no whole number from 1.",
          "Write JOULE_LOOP(min, max) with numbers, or macros that are numbers, right before for, "
-         "while or do, without a semicolon.",
+         "while or do, without a semicolon; and JOULE_DEPTH(n) before the function.",
          true},
     [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
                       "The limit is more than a thousand times what a call can take.",

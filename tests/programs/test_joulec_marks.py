@@ -190,6 +190,65 @@ class Files(Source):
             self.assertIn(message, done.stderr)
 
 
+
+class Depth(Source):
+    TEXT = """JOULE_DEPTH(10) int once(int n) { return n < 2 ? n : n / 3 * once(n - 1) + 1; }
+#define LEVELS 5
+JOULE_DEPTH(2 * LEVELS) int twice(int n) { return n < 2 ? n : twice(n - 1) + twice(n - 2); }
+JOULE_DEPTH(10) int tail(const int *x, int n) { return n < 2 ? 7 : tail(x + x[n], x[n - 1]); }
+struct t { struct t *k[8]; int v; };
+JOULE_DEPTH(4) int tree(const struct t *t) { int s = t->v; JOULE_LOOP(0, 8) for (int i = 0; t->k[i]; i++) s += tree(t->k[i]) ^ s; return s; }
+int odd(int n);
+__attribute__((noinline)) JOULE_DEPTH(6) int even(int n) { return n == 0 ? 1 : odd(n - 3) * 3 + 1; }
+__attribute__((noinline)) int odd(int n) { return n == 0 ? 0 : even(n - 1) * 5 + 2; }
+int plain(int n) { return n < 2 ? n : plain(n - 1) * n + plain(n - 2); }
+JOULE_DEPTH(100) int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
+JOULE_BUDGET("max_joules=1mJ") int user(int n) { return once(n) + twice(n); }
+JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
+"""
+
+    def test_frames(self):
+        """n for one call of itself, a geometric sum for more; a tail call counts as what it is in the source."""
+        found = self.report(self.TEXT)
+        frames = {name: function["frames"] for name, function in found["by_name"].items()}
+        self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
+                                  "odd": [1, 4, 7], "plain": [1, 1, 1], "deep": [1, 1, 1], "user": [1, 1, 1], "open": [1, 1, 1]})
+        doubts = {name: [doubt["kind"] for doubt in function["doubts"]] for name, function in found["by_name"].items() if function["doubts"]}
+        self.assertEqual(doubts["deep"], ["frames"])
+        self.assertEqual(doubts["plain"], ["recursion"])
+        self.assertEqual(found["by_name"]["user"]["verdict"], "likely")
+        self.assertEqual(found["by_name"]["open"]["verdict"], "undecided")
+
+    def test_calls_are_no_more(self):
+        """Against execution: as deep as was said, and no deeper."""
+        text = """#include <stdio.h>
+int calls[2];
+JOULE_DEPTH(10) int twice(int n) { calls[0]++; return n < 1 ? n : twice(n - 1) + twice(n - 1); }
+int even(int n);
+__attribute__((noinline)) int odd(int n) { return n < 1 ? n : even(n - 1) + even(n - 1) + even(n - 1); }
+__attribute__((noinline)) JOULE_DEPTH(5) int even(int n) { calls[1]++; return n < 1 ? n : odd(n); }
+int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
+"""
+        frames = {name: function["frames"][2] for name, function in self.report(text)["by_name"].items()}
+        program = self.path("count")
+        subprocess.run([JOULEC, self.path("a.c"), "-I", INCLUDE, "-o", program], check=True)
+        calls = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual([frames["twice"], frames["even"]], list(map(int, calls)))
+
+    def test_without_it_the_message_asks_for_it(self):
+        done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int n) { return n < 2 ? n : f(n - 1) * n + f(n - 2) / 3; }\n', "--energy-check")
+        self.assertIn("'f' calls itself in the end, nobody knows how often: write JOULE_DEPTH(n) before it", done.stderr)
+        done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int a, int b) { return b ? f(b, a % b) : a; }\n', "--energy-check")
+        self.assertIn("if 'f' calls itself, write JOULE_DEPTH(n) before it", done.stderr)
+
+    def test_wrong_numbers(self):
+        for number, words in (("n", "'n' is not a whole number"), ("0", "it is a number from 1 to 1000000"), ("2000000", "it is a number from 1 to 1000000")):
+            done = self.compile(f"JOULE_DEPTH({number}) int f(int n) {{ return n ? f(n - 1) * n : 0; }}\n", "--energy-check")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"JOULE_DEPTH({number}) of 'f': {words}", done.stderr)
+            self.assertIn("[JE0006]", done.stderr)
+
+
 if __name__ == "__main__":
     if not os.path.exists(JOULEC):
         print("skipped: this build has no joulec (no LLVM)")
