@@ -85,6 +85,8 @@ struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValue
 
 /* Bits of the vectors that an instruction works on, of a register's at most; 0: no vectors. */
 double llvm_vector_bits(LLVMValueRef instruction);
+/* Whether the target is of the x86 kind and the function may not use this of it, as "+fma". */
+bool llvm_lacks(LLVMValueRef instruction, const char *feature);
 /* Micro-operations of one instruction on one vector register. */
 double llvm_vector_steps(LLVMValueRef instruction);
 /* Bits of the widest vector register that the instruction's function may use. */

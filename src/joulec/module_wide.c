@@ -47,6 +47,18 @@ static bool is_x86(LLVMValueRef function)
     return string_starts(target, "x86_64") || string_starts(target, "i686") || string_starts(target, "i386");
 }
 
+bool llvm_lacks(LLVMValueRef instruction, const char *feature)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
+    return is_x86(function) && !has_feature(function, feature);
+}
+
+static bool is_unsigned_order(LLVMValueRef comparison)
+{
+    LLVMIntPredicate kind = LLVMGetICmpPredicate(comparison);
+    return kind == LLVMIntUGT || kind == LLVMIntUGE || kind == LLVMIntULT || kind == LLVMIntULE;
+}
+
 static unsigned element_bits(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -73,6 +85,12 @@ double llvm_vector_steps(LLVMValueRef value)
         return has_512 ? 1 : 6;
     case LLVMSelect:
         return is_old ? 3 : 1;
+    case LLVMICmp:
+        return !has_512 && is_unsigned_order(value) ? 3 : 1;
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr: /* each element by its own number */
+        return LLVMIsAConstant(LLVMGetOperand(value, 1)) || has_feature(function, "+avx2") ? 1 : 6;
     case LLVMTrunc:
         return bits == 8 ? 3 : 2;
     case LLVMZExt:

@@ -176,18 +176,10 @@ static LLVMValueRef intrinsic_of(LLVMValueRef value)
     return LLVMIsACallInst(value) ? llvm_called_function(value) : NULL;
 }
 
-/* Whether a product and a sum are one instruction: of the x86 kind only where the function may use what came in 2013. */
+/* Whether a product and a sum are one instruction. */
 static bool can_fuse(LLVMValueRef instruction)
 {
-    static const char key[] = "target-features";
-    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
-    const char *target = LLVMGetTarget(LLVMGetGlobalParent(function));
-    bool is_x86 =
-        string_starts(target, "x86_64") || (target[0] == 'i' && target[1] && string_starts(target + 2, "86"));
-    LLVMAttributeRef features = LLVMGetStringAttributeAtIndex(
-        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, key, (unsigned)strlen(key));
-    unsigned length;
-    return !is_x86 || (features && strstr(LLVMGetStringAttributeValue(features, &length), "+fma"));
+    return !llvm_lacks(instruction, "+fma");
 }
 
 enum work llvm_work(LLVMValueRef value)
@@ -247,6 +239,10 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     case LLVMICmp:
     case LLVMFCmp:
         return !is_vector && is_answer_kept(value) ? 2 : 1;
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr: /* by a number that is only known when it runs: it changes the flags, where that cannot be helped */
+        return !is_vector && !LLVMIsAConstant(LLVMGetOperand(value, 1)) && llvm_lacks(value, "+bmi2") ? 2 : 1;
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:

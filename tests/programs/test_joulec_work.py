@@ -42,6 +42,14 @@ class Work(unittest.TestCase):
         found = self.breakdown("int one(int x, int y) { return x + y; }\nint larger(int x, int y) { return x > y ? x : y; }\n")
         self.assertAlmostEqual(found["larger"]["int_ops"] / found["one"]["int_ops"], 2)
 
+    def test_a_shift_by_what_is_not_known(self):
+        text = "unsigned known(unsigned x) { return x << 5; }\nunsigned unknown(unsigned x, unsigned n) { return x << n; }\n"
+        found = self.breakdown(text)
+        self.assertAlmostEqual(found["unknown"]["int_ops"] / found["known"]["int_ops"], 2 if ON_X86 else 1)
+        if ON_X86:
+            found = self.breakdown(text, "-mbmi2")
+            self.assertAlmostEqual(found["unknown"]["int_ops"], found["known"]["int_ops"])
+
     def test_an_answer_is_fetched(self):
         found = self.breakdown("int chosen(int x, int y, int z) { return x < y ? z : 7; }\nint kept(int x, int y) { return x < y; }\n"
                                "int one(int x, int y) { return x + y; }\n")
