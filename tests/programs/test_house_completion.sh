@@ -80,6 +80,7 @@ for shell in bash fish zsh; do
     expect "$shell" joule "report " kept.record
     if [[ -e $JOULEC ]]; then
         expect "$shell" joulec "--energy-" --energy-sarif
+        expect "$shell" joulec "--e" --emit
         expect "$shell" joulec "-O2 kept." kept.record
     fi
     [[ -n $FORGE ]] || continue

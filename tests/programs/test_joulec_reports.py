@@ -342,6 +342,8 @@ class Database(Folder):
         self.assertIn("1 C file,", done.stdout)
         done = self.check(entries, "--energy-only=b.c", "-DBUDGET(x)=")
         self.assertIn("1 C file, 1 function, 0 with a budget", done.stdout, done.stderr)
+        done = self.check(entries, "--energy-only=a.c", "--energy-budget", "1nJ")
+        self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(self.check(entries, "--energy-only=/none/").returncode, 2)
 
     def test_wrong_words(self):

@@ -17,6 +17,6 @@ end
 complete -c joule -n 'contains -- -- (commandline -opc)' -a '(__fish_complete_subcommand --fcs-skip=3)'
 
 function __joulec_options
-    joulec --energy-help 2>/dev/null | string match -rg '^ +(?:-., +)?(--[a-z-]+=?)\S*(?: [A-Z]+)?  +(.*)$' | paste - -
+    joulec --energy-help 2>/dev/null | string match -rg '^ +(?:-., +)?(--[a-z-]+=?)\S*(?: [A-Za-z|]+)?  +(.*)$' | paste - -
 end
 complete -c joulec -n 'string match -q -- "-*" (commandline -ct)' -a '(__joulec_options)'

@@ -45,7 +45,7 @@ _joulec() {
         return
     fi
     for line in ${(f)"$($words[1] --energy-help 2>/dev/null)"}; do
-        [[ $line =~ '^ +(-., +)?(--[a-z-]+=?)[^ ]*( [A-Z]+)?  +(.*)$' ]] && options+=("$match[2]:$match[4]")
+        [[ $line =~ '^ +(-., +)?(--[a-z-]+=?)[^ ]*( [A-Za-z|]+)?  +(.*)$' ]] && options+=("$match[2]:$match[4]")
     done
     _describe option options
 }

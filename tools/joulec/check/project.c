@@ -157,18 +157,18 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
     struct project *p = context;
     const struct database_entry *e = p->chosen[number];
     char from[PATH_MAX];
-    struct arguments own;
+    struct arguments entry, own = *p->arguments;
     char **words = words_of(p, e);
     int count = (int)(e->word_count + p->arguments->clang_count);
-    out->is_broken = !words || !arguments_read(&p->arena, count, words, &own);
+    out->is_broken = !words || !arguments_read(&p->arena, count, words, &entry);
     if (out->is_broken)
         return;
-    own.is_strict = p->arguments->is_strict;
-    own.default_trips = p->arguments->default_trips;
-    own.warmer_kelvin = p->arguments->warmer_kelvin;
-    own.file_joules = p->arguments->file_joules;
-    own.profile = p->arguments->profile;
-    own.counts = p->arguments->counts;
+    own.clang = entry.clang; /* how it is compiled is the entry's, how it is checked is not */
+    own.clang_count = entry.clang_count;
+    own.sources = entry.sources;
+    own.source_count = entry.source_count;
+    own.compiles = entry.compiles;
+    own.links = entry.links;
     struct order order = {
         p->machine, &own, e->folder, e->file, source_from(p->root, e->path, from, sizeof from), false, NULL};
     out->has_failed = !check_source(&order, part, &out->checked);
