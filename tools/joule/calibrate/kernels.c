@@ -40,6 +40,7 @@ FLOAT_LOOP(fdiv_chain, 4, FDIV(0, 14))
 
 LOOP(nothing, 32, NOTHING)
 LOOP(add_units, 8, EACH_INT(ADD))
+LOOP(compare_units, 8, COMPARE COMPARE COMPARE COMPARE)
 LOOP(mul_units, 4, EACH_INT(MUL))
 LOOP(div_units, 4, DIV)
 FLOAT_LOOP(fadd_units, 4, EACH_FLOAT(FADD))
@@ -74,7 +75,8 @@ LOOP_WRAP(coin_work, 8, COIN MUL(1, K) ADD(2, 1) ADD(3, K))
 
 FLOAT_LOOP(load_sum, 8, FLOAD(8) FADD(0, 8))
 FLOAT_LOOP(horner, 8, FLOAD(8) FMA(0, 14, 8))
-FLOAT_LOOP(two_sums, 8, FLOAD(8) FADD(0, 8) FLOAD(9) FADD(1, 9))
+FLOAT_LOOP(products_sums, 4,
+           FMUL(0, 14) FADD(4, 15) FMUL(1, 14) FADD(5, 15) FMUL(2, 14) FADD(6, 15) FMUL(3, 14) FADD(7, 15))
 FLOAT_LOOP(fadd_adds, 8, FADD(0, 15) FADD(1, 15) ADD(0, K) ADD(1, K) ADD(2, K))
 FLOAT_LOOP(fdiv_fma, 4, FDIV(0, 14) FMA(1, 14, 15) FMA(2, 14, 15) FMA(3, 14, 15))
 FLOAT_LOOP(fmul_fadd, 8, FMUL(0, 14) FADD(0, 15))
@@ -130,6 +132,7 @@ const struct kernel kernels[] = {
 
     {nothing, 32, "nothing", UNITS, {U(1)}, {0}},
     {add_units, 8, "add", UNITS, {U(6), INT(6)}, {INT(1)}},
+    {compare_units, 8, "compare", UNITS, {U(4), INT(4)}, {0}},
     {mul_units, 4, "multiply", UNITS, {U(6), MULS(6)}, {MULS(1)}},
     {div_units, 4, "divide", UNITS, {U(1), DIVS(1)}, {0}},
     {fadd_units, 4, "add floats", UNITS, {U(8), FP(8)}, {FP(1)}},
@@ -152,7 +155,6 @@ const struct kernel kernels[] = {
     {chase, 16, "lines of L2, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L2)},
     {chase, 16, "lines of L3, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(L3)},
     {chase, 16, "far lines, each waits", FIT_CACHES, {U(1), LOADS(1)}, {LOADS(1)}, RING(DRAM)},
-    {stream, 16, "lines of L1, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L1)},
     {stream, 16, "lines of L2, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L2)},
     {stream, 16, "lines of L3, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(L3)},
     {stream, 16, "far lines, in order", FIT_CACHES, {U(2), INT(1), LOADS(1)}, {INT(1)}, ARRAY(DRAM)},
@@ -180,7 +182,7 @@ const struct kernel kernels[] = {
 
     {load_sum, 8, "sum of floats", FIT_FLOAT_MIXES, {U(2), FP(1), LOADS(1)}, {FP(1)}},
     {horner, 8, "polynomial", FIT_FLOAT_MIXES, {U(2), FMAS(1), LOADS(1)}, {FMAS(1)}, .needs = NEEDS_FMA},
-    {two_sums, 8, "two sums of floats", FIT_FLOAT_MIXES, {U(4), FP(2), LOADS(2)}, {FP(1)}},
+    {products_sums, 4, "products and sums of floats", FIT_FLOAT_MIXES, {U(8), FP(8)}, {FP(1)}},
     {fadd_adds, 8, "integers and floats", FIT_FLOAT_MIXES, {U(5), FP(2), INT(3)}, {FP(1)}},
     {fdiv_fma, 4, "a quotient and products of floats", FIT_FLOAT_MIXES, {U(4), FDIVS(1), FMAS(3)}, {FDIVS(1)},
      .needs = NEEDS_FMA},

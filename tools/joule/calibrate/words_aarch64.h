@@ -50,6 +50,7 @@
 #define FLOAT_LOOP(name, times, body) ASM_LOOP(name, READY READY_FLOATS, times, body, "")
 #define LOOP_256(name, times, body)   ASM_LOOP(name, READY READY_256, times, body, WRAP)
 
+#define COMPARE   "cmp x15, x16\n"
 #define NOTHING   "nop\n"
 #define ADD(d, s) "add " I##d ", " I##d ", " I##s "\n"
 #define MUL(d, s) "mul " I##d ", " I##d ", " I##s "\n"

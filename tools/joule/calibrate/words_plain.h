@@ -38,7 +38,7 @@
     {                                                                                                        \
         uint64_t i0 = g->starts[0], i1 = g->starts[1], i2 = g->starts[2], i3 = g->starts[3];                 \
         uint64_t i4 = g->starts[4], i5 = g->starts[5], iK = g->factor, iU = g->one;                          \
-        uint32_t quotient = UINT32_MAX;                                                                      \
+        uint32_t quotient = UINT32_MAX, flag = 0;                                                            \
         double f0 = g->near_one, f1 = f0, f2 = f0, f3 = f0, f4 = f0, f5 = f0, f6 = f0, f7 = f0, f8 = f0;     \
         double f9 = f0, f14 = g->near_one, f15 = g->small;                                                   \
         unsigned char *place = (unsigned char *)g->place;                                                    \
@@ -48,14 +48,18 @@
         g->place = (uint64_t)place;                                                                          \
         uint64_t ends[] = {i0, i1, i2, i3, i4, i5};                                                          \
         memcpy(g->starts, ends, sizeof ends);                                                                \
-        g->sink =                                                                                            \
-            f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8 + f9 + f14 + f15 + (double)(quotient + iU + iK);      \
+        g->sink = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8 + f9 + f14 + f15 +                              \
+                  (double)(quotient + flag + iU + iK);                                                       \
     }
 #define LOOP(name, times, body)       C_LOOP(name, times, body, )
 #define FLOAT_LOOP(name, times, body) C_LOOP(name, times, body, )
 #define LOOP_WRAP(name, times, body)                                                                         \
     C_LOOP(name, times, body, place = (uint64_t)place >= g->end ? (unsigned char *)g->begin : place;)
 
+#define COMPARE                                                                                              \
+    KEEP(iU)                                                                                                 \
+    flag = iK < iU;                                                                                          \
+    KEEP(flag)
 #define NOTHING __asm__ volatile("nop");
 #define ADD(d, s)                                                                                            \
     i##d += i##s;                                                                                            \

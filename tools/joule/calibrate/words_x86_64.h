@@ -58,6 +58,7 @@
 #define LOOP_256(name, times, body)   ASM_LOOP(name, READY READY_256, times, body, WRAP, DONE_WIDE)
 #define LOOP_512(name, times, body)   ASM_LOOP(name, READY READY_512, times, body, WRAP, DONE_WIDE)
 
+#define COMPARE   "test %%r14, %%r15\n"
 #define NOTHING   "nop\n"
 #define ADD(d, s) "add %%" I##s ", %%" I##d "\n"
 #define MUL(d, s) "imul %%" I##s ", %%" I##d "\n"
