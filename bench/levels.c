@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define KIB    (1024 / sizeof(double))
@@ -26,7 +25,7 @@ double far_a[FAR], far_b[FAR], square[SIDE][SIDE], product[SIDE][SIDE];
 uint32_t ring_near[1024], ring_far[1u << 24];
 struct node nodes[NODES];
 
-#define KERNEL __attribute__((noinline)) double
+#define KERNEL static __attribute__((noinline)) double
 
 KERNEL sum_near(void)
 {
@@ -197,22 +196,27 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double run(double (*kernel)(void), long calls)
+{
+    volatile double kept;
+    double begin = now();
+    for (long i = 0; i < calls; i++)
+        kept = kernel();
+    (void)kept;
+    return now() - begin;
+}
+
 /* Seconds of a call on the CPU: the least of some runs, as others may be at work. */
 static double measure(double (*kernel)(void))
 {
-    double least = 1e9;
-    volatile double kept = kernel();
-    for (int run = 0; run < 9; run++) {
-        double begin = now(), end = begin;
-        long calls = 0;
-        for (; end - begin < 0.02; calls++) {
-            kept = kernel();
-            end = now();
-        }
-        double each = (end - begin) / (double)calls;
+    long calls = 1;
+    double least = run(kernel, 1); /* warms up, too */
+    while (run(kernel, calls) < 0.02)
+        calls *= 2;
+    for (int i = 0; i < 9; i++) {
+        double each = run(kernel, calls) / (double)calls;
         least = each < least ? each : least;
     }
-    (void)kept;
     return least;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What joulec expects of the loops of bench/levels.c against what they take: bench/levels.py JOULEC [OPTIONS OF CLANG].
 
-Prints for each the measured time of a call, what was expected with its interval, the ratio, and the lines that joulec saw from
-each level. Without options loops are neither vectorised nor unrolled."""
+Prints for each the measured time of a call, what was expected with its interval, and the ratio. Without options loops are neither
+vectorised nor unrolled."""
 import json
 import os
 import subprocess
