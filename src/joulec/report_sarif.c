@@ -145,10 +145,12 @@ static void add_message(struct json *json, const struct finding *f)
 static void add_location(struct json *json, const struct finding *f)
 {
     const char *name = f->result->function->name;
+    bool is_whole = f->result == &f->judged->analysis->whole;
+    bool is_name = !is_whole && !f->advice && f->mark == MARK_NONE && f->name.column > 1;
     json_open(json, "locations", '[');
     json_open(json, NULL, '{');
-    add_place(json, f->judged, &f->name, f->name.column > 1 ? strlen(name) : 0);
-    if (f->result != &f->judged->analysis->whole) {
+    add_place(json, f->judged, &f->name, is_name ? strlen(name) : 0);
+    if (!is_whole) {
         json_open(json, "logicalLocations", '[');
         json_open(json, NULL, '{');
         json_string(json, "name", name);

@@ -148,6 +148,7 @@ class Sarif(Folder):
         self.assertEqual([(r["ruleId"], r["locations"][0]["physicalLocation"]["region"]["startLine"]) for r in results], [("JE0006", 5), ("JE0006", 7)])
         self.assertEqual(len({r["partialFingerprints"]["joulecRuleAndFunction/v1"] for r in results}), 2)
         self.assertNotIn("logicalLocations", results[0]["locations"][0])
+        self.assertEqual(results[0]["locations"][0]["physicalLocation"]["region"], {"startLine": 5, "startColumn": 5})
 
     def test_an_option_that_compiles_nothing_hides_nothing(self):
         self.write("a.c", ALL)
