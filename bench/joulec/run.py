@@ -6,7 +6,8 @@ usage: bench/joulec/run.py [--json] [--rounds N] [--ms N]
 Owns the comparison: compiles each group with joulec, takes its report, runs all programs in turns, and prints for each the
 predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
 errors, as factors either way, of programs for tuning and of those held out. Exit status 1: a program's result was wrong.
-Newcomers: which groups are for tuning is decided by their names alone (is_for_tuning). Measured is the time of this thread,
+Newcomers: which groups are for tuning is decided by their names alone (is_for_tuning). The core's time is "assumed" from its
+family's figures, or "derived" from what `joule calibrate` found on this machine. Measured is the time of this thread,
 the lower quartile of N rounds of so many milliseconds; a neighbour that is always busy on the same core still slows it.
 """
 import argparse
@@ -30,14 +31,14 @@ def is_for_tuning(group):
 
 
 def predict(group, folder):
-    """What joulec says of each function, while it makes the object that is then measured; and of whom it spoke."""
+    """What joulec says of each function, while it makes the object that is then measured; and of what core it spoke."""
     report = os.path.join(folder, group + ".json")
     source, built = os.path.join(HERE, group + ".c"), os.path.join(folder, group + ".o")
     subprocess.run([JOULEC, "-O2", "-I", os.path.join(ROOT, "include"), "--energy-report", report, "-c", source, "-o", built],
                    check=True)
     with open(report, encoding="utf-8") as file:
         found = json.load(file)
-    return {function["name"]: function for function in found["functions"]}, found["core"], found["table"]
+    return {function["name"]: function for function in found["functions"]}, found["core"], found["time_class"]
 
 
 def measure(folder, rounds, milliseconds):
@@ -133,17 +134,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=25, help="of which the lower quartile is taken (1 to 101)")
     parser.add_argument("--ms", type=int, default=1, help="each round of a program lasts at least (0: one call)")
     options = parser.parse_args()
-    predictions, core, table = {}, "", ""
+    predictions, core, time_class = {}, "", ""
     with tempfile.TemporaryDirectory() as folder:
         for group in GROUPS:
-            predictions[group], core, table = predict(group, folder)
+            predictions[group], core, time_class = predict(group, folder)
         programs = compare(measure(folder, options.rounds, options.ms), predictions)
     groups, halves = summarise(programs)
-    summary = {"bench": "joulec_corpus", "core": core, "table": table, **halves}
+    summary = {"bench": "joulec_corpus", "core": core, "time_class": time_class, **halves}
     if options.json:
         print(json.dumps({**summary, "by_group": groups, "by_program": programs}))
     else:
-        print_tables(f"core: {core}; table: {table}", programs, groups, halves)
+        print_tables(f"core: {core}; its time: {time_class}", programs, groups, halves)
         print(json.dumps(summary))
     return 0 if all(p["right"] for p in programs) else 1
 
