@@ -1,6 +1,7 @@
 /* bench/core.c - the cost model's time of a core against this one: small loops whose work was counted by hand.
  *
- * Prints for each loop the nanoseconds of a round as measured, the model's interval and whether it holds them. Counts are of
+ * Prints for each loop the nanoseconds of a round as measured, the model's interval and whether it holds them; by what `joule
+ * calibrate` left here, where it did. Counts are of
  * what compilers make of it for x86-64 and AArch64: an addition and a fused compare and branch turn each loop.
  * Newcomers: empty asm statements keep the compiler from folding, vectorising or dropping a round; they are no instructions.
  */
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include "bench.h"
 #include "joule/sources/cpu/cpu_caches.h"
+#include "joule/sources/cpu/cpu_calibration.h"
 
 #define KEEP(x)    __asm__ volatile("" : "+r"(x))
 #define ROUNDS     200000
@@ -329,14 +331,18 @@ int main(void)
     struct cost_cpu cpu;
     struct cost_core core;
     struct cost_table table;
+    struct cpu_calibration calibration;
     double sum = 0, errors[LOOPS];
     int inside = 0;
     if (!cpu_core_read(host_real(), &cpu, &core))
         return 1;
     cost_core_table(&cpu, &table);
+    cpu_calibration_find(host_real(), &cpu, &calibration);
+    if (cpu_calibration_is_used(&calibration))
+        cost_calibration_apply(&calibration.calibration, &core, &table);
     prepare(&core);
-    printf("%s, %.2f GHz; caches of %.0f, %.0f, %.0f KiB\n", core.id, core.hz * 1e-9,
-           core.cache_bytes[COST_L1] / 1024, core.cache_bytes[COST_L2] / 1024,
+    printf("%s (%s), %.2f GHz; caches of %.0f, %.0f, %.0f KiB\n", core.id, joule_class_name(core.cls),
+           core.hz * 1e-9, core.cache_bytes[COST_L1] / 1024, core.cache_bytes[COST_L2] / 1024,
            core.cache_bytes[COST_L3] / 1024);
     for (int i = 0; i < LOOPS; i++) {
         bool is_inside;
