@@ -383,11 +383,12 @@ static bool note_guess(const struct function_result *r, size_t loop, struct note
         return false;
     if (!r->loops.list[loop].has_own_place) {
         *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
-        string_print(
-            out->words, sizeof out->words,
-            "nothing bounds this way back, taken %.0f times, which no for, while or do makes: if '%s' calls "
-            "itself, write JOULE_DEPTH(n) before it",
-            trips->per_entry.est, r->function->name);
+        string_print(out->words, sizeof out->words,
+                     "nothing bounds this loop, taken to run %.0f times; LLVM does not say which it is, so "
+                     "no JOULE_LOOP "
+                     "reaches it: write JOULE_ASSUME(n <= ...) before it, or JOULE_DEPTH(n) before '%s' if "
+                     "that calls itself",
+                     trips->per_entry.est, r->function->name);
         return true;
     }
     const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;

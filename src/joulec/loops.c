@@ -78,6 +78,26 @@ static void take_place(struct loop *loop, const struct source_place *place)
         loop->place = *place;
 }
 
+static bool goes_back(const struct search *s, uint32_t block)
+{
+    const struct block *b = &s->function->blocks[block];
+    for (size_t e = 0; e < b->edge_count; e++)
+        if (flow_dominates(&s->out->flow, b->edges[e].to, block))
+            return true;
+    return false;
+}
+
+/* LLVM may put a block into the way back, and leaves the loop's place at the branch before. */
+static const struct source_place *place_behind(const struct search *s, uint32_t last)
+{
+    const struct flow *flow = &s->out->flow;
+    const struct source_place *place = &s->function->blocks[last].loop_place;
+    uint32_t first = flow->before_begin[last];
+    bool is_put_in = !place->file && flow->before_begin[last + 1] == first + 1 &&
+                     flow->rank[flow->before[first]] != FLOW_NONE && !goes_back(s, flow->before[first]);
+    return is_put_in ? &s->function->blocks[flow->before[first]].loop_place : place;
+}
+
 /* All blocks from which a way back to the header goes without passing it. */
 static void fill(struct search *s, int32_t number)
 {
@@ -90,7 +110,7 @@ static void fill(struct search *s, int32_t number)
     for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++) {
         uint32_t from = flow->before[k];
         if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
-            take_place(loop, &s->function->blocks[from].loop_place);
+            take_place(loop, place_behind(s, from));
             depth = push(s, number, from, depth);
         }
     }
