@@ -55,7 +55,8 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
 double fit_cycles(const struct cost_core *core, const struct fit_kernel *kernel);
 
 /* Fits a table in the same way; classes that the kernels cannot tell apart keep the ratio that is typical. All of a
- * package's idle energy counts, so the machine must do nothing else meanwhile. `cls` and `source` are the sensor's. */
+ * package's idle energy counts, so the machine must do nothing else meanwhile. `cls` and `source` are left to the caller, who
+ * knows the sensor. */
 joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const struct cost_table *typical,
                         struct cost_prices *out, struct fit_errors *out_errors, joule_error *out_error);
 
