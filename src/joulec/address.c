@@ -19,16 +19,38 @@ static int by_name(const void *key, const void *object)
     return strcmp(key, ((const struct object *)object)->name);
 }
 
+static int by_name_of_local(const void *key, const void *local)
+{
+    return strcmp(key, (*(const struct object *const *)local)->name);
+}
+
+static int by_names(const void *a, const void *b)
+{
+    return by_name_of_local((*(const struct object *const *)a)->name, b);
+}
+
 static const struct object *find_object(const struct addresses *a, const char *name)
 {
     if (name[0] == '@')
         return a->module->object_count ? bsearch(name, a->module->objects, a->module->object_count,
                                                  sizeof *a->module->objects, by_name)
                                        : NULL;
-    for (size_t i = 0; i < a->function->object_count; i++)
-        if (strcmp(a->function->objects[i].name, name) == 0)
-            return &a->function->objects[i];
-    return NULL;
+    const struct object **found =
+        a->function->object_count
+            ? bsearch(name, a->locals, a->function->object_count, sizeof(struct object *), by_name_of_local)
+            : NULL;
+    return found ? *found : NULL;
+}
+
+static bool sort_locals(struct arena *arena, struct addresses *a)
+{
+    size_t count = a->function->object_count;
+    a->locals = arena_alloc(arena, (count + 1) * sizeof(struct object *));
+    for (size_t i = 0; i < count && a->locals; i++)
+        a->locals[i] = &a->function->objects[i];
+    if (count && a->locals)
+        qsort(a->locals, count, sizeof(struct object *), by_names);
+    return a->locals;
 }
 
 static void place_values(struct addresses *a)
@@ -54,7 +76,7 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
                               .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
                               .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
                               .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *))};
-    if (!out->loop_of || !out->block_of || !out->object_of)
+    if (!out->loop_of || !out->block_of || !out->object_of || !sort_locals(arena, out))
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < names; i++) {
         out->loop_of[i] = out->block_of[i] = -1;

@@ -32,6 +32,7 @@ struct addresses {
     int32_t *loop_of;                  /* by name: the loop with this header; -1: none */
     int32_t *block_of; /* by name: where this value is made; -1: outside, or it is looked into */
     const struct object **object_of; /* by name */
+    const struct object **locals;    /* of the function, by name */
 };
 
 /* In `arena`. NO_MEMORY, or OK. */

@@ -4,6 +4,7 @@
  */
 #include "joulec/expr.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct index_key name_key(const void *context, uint32_t number)
@@ -36,6 +37,7 @@ void expr_pool_free(struct expr_pool *pool)
 {
     index_free(&pool->index);
     arena_free(&pool->arena);
+    free(pool->trial);
     *pool = (struct expr_pool){0};
 }
 

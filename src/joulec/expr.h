@@ -48,12 +48,21 @@ struct expr {
     int64_t integer;
 };
 
+/* The integers that a value may be, both ends among them. */
+struct expr_range {
+    expr_int low, high;
+    bool is_known;
+    bool has_wrapped; /* a negative value was taken as unsigned on the way */
+};
+
 /* Where expressions and their names live. Begins as zeros. */
 struct expr_pool {
     struct arena arena;
     char **names;
     size_t name_count;
     struct index index;
+    struct expr_range *trial; /* by name; not known but while a formula is tried */
+    size_t trial_count;
 };
 
 /* The name's number, as it was or new; INDEX_NONE when memory is used up. */
@@ -73,13 +82,6 @@ const struct expr *expr_recurrence(struct expr_pool *pool, const struct expr *co
                                    uint32_t loop);
 const struct expr *expr_cast(struct expr_pool *pool, enum expr_kind kind, const struct expr *operand,
                              uint32_t bits);
-
-/* The integers that a value may be, both ends among them. */
-struct expr_range {
-    expr_int low, high;
-    bool is_known;
-    bool has_wrapped; /* a negative value was taken as unsigned on the way */
-};
 
 /* What each name stands for, by number; a name beyond `count` is unknown. */
 struct expr_values {

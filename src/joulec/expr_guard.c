@@ -15,7 +15,6 @@
 struct search {
     struct expr_pool *pool;
     const struct expr *root;
-    struct expr_range *values;
     unsigned trials;
 };
 
@@ -39,17 +38,42 @@ static const struct expr *replace(struct expr_pool *pool, const struct expr *in,
     return expr_nary(pool, in->kind, operands, in->count);
 }
 
+/* Each name in a formula is an odd value, or, factor 0, not known again. */
+static void set_names(struct expr_pool *pool, const struct expr *expr, int64_t factor)
+{
+    if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
+        pool->trial[expr->name] =
+            factor ? expr_point(factor * (int64_t)(expr->name % 1024 + 2) + 1) : (struct expr_range){0};
+    for (uint32_t i = 0; i < expr->count; i++)
+        set_names(pool, expr->operand[i], factor);
+}
+
 static bool is_zero(const struct search *search, const struct expr *expr)
 {
     static const int64_t factors[] = {3, 41, 1009};
-    for (size_t trial = 0; trial < sizeof factors / sizeof *factors; trial++) {
-        for (size_t i = 0; i < search->pool->name_count; i++)
-            search->values[i] = expr_point(factors[trial] * (int64_t)(i % 1024 + 2) + 1);
-        struct expr_range value =
-            expr_value(expr, (struct expr_values){search->values, search->pool->name_count});
-        if (!value.is_known || value.low != 0 || value.high != 0)
-            return false;
+    struct expr_pool *pool = search->pool;
+    bool is = true;
+    for (size_t trial = 0; trial < sizeof factors / sizeof *factors && is; trial++) {
+        set_names(pool, expr, factors[trial]);
+        struct expr_range value = expr_value(expr, (struct expr_values){pool->trial, pool->trial_count});
+        is = value.is_known && value.low == 0 && value.high == 0;
     }
+    set_names(pool, expr, 0);
+    return is;
+}
+
+/* False: no memory. */
+static bool make_room(struct expr_pool *pool)
+{
+    size_t count = 2 * pool->name_count;
+    if (pool->trial_count >= pool->name_count)
+        return true;
+    struct expr_range *trial = calloc(count, sizeof *trial);
+    if (!trial)
+        return false;
+    free(pool->trial);
+    pool->trial = trial;
+    pool->trial_count = count;
     return true;
 }
 
@@ -94,8 +118,7 @@ const struct expr *expr_behind_guard(struct expr_pool *pool, const struct expr *
 {
     if (taken->nodes > MOST_NODES || !has_maximum(taken))
         return taken;
-    struct search search = {pool, taken, calloc(pool->name_count + 1, sizeof *search.values), 0};
-    const struct expr *found = search.values ? search_in(&search, taken) : NULL;
-    free(search.values);
+    struct search search = {pool, taken, 0};
+    const struct expr *found = make_room(pool) ? search_in(&search, taken) : NULL;
     return found ? found : taken;
 }

@@ -14,7 +14,7 @@ enum outcome report_outcome(const struct judged *judged);
 /* Messages for all that has something to be said of. */
 void report_messages(const void *judged, struct text *out);
 /* One object, docs/joulec.schema.json, and the end of its line. */
-void report_json(const void *judged, struct text *out);
+void report_object(const void *judged, struct text *out);
 
 /* The preprocessed source, with remarks above functions and loops; it is still C. */
 void report_c(const void *judged, struct text *out);

@@ -218,7 +218,7 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
-void report_json(const void *judged, struct text *out)
+void report_object(const void *judged, struct text *out)
 {
     const struct analysis *analysis = ((const struct judged *)judged)->analysis;
     struct json json = {.out = out};

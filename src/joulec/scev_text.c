@@ -233,8 +233,29 @@ static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
         count && count <= MOST_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
 }
 
+static struct index_key function_key(const void *context, uint32_t number)
+{
+    return index_name(((const struct scev_text *)context)->functions[number].name);
+}
+
+/* The first of equal names. */
+static bool index_functions(struct scev_text *text)
+{
+    bool is_good = text->function_count < INDEX_NONE;
+    text->index.key_of = function_key;
+    for (uint32_t i = 0; i < text->function_count && is_good; i++)
+        if (index_find(&text->index, text, function_key(text, i)) == INDEX_NONE)
+            is_good = index_add(&text->index, text, i);
+    return is_good;
+}
+
 static bool finish(struct scev_function *function)
 {
+    function->loop_of_count = function->pool.name_count;
+    function->loop_of =
+        arena_alloc(&function->pool.arena, (function->loop_of_count + 1) * sizeof *function->loop_of);
+    for (size_t i = function->loop_count; i-- > 0 && function->loop_of;)
+        function->loop_of[function->loops[i].name] = (uint32_t)i + 1;
     for (size_t i = 0; i < function->loop_count; i++)
         add_guarded(&function->pool, &function->loops[i]);
     if (function->value_count)
@@ -254,6 +275,7 @@ bool scev_text_read(const char *text, size_t size, struct scev_text *out)
     }
     for (size_t i = 0; i < out->function_count; i++)
         reading.is_short = !finish(&out->functions[i]) || reading.is_short;
+    reading.is_short = reading.is_short || !index_functions(out);
     if (reading.is_short)
         scev_text_free(out);
     return !reading.is_short;
@@ -270,24 +292,21 @@ void scev_text_free(struct scev_text *text)
         expr_pool_free(&function->pool);
     }
     free(text->functions);
+    index_free(&text->index);
     *text = (struct scev_text){0};
 }
 
 const struct scev_function *scev_text_function(const struct scev_text *text, const char *name)
 {
-    for (size_t i = 0; i < text->function_count; i++)
-        if (strcmp(text->functions[i].name, name) == 0)
-            return &text->functions[i];
-    return NULL;
+    uint32_t number = text->function_count ? index_find(&text->index, text, index_name(name)) : INDEX_NONE;
+    return number == INDEX_NONE ? NULL : &text->functions[number];
 }
 
 const struct scev_loop *scev_loop_of(const struct scev_function *function, const char *header)
 {
     uint32_t name = expr_find_name(&function->pool, header);
-    for (size_t i = 0; name != INDEX_NONE && i < function->loop_count; i++)
-        if (function->loops[i].name == name)
-            return &function->loops[i];
-    return NULL;
+    uint32_t number = name < function->loop_of_count ? function->loop_of[name] : 0;
+    return number ? &function->loops[number - 1] : NULL;
 }
 
 const struct scev_value *scev_find_value(const struct scev_function *function, uint32_t name)

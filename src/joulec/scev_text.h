@@ -43,11 +43,15 @@ struct scev_function {
     struct scev_loop *loops; /* inner ones first, as printed */
     struct scev_value *values; /* by name, ascending; unknown ones are left out */
     size_t loop_count, value_count;
+    uint32_t
+        *loop_of; /* by name, as far as there were names: the first loop with this header, + 1; 0: none */
+    size_t loop_of_count;
 };
 
 struct scev_text {
     struct scev_function *functions; /* as printed */
     size_t function_count;
+    struct index index; /* of their names */
 };
 
 /* Reads all of text[0..size), which need not end with a zero. False: memory was used up, and *out is empty. */

@@ -4,23 +4,77 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include "base/array.h"
+
+/* The last file that was asked for, as it was then: messages come by the thousand, most of them of one file. */
+static struct {
+    char *path, *text;
+    size_t size, room;
+    size_t *begin; /* of each line, and behind the last one */
+    size_t line_count, line_room;
+    struct stat stat;
+} last;
+
+static bool is_last(const char *path, const struct stat *now)
+{
+    return last.path && strcmp(last.path, path) == 0 && last.stat.st_dev == now->st_dev &&
+           last.stat.st_ino == now->st_ino && last.stat.st_size == now->st_size &&
+           last.stat.st_mtim.tv_sec == now->st_mtim.tv_sec &&
+           last.stat.st_mtim.tv_nsec == now->st_mtim.tv_nsec;
+}
+
+static bool begin_line(size_t at)
+{
+    if (!ARRAY_ROOM(last.begin, last.line_room, last.line_count))
+        return false;
+    last.begin[last.line_count++] = at;
+    return true;
+}
+
+/* All of the file. False: it cannot be read, or memory is used up. */
+static bool read_last(FILE *file, const char *path, const struct stat *now)
+{
+    free(last.path);
+    last.path = NULL;
+    last.size = last.line_count = 0;
+    bool is_good = true;
+    for (size_t got = 1; got > 0 && is_good; last.size += got) {
+        is_good = array_reserve((void **)&last.text, &last.room, last.size + 4096, 1);
+        got = is_good ? fread(last.text + last.size, 1, last.room - last.size, file) : 0;
+    }
+    is_good = is_good && !ferror(file) && begin_line(0);
+    for (size_t at = 0; at < last.size && is_good; at++)
+        if (last.text[at] == '\n' || at + 1 == last.size)
+            is_good = begin_line(at + 1);
+    last.stat = *now;
+    last.path = is_good ? strdup(path) : NULL;
+    return last.path;
+}
+
+static bool find_file(const char *path)
+{
+    struct stat now;
+    FILE *file = fopen(path, "re");
+    bool is_good =
+        file && fstat(fileno(file), &now) == 0 && (is_last(path, &now) || read_last(file, path, &now));
+    if (file)
+        fclose(file);
+    return is_good;
+}
 
 char *source_line(const struct source_place *place)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *file = place->file && place->line ? fopen(place->file, "re") : NULL;
-    ssize_t length = file ? 0 : -1;
-    for (unsigned n = 0; n < place->line && length >= 0; n++)
-        length = getline(&line, &size, file);
-    if (file)
-        fclose(file);
-    if (length >= 0) {
-        line[strcspn(line, "\r\n")] = '\0';
-        return line;
-    }
-    free(line);
-    return NULL;
+    if (!place->file || !place->line || !find_file(place->file) || place->line >= last.line_count)
+        return NULL;
+    size_t begin = last.begin[place->line - 1], length = last.begin[place->line] - begin;
+    char *line = malloc(length + 1);
+    if (!line)
+        return NULL;
+    memcpy(line, last.text + begin, length);
+    line[length] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    return line;
 }
 
 static bool is_word(char c)

@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "joulec/module.h"
 
-/* A line of the source, for free(); NULL where it cannot be read. */
+/* A line of the source, for free(); NULL where it cannot be read. The last file is kept: not thread-safe. */
 char *source_line(const struct source_place *place);
 /* The function's name in the line of its definition, where it stands there; else column 1. */
 struct source_place source_place_of_name(const struct function *function);

@@ -15,7 +15,7 @@ static const struct form {
     bool is_list; /* each item begins with a comma, but the first */
 } forms[PIECES] = {
     [PIECE_MESSAGES] = {.print = report_messages},
-    [PIECE_REPORT] = {.print = report_json},
+    [PIECE_REPORT] = {.print = report_object},
     [PIECE_SARIF] = {report_sarif, report_sarif_begin, report_sarif_end, .is_list = true},
     [PIECE_GITLAB] = {report_gitlab, .begin = "[\n", .end = "]\n", .is_list = true},
     [PIECE_HTML] = {report_html, report_html_begin},
