@@ -125,7 +125,7 @@ class Profile(unittest.TestCase):
         self.assertEqual(self.loops(functions, "list"), [("profiled", 10)])
 
     def test_clangs_own_profile_options_go_on(self):
-        done = self.joulec("-fprofile-instr-generate", "--energy-check", self.source, "-o", "other")
+        done = self.joulec("-fprofile-instr-generate", "--energy-check", "--energy-run=no", self.source, "-o", "other")
         self.assertEqual(done.returncode, 0, done.stderr)
         subprocess.run([self.path("other")], cwd=self.folder.name, capture_output=True, check=True,
                        env={**os.environ, "LLVM_PROFILE_FILE": "other.profraw"})
