@@ -152,8 +152,8 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
                         ["-include", "stddef.h"], ["-fprofile-instr-generate"], ["-fexceptions", "-fPIC"]):
             plain = subprocess.run([JOULEC, "-I", INCLUDE, *options, a, b, "-o", "p"], capture_output=True, check=False,
                                    cwd=self.folder.name)
-            if "-flto" in options and plain.returncode:
-                continue  # no linker here knows this clang's bitcode
+            if plain.returncode:
+                continue  # this clang lacks a library for it, or a linker that knows its bitcode
             done = self.joulec(*options, a, b, "-o", "p")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.functions(self.path("p"))["work"]["count"], 1, options)
