@@ -2,6 +2,9 @@
  *
  * Newcomers: the C interface has no loops and no scalar evolution, so that pass prints on standard error, which is a file in
  * memory meanwhile. A pipe would fill up.
+ * Trust: LLVM's reader aborts on much that is not its own, so what is read is what clang wrote a moment ago, in a file of ours.
+ * Bitcode and text of a user's, and profiles, go to clang, in a process of its own. What comes out of here is trusted by nobody
+ * behind it (tests/fuzz/fuzz_module.c).
  */
 #include "joulec/module_llvm.h"
 

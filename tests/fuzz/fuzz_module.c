@@ -1,0 +1,279 @@
+/* Fuzz target: any translation unit, however odd its graphs, as it comes out of module_read: no crash, no endless walk, figures in
+ * order, nothing proved by a table that nobody measured, and a report that is JSON. LLVM's own reader is not behind it.
+ *
+ * Bytes are made into functions of blocks. A block's ways on come from a short list of patterns that repeats, so that few bytes
+ * make large graphs: three bytes each, how it goes on, how far, and what is done in it. What is left is LLVM's words on loops,
+ * before which some are made up that fit. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/json.h"
+#include "joulec/report.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MOST_FUNCTIONS 4
+#define MOST_BLOCKS    3000
+#define FEW            250 /* of sizes: others make few blocks */
+#define MOST_PATTERN   24
+#define MOST_WAYS      300
+#define MOST_LOOPS     64 /* of which LLVM says something */
+
+struct input {
+    const uint8_t *at, *end;
+};
+
+static unsigned take(struct input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------- */
+
+enum way { ON, BRANCH, BACK, TO_END, FAR, LADDER, MANY, RETURN, DEAD, SELF, WAYS };
+
+static char *print(struct arena *arena, const char *format, unsigned number)
+{
+    char name[64];
+    snprintf(name, sizeof name, format, number);
+    char *copy = arena_copy(arena, name, sizeof name);
+    require(copy != NULL);
+    return copy;
+}
+
+static void *room(struct arena *arena, size_t size)
+{
+    void *memory = arena_alloc(arena, size);
+    require(memory != NULL);
+    return memory;
+}
+
+static void go(struct block *b, size_t count, size_t to, double probability)
+{
+    b->edges[b->edge_count++] =
+        (struct edge){.to = (uint32_t)(to < count ? to : count - 1), .probability = probability};
+}
+
+static void lead_on(struct arena *arena, struct block *b, size_t at, size_t count, const uint8_t *pattern)
+{
+    size_t far = pattern[1], ways = pattern[0] % WAYS == MANY ? 1 + far * MOST_WAYS / 255 : 2;
+    double probability = pattern[0] & 64 ? pattern[2] / 255.0 : NAN;
+    b->edges = room(arena, ways * sizeof *b->edges);
+    switch ((enum way)(pattern[0] % WAYS)) {
+    case ON:
+        go(b, count, at + 1, probability);
+        break;
+    case BRANCH:
+        go(b, count, at + 1, probability);
+        go(b, count, at + 2 + far, probability);
+        break;
+    case BACK:
+        go(b, count, at > far ? at - far : at > 0, probability);
+        go(b, count, at + 1, probability);
+        break;
+    case TO_END:
+        go(b, count, count - 1 - far % count, probability);
+        go(b, count, at + 1, probability);
+        break;
+    case FAR:
+        go(b, count, at * (2 * far + 1) % count, probability);
+        go(b, count, at + 1, probability);
+        break;
+    case LADDER: /* two ways into each circle */
+        go(b, count, at ^ 1, probability);
+        go(b, count, at + 2, probability);
+        break;
+    case MANY:
+        for (size_t i = 0; i < ways; i++)
+            go(b, count, at + 1 + i * (pattern[2] % 8), probability);
+        break;
+    case SELF:
+        go(b, count, at, probability);
+        go(b, count, at + 1, probability);
+        break;
+    default:
+        b->is_dead_end = pattern[0] % WAYS == DEAD;
+    }
+}
+
+static void fill_block(struct arena *arena, struct block *b, size_t at, size_t functions,
+                       const uint8_t *pattern)
+{
+    static const char *const names[] = {"memcpy", "sin", "nobody_knows", "llvm.memset.p0", NULL};
+    static const char *const addresses[] = {"a", "p", "@g", "", "local"};
+    unsigned what = pattern[2];
+    b->name = print(arena, "b%u", (unsigned)at);
+    b->work[what % WORK_KINDS] = what % 7;
+    b->work[WORK_INT] += 1;
+    b->chain[what % WORK_KINDS] = what % 11;
+    b->has_chain = what % 5;
+    b->begins_anew = what & 2;
+    b->is_by_data = what & 1;
+    b->loop_place = b->place = (struct source_place){"fuzz.c", (unsigned)at % 50 + 1, what};
+    if (what % 4 == 1) {
+        b->accesses = room(arena, 2 * sizeof *b->accesses);
+        b->access_count = 1 + what % 2;
+        for (size_t i = 0; i < b->access_count; i++)
+            b->accesses[i] =
+                (struct access){addresses[(what / 4 + i) % 5], 1 << what % 6, what & 8, what & 16, what & 32};
+    }
+    if (what % 16 == 3) {
+        b->calls = room(arena, sizeof *b->calls);
+        b->call_count = 1;
+        bool is_own = what & 16;
+        b->calls[0] = (struct call){.name = is_own ? "f" : names[what / 32 % 5],
+                                    .callee = is_own ? (int32_t)(what / 32 % functions) : -1};
+    }
+}
+
+static void fill_function(struct module *m, size_t index, struct input *in)
+{
+    struct function *f = &m->functions[index];
+    uint8_t pattern[MOST_PATTERN][3];
+    size_t length = 1 + take(in) % MOST_PATTERN, scale = take(in);
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; k < 3; k++)
+            pattern[i][k] = (uint8_t)take(in);
+    f->name = print(&m->arena, "f%u", (unsigned)index);
+    f->place = (struct source_place){"fuzz.c", 1, 1};
+    f->block_count = length + (scale < FEW ? scale / 8 : (scale - FEW + 1) * (MOST_BLOCKS / (256 - FEW)));
+    f->blocks = room(&m->arena, f->block_count * sizeof *f->blocks);
+    for (size_t b = 0; b < f->block_count; b++) {
+        const uint8_t *own = pattern[b + 1 == f->block_count ? length - 1 : b % length];
+        fill_block(&m->arena, &f->blocks[b], b, m->function_count, own);
+        lead_on(&m->arena, &f->blocks[b], b, f->block_count, own);
+        for (size_t e = 0; e < f->blocks[b].edge_count; e++)
+            f->blocks[b].edges[e].number = (uint32_t)f->edge_count++;
+        for (size_t c = 0; c < f->blocks[b].call_count; c++)
+            f->blocks[b].calls[c].number = (uint32_t)f->call_count++;
+    }
+    f->objects = room(&m->arena, sizeof *f->objects);
+    f->objects[0] = (struct object){"local", scale * 100.0, true};
+    f->object_count = 1;
+    f->annotations = room(&m->arena, 2 * sizeof *f->annotations);
+    f->annotations[f->annotation_count++] =
+        "joule.budget:max_joules=1uJ, max_watts=3, max_temp_delta=1, sustained";
+}
+
+/* --- LLVM's words ------------------------------------------------------------------------------------------- */
+
+static void say_loops(const struct module *m, struct input *in, struct text *out)
+{
+    static const char *const counts[] = {"99",
+                                         "(-1 + %n)",
+                                         "{99,+,-1}<%b1>",
+                                         "((-1 + (1 smax %n)) /u 4)",
+                                         "(%n umin %m)",
+                                         "18446744073709551615",
+                                         "***COULDNOTCOMPUTE***"};
+    for (size_t i = 0; i < m->function_count; i++) {
+        const struct function *f = &m->functions[i];
+        text_printf(out, "Classifying expressions for: @%s\n", f->name);
+        text_add(out, "  %a = getelementptr i32\n  -->  {{%p,+,64}<%b1>,+,4}<%b2> U: full-set S: full-set\n");
+        text_printf(out, "Determining loop execution counts for: @%s\n", f->name);
+        for (size_t b = 0; b < f->block_count && b < MOST_LOOPS; b++)
+            text_printf(out, "Loop %%%s: backedge-taken count is %s\n", f->blocks[b].name,
+                        counts[take(in) % (sizeof counts / sizeof *counts)]);
+    }
+    text_add_bytes(out, (const char *)in->at, (size_t)(in->end - in->at));
+}
+
+static char *loop_words(struct module *m, struct input *in)
+{
+    struct text text;
+    struct input again = *in;
+    text_init(&text, NULL, 0);
+    say_loops(m, in, &text);
+    char *buffer = room(&m->arena, text.length + 1);
+    text_init(&text, buffer, text.length + 1);
+    say_loops(m, &again, &text);
+    return buffer;
+}
+
+/* --- what must hold ----------------------------------------------------------------------------------------- */
+
+static void check_figure(const struct figure *f)
+{
+    const double rounding = 1 + 1e-9;
+    if (isnan(f->est))
+        return;
+    require(f->low >= 0 && f->low <= f->est * rounding && f->est <= f->high * rounding);
+    require(f->least <= f->est * rounding && f->est <= f->most * rounding);
+}
+
+static void check_limit(const struct limit *limit)
+{
+    require(isnan(limit->probability) || (limit->probability >= 0 && limit->probability <= 1));
+    require(limit->verdict != VERDICT_PROVED);
+}
+
+static void check_result(const struct function_result *r)
+{
+    check_figure(&r->judgement.joules);
+    check_figure(&r->judgement.seconds);
+    check_figure(&r->judgement.watts);
+    check_figure(&r->judgement.kelvin);
+    check_limit(&r->judgement.joules_limit);
+    check_limit(&r->judgement.watts_limit);
+    check_limit(&r->judgement.kelvin_limit);
+    require(r->loops.count <= r->function->block_count);
+}
+
+static char *printed(void (*print_all)(const void *, struct text *), const struct judged *judged,
+                     size_t *out_length)
+{
+    struct text text;
+    text_init(&text, NULL, 0);
+    print_all(judged, &text);
+    char *buffer = malloc(text.length + 1);
+    require(buffer != NULL);
+    *out_length = text.length;
+    text_init(&text, buffer, *out_length + 1);
+    print_all(judged, &text);
+    require(text.length == *out_length);
+    return buffer;
+}
+
+static void check_reports(const struct analysis *analysis)
+{
+    struct judged judged = {.analysis = analysis, .source = "fuzz.c"};
+    struct arena arena = {0};
+    joule_error error;
+    size_t length;
+    free(printed(report_messages, &judged, &length));
+    free(printed(report_sarif, &judged, &length));
+    free(printed(report_github, &judged, &length));
+    char *json = printed(report_object, &judged, &length);
+    require(json_parse(&arena, json, length, "the report", &error) != NULL);
+    arena_free(&arena);
+    free(json);
+    report_outcome(&judged);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+    struct input in = {data, data + size};
+    struct module m = {.function_count = 1 + take(&in) % MOST_FUNCTIONS};
+    struct object global = {"@g", 4096, false};
+    struct target target;
+    struct analysis analysis;
+    struct analysis_options options = {.default_trips = 100, .warmer_kelvin = NAN, .file_joules = NAN};
+    joule_error error;
+    m.objects = &global;
+    m.object_count = 1;
+    m.functions = room(&m.arena, m.function_count * sizeof *m.functions);
+    for (size_t i = 0; i < m.function_count; i++)
+        fill_function(&m, i, &in);
+    m.loop_text = loop_words(&m, &in);
+    cost_core_describe(&server, NAN, &target.core);
+    cost_core_table(&server, &target.table);
+    require(analysis_make(&m, &server, &target, &options, &analysis, &error) == JOULE_OK);
+    for (size_t i = 0; i < analysis.result_count; i++)
+        check_result(&analysis.results[i]);
+    check_reports(&analysis);
+    analysis_free(&analysis);
+    arena_free(&m.arena);
+    return 0;
+}
