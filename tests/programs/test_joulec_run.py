@@ -60,7 +60,8 @@ class Run(unittest.TestCase):
     def functions(self, program, expected=0):
         """The report's functions by name."""
         report = self.path("report.json")
-        done = subprocess.run([JOULE, "run", "--json", report, "--", program], capture_output=True, text=True, check=False)
+        done = subprocess.run([JOULE, "run", "--json", report, "--", program], capture_output=True, text=True, check=False,
+                              cwd=self.folder.name)
         self.assertEqual(done.returncode, expected, done.stderr)
         with open(report, encoding="utf-8") as file:
             return {function["name"]: function for function in json.load(file)["functions"]}
