@@ -151,10 +151,10 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * JOULE_BUDGET_SCOPE("max_joules=50uJ"); as the first statement of a block makes the rest of it a region (joule_begin)
  * called FUNCTION:LINE. It ends wherever the block is left: at its end, by return, break, goto, a C++ exception or exit.
  * longjmp over it leaves the region open, unless joule_budget_scope_unwind stands where it lands, and nothing may jump into
- * the block past it. A long function's name is cut, and regions
- * with equal names are one.
+ * the block past it. A long function's name is cut, and regions with equal names are one.
  * Reports (JOULE_ENERGY_JSON=1, joule run) show what all calls used, what they may use together, and a status that is that
- * of the mean call: below_resolution until enough of them ran to tell. Other limits than max_joules are left to joulec.
+ * of the mean call: below_resolution until all of them span 100 of the sensor's ticks, unless they surely keep it. Other
+ * limits than max_joules are left to joulec.
  * In gcc and clang; elsewhere it does nothing. Without a meter nothing is measured, and it costs two time stamps. Any
  * thread. Of a function that calls itself the inner calls count, and are part of the outer ones, too. */
 #if defined(__GNUC__)

@@ -113,7 +113,8 @@ static joule_quantity divide(joule_quantity q, double by)
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
-    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised || row.paid == 0)
+    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised || row.paid == 0 ||
+        row.flags & TAG_BRIEF)
         return;
     joule_quantity mean = divide(row.result.attributed, (double)row.paid);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)

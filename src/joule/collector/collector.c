@@ -317,6 +317,22 @@ static void take_stamps(struct session *session, const struct tag_state *state, 
     row->result.attributed = scale(row->result.attributed, 1 - part);
 }
 
+#define TICKS_TO_JUDGE 100 /* that calls must span together, for one of them to be judged by their mean */
+
+/* Of the slowest of the sensors that a region's energy comes from; 0 where it is no measurement. */
+static double tick_of(struct collector *c, uint32_t claims)
+{
+    double tick_s = 0;
+    uint32_t summed = group_covers_summed(&c->covers, claims);
+    for (unsigned g = 0; g < GROUPS; g++)
+        for (size_t i = 0; summed & 1u << g && i < c->covers.covers[g].count; i++) {
+            const struct channel *ch = c->meter->channels[c->covers.covers[g].ids[i]].channel;
+            if (ch->info.cls == JOULE_CLASS_MEASURED || ch->info.cls == JOULE_CLASS_DERIVED)
+                tick_s = fmax(tick_s, meter_channel_traits(ch).tick_s);
+        }
+    return tick_s;
+}
+
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
@@ -329,8 +345,11 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.stamps = quantity_unknown();
     if (state->counted && !row.paid)
         expect_joules(c->session, state, &row);
-    else if (!isnan(session_allowed_each(c->session, tag)))
+    else if (!isnan(session_allowed_each(c->session, tag))) {
         take_stamps(c->session, state, &row);
+        if (state->duration_s < TICKS_TO_JUDGE * tick_of(c, state->claims))
+            row.flags |= TAG_BRIEF;
+    }
     return row;
 }
 

@@ -30,11 +30,13 @@ joule_status collector_region(struct collector *collector, const joule_region *r
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
 /* Finished regions as a table, largest attributed energy first; at most `size` rows. The number of rows. */
 #define TAG_COUNTED 0x100u /* calls were counted, and their energy is what the compiler expects */
+#define TAG_BRIEF                                                                                            \
+    0x200u /* of a budget for each call: all calls together are too short for the sensor to judge */
 struct tag_row {
     uint32_t tag;
     const char *name; /* the collector's */
     joule_result result;
-    uint32_t flags;      /* union of the regions' flags, and TAG_COUNTED */
+    uint32_t flags;      /* union of the regions' flags, and TAG_... */
     bool unsynchronised; /* a GPU region ran without a hook or spans: not judged */
     uint64_t paid;       /* regions whose energy is in the result */
     joule_quantity

@@ -66,7 +66,9 @@ joule_budget_status report_function_status(const struct tag_row *row)
 {
     if (row->unsynchronised)
         return JOULE_BUDGET_NOT_MEASURED;
-    return joule_budget_judge(row->result.attributed, row->budget_joules);
+    joule_budget_status status = joule_budget_judge(row->result.attributed, row->budget_joules);
+    bool is_sure = status == JOULE_BUDGET_NOT_MEASURED || status == JOULE_BUDGET_WITHIN;
+    return row->flags & TAG_BRIEF && !is_sure ? JOULE_BUDGET_BELOW_RESOLUTION : status;
 }
 
 size_t report_run_count(const struct report *report)

@@ -17,6 +17,7 @@
 #include "joule/api/budget_scope.h"
 #include "joule/collector/collector.h"
 #include "joule/meter/engine.h"
+#include "joule/report/report.h"
 #include "joule/session/session.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
@@ -257,6 +258,24 @@ static void test_stamps_are_subtracted(void **state)
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
 }
 
+static void test_too_short_to_be_judged(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_site site = {.budget = "max_joules=1J", .function = "brief", .line = 6};
+    uint32_t tag = enter(&site);
+    struct tag_row row;
+    call(fixture, tag, 2 * S + S / 20, 2 * S + S / 10); /* 3 J in 50 ticks of a millisecond */
+    run_until(fixture, 4 * S);
+    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
+    assert_int_equal(told, 0);
+    call(fixture, tag, 4 * S, 4 * S + S / 10);
+    run_until(fixture, 6 * S);
+    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_int_equal(report_function_status(&row), JOULE_BUDGET_OVER);
+    assert_int_equal(told, 1);
+}
+
 #define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -269,6 +288,7 @@ int main(void)
         machine(test_scopes_that_longjmp_left_are_ended),
         machine(test_short_functions_are_counted),
         machine(test_stamps_are_subtracted),
+        machine(test_too_short_to_be_judged),
     };
     return cmocka_run_group_tests_name("budget scope", tests, NULL, NULL);
 }
