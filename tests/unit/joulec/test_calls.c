@@ -159,8 +159,10 @@ static void test_counts_by_execution(void **state)
     double counted;
     struct subject subject;
     struct tally tally = {0};
-    if (!file)
+    if (!file) {
+        print_message("skipped: CALLS names no list of calls; test_joulec_calls makes one and asks again\n");
         skip();
+    }
     assert_int_equal(fscanf(file, "%511s", bitcode), 1);
     open_module(bitcode, &subject);
     while (fscanf(file, "%63s %lf", name, &counted) == 2)
