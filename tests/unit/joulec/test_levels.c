@@ -229,10 +229,10 @@ static void test_one_place_stays_near(void **state)
 static void test_unknown_addresses(void **state)
 {
     (void)state;
-    static const char *const said[] = {"  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: "
-                                       "full-set\n", /* an index that was loaded */
-                                       "  %p = x\n  -->  %i U: full-set\n",
-                                       "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
+    static const char loaded[] = "  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: full-set\n";
+    const char *const said[] = {loaded, /* an index that was loaded */
+                                "  %p = x\n  -->  %i U: full-set\n",
+                                "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         double times = 1000;
         struct trial *t = trial_new(1, &times, said[i]);
