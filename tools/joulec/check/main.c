@@ -56,16 +56,17 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     return build_all(arena, arguments, plans);
 }
 
-static int check(struct arena *arena, const struct machine *machine, struct arguments *arguments,
+static int check(struct arena *arena, const struct machine *machine, const struct arguments *given,
                  const char *root)
 {
     char path[64];
-    int counts = arguments->profile ? counts_open(arguments, path, sizeof path) : -1;
-    if (arguments->profile && counts < 0)
+    struct arguments arguments = *given;
+    int counts = arguments.profile ? counts_open(&arguments, path, sizeof path) : -1;
+    if (arguments.profile && counts < 0)
         return EXIT_USAGE;
-    arguments->counts = arguments->profile ? path : NULL;
-    int code = arguments->database ? output_end("", project_check(machine, arguments, root))
-                                   : check_and_build(arena, machine, arguments, root);
+    arguments.counts = arguments.profile ? path : NULL;
+    int code = arguments.database ? output_end("", project_check(machine, &arguments, root))
+                                  : check_and_build(arena, machine, &arguments, root);
     if (counts >= 0)
         close(counts);
     return code;
