@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 
 /* One address under way. */
 struct reading {
@@ -95,26 +96,17 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
 
 /* --- one address -------------------------------------------------------------------------------------------- */
 
-/* Fowler, Noll and Vo's. */
-static uint64_t mix(uint64_t key, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        key = (key ^ at[i]) * 0x100000001b3u;
-    return key;
-}
-
 static uint64_t key_of(const struct addresses *a, const struct expr *expr)
 {
-    uint64_t key = 0xcbf29ce484222325u;
-    key = mix(key, &expr->kind, sizeof expr->kind);
+    uint64_t key = HASH_START;
+    key = hash_bytes(key, &expr->kind, sizeof expr->kind);
     if (expr->kind == EXPR_INTEGER)
-        key = mix(key, &expr->integer, sizeof expr->integer);
+        key = hash_bytes(key, &expr->integer, sizeof expr->integer);
     if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
-        key = mix(key, a->facts->pool.names[expr->name], strlen(a->facts->pool.names[expr->name]));
+        key = hash_bytes(key, a->facts->pool.names[expr->name], strlen(a->facts->pool.names[expr->name]));
     for (uint32_t i = 0; i < expr->count; i++) {
         uint64_t part = key_of(a, expr->operand[i]);
-        key = mix(key, &part, sizeof part);
+        key = hash_bytes(key, &part, sizeof part);
     }
     return key;
 }
@@ -122,7 +114,7 @@ static uint64_t key_of(const struct addresses *a, const struct expr *expr)
 /* Terms may come in any order. */
 static void add_to_key(struct reading *r, uint64_t key, double scale)
 {
-    r->out->key += mix(key, &scale, sizeof scale);
+    r->out->key += hash_bytes(key, &scale, sizeof scale);
 }
 
 /* A formula may tell of loops that are over. */
@@ -233,7 +225,7 @@ static void take(struct reading *r, const struct expr *expr, double scale)
 /* One that no formula is known of. */
 static void take_name(struct reading *r, const struct access *access)
 {
-    r->out->key = r->out->base = mix(0, access->address, strlen(access->address));
+    r->out->key = r->out->base = hash_bytes(0, access->address, strlen(access->address));
     r->out->object = find_object(r->of, access->address);
     if (!access->is_fixed)
         r->out->wild = depth_of(r, r->innermost);

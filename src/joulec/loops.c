@@ -136,8 +136,11 @@ static void cut_depth(struct search *s)
         loop.depth = loop.parent < 0 ? 1 : out->list[loop.parent].depth + 1;
         kept[i] = loop.depth > LOOPS_MOST_DEPTH ? loop.parent : (int32_t)count;
         out->is_too_deep = out->is_too_deep || loop.depth > LOOPS_MOST_DEPTH;
-        if (loop.depth <= LOOPS_MOST_DEPTH)
-            out->list[count++] = loop;
+        if (loop.depth > LOOPS_MOST_DEPTH)
+            continue;
+        if (loop.parent >= 0)
+            out->list[loop.parent].is_outer = true;
+        out->list[count++] = loop;
     }
     out->count = count;
     for (size_t i = 0; i < out->flow.reached; i++) {

@@ -18,7 +18,7 @@ struct loop {
     unsigned depth;               /* 1: outermost */
     struct source_place place;    /* in the source, as far as it is known */
     const struct wide_loop *wide; /* as the build makes it: wide.h; NULL: as it stands, or it is not known */
-    bool is_outer;                /* there is one inside; known with `wide` */
+    bool is_outer;                /* there is one inside */
     bool is_unjoined;             /* nobody knows what the build makes of it */
     bool has_own_place;           /* it is the keyword's, not that of the first thing done in it */
     uint32_t first, end; /* its blocks, those of inner loops among them: loops->members[first .. end) */
@@ -56,6 +56,14 @@ static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32
 {
     return outer < 0 || (loop >= 0 && loops->list[outer].first <= loops->list[loop].first &&
                          loops->list[loop].end <= loops->list[outer].end);
+}
+
+/* The loop directly inside `outer` (-1: the function) that begins with `block`, a node of its region; -1: it is a block. */
+static inline int32_t loop_at_node(const struct loops *loops, uint32_t block, int32_t outer)
+{
+    int32_t inner = loops->innermost[block];
+    bool is = inner >= 0 && loops->list[inner].header == block && loops->list[inner].parent == outer;
+    return is ? inner : -1;
 }
 
 /* Whether a reached block lies in `loop`; -1: always. */

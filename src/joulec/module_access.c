@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static LLVMValueRef address_of(LLVMValueRef value)
+LLVMValueRef llvm_address_of(LLVMValueRef value)
 {
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMLoad:
@@ -77,7 +77,7 @@ bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasic
     size_t accesses = 1, values = 1;
     bool is_good = true;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
-        accesses += address_of(v) != NULL;
+        accesses += llvm_address_of(v) != NULL;
         values += is_opaque(v);
     }
     out->accesses = arena_alloc(arena, accesses * sizeof *out->accesses);
@@ -85,7 +85,7 @@ bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasic
     if (!out->accesses || !out->values)
         return false;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v && is_good; v = LLVMGetNextInstruction(v)) {
-        LLVMValueRef address = address_of(v);
+        LLVMValueRef address = llvm_address_of(v);
         if (address) {
             struct access *access = &out->accesses[out->access_count++];
             *access = (struct access){.address = address_name(arena, address),

@@ -66,19 +66,12 @@ static struct step back_to(const struct walk *w, size_t first)
     return back;
 }
 
-static bool is_access(LLVMValueRef value)
-{
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    return opcode == LLVMLoad || opcode == LLVMStore || opcode == LLVMAtomicRMW ||
-           opcode == LLVMAtomicCmpXchg;
-}
-
 static void mark_load(struct walk *w, const struct step *step)
 {
     struct block *block = &w->function->blocks[step->block];
     size_t number = 0;
     for (LLVMValueRef v = LLVMGetPreviousInstruction(step->value); v; v = LLVMGetPreviousInstruction(v))
-        number += is_access(v);
+        number += llvm_address_of(v) != NULL;
     if (number < block->access_count)
         block->accesses[number].is_in_chain = true;
 }
@@ -172,16 +165,10 @@ static void describe_outer(const struct walk *w, const struct loops *loops, size
 bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
                       const struct loops *loops)
 {
-    bool *has_inner = arena_alloc(arena, loops->count + 1);
-    if (!has_inner)
-        return false;
-    for (size_t i = 0; i < loops->count; i++)
-        if (loops->list[i].parent >= 0)
-            has_inner[loops->list[i].parent] = true;
     struct walk w = {.arena = arena, .from = from, .function = function};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
-        if (has_inner[i])
+        if (loops->list[i].is_outer)
             describe_outer(&w, loops, i);
         else
             is_good = find_chain(&w, loops, i);

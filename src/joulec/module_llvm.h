@@ -49,6 +49,8 @@ double llvm_waits(LLVMValueRef instruction, unsigned operand);
 
 /* --- memory ------------------------------------------------------------------------------------------------- */
 
+/* The address of a load, a store or an atomic operation, which is an access of its block; NULL: it is none. */
+LLVMValueRef llvm_address_of(LLVMValueRef instruction);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */
 bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
                         struct block *out);

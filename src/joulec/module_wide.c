@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
+#include "joulec/source.h"
 
 #define MOST_OPERANDS 32
 
@@ -226,27 +227,19 @@ static void add_block(struct block *round, const struct block *block)
 static int by_place(const void *a, const void *b)
 {
     const struct wide_loop *x = a, *y = b;
-    int order = (x->place.line > y->place.line) - (x->place.line < y->place.line);
-    if (!order)
-        order = (x->place.column > y->place.column) - (x->place.column < y->place.column);
-    if (!order)
-        order = strcmp(x->place.file, y->place.file);
+    int order = source_place_order(&x->place, &y->place);
     return order ? order : (x->at_once < y->at_once) - (x->at_once > y->at_once);
 }
 
 bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
                     const struct loops *loops, struct function *out)
 {
-    bool *has_inner = arena_alloc(arena, loops->count + 1);
     bool checks = is_checked(built);
     out->wide = arena_alloc(arena, (loops->count + 1) * sizeof *out->wide);
-    if (!has_inner || !out->wide)
+    if (!out->wide)
         return false;
-    for (size_t i = 0; i < loops->count; i++)
-        if (loops->list[i].parent >= 0)
-            has_inner[loops->list[i].parent] = true;
     for (size_t i = 0; i < loops->count; i++) {
-        if (has_inner[i] || !loops->list[i].place.file)
+        if (loops->list[i].is_outer || !loops->list[i].place.file)
             continue;
         double step = step_of(blocks[loops->list[i].header]);
         uint32_t begin = loops->node_begin[i + 1], end = loops->node_begin[i + 2];

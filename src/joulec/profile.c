@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joulec/source.h"
 
 #define MOST_ROUNDS 64 /* through the blocks of a function */
 
@@ -110,12 +111,7 @@ static int by_place(const void *a, const void *b)
 {
     const struct source_place *left = &((const struct profile_loop *)a)->place,
                               *right = &((const struct profile_loop *)b)->place;
-    int order = strcmp(left->file, right->file);
-    if (order)
-        return order;
-    if (left->line != right->line)
-        return left->line < right->line ? -1 : 1;
-    return (left->column > right->column) - (left->column < right->column);
+    return source_place_order(left, right);
 }
 
 /* One for each place, as a macro may put several there. */

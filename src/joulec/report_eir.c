@@ -97,21 +97,12 @@ static void add_loop(const struct page *p, size_t index, unsigned depth)
     text_add(p->out, "\n");
 }
 
-/* The loop directly inside `outer` that begins with a node of its region; -1: it is a block. */
-static int32_t loop_of_node(const struct loops *loops, uint32_t block, int32_t outer)
-{
-    int32_t loop = loops->innermost[block];
-    while (loop >= 0 && loop != outer && loops->list[loop].parent != outer)
-        loop = loops->list[loop].parent;
-    return loop == outer ? -1 : loop;
-}
-
 /* Loops nest LOOPS_MOST_DEPTH deep at most. */
 static void add_region(const struct page *p, int32_t loop, unsigned depth)
 {
     const struct loops *loops = &p->result->loops;
     for (uint32_t i = loops->node_begin[loop + 1]; i < loops->node_begin[loop + 2]; i++) {
-        int32_t inner = loop_of_node(loops, loops->nodes[i], loop);
+        int32_t inner = loop_at_node(loops, loops->nodes[i], loop);
         if (inner < 0) {
             add_block(p, loops->nodes[i], depth);
             continue;

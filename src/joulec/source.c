@@ -7,6 +7,15 @@
 #include <sys/stat.h>
 #include "base/array.h"
 
+int source_place_order(const struct source_place *a, const struct source_place *b)
+{
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (a->column != b->column)
+        return a->column < b->column ? -1 : 1;
+    return strcmp(a->file, b->file);
+}
+
 /* The last file that was asked for, as it was then: messages come by the thousand, most of them of one file. */
 static struct {
     char *path, *text;

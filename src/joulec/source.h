@@ -1,4 +1,4 @@
-/* joulec/source.h - places in the source: the line itself, and paths as they are shown.
+/* joulec/source.h - places in the source: their order, the line itself, and paths as they are shown.
  *
  * Owns reading a line again, and the way from one folder to a file. Newcomers: a place's file is named as this program would
  * open it; what reads a report elsewhere needs it from a folder that both know.
@@ -9,6 +9,8 @@
 #include "base/string.h"
 #include "joulec/module.h"
 
+/* As strcmp: one order of all places with a file, by line, column and file. */
+int source_place_order(const struct source_place *a, const struct source_place *b);
 /* A line of the source, for free(); NULL where it cannot be read. The last file is kept: not thread-safe. */
 char *source_line(const struct source_place *place);
 /* The function's name in the line of its definition, where it stands there; else column 1. */

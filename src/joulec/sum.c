@@ -39,6 +39,16 @@ void sum_set_time(const struct target *target, struct cost_features *work, doubl
     work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
 }
 
+void sum_set_cycles(const struct target *target, enum bound bound, const struct cost_flow *flow,
+                    struct cost_features *work)
+{
+    struct cost_range cycles = cost_core_cycles(&target->core, work, flow);
+    sum_set_time(target, work,
+                 bound == BOUND_LOW   ? cycles.low
+                 : bound == BOUND_EST ? cycles.est
+                                      : cycles.high);
+}
+
 const char *doubt_name(enum doubt_kind kind)
 {
     static const char *const names[] = {
@@ -160,16 +170,6 @@ static bool ends_loop(const struct region *r, uint32_t block)
     return false;
 }
 
-static void set_cycles(const struct region *r, enum bound bound, const struct cost_flow *flow,
-                       struct cost_features *work)
-{
-    struct cost_range cycles = cost_core_cycles(&r->target->core, work, flow);
-    sum_set_time(r->target, work,
-                 bound == BOUND_LOW   ? cycles.low
-                 : bound == BOUND_EST ? cycles.est
-                                      : cycles.high);
-}
-
 /* Lines from beyond the first level at one bound, and the cycles of it all. */
 static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
 {
@@ -185,7 +185,7 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
     }
     if (bound != BOUND_HIGH)
         flow.chain_cycles = cost_core_restarted(core, flow.chain_cycles, r->entry_uops);
-    set_cycles(r, bound, &flow, work);
+    sum_set_cycles(r->target, bound, &flow, work);
 }
 
 static struct amounts amounts_of_block(struct region *r, uint32_t block)
@@ -221,20 +221,12 @@ static struct amounts amounts_of_end(const struct region *r, size_t loop, const 
     foresight_of_loop(times, ends_by_data(r, loop), wrong);
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
-        set_cycles(r, bound, &flow, &sum.of[bound]);
+        sum_set_cycles(r->target, bound, &flow, &sum.of[bound]);
     }
     return sum;
 }
 
 /* --- regions ------------------------------------------------------------------------------------------------ */
-
-/* The loop directly inside `parent` that begins at `block`; -1: none. */
-static int32_t loop_with_header(const struct region *r, uint32_t block, int32_t parent)
-{
-    int32_t inner = r->loops->innermost[block];
-    bool is = inner >= 0 && r->loops->list[inner].header == block && r->loops->list[inner].parent == parent;
-    return is ? inner : -1;
-}
 
 /* Where ways meet, the cheapest and the dearest win. */
 static void meet(const struct target *target, struct amounts *at, bool *is_reached, const struct amounts *way)
@@ -269,7 +261,7 @@ static bool goes_on(const struct region *r, const struct edge *edge, int32_t loo
 static int32_t loop_behind(const struct region *r, uint32_t block, int32_t loop)
 {
     for (int steps = 0; steps < 3; steps++) {
-        int32_t inner = loop_with_header(r, block, loop);
+        int32_t inner = loop_at_node(r->loops, block, loop);
         if (inner >= 0 || r->function->blocks[block].edge_count != 1)
             return inner;
         block = r->function->blocks[block].edges[0].to;
@@ -451,7 +443,7 @@ static struct amounts sum_region(struct region *r, int32_t loop)
         uint32_t block = r->loops->nodes[i];
         if (!r->is_reached[block])
             continue;
-        int32_t inner = block == first && loop >= 0 ? -1 : loop_with_header(r, block, loop);
+        int32_t inner = loop_at_node(r->loops, block, loop);
         struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
         double share[BOUNDS] = {0, r->share[block], 0};
         if (inner < 0)

@@ -91,6 +91,9 @@ struct cost_features sum_features(const struct block *block);
 double sum_chain_cycles(const struct block *block, const struct cost_core *core);
 /* With the cycles that it takes, and what its package needs meanwhile. */
 void sum_set_time(const struct target *target, struct cost_features *work, double cycles);
+/* With those that a core takes for it at one bound. */
+void sum_set_cycles(const struct target *target, enum bound bound, const struct cost_flow *flow,
+                    struct cost_features *work);
 /* Joules by the table's middle prices. */
 double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound);
 

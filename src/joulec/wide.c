@@ -2,7 +2,7 @@
 #include "joulec/wide.h"
 
 #include <math.h>
-#include <string.h>
+#include "joulec/source.h"
 
 /* Cycles before and behind a loop of vectors: values spread over them, sums drawn together, whether data overlaps. */
 static const double around[BOUNDS] = {2, 12, 40};
@@ -11,29 +11,20 @@ static const double around[BOUNDS] = {2, 12, 40};
 
 /* --- the same loop ---------------------------------------------------------------------------------------------- */
 
-static int compare(const struct source_place *a, const struct source_place *b)
-{
-    if (a->line != b->line)
-        return a->line < b->line ? -1 : 1;
-    if (a->column != b->column)
-        return a->column < b->column ? -1 : 1;
-    return strcmp(a->file, b->file);
-}
-
 /* The first of the build's loops with this place; NULL: there is none, or they differ. */
 static const struct wide_loop *find(const struct function *f, const struct source_place *place)
 {
     size_t low = 0, high = f->wide ? f->wide_count : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&f->wide[middle].place, place) < 0)
+        if (source_place_order(&f->wide[middle].place, place) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    if (!f->wide || low == f->wide_count || compare(&f->wide[low].place, place) != 0)
+    if (!f->wide || low == f->wide_count || source_place_order(&f->wide[low].place, place) != 0)
         return NULL;
-    for (size_t i = low + 1; i < f->wide_count && compare(&f->wide[i].place, place) == 0; i++)
+    for (size_t i = low + 1; i < f->wide_count && source_place_order(&f->wide[i].place, place) == 0; i++)
         if (f->wide[i].is_vector && f->wide[i].at_once < f->wide[low].at_once)
             return NULL;
     return &f->wide[low];
@@ -49,9 +40,6 @@ static bool is_in_wide(const struct loops *loops, size_t loop)
 
 void wide_join(const struct module *module, const struct function *function, struct loops *loops)
 {
-    for (size_t i = 0; i < loops->count; i++)
-        if (loops->list[i].parent >= 0)
-            loops->list[loops->list[i].parent].is_outer = true;
     for (size_t i = 0; i < loops->count; i++) {
         struct loop *loop = &loops->list[i];
         const struct wide_loop *wide = loop->place.file ? find(function, &loop->place) : NULL;
@@ -77,11 +65,7 @@ static struct cost_features share_of(const struct target *target, const struct w
         flow.chain_cycles = cost_core_restarted(&target->core, flow.chain_cycles, fewer * order->entry_uops);
     for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
         work.amount[i] = wide->at_once * round->amount[i];
-    struct cost_range cycles = cost_core_cycles(&target->core, &work, &flow);
-    sum_set_time(target, &work,
-                 bound == BOUND_LOW   ? cycles.low
-                 : bound == BOUND_EST ? cycles.est
-                                      : cycles.high);
+    sum_set_cycles(target, bound, &flow, &work);
     for (int i = 0; i < COST_FEATURES; i++)
         work.amount[i] /= wide->at_once;
     return work;

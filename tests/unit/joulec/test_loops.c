@@ -285,6 +285,7 @@ static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *
 static void check_loops(const struct graph *g)
 {
     unsigned bodies[MOST] = {0};
+    bool has_inner[MOST + 1] = {false};
     size_t count = 0;
     for (uint32_t b = 0; b < g->function.block_count; b++)
         count += body_of(g, b) != 0;
@@ -299,7 +300,10 @@ static void check_loops(const struct graph *g)
         int32_t parent = smallest_with(g, loop->header, bodies, bodies[i]);
         assert_int_equal(loop->parent, parent);
         assert_int_equal(loop->depth, parent < 0 ? 1 : g->loops.list[parent].depth + 1);
+        has_inner[parent < 0 ? MOST : parent] = true;
     }
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(g->loops.list[i].is_outer, has_inner[i]);
     for (uint32_t b = 0; b < g->function.block_count; b++)
         assert_int_equal(g->loops.innermost[b], smallest_with(g, b, bodies, 0));
     assert_int_equal(g->loops.is_irregular, has_circle(g));
@@ -323,9 +327,12 @@ static void check_members(const struct graph *g)
 /* Whether a block is a node of the region: directly in it, or the header of a loop that is. */
 static bool is_node(const struct graph *g, uint32_t b, int32_t region)
 {
-    int32_t inner = g->loops.innermost[b];
-    return inner == region ||
-           (inner >= 0 && g->loops.list[inner].header == b && g->loops.list[inner].parent == region);
+    int32_t inner = -1;
+    for (size_t i = 0; i < g->loops.count; i++)
+        if (g->loops.list[i].header == b && g->loops.list[i].parent == region)
+            inner = (int32_t)i;
+    assert_int_equal(loop_at_node(&g->loops, b, region), inner);
+    return inner >= 0 || g->loops.innermost[b] == region;
 }
 
 static void check_nodes(const struct graph *g)
@@ -427,6 +434,7 @@ static void check_depth(unsigned depth)
     for (uint32_t i = 0; i < loops.count; i++) {
         assert_int_equal(loops.list[i].header, i + 1);
         assert_int_equal(loops.list[i].depth, i + 1);
+        assert_int_equal(loops.list[i].is_outer, i + 1 < loops.count);
         assert_int_equal(loops.list[i].end - loops.list[i].first, 2 * (depth - i));
     }
     assert_int_equal(loops.innermost[depth], (int32_t)loops.count - 1);

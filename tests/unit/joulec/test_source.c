@@ -1,4 +1,4 @@
-/* joulec's places in the source: paths as they are shown, names and columns in a line. */
+/* joulec's places in the source: their order, paths as they are shown, names and columns in a line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,9 +61,22 @@ static void names_and_columns_of_a_line(void **state)
     unlink(path);
 }
 
+static void places_have_one_order(void **state)
+{
+    static const struct source_place in_order[] = {
+        {"b.c", 1, 9}, {"b.c", 2, 1}, {"a.c", 2, 3}, {"b.c", 2, 3}, {"a.c", 10, 1}};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 5; k++) {
+            int order = source_place_order(&in_order[i], &in_order[k]);
+            assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_have_one_order),
         cmocka_unit_test(paths_are_as_seen_from_the_root),
         cmocka_unit_test(what_does_not_fit_stays),
         cmocka_unit_test(names_and_columns_of_a_line),

@@ -28,7 +28,8 @@ static struct trial trial_of(void)
     struct trial t = {.module = {.is_built = true}};
     cost_core_describe(&server, NAN, &t.target.core);
     cost_core_table(&server, &t.target.table);
-    t.list[0] = (struct loop){.parent = -1, .depth = 1, .place = {file, 3, 5}, .first = 0, .end = 2};
+    t.list[0] = (struct loop){
+        .parent = -1, .depth = 1, .place = {file, 3, 5}, .is_outer = true, .first = 0, .end = 2};
     t.list[1] = (struct loop){.parent = 0, .depth = 2, .place = {file, 4, 9}, .first = 1, .end = 2};
     return t;
 }
