@@ -117,6 +117,14 @@ bool string_ends(const char *string, const char *suffix)
     return length >= suffix_length && strcmp(string + length - suffix_length, suffix) == 0;
 }
 
+bool string_is_one_of(const char *string, const char *const *list)
+{
+    for (; string && *list; list++)
+        if (strcmp(string, *list) == 0)
+            return true;
+    return false;
+}
+
 bool string_to_u64(const char *string, int base, uint64_t *out_value)
 {
     string = skip_space(string);

@@ -34,6 +34,8 @@ bool string_copy(char *destination, size_t size, const char *source);
 char *string_trim(char *string);
 bool string_starts(const char *string, const char *prefix);
 bool string_ends(const char *string, const char *suffix);
+/* Whether `string` is among those of a list that NULL ends; NULL is not. */
+bool string_is_one_of(const char *string, const char *const *list);
 
 /* Whole-string numbers; white space around is allowed, anything else, overflow and empty text give false and
  * leave *out alone. string_to_double takes decimal forms with exponent only (no hex, inf, nan), any locale. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/string.h"
 #include "joulec/contract.h"
 
 #define LEAST_PART    0.05 /* of a function, to be worth a word */
@@ -201,18 +202,10 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
 
 /* --- memory that is asked for ------------------------------------------------------------------------------- */
 
-static bool is_one_of(const char *name, const char *const *list)
-{
-    for (; name && *list; list++)
-        if (strcmp(name, *list) == 0)
-            return true;
-    return false;
-}
-
 static bool is_allocation(const char *name)
 {
     static const char *const names[] = {"malloc", "calloc", "aligned_alloc", "strdup", NULL};
-    return is_one_of(name, names);
+    return string_is_one_of(name, names);
 }
 
 static bool frees_in(const struct walk *w, int32_t l)
@@ -222,7 +215,7 @@ static bool frees_in(const struct walk *w, int32_t l)
     for (uint32_t i = loops->list[l].first; i < loops->list[l].end; i++) {
         const struct block *b = &w->of->f->function->blocks[loops->members[i]];
         for (size_t c = 0; c < b->call_count; c++)
-            if (loops->innermost[loops->members[i]] == l && is_one_of(b->calls[c].name, names))
+            if (loops->innermost[loops->members[i]] == l && string_is_one_of(b->calls[c].name, names))
                 return true;
     }
     return false;

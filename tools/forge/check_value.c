@@ -155,12 +155,10 @@ static double eps_of(forge_dtype dtype)
 /* What is a sum of products, in any order, or one product of many. */
 static bool sums(const struct check_case *c)
 {
-    static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min"};
+    static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min", NULL};
     const struct node *node = node_of(c);
-    const char *kind = fields_kind((enum op)node->op, node->attributes);
-    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
-        if (strcmp(kind, exact[i]) == 0)
-            return false;
+    if (string_is_one_of(fields_kind((enum op)node->op, node->attributes), exact))
+        return false;
     return node->op == OP_MATMUL || node->op == OP_CONV || node->op == OP_REDUCE || node->op == OP_SCAN ||
            node->op == OP_FOLD || node->op == OP_WINDOW || node->op == OP_SCATTER || node->op == OP_SHARE;
 }

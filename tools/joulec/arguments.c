@@ -47,19 +47,9 @@ bool argument_takes_a_word(const char *word)
                                           "-T",
                                           "-u",
                                           "-z",
-                                          "-mllvm"};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (strcmp(word, options[i]) == 0)
-            return true;
-    return false;
-}
-
-bool argument_is_one_of(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0)
-            return true;
-    return false;
+                                          "-mllvm",
+                                          NULL};
+    return string_is_one_of(word, options);
 }
 
 /* --- joulec's own words ------------------------------------------------------------------------------------- */
@@ -403,9 +393,9 @@ static void take_stage(struct arguments *out, const char *word)
     static const char *const stops[] = {"-E", "-M", "-MM", "-fsyntax-only", "--analyze", "-###", NULL};
     static const char *const objects[] = {"-c", "-S", "-r", "-nostdlib", "-nodefaultlibs", "-ffreestanding",
                                           NULL};
-    if (argument_is_one_of(word, stops))
+    if (string_is_one_of(word, stops))
         out->compiles = out->links = false;
-    else if (argument_is_one_of(word, objects))
+    else if (string_is_one_of(word, objects))
         out->links = false;
 }
 

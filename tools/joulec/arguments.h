@@ -43,8 +43,6 @@ bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments
 bool argument_is_source(const char *word);
 /* Its value is the next word. */
 bool argument_takes_a_word(const char *word);
-/* Of a list that NULL ends. */
-bool argument_is_one_of(const char *word, const char *const *list);
 
 /* What -o names; NULL: nothing. */
 const char *arguments_output(const struct arguments *arguments);

@@ -241,12 +241,9 @@ static void check_filter(struct exam *exam)
 static bool is_fast_source(const char *name)
 {
     static const char *const names[] = {
-        "tsc", "kvm-clock",        "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase",
-        "tod", "riscv_clocksource"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+        "tsc",      "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter",
+        "timebase", "tod",       "riscv_clocksource",           NULL};
+    return string_is_one_of(name, names);
 }
 
 /* A fast clock source that the kernel offers and does not use; NULL: none. */

@@ -196,6 +196,11 @@ static void test_strings(void **state)
     assert_true(string_ends("energy1_input", "_input"));
     assert_false(string_ends("put", "_input"));
     assert_true(string_starts("x", "") && string_ends("x", ""));
+
+    static const char *const list[] = {"a", "bc", NULL}, *const none[] = {NULL};
+    assert_true(string_is_one_of("a", list) && string_is_one_of("bc", list));
+    assert_false(string_is_one_of("b", list) || string_is_one_of("", list) || string_is_one_of(NULL, list));
+    assert_false(string_is_one_of("a", none));
 }
 
 struct seen {

@@ -8,7 +8,7 @@
 static bool is_output(const char *word)
 {
     static const char *const exact[] = {"-c", "-S", "-o", "-emit-llvm", NULL};
-    return argument_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) ||
+    return string_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) ||
            string_starts(word, "-save-temps");
 }
 
@@ -23,7 +23,7 @@ static bool is_uncounted(const char *word)
 {
     static const char *const exact[] = {"-E", "-fsyntax-only", "--analyze", "-###", "-pipe", NULL};
     bool is_level = word[0] == '-' && word[1] == 'O';
-    return is_level || is_output(word) || is_dependency(word) || argument_is_one_of(word, exact) ||
+    return is_level || is_output(word) || is_dependency(word) || string_is_one_of(word, exact) ||
            string_starts(word, "-flto") || string_starts(word, "-fsanitize") ||
            string_starts(word, "-Werror") || string_starts(word, "-l") || string_starts(word, "-Wl,") ||
            string_starts(word, "-fprofile-");

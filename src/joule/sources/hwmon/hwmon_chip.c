@@ -100,15 +100,10 @@ static void follow_links(struct hwmon_chip *chip)
 /* Power supplies say what they are in a `type` that no other device has. */
 static bool has_power_supply_type(struct source *source, const char *device)
 {
-    static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless"};
+    static const char *const types[] = {"Battery", "Mains", "UPS", "USB", "Wireless", NULL};
     char path[128], type[16];
     string_print(path, sizeof path, "%s/type", device);
-    if (!sysfs_text(source, path, type, sizeof type))
-        return false;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(type, types[i]) == 0)
-            return true;
-    return false;
+    return sysfs_text(source, path, type, sizeof type) && string_is_one_of(type, types);
 }
 
 bool hwmon_chip_open(struct source *source, const char *id, struct hwmon_chip *out_chip)

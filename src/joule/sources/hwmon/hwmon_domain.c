@@ -241,27 +241,20 @@ static bool power_domain(const struct hwmon_chip *chip, const struct hwmon_input
     return true;
 }
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
-            return true;
-    return false;
-}
-
 static bool is_gpu(const struct hwmon_chip *chip)
 {
     static const char *const drivers[] = {"amdgpu", "radeon", "i915", "xe", "nouveau", NULL};
-    return is_one_of(chip->name, drivers) || is_one_of(chip->driver, drivers) ||
+    return string_is_one_of(chip->name, drivers) || string_is_one_of(chip->driver, drivers) ||
            string_starts(chip->name, "i915_gt");
 }
 
 static const char *gpu_vendor(const struct hwmon_chip *chip)
 {
     static const char *const amd[] = {"amdgpu", "radeon", NULL}, *const nvidia[] = {"nouveau", NULL};
-    if (is_one_of(chip->name, amd) || is_one_of(chip->driver, amd))
+    if (string_is_one_of(chip->name, amd) || string_is_one_of(chip->driver, amd))
         return "amd";
-    return is_one_of(chip->name, nvidia) || is_one_of(chip->driver, nvidia) ? "nvidia" : "intel";
+    return string_is_one_of(chip->name, nvidia) || string_is_one_of(chip->driver, nvidia) ? "nvidia"
+                                                                                          : "intel";
 }
 
 static bool device_id_is(const struct hwmon_chip *chip, uint64_t id)
