@@ -16,6 +16,7 @@
 #include "joule/api/budget_text.h"
 #include "joule/api/framed.h"
 #include "joule/collector/collector.h"
+#include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
 #define VARIABLE "JOULE_BUDGET_WARN"
@@ -101,14 +102,6 @@ static void tell_of_passing(const struct scope *scope, uint64_t calls, joule_qua
 
 /* --- looking ------------------------------------------------------------------------------------------------ */
 
-static joule_quantity divide(joule_quantity q, double by)
-{
-    q.value /= by;
-    q.low /= by;
-    q.high /= by;
-    return q;
-}
-
 /* By the same figures as a report's row. */
 static void check(struct scope *scope, joule_meter *meter)
 {
@@ -116,7 +109,7 @@ static void check(struct scope *scope, joule_meter *meter)
     if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised || row.paid == 0 ||
         row.flags & TAG_BRIEF)
         return;
-    joule_quantity mean = divide(row.result.attributed, (double)row.paid);
+    joule_quantity mean = quantity_scale(row.result.attributed, 1 / (double)row.paid);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
         return;
     scope->is_told = true;

@@ -288,19 +288,11 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-static joule_quantity scale(joule_quantity q, double by)
-{
-    q.value *= by;
-    q.low *= by;
-    q.high *= by;
-    return q;
-}
-
 /* Nobody knows how long counted calls took, or what ran beside them. */
 static void expect_joules(struct session *session, const struct tag_state *state, struct tag_row *row)
 {
     row->flags |= TAG_COUNTED;
-    row->result.attributed = scale(session_expected(session, row->tag), (double)state->counted);
+    row->result.attributed = quantity_scale(session_expected(session, row->tag), (double)state->counted);
     row->result.duration_s = NAN;
     row->result.coverage = NAN;
 }
@@ -313,8 +305,8 @@ static void take_stamps(struct session *session, const struct tag_state *state, 
     double part = state->duration_s > 0 ? fmin(1, stamps_s / state->duration_s) : NAN;
     if (isnan(part) || isnan(row->result.attributed.value))
         return;
-    row->stamps = scale(row->result.attributed, part);
-    row->result.attributed = scale(row->result.attributed, 1 - part);
+    row->stamps = quantity_scale(row->result.attributed, part);
+    row->result.attributed = quantity_scale(row->result.attributed, 1 - part);
 }
 
 #define TICKS_TO_JUDGE 100 /* that calls must span together, for one of them to be judged by their mean */

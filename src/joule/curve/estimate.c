@@ -85,6 +85,14 @@ joule_quantity quantity_unknown(void)
     return (joule_quantity){.value = NAN, .low = NAN, .high = NAN, .cls = JOULE_CLASS_NONE};
 }
 
+joule_quantity quantity_scale(joule_quantity q, double by)
+{
+    q.value *= by;
+    q.low *= by;
+    q.high *= by;
+    return q;
+}
+
 /* Models err by factors, meters by sums. */
 static bool is_lognormal(joule_class cls, double value)
 {

@@ -53,5 +53,7 @@ struct estimate estimate_weaken(struct estimate e, joule_class cls);
 double estimate_sd(const struct estimate *e);
 joule_quantity estimate_quantity(const struct estimate *e);
 joule_quantity quantity_unknown(void);
+/* `by` times as much, and as sure; by is not negative. */
+joule_quantity quantity_scale(joule_quantity q, double by);
 
 #endif

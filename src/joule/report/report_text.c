@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <joule/joule.h>
+#include "joule/curve/estimate.h"
 #include "joule/report/report.h"
 #include "joule/report/table.h"
 
@@ -124,10 +125,7 @@ static void add_headline(const struct page *page)
     double watts_per_joule = report->mean_watts.value / report->total_joules.value;
     if (isnan(watts_per_joule))
         watts_per_joule = 1 / report->duration_s;
-    joule_quantity watts = joules;
-    watts.value *= watts_per_joule;
-    watts.low *= watts_per_joule;
-    watts.high *= watts_per_joule;
+    joule_quantity watts = quantity_scale(joules, watts_per_joule);
     add_coloured(page, BOLD, figure_of(joules, JOULE_DIMENSION_ENERGY).text);
     text_add(page->out, "  ");
     add_evidence(page, joules);

@@ -109,6 +109,13 @@ static void test_scale_and_weaken(void **state)
     near(weak.by_class[JOULE_CLASS_DERIVED], 10, 0);
     near(weak.by_class[JOULE_CLASS_MEASURED], 0, 0);
     near(weak.value, 10, 0);
+    joule_quantity whole = estimate_quantity(&e), part = quantity_scale(whole, 0.25);
+    near(part.value, 2.5, 0);
+    near(part.low, whole.low / 4, 0);
+    near(part.high, whole.high / 4, 0);
+    assert_int_equal(part.cls, JOULE_CLASS_MEASURED);
+    near(joule_confidence(part), joule_confidence(whole), 1e-12);
+    assert_true(isnan(quantity_scale(quantity_unknown(), 2).value));
 }
 
 int main(void)
