@@ -25,9 +25,7 @@
 #define SETTLED 1e-6
 #define SLOPE   1e-4
 
-#define MOST_SPREAD   0.1  /* of a kernel's repeats */
-#define MOST_UNSTEADY 0.1  /* of kernels, that are left out for it */
-#define MOST_LOG_SD   0.69 /* a factor of 2: worse is no calibration */
+#define MOST_UNSTEADY 0.1 /* of kernels, that are left out for their spread */
 
 const char *fit_family_name(enum fit_family family)
 {
@@ -56,7 +54,7 @@ struct search {
 
 static bool is_used(const struct fit_kernel *kernel)
 {
-    return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= MOST_SPREAD;
+    return kernel->family != FIT_IDLE && kernel->cycles > 0 && kernel->cycles_log_sd <= FIT_MOST_SPREAD;
 }
 
 static bool tells_rate(const struct search *s, int feature)
@@ -217,54 +215,20 @@ static bool search(const struct search *s, enum fit_family without, double *out_
 
 /* --- errors ----------------------------------------------------------------------------------------------------- */
 
-static void note_errors(const struct search *s, const double *x, enum fit_family only, double *out)
+static bool find_factors(const void *of, enum fit_family without, double *out_x)
 {
+    struct nnls last;
+    return search(of, without, out_x, &last);
+}
+
+static void miss_cycles(const void *of, const double *x, double *out_errors)
+{
+    const struct search *s = of;
     struct cost_core core;
     make_core(s, x, &core);
     for (size_t i = 0; i < s->count; i++)
-        if (only == FIT_FAMILIES || s->kernels[i].family == only)
-            out[i] =
-                is_used(&s->kernels[i]) ? log(fit_cycles(&core, &s->kernels[i]) / s->kernels[i].cycles) : NAN;
-}
-
-double fit_root_mean_square(const double *errors, size_t count)
-{
-    double squares = 0;
-    size_t known = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(errors[i])) {
-            squares += errors[i] * errors[i];
-            known++;
-        }
-    return known ? sqrt(squares / (double)known) : NAN;
-}
-
-void fit_sum_up_errors(const struct fit_kernel *kernels, size_t count, struct fit_errors *errors)
-{
-    for (int family = 0; family < FIT_FAMILIES; family++) {
-        double own[FIT_MOST_KERNELS];
-        for (size_t i = 0; i < count; i++)
-            own[i] = (int)kernels[i].family == family ? errors->left_out[i] : NAN;
-        errors->family_log_sd[family] = fit_root_mean_square(own, count);
-    }
-    errors->residual_log_sd = fit_root_mean_square(errors->residual, count);
-    errors->log_sd = fit_root_mean_square(errors->left_out, count);
-}
-
-/* Each family by the fit of the others. */
-static bool leave_out(const struct search *s, struct fit_errors *errors)
-{
-    double x[NNLS_MOST];
-    struct nnls last;
-    for (size_t i = 0; i < s->count; i++)
-        errors->left_out[i] = NAN;
-    for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
-        if (!search(s, (enum fit_family)family, x, &last))
-            return false;
-        note_errors(s, x, (enum fit_family)family, errors->left_out);
-    }
-    fit_sum_up_errors(s->kernels, s->count, errors);
-    return true;
+        out_errors[i] =
+            is_used(&s->kernels[i]) ? log(fit_cycles(&core, &s->kernels[i]) / s->kernels[i].cycles) : NAN;
 }
 
 /* --- what comes out --------------------------------------------------------------------------------------------- */
@@ -307,7 +271,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         if (kernels[i].family == FIT_IDLE || !(kernels[i].cycles > 0))
             continue;
         known++;
-        unsteady += !(kernels[i].cycles_log_sd <= MOST_SPREAD);
+        unsteady += !(kernels[i].cycles_log_sd <= FIT_MOST_SPREAD);
         if (kernels[i].cycles_log_sd > kernels[worst].cycles_log_sd || !(kernels[worst].cycles > 0))
             worst = i;
     }
@@ -358,19 +322,12 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     if (status != JOULE_OK)
         return status;
     list_unknowns(&s);
-    if (!search(&s, FIT_FAMILIES, x, &last))
-        return error_set(out_error, JOULE_UNSUPPORTED,
-                         "the times of the kernels fit no core: nothing is kept");
-    note_errors(&s, x, FIT_FAMILIES, out_errors->residual);
-    if (!leave_out(&s, out_errors))
+    struct fit_way way = {&s, find_factors, miss_cycles};
+    if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&way, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "the times of the kernels fit no core: nothing is kept");
     take_speeds(&s, x, &last, out);
     out->log_sd = out_errors->log_sd;
-    if (!(out->log_sd <= MOST_LOG_SD))
-        return error_set(
-            out_error, JOULE_UNSUPPORTED,
-            "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
-            exp(out->log_sd));
-    return check_order(out, out_error);
+    status = fit_check_errors(out_errors, out_error);
+    return status == JOULE_OK ? check_order(out, out_error) : status;
 }

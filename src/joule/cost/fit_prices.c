@@ -18,8 +18,6 @@
 #define LEAST_JOULES   1e-13
 #define MOST_CONDITION 1e5 /* of squares: relative errors grow by its root */
 #define LEAST_GROUPS   4
-#define MOST_SPREAD    0.1
-#define MOST_LOG_SD    0.69
 
 struct pricing {
     const struct fit_kernel *kernels;
@@ -31,7 +29,7 @@ struct pricing {
 
 static bool is_used(const struct fit_kernel *kernel)
 {
-    return kernel->joules > 0 && kernel->joules_log_sd <= MOST_SPREAD;
+    return kernel->joules > 0 && kernel->joules_log_sd <= FIT_MOST_SPREAD;
 }
 
 static double amount_of(const struct fit_kernel *kernel, int feature)
@@ -118,6 +116,20 @@ static void add_belief(struct nnls *problem)
     }
 }
 
+/* False: nothing fits. */
+static bool solve(const struct pricing *p, enum fit_family without, double *out_x, struct nnls *out_problem)
+{
+    make_problem(p, without, out_problem);
+    add_belief(out_problem);
+    return nnls_solve(out_problem, out_x);
+}
+
+static bool find_factors(const void *of, enum fit_family without, double *out_x)
+{
+    struct nnls problem;
+    return solve(of, without, out_x, &problem);
+}
+
 static void merge(struct pricing *p, int kept, int dropped)
 {
     for (int i = 0; i < COST_FEATURES; i++) {
@@ -155,31 +167,14 @@ static void set_prices(const struct pricing *p, const double *x, double out_pric
         out_price[i] = p->group[i] >= 0 ? x[p->group[i]] * p->price[i] : 0;
 }
 
-static void note_errors(const struct pricing *p, const double *x, enum fit_family only, double *out)
+static void miss_joules(const void *of, const double *x, double *out_errors)
 {
+    const struct pricing *p = of;
     double price[COST_FEATURES];
     set_prices(p, x, price);
     for (size_t i = 0; i < p->count; i++)
-        if (only == FIT_FAMILIES || p->kernels[i].family == only)
-            out[i] =
-                is_used(&p->kernels[i]) ? log(joules_by(&p->kernels[i], price) / p->kernels[i].joules) : NAN;
-}
-
-static bool leave_out(const struct pricing *p, struct fit_errors *errors)
-{
-    double x[NNLS_MOST];
-    struct nnls problem;
-    for (size_t i = 0; i < p->count; i++)
-        errors->left_out[i] = NAN;
-    for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
-        make_problem(p, (enum fit_family)family, &problem);
-        add_belief(&problem);
-        if (!nnls_solve(&problem, x))
-            return false;
-        note_errors(p, x, (enum fit_family)family, errors->left_out);
-    }
-    fit_sum_up_errors(p->kernels, p->count, errors);
-    return true;
+        out_errors[i] =
+            is_used(&p->kernels[i]) ? log(joules_by(&p->kernels[i], price) / p->kernels[i].joules) : NAN;
 }
 
 static void take_prices(const struct pricing *p, const struct nnls *problem, const double *x,
@@ -252,19 +247,12 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
     status = separate(&p, out_error);
     if (status != JOULE_OK)
         return status;
-    make_problem(&p, FIT_FAMILIES, &problem);
-    add_belief(&problem);
-    if (!nnls_solve(&problem, x) || !leave_out(&p, out_errors))
+    struct fit_way way = {&p, find_factors, miss_joules};
+    if (!solve(&p, FIT_FAMILIES, x, &problem) || !fit_find_errors(&way, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "the joules of the kernels fit no table: nothing is kept");
-    note_errors(&p, x, FIT_FAMILIES, out_errors->residual);
-    fit_sum_up_errors(kernels, count, out_errors);
     take_prices(&p, &problem, x, out);
     out->log_sd = out_errors->log_sd;
-    if (!(out->log_sd <= MOST_LOG_SD))
-        return error_set(
-            out_error, JOULE_UNSUPPORTED,
-            "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
-            exp(out->log_sd));
-    return check_order(out, out_error);
+    status = fit_check_errors(out_errors, out_error);
+    return status == JOULE_OK ? check_order(out, out_error) : status;
 }

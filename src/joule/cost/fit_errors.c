@@ -1,0 +1,61 @@
+/* joule/cost/fit_errors.c - see fit_errors.h. */
+#include "joule/cost/fit_errors.h"
+
+#include <math.h>
+#include "base/error.h"
+#include "joule/cost/nnls.h"
+
+#define MOST_LOG_SD 0.69 /* a factor of 2: worse is no calibration */
+
+/* Of the errors that are known; NaN: none is. */
+static double root_mean_square(const double *errors, size_t count)
+{
+    double squares = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(errors[i])) {
+            squares += errors[i] * errors[i];
+            known++;
+        }
+    return known ? sqrt(squares / (double)known) : NAN;
+}
+
+static void sum_up(const struct fit_kernel *kernels, size_t count, struct fit_errors *errors)
+{
+    for (int family = 0; family < FIT_FAMILIES; family++) {
+        double own[FIT_MOST_KERNELS];
+        for (size_t i = 0; i < count; i++)
+            own[i] = (int)kernels[i].family == family ? errors->left_out[i] : NAN;
+        errors->family_log_sd[family] = root_mean_square(own, count);
+    }
+    errors->residual_log_sd = root_mean_square(errors->residual, count);
+    errors->log_sd = root_mean_square(errors->left_out, count);
+}
+
+bool fit_find_errors(const struct fit_way *way, const struct fit_kernel *kernels, size_t count,
+                     const double *x, struct fit_errors *out)
+{
+    double other_x[NNLS_MOST], missed[FIT_MOST_KERNELS];
+    way->miss(way->of, x, out->residual);
+    for (size_t i = 0; i < count; i++)
+        out->left_out[i] = NAN;
+    for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++) {
+        if (!way->find(way->of, (enum fit_family)family, other_x))
+            return false;
+        way->miss(way->of, other_x, missed);
+        for (size_t i = 0; i < count; i++)
+            if ((int)kernels[i].family == family)
+                out->left_out[i] = missed[i];
+    }
+    sum_up(kernels, count, out);
+    return true;
+}
+
+joule_status fit_check_errors(const struct fit_errors *errors, joule_error *error)
+{
+    if (errors->log_sd <= MOST_LOG_SD)
+        return JOULE_OK;
+    return error_set(error, JOULE_UNSUPPORTED,
+                     "kernels that are left out of the fit are missed by a factor of %.2g: nothing is kept",
+                     exp(errors->log_sd));
+}
