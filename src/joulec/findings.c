@@ -265,6 +265,11 @@ void finding_say(const struct finding *finding, struct text *out)
         text_printf(out, "energy budget %s in '%s'", said[finding->limit->verdict], name);
 }
 
+bool finding_has_estimate(const struct finding *finding)
+{
+    return finding->limit && finding->rule != RULE_VACUOUS;
+}
+
 void finding_budget(const struct finding *finding, struct text *out)
 {
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
@@ -489,7 +494,7 @@ void finding_notes(const struct finding *finding, void (*each)(void *context, co
     const struct analysis *a = finding->judged->analysis;
     struct note note;
     size_t left = SIZE_MAX;
-    if (!finding->limit || finding->rule == RULE_VACUOUS)
+    if (!finding_has_estimate(finding))
         return;
     if (note_largest(finding, &note))
         each(context, &note);

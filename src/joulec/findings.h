@@ -77,6 +77,8 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
                    void *context);
 /* What is wrong, in one line without an end. */
 void finding_say(const struct finding *finding, struct text *out);
+/* Whether it is an estimate that matters, and so the next two have something to say. */
+bool finding_has_estimate(const struct finding *finding);
 /* "max_joules = 2 uJ" and "3.4 uJ  (2.1 uJ to 6 uJ, ...)" of a limit. */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);

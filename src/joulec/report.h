@@ -10,6 +10,8 @@
 
 /* What a build makes of it. */
 enum outcome { OUTCOME_GOOD, OUTCOME_VIOLATED, OUTCOME_UNDECIDED };
+/* Of two; what is violated is worse than what nobody can decide. */
+enum outcome outcome_worse(enum outcome a, enum outcome b);
 enum outcome report_outcome(const struct judged *judged);
 /* Messages for all that has something to be said of. */
 void report_messages(const void *judged, struct text *out);

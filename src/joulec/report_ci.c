@@ -25,7 +25,7 @@ static void add_note(void *context, const struct note *note)
 static void say_all(const struct finding *f, struct text *text)
 {
     finding_say(f, text);
-    if (f->limit && f->rule != RULE_VACUOUS) {
+    if (finding_has_estimate(f)) {
         text_add(text, "\n");
         finding_budget(f, text);
         text_add(text, ", estimate ");

@@ -133,7 +133,7 @@ static void add_message(struct json *json, const struct finding *f)
     struct text text;
     text_init(&text, words, sizeof words);
     finding_say(f, &text);
-    if (f->limit && f->rule != RULE_VACUOUS) {
+    if (finding_has_estimate(f)) {
         text_add(&text, ": ");
         finding_budget(f, &text);
         text_add(&text, ", estimate ");

@@ -84,7 +84,7 @@ static void add_finding(void *context, const struct finding *finding)
     if (finding->rule == RULE_STALE)
         return;
     quote_source(m->out, &finding->name);
-    if (finding->limit && finding->rule != RULE_VACUOUS)
+    if (finding_has_estimate(finding))
         add_figures(m, finding);
 }
 
@@ -104,6 +104,11 @@ static enum outcome outcome_of(const struct judged *judged, const struct functio
     return judged->is_strict && worst > VERDICT_PROVED ? OUTCOME_UNDECIDED : OUTCOME_GOOD;
 }
 
+enum outcome outcome_worse(enum outcome a, enum outcome b)
+{
+    return b == OUTCOME_VIOLATED || a == OUTCOME_GOOD ? b : a;
+}
+
 enum outcome report_outcome(const struct judged *judged)
 {
     const struct marks *marks = judged->analysis->options.marks;
@@ -111,11 +116,7 @@ enum outcome report_outcome(const struct judged *judged)
     for (size_t i = 0; marks && i < marks->count; i++)
         if (marks->list[i].fault)
             return OUTCOME_VIOLATED;
-    for (size_t i = 0; i < judged->analysis->result_count; i++) {
-        enum outcome own = outcome_of(judged, &judged->analysis->results[i]);
-        if (own == OUTCOME_VIOLATED || outcome == OUTCOME_GOOD)
-            outcome = own;
-    }
-    enum outcome file = outcome_of(judged, &judged->analysis->whole);
-    return file == OUTCOME_VIOLATED || outcome == OUTCOME_GOOD ? file : outcome;
+    for (size_t i = 0; i < judged->analysis->result_count; i++)
+        outcome = outcome_worse(outcome, outcome_of(judged, &judged->analysis->results[i]));
+    return outcome_worse(outcome, outcome_of(judged, &judged->analysis->whole));
 }

@@ -54,18 +54,24 @@ bool argument_takes_a_word(const char *word)
 
 /* --- joulec's own words ------------------------------------------------------------------------------------- */
 
-static bool take_check(struct arguments *out, const char *value)
+/* `hint`: what else to do, behind ": "; or "". */
+static bool take_nothing(const char *name, const char *value, const char *hint)
 {
     if (value)
-        complain("", "--energy-check takes nothing behind '='");
-    return !value && out;
+        complain("", "%s takes nothing behind '='%s", name, hint);
+    return !value;
+}
+
+static bool take_check(struct arguments *out, const char *value)
+{
+    (void)out;
+    return take_nothing("--energy-check", value, "");
 }
 
 static bool take_advice(struct arguments *out, const char *value)
 {
-    if (value)
-        complain("", "--energy-advice takes nothing behind '='");
-    return out->advises_all = !value;
+    out->advises_all = true;
+    return take_nothing("--energy-advice", value, "");
 }
 
 static bool take_file(const char *name, const char *value, const char **out_file)
@@ -213,12 +219,8 @@ static bool take_thermal_state(struct arguments *out, const char *value)
 
 static bool take_profile_generate(struct arguments *out, const char *value)
 {
-    if (value)
-        complain(
-            "",
-            "--profile-generate takes nothing behind '=': LLVM_PROFILE_FILE=FILE says where a run writes");
     out->clang[out->clang_count++] = "-fprofile-instr-generate";
-    return !value;
+    return take_nothing("--profile-generate", value, ": LLVM_PROFILE_FILE=FILE says where a run writes");
 }
 
 static bool take_profile_use(struct arguments *out, const char *value)
@@ -289,17 +291,19 @@ int arguments_become_clang(const char **words)
     return EXIT_USAGE;
 }
 
-const char *arguments_output(const struct arguments *a)
+const char *arguments_value(const struct arguments *a, const char *option)
 {
-    const char *output = NULL;
+    const char *value = NULL;
     for (size_t i = 1; i < a->clang_count; i++) {
-        if (strcmp(a->clang[i], "-o") == 0 && i + 1 < a->clang_count)
-            output = a->clang[i + 1];
-        else if (string_starts(a->clang[i], "-o") && a->clang[i][2])
-            output = a->clang[i] + 2;
-        i += argument_takes_a_word(a->clang[i]);
+        const char *word = a->clang[i];
+        if (strcmp(word, option) == 0 && i + 1 < a->clang_count)
+            value = a->clang[++i];
+        else if (argument_takes_a_word(word))
+            i++;
+        else if (string_starts(word, option) && word[strlen(option)])
+            value = word + strlen(option);
     }
-    return output;
+    return value;
 }
 
 /* False after a message. */
@@ -371,7 +375,9 @@ static bool profile_has_use(const struct arguments *a)
 /* Of what is written, each thing needs a file of its own. */
 static bool are_apart(const struct arguments *a)
 {
-    const char *output = arguments_output(a), *page = a->page == PAGE_NONE ? NULL : output ? output : "-";
+    const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
+                                                           : output             ? output
+                                                                                : "-";
     const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab, a->html, page};
     size_t count = sizeof paths / sizeof *paths, streams = 0;
     joule_error error;

@@ -44,8 +44,9 @@ bool argument_is_source(const char *word);
 /* Its value is the next word. */
 bool argument_takes_a_word(const char *word);
 
-/* What -o names; NULL: nothing. */
-const char *arguments_output(const struct arguments *arguments);
+/* The value of an option of clang's, such as "-o", that stands behind it in the same word or as the next; the last one counts.
+ * NULL: it is not there. */
+const char *arguments_value(const struct arguments *arguments, const char *option);
 /* Becomes clang with these words; returns the exit code after a message where it cannot. */
 int arguments_become_clang(const char **words);
 

@@ -49,11 +49,6 @@ int check_run_clang(const struct order *order, const char **words, int fd)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-enum outcome check_worse(enum outcome a, enum outcome b)
-{
-    return b == OUTCOME_VIOLATED || a == OUTCOME_GOOD ? b : a;
-}
-
 int check_exit_code(enum outcome outcome)
 {
     static const int codes[] = {[OUTCOME_GOOD] = 0, [OUTCOME_VIOLATED] = 1, [OUTCOME_UNDECIDED] = 3};

@@ -44,7 +44,5 @@ int check_run_clang(const struct order *order, const char **words, int fd);
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);
 /* 0, 1 or 3. */
 int check_exit_code(enum outcome outcome);
-/* The worse of two. */
-enum outcome check_worse(enum outcome a, enum outcome b);
 
 #endif

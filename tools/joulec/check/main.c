@@ -26,7 +26,7 @@ static bool check_all(struct arena *arena, const struct machine *machine, const 
         struct order order = {machine, arguments, NULL, source, source, arguments->page == PAGE_NONE, arena};
         done = check_source(&order, outputs, &one);
         plans[i] = one.plan;
-        all->outcome = check_worse(all->outcome, one.outcome);
+        all->outcome = outcome_worse(all->outcome, one.outcome);
         all->is_refused = one.is_refused;
         if (one.is_refused)
             outputs_refused(outputs, source);

@@ -86,7 +86,7 @@ bool outputs_open(struct outputs *out, const struct arguments *arguments, const 
                                  [PIECE_SARIF] = arguments->sarif,
                                  [PIECE_GITLAB] = arguments->gitlab,
                                  [PIECE_HTML] = arguments->html};
-    const char *page = arguments_output(arguments);
+    const char *page = arguments_value(arguments, "-o");
     if (arguments->page != PAGE_NONE)
         paths[PIECE_PAGE] = page ? page : "-";
     *out = (struct outputs){.is_github = arguments->is_github, .page = arguments->page, .root = root};

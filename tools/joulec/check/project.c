@@ -205,7 +205,7 @@ static void count(struct project *p, const struct database_entry *e, const struc
     if (ending->unknown[0])
         string_copy(p->unknown, sizeof p->unknown, ending->unknown);
     p->has_failed = p->has_failed || ending->has_failed;
-    p->outcome = check_worse(p->outcome, ending->checked.outcome);
+    p->outcome = outcome_worse(p->outcome, ending->checked.outcome);
     if (is_refused)
         outputs_refused(&p->outputs, e->path);
     tally_merge(&p->tally, &ending->tally);

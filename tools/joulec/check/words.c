@@ -168,22 +168,6 @@ const char **words_of_text(struct arena *arena, const struct arguments *a, const
     return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
 }
 
-/* The value of an option that is written with its value or before it; NULL: it is not there. */
-static const char *value_of(const struct arguments *a, const char *option)
-{
-    const char *value = NULL;
-    for (size_t i = 1; i < a->clang_count; i++) {
-        const char *word = a->clang[i];
-        if (strcmp(word, option) == 0 && i + 1 < a->clang_count)
-            value = a->clang[++i];
-        else if (argument_takes_a_word(word))
-            i++;
-        else if (string_starts(word, option) && word[strlen(option)])
-            value = word + strlen(option);
-    }
-    return value;
-}
-
 static bool has_word(const struct arguments *a, const char *word)
 {
     for (size_t i = 1; i < a->clang_count; i++)
@@ -196,7 +180,7 @@ static bool has_word(const struct arguments *a, const char *word)
 static const char *name_beside(struct arena *arena, const struct arguments *a, const char *source,
                                const char *ending)
 {
-    const char *output = value_of(a, "-o"), *slash = strrchr(source, '/');
+    const char *output = arguments_value(a, "-o"), *slash = strrchr(source, '/');
     const char *name = output ? output : slash ? slash + 1 : source;
     const char *dot = strrchr(name, '.'), *last = strrchr(name, '/');
     size_t stem = dot && (!last || dot > last) ? (size_t)(dot - name) : strlen(name);
@@ -219,17 +203,17 @@ static bool add_dependencies(struct arena *arena, const struct arguments *a, con
 {
     if (!has_word(a, "-MD") && !has_word(a, "-MMD"))
         return true;
-    const char *object = value_of(a, "-o");
+    const char *object = arguments_value(a, "-o");
     const char *file = name_beside(arena, a, source, ".d");
     if (!object)
         object = name_beside(arena, a, source, ending_of(a));
     if (!file || !object)
         return false;
-    if (!value_of(a, "-MF")) {
+    if (!arguments_value(a, "-MF")) {
         words[(*count)++] = "-MF";
         words[(*count)++] = file;
     }
-    if (!value_of(a, "-MT") && !value_of(a, "-MQ")) {
+    if (!arguments_value(a, "-MT") && !arguments_value(a, "-MQ")) {
         words[(*count)++] = "-MQ";
         words[(*count)++] = object;
     }
@@ -289,14 +273,14 @@ static void add_bitcode(const char *bitcode, const char *language, const char **
 
 bool words_of_build_are_apart(const struct arguments *a)
 {
-    return a->compiles && !a->links && a->source_count > 1 && !value_of(a, "-o");
+    return a->compiles && !a->links && a->source_count > 1 && !arguments_value(a, "-o");
 }
 
 /* Bitcode has no name after which clang could call what it makes. False: no memory. */
 static bool add_output(struct arena *arena, const struct arguments *a, const char *source, const char **words,
                        size_t *count)
 {
-    if (value_of(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
+    if (arguments_value(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
         return true;
     words[(*count)++] = "-o";
     return (words[(*count)++] = name_beside(arena, a, source, ending_of(a))) != NULL;
