@@ -1,9 +1,11 @@
 /* bench/joulec/corpus.h - programs whose time joulec predicts: groups of functions that do the same work in different ways.
  *
  * Owns what the groups and their driver (measure.c) share. A group is one file; its first program is the one that all others
- * must agree with, in what they return and in what they leave behind. Trip counts are constants, but for one that JOULE_LOOP bounds.
+ * must agree with, in what they return and in what they leave behind. Trip counts are constants, but
+ * for a few that JOULE_LOOP bounds.
  * Newcomers: groups whose name has an even CRC-32 are for tuning, the others are held out: no constant of the model may be
- * chosen by looking at them. Variants were chosen by measured time alone, to lie within 4 x of each other.
+ * chosen by looking at them. Of these, FRESH in run.py names those that nobody who works on the model has looked at. Variants
+ * were chosen by measured time alone, to lie within 4 x of each other.
  */
 #ifndef BENCH_JOULEC_CORPUS_H
 #define BENCH_JOULEC_CORPUS_H
