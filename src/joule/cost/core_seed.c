@@ -62,6 +62,9 @@ static const struct kind kinds[] = {
     /* Sunny Cove, Willow Cove: Ice Lake servers. */
     {"sunny-cove", 3.2, 0.25, 4, 352, {5, 4, 2, 3, 2, 1, 2, 2, 2, 2}, {6, 4},
      {3, 12, 4, 4, 14, 5, 17, 18, 14}, {24, 95}, {2.3, 25, 13}, {48, 1280, 49152}},
+    /* Cypress Cove, the same in desktops. */
+    {"sunny-cove-client", 4.6, 0.25, 4, 352, {5, 4, 2, 3, 1, 1, 2, 2, 2, 2}, {6, 4},
+     {3, 12, 4, 4, 14, 5, 17, 18, 13}, {11, 70}, {2, 60, 25}, {48, 512, 16384}},
     /* Golden Cove and Raptor Cove: Sapphire, Emerald and Granite Rapids. Far lines as measured on an Emerald Rapids. */
     {"golden-cove", 3.2, 0.25, 4, 512, {6, 5, 3, 3, 2, 1, 2, 3, 2, 2}, {6, 4},
      {3, 12, 3, 4, 14, 5, 17, 18, 15}, {35, 130}, {2, 25, 15}, {48, 2048, 107520}},

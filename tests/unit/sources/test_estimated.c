@@ -449,6 +449,15 @@ static void test_who_made_it(void **state)
         {"processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "arm", 0, 0xd0c, false},
         {"processor\t: 0\nCPU implementer\t: 0xc0\nCPU part\t: 0xac4\n", "arm", 0, 0, false},
         {"vendor_id\t: HygonGenuine\ncpu family\t: 24\nflags : a hypervisor b\n", "hygon", 24, 0, true},
+        /* A guest that is told an older model than it runs on; a bare machine is believed, and so is a model with tiles. */
+        {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu hypervisor amx_tile\n",
+         "intel", 6, 143, true},
+        {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nflags\t: fpu hypervisor amx_tile\n",
+         "intel", 6, 207, true},
+        {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu hypervisor\n", "intel", 6,
+         167, true},
+        {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu amx_tile\n", "intel", 6,
+         167, false},
         {"", "", 0, 0, false},
         {":::\n::\n\n: \nvendor_id:", "", 0, 0, false},
     };

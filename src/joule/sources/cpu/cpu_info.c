@@ -151,6 +151,25 @@ static void count_parts(struct joule_host *host, const char *block, struct cpu_i
         info->cores = info->threads;
 }
 
+/* flag: with a blank before it. */
+static bool has_flag(const char *flags, const char *flag)
+{
+    return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) != NULL;
+}
+
+/* A guest that may move between machines is told an older model than it runs on, but seldom fewer instructions. Tiles came with
+ * Sapphire Rapids. */
+static void unmask_model(const char *flags, struct cpu_info *info)
+{
+    static const unsigned with_tiles[] = {143, 207, 173, 174};
+    bool is_masked = info->is_virtual && strcmp(info->vendor, "intel") == 0 && info->family == 6 &&
+                     has_flag(flags, " amx_tile");
+    for (size_t i = 0; i < sizeof with_tiles / sizeof *with_tiles; i++)
+        is_masked = is_masked && info->number != with_tiles[i];
+    if (is_masked)
+        info->number = with_tiles[0];
+}
+
 void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
 {
     char block[BLOCK_SIZE];
@@ -168,9 +187,9 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
         out_info->number = number_field(block, "CPU part", 0);
     out_info->stepping = number_field(block, "stepping", 10);
     const char *flags = find_field(block, "flags");
-    out_info->is_virtual =
-        flags ? memmem(flags, strcspn(flags, "\n"), " hypervisor", strlen(" hypervisor")) != NULL
-              : is_guest_by_firmware(host);
+    out_info->is_virtual = flags ? has_flag(flags, " hypervisor") : is_guest_by_firmware(host);
+    if (flags)
+        unmask_model(flags, out_info);
     count_parts(host, block, out_info);
 }
 
