@@ -22,6 +22,8 @@ struct judged {
     const char
         *root; /* the folder from which reports name files, absolute; NULL: files are named as they are */
     const struct cpu_calibration *calibration; /* of the machine; NULL: not looked for */
+    const char *simulator_cpu;                 /* what llvm-mca took the core for; NULL: it was not asked */
+    unsigned simulator_version;                /* LLVM's release */
 };
 
 enum rule {

@@ -147,6 +147,15 @@ struct block {
     struct source_place loop_place; /* of the loop whose last block this is; file NULL: of none */
 };
 
+/* A round of a loop as a simulator of a core has it, among many and with all data in the first cache. */
+struct simulated {
+    double unit_cycles; /* that the core's front and units take if nothing waits */
+    double cycles;      /* from round to round; 0: nobody simulated it */
+    /* What simulators let wait too long: an instruction that works with what it loads waits for both before it begins; one that
+     * makes a zero of a value waits for that value. */
+    bool folds_loads, makes_zeros;
+};
+
 /* An innermost loop as the build makes it. */
 struct wide_loop {
     struct source_place place; /* of the loop in the source */
@@ -155,6 +164,8 @@ struct wide_loop {
     bool is_whole;             /* this is all of a round: no branches, or those of a vector's elements */
     bool is_vector;            /* the vectoriser made it; a loop as it was takes what is left over */
     bool is_checked;           /* it is only for data that does not overlap */
+    const char *only_block;    /* of which it consists, as the module's code names it; NULL: there are more */
+    struct simulated simulated;
 };
 
 struct function {
@@ -181,13 +192,24 @@ struct module {
     size_t function_count;
     struct object *objects; /* global variables, by name */
     size_t object_count;
-    bool is_built;         /* what the build makes of loops is known */
+    bool is_built;    /* what the build makes of loops is known */
+    const void *code; /* LLVM's bitcode of what the build makes of it; NULL: nobody asked for it */
+    size_t code_bytes;
+    const char *triple;    /* for what machines it is */
     const char *loop_text; /* LLVM's print<scalar-evolution> */
+};
+
+/* Of which functions the module's code is kept. */
+enum module_code {
+    MODULE_CODE_NONE,
+    MODULE_CODE_OF_BUDGETS, /* those with budgets, and what they call */
+    MODULE_CODE_ALL
 };
 
 /* What the build does with loops, which the count build leaves as they are. */
 struct module_build {
     bool vectorises, packs, unrolls;
+    enum module_code keeps;
 };
 
 /* Reads bitcode or text of LLVM. build NULL: nobody knows. INVALID: it is neither, with LLVM's words; NO_MEMORY; FAILED: no temporary file. Not

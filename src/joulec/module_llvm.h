@@ -99,4 +99,8 @@ bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build);
 bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
                     const struct loops *loops, struct function *out);
 
+/* Keeps the code of `built`, whose functions with bodies are those of `out` in the same order, in `out`; changes it. False: no
+ * memory. */
+bool llvm_keep_code(struct arena *arena, LLVMModuleRef built, enum module_code keeps, struct module *out);
+
 #endif

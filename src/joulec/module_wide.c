@@ -248,7 +248,9 @@ bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct
                                    .at_once = fmax(step, 1),
                                    .is_whole = step > 0 || end - begin == 1,
                                    .is_vector = step > 0,
-                                   .is_checked = step > 0 && checks};
+                                   .is_checked = step > 0 && checks,
+                                   .only_block =
+                                       end - begin == 1 ? built->blocks[loops->nodes[begin]].name : NULL};
         for (uint32_t k = begin; k < end; k++)
             add_block(&loop->round, &built->blocks[loops->nodes[k]]);
     }

@@ -81,6 +81,20 @@ static void add_at_once(struct json *json, const struct loop *loop)
         json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
 }
 
+/* A round of the build's, as a simulator has it. */
+static void add_simulated(struct json *json, const struct loop *loop)
+{
+    const struct simulated *simulated = loop->wide ? &loop->wide->simulated : NULL;
+    if (!simulated || !(simulated->cycles > 0)) {
+        json_null(json, "simulated");
+        return;
+    }
+    json_open(json, "simulated", '{');
+    json_double(json, "cycles", simulated->cycles);
+    json_double(json, "unit_cycles", simulated->unit_cycles);
+    json_close(json, '}');
+}
+
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     json_open(json, "loops", '[');
@@ -100,6 +114,7 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
         json_double(json, "energy_joules", cost.total.value);
         add_lines(json, &work);
         add_at_once(json, loop);
+        add_simulated(json, loop);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -218,6 +233,19 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
+static void add_simulator(struct json *json, const struct judged *judged)
+{
+    if (!judged->simulator_cpu) {
+        json_null(json, "simulator");
+        return;
+    }
+    json_open(json, "simulator", '{');
+    json_string(json, "program", "llvm-mca");
+    json_integer(json, "version", judged->simulator_version);
+    json_string(json, "cpu", judged->simulator_cpu);
+    json_close(json, '}');
+}
+
 void report_object(const void *judged, struct text *out)
 {
     const struct analysis *analysis = ((const struct judged *)judged)->analysis;
@@ -230,6 +258,7 @@ void report_object(const void *judged, struct text *out)
     json_string(&json, "core", analysis->target.core.id);
     json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
     add_calibration(&json, ((const struct judged *)judged)->calibration);
+    add_simulator(&json, judged);
     json_open(&json, "functions", '[');
     for (size_t i = 0; i < analysis->result_count; i++)
         add_function(&json, analysis, &analysis->results[i]);

@@ -502,6 +502,17 @@ static double entry_uops(const struct region *r, size_t loop, const struct loop_
     return uops * times->times[BOUND_EST];
 }
 
+static struct wide_order order_of(const struct region *r, size_t loop)
+{
+    struct wide_order order = {NAN, r->entry_uops, {0}};
+    const struct block_memory *memory = r->memory ? &r->memory[r->loops->list[loop].header] : NULL;
+    if (memory) {
+        order.streamed = memory->streamed;
+        memcpy(order.wait_cycles, memory->wait_cycles, sizeof order.wait_cycles);
+    }
+    return order;
+}
+
 static void sum_regions(struct region *r, const struct loop_times *times)
 {
     find_doomed(r);
@@ -511,8 +522,7 @@ static void sum_regions(struct region *r, const struct loop_times *times)
             continue;
         r->entry_uops = entry_uops(r, i, &times[i]);
         struct amounts round = sum_region(r, (int32_t)i);
-        double streamed = r->memory ? r->memory[r->loops->list[i].header].streamed : NAN;
-        struct wide_order order = {streamed, r->entry_uops};
+        struct wide_order order = order_of(r, i);
         wide_apply(r->target, r->loops, i, &times[i], &order, &round, r->out->loops);
         r->out->loops[i] = amounts_of_end(r, i, &times[i]);
         amounts_add(&r->out->loops[i], times[i].times, &round);

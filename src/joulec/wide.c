@@ -8,6 +8,8 @@
 static const double around[BOUNDS] = {2, 12, 40};
 /* Of a loop of which nobody knows what the build makes: at best as much as vectors of 256 bits save on floats. */
 #define UNJOINED_BEST (1.0 / 8)
+/* Cycles of a chain of which a load takes no visible part: each round adds to a sum. */
+#define SHORT_CHAIN 2
 
 /* --- the same loop ---------------------------------------------------------------------------------------------- */
 
@@ -43,7 +45,8 @@ void wide_join(const struct module *module, const struct function *function, str
     for (size_t i = 0; i < loops->count; i++) {
         struct loop *loop = &loops->list[i];
         const struct wide_loop *wide = loop->place.file ? find(function, &loop->place) : NULL;
-        if (wide && wide->is_whole && !wide->round.call_count && (wide->is_vector || loop->is_outer))
+        bool is_changed = wide && (wide->is_vector || loop->is_outer);
+        if (wide && wide->is_whole && !wide->round.call_count && (is_changed || wide->simulated.cycles > 0))
             loop->wide = wide;
         bool is_nothing_done = module->is_built && !function->wide;
         loop->is_unjoined = !loop->is_outer && !wide && !is_nothing_done && !is_in_wide(loops, i);
@@ -51,6 +54,33 @@ void wide_join(const struct module *module, const struct function *function, str
 }
 
 /* --- a round ---------------------------------------------------------------------------------------------------- */
+
+/* Of a simulated round: a chain that takes about all of its time is what takes it. Where the simulator lets instructions wait too
+ * long, its time is one that is not exceeded; the chain is that of the values. */
+static void take_simulated(const struct simulated *simulated, struct cost_flow *flow)
+{
+    double chain = flow->chain_cycles;
+    bool is_loose = simulated->makes_zeros || (simulated->folds_loads && chain > SHORT_CHAIN);
+    flow->unit_cycles = simulated->unit_cycles;
+    flow->is_simulated = !is_loose;
+    if (is_loose)
+        flow->chain_cycles = fmin(chain, simulated->cycles);
+    else if (chain <= simulated->cycles / 2)
+        flow->unit_cycles = simulated->cycles;
+    else
+        flow->chain_cycles = simulated->cycles;
+}
+
+static struct cost_flow flow_of(const struct target *target, const struct wide_loop *wide, enum bound bound,
+                                const struct wide_order *order)
+{
+    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&wide->round, &target->core),
+                             .streamed = order->streamed};
+    if (wide->simulated.cycles > 0)
+        take_simulated(&wide->simulated, &flow);
+    flow.chain_cycles += wide->at_once * order->wait_cycles[bound];
+    return flow;
+}
 
 /* Of one round of the source, with the lines of `round`. */
 static struct cost_features share_of(const struct target *target, const struct wide_loop *wide,
@@ -60,7 +90,7 @@ static struct cost_features share_of(const struct target *target, const struct w
     struct cost_features work = sum_features(&wide->round);
     double fewer =
         round->amount[COST_UOPS] > 0 ? work.amount[COST_UOPS] / wide->at_once / round->amount[COST_UOPS] : 1;
-    struct cost_flow flow = {sum_chain_cycles(&wide->round, &target->core), order->streamed};
+    struct cost_flow flow = flow_of(target, wide, bound, order);
     if (bound != BOUND_HIGH)
         flow.chain_cycles = cost_core_restarted(&target->core, flow.chain_cycles, fewer * order->entry_uops);
     for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)

@@ -10,8 +10,9 @@
 
 /* What is known of the order of a round. */
 struct wide_order {
-    double streamed;   /* as of cost_flow */
-    double entry_uops; /* as of cost_core_restarted */
+    double streamed;            /* as of cost_flow */
+    double entry_uops;          /* as of cost_core_restarted */
+    double wait_cycles[BOUNDS]; /* of its chain for lines from farther than L1 */
 };
 
 /* Sets `wide` and `is_unjoined` of all loops. */

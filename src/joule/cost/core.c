@@ -111,16 +111,32 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
+/* Cycles that the units take if nothing waits. Simulators know best which work meets on which unit; but those of LLVM's models of
+ * recent cores let divisions follow each other as additions do. */
+static double flat_execution(const struct cost_core *core, const struct cost_features *work,
+                             const struct cost_flow *flow)
+{
+    double cycles = flow->unit_cycles;
+    if (!(cycles > 0))
+        return execution(core, work);
+    for (int i = COST_INT_OPS; i <= COST_BRANCHES; i++)
+        if (core->per_cycle[i] > 0 && core->per_cycle[i] < 1)
+            cycles = fmax(cycles, work->amount[i] / core->per_cycle[i]);
+    return cycles;
+}
+
 /* Execution in the order that is known. Of an unknown chain only the ends are known; the middle between them, in
  * logarithms, is what compiled code has on the average: 1 to 2 micro-operations in a cycle. */
 static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
-                                         double chain)
+                                         const struct cost_flow *flow)
 {
-    double flat = execution(core, work), serial = serial_execution(core, work);
+    double flat = flat_execution(core, work, flow), chain = flow->chain_cycles,
+           serial = fmax(flat, serial_execution(core, work));
     if (!isfinite(chain))
         return (struct cost_range){flat, sqrt(flat * serial), serial};
     chain = fmax(chain, 0);
-    return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
+    double both = flow->is_simulated ? fmax(flat, chain) : join(flat, chain, core->overlap);
+    return (struct cost_range){fmax(flat, chain), both, flat + chain};
 }
 
 /* Lines in the order that is known. Those of a stream come as fast as the wires allow. Of others, several are under way at
@@ -144,7 +160,7 @@ static struct cost_range ordered(const struct cost_core *core, const struct cost
 {
     if (!is_counted(work))
         return (struct cost_range){NAN, NAN, NAN};
-    struct cost_range units = order_execution(core, work, flow->chain_cycles);
+    struct cost_range units = order_execution(core, work, flow);
     struct cost_range lines = order_lines(core, work, flow->streamed);
     struct cost_range lost = lost_to_mispredicts(core, work);
     return (struct cost_range){.low = fmax(units.low + lost.low, lines.low),

@@ -55,6 +55,11 @@ struct cost_flow {
      * lines from farther than L1 where an address waits for one. 0: no step waits. */
     double chain_cycles;
     double streamed; /* of the lines that move, the part that is asked for in a regular order, 0 .. 1 */
+    /* Cycles that the front and the units of the core take for the work if nothing waits, where a simulator of the core has counted
+     * them; 0: nobody has, and its description answers. */
+    double unit_cycles;
+    bool
+        is_simulated; /* the simulator saw how these and the chain hide behind each other: the longer of both is all */
 };
 
 /* Cycles that work takes if nothing waits: what the most wanted part of the core allows, and all that is lost to

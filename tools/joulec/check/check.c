@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "joule/sources/cpu/cpu_caches.h"
-#include "joulec/whole_file.h"
+#include "simulate.h"
 #include "source_marks.h"
 #include "words.h"
 
@@ -28,7 +28,7 @@ bool machine_read(struct machine *out)
     return true;
 }
 
-int check_run_clang(const struct order *order, const char **words, int fd)
+int check_run(const struct order *order, const char **words, int fd)
 {
     pid_t pid;
     int status;
@@ -42,12 +42,20 @@ int check_run_clang(const struct order *order, const char **words, int fd)
     int problem = posix_spawnp(&pid, words[0], &actions, NULL, (char **)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (problem) {
-        complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(problem));
+        errno = problem;
         return -1;
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int check_run_clang(const struct order *order, const char **words, int fd)
+{
+    int code = check_run(order, words, fd);
+    if (code < 0)
+        complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
+    return code;
 }
 
 int check_exit_code(enum outcome outcome)
@@ -60,6 +68,7 @@ int check_exit_code(enum outcome outcome)
 struct aside {
     struct marks marks;
     struct profile profile;
+    struct simulator simulator;
 };
 
 static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
@@ -84,7 +93,9 @@ static bool judge_module(const struct order *order, const struct module *module,
                             .advises_all = order->arguments->advises_all,
                             .text = outputs->text,
                             .root = outputs->root,
-                            .calibration = &machine->calibration};
+                            .calibration = &machine->calibration,
+                            .simulator_cpu = aside->simulator.cpu,
+                            .simulator_version = aside->simulator.version};
     bool done = outputs_tell(outputs, &judged);
     out->outcome = report_outcome(&judged);
     if (done && order->arena &&
@@ -113,13 +124,15 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
-static bool check_bitcode(const struct order *order, int fd, const struct aside *aside,
-                          struct outputs *outputs, struct checked *out)
+static bool check_bitcode(const struct order *order, int fd, struct aside *aside, struct outputs *outputs,
+                          struct checked *out)
 {
     struct module module;
     struct module_build build = words_on_loops(order->arguments);
+    build.keeps = simulator_find(order, &aside->simulator);
     if (!read_bitcode(order, fd, &build, &module))
         return false;
+    simulator_run(order, &module, &aside->simulator);
     bool done = judge_module(order, &module, aside, outputs, out);
     module_free(&module);
     return done;
@@ -194,7 +207,10 @@ static char *read_clang(const struct order *order, struct arena *arena, const ch
 {
     int fd = words ? memfd_create("joulec-text", MFD_CLOEXEC) : -1;
     int code = fd >= 0 ? check_run_clang(order, words, fd) : -1;
-    char *text = code == 0 ? whole_fd(arena, fd) : NULL;
+    off_t size = code == 0 ? lseek(fd, 0, SEEK_END) : -1, at = 0;
+    char *text = size >= 0 ? arena_alloc(arena, (size_t)size + 1) : NULL;
+    for (ssize_t got = 1; text && at < size && got > 0; at += got > 0 ? got : 0)
+        got = pread(fd, text + at, (size_t)(size - at), at);
     out->is_refused = code > 0;
     if (code == 0 && !text)
         complain("", "%s: no memory for its text", order->name);

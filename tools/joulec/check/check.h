@@ -38,7 +38,9 @@ struct checked {
     struct instrument_plan plan; /* what the build is to put into it, in order->arena */
 };
 
-/* Runs clang's `words` with standard output to `fd`. Its exit code; -1 after a message: it cannot be run. */
+/* Runs the program words[0] with standard output to `fd`. Its exit code; -1, and errno: it cannot be run. */
+int check_run(const struct order *order, const char **words, int fd);
+/* The same of clang, after a message where it cannot be run. */
 int check_run_clang(const struct order *order, const char **words, int fd);
 /* False after a message: it could not be checked. */
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);

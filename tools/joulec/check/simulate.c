@@ -1,0 +1,203 @@
+/* tools/joulec/check/simulate.c - see simulate.h. */
+#include "simulate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "common/options.h"
+#include "joulec/simulator.h"
+#include "view.h"
+
+#define NEWEST 30 /* releases of LLVM that are looked for */
+#define OLDEST 14
+
+/* llvm-mca gives up at the first instruction that it does not know; then each half is tried alone, so often at the most. */
+#define MOST_RUNS 24
+
+/* --- which ------------------------------------------------------------------------------------------------------ */
+
+static bool find_in_path(const char *name, char *out, size_t size)
+{
+    const char *folder = getenv("PATH");
+    while (folder && *folder) {
+        size_t length = strcspn(folder, ":");
+        string_print(out, size, "%.*s/%s", (int)length, folder, name);
+        if (length && access(out, X_OK) == 0)
+            return true;
+        folder += length + (folder[length] == ':');
+    }
+    return false;
+}
+
+static bool find_program(struct simulator *out)
+{
+    const char *asked = getenv("JOULEC_LLVM_MCA");
+    char name[32];
+    if (asked && *asked && access(asked, X_OK))
+        complain("", "cannot run %s: %s; JOULEC_LLVM_MCA names another, or is empty for none", asked,
+                 strerror(errno));
+    if (asked)
+        return *asked && string_copy(out->path, sizeof out->path, asked);
+    for (int version = NEWEST; version >= OLDEST; version--) {
+        string_print(name, sizeof name, "llvm-mca-%d", version);
+        if (find_in_path(name, out->path, sizeof out->path))
+            return true;
+    }
+    return find_in_path("llvm-mca", out->path, sizeof out->path);
+}
+
+static bool is_wanted_of_all(const struct arguments *a)
+{
+    return a->report || a->html || a->page == PAGE_EIR || a->advises_all || isfinite(a->file_joules);
+}
+
+enum module_code simulator_find(const struct order *order, struct simulator *out)
+{
+    *out = (struct simulator){.version = UINT_MAX};
+    if (!simulator_cpu(order->machine->target.core.id, NULL, UINT_MAX) || !find_program(out))
+        return MODULE_CODE_NONE;
+    return is_wanted_of_all(order->arguments) ? MODULE_CODE_ALL : MODULE_CODE_OF_BUDGETS;
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------- */
+
+/* The program's output, in a new file in memory; -1: it failed, and has said nothing to the user. */
+static int output_of(const struct order *order, const char **words)
+{
+    struct order quiet = *order;
+    quiet.is_quiet = true;
+    int fd = memfd_create("joulec-simulator", MFD_CLOEXEC);
+    if (fd >= 0 && check_run(&quiet, words, fd) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* A file in memory with these bytes, and its name for other programs; -1: there is none. */
+static int file_with(const void *bytes, size_t size, char *path, size_t path_size)
+{
+    int fd = memfd_create("joulec-code", MFD_CLOEXEC);
+    string_print(path, path_size, "/proc/%d/fd/%d", (int)getpid(), fd);
+    for (size_t at = 0; fd >= 0 && at < size;) {
+        ssize_t done = write(fd, (const char *)bytes + at, size - at);
+        if (done <= 0) {
+            close(fd);
+            return -1;
+        }
+        at += (size_t)done;
+    }
+    return fd;
+}
+
+static unsigned version_of(const struct order *order, const char *path)
+{
+    const char *words[] = {path, "--version", NULL};
+    char text[4096] = "";
+    int fd = output_of(order, words);
+    ssize_t got = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got > 0 ? simulator_version(text) : 0;
+}
+
+/* The assembly of the module's code; -1: there is none. */
+static int assemble(const struct order *order, const struct module *module)
+{
+    char path[64], target[128];
+    int code = file_with(module->code, module->code_bytes, path, sizeof path);
+    string_print(target, sizeof target, "--target=%s", module->triple);
+    const char *words[] = {order->arguments->clang[0],
+                           target,
+                           "-O2",
+                           "-S",
+                           "-w",
+                           "-Xclang",
+                           "-disable-llvm-passes",
+                           "-x",
+                           "ir",
+                           path,
+                           "-o",
+                           "-",
+                           NULL};
+    int fd = code >= 0 ? output_of(order, words) : -1;
+    if (code >= 0)
+        close(code);
+    return fd;
+}
+
+/* A run of llvm-mca for loops[0..count). */
+static bool run_once(const struct order *order, const struct simulator *simulator, const char *triple,
+                     struct assembly_loop *loops, size_t count)
+{
+    struct arena arena = {0};
+    struct text request;
+    char path[64], machine[128], cpu[64];
+    joule_error error;
+    text_init(&request, NULL, 0);
+    simulator_ask(loops, count, triple, &request);
+    size_t size = request.length + 1;
+    char *bytes = arena_alloc(&arena, size);
+    text_init(&request, bytes, bytes ? size : 0);
+    simulator_ask(loops, count, triple, &request);
+    string_print(machine, sizeof machine, "-mtriple=%s", triple);
+    string_print(cpu, sizeof cpu, "-mcpu=%s", simulator->cpu);
+    const char *words[] = {simulator->path,         machine, cpu, "--json", "--instruction-info=0",
+                           "--resource-pressure=0", path,    NULL};
+    int asked = bytes ? file_with(bytes, request.length, path, sizeof path) : -1;
+    int answer = asked >= 0 ? output_of(order, words) : -1;
+    struct view text = view_open(answer);
+    bool done = text.bytes && simulator_read(text.bytes, text.size, loops, count, &error) == JOULE_OK;
+    view_close(text);
+    if (asked >= 0)
+        close(asked);
+    if (answer >= 0)
+        close(answer);
+    arena_free(&arena);
+    return done;
+}
+
+/* In halves, where one loop has what llvm-mca does not know. */
+static void run_all(const struct order *order, const struct simulator *simulator, const char *triple,
+                    struct assembly_loop *loops, size_t count, int *runs)
+{
+    if (!count || (*runs)-- <= 0 || run_once(order, simulator, triple, loops, count) || count == 1)
+        return;
+    run_all(order, simulator, triple, loops, count / 2, runs);
+    run_all(order, simulator, triple, loops + count / 2, count - count / 2, runs);
+}
+
+/* Those that were found come first. */
+static size_t keep_found(struct assembly_loop *loops, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (loops[i].body)
+            loops[kept++] = loops[i];
+    return kept;
+}
+
+void simulator_run(const struct order *order, struct module *module, struct simulator *simulator)
+{
+    struct arena arena = {0};
+    size_t count = 0;
+    int runs = MOST_RUNS;
+    struct assembly_loop *loops = module->code ? assembly_loops(&arena, module, &count) : NULL;
+    if (loops && count) {
+        simulator->version = version_of(order, simulator->path);
+        simulator->cpu = simulator_cpu(order->machine->target.core.id, module->triple, simulator->version);
+        int fd = simulator->cpu ? assemble(order, module) : -1;
+        struct view text = view_open(fd);
+        if (text.bytes) {
+            assembly_find(text.bytes, text.size, loops, count);
+            run_all(order, simulator, module->triple, loops, keep_found(loops, count), &runs);
+        }
+        view_close(text);
+        if (fd >= 0)
+            close(fd);
+    }
+    arena_free(&arena);
+}
