@@ -1,4 +1,4 @@
-/* joule/cost/fit_errors.h - how far a fit is off, the same way for speeds and prices. Only fit*.c include it.
+/* joule/cost/fit_errors.h - how far a fit is off, the same way for speeds and prices. Only fit*.c and tests include it.
  *
  * Owns leaving families out and the sums of what is missed then. It knows neither what is fitted nor how.
  * Newcomers: errors are logarithms of factors; NaN is that of a kernel that is not used.
