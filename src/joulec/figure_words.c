@@ -1,4 +1,4 @@
-/* joulec/figure_words.c - see words.h. */
+/* joulec/figure_words.c - see figure_words.h. */
 #include "joulec/figure_words.h"
 
 #include <math.h>

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "joulec/source.h"
+#include "joulec/whole_file.h"
 
 /* All values have names, so that what is printed can be found again. */
 #define NAMES "function(instnamer)"
@@ -337,19 +338,6 @@ static bool read_annotations(struct reader *r)
 
 /* --- loops, in LLVM's words --------------------------------------------------------------------------------- */
 
-static const char *read_back(struct reader *r, int fd)
-{
-    off_t size = lseek(fd, 0, SEEK_END);
-    char *text = size >= 0 ? arena_alloc(r->arena, (size_t)size + 1) : NULL;
-    for (off_t at = 0; text && at < size;) {
-        ssize_t got = pread(fd, text + at, (size_t)(size - at), at);
-        if (got <= 0)
-            return NULL;
-        at += got;
-    }
-    return text;
-}
-
 static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -394,7 +382,7 @@ static joule_status print_loops(struct reader *r, joule_error *error)
     dup2(kept, STDERR_FILENO);
     close(kept);
     if (status == JOULE_OK)
-        r->out->loop_text = read_back(r, fd);
+        r->out->loop_text = whole_fd(r->arena, fd);
     close(fd);
     if (status == JOULE_OK && !r->out->loop_text)
         status = error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "joulec/figure_words.h"
 #include "joulec/source.h"
+#include "joulec/whole_file.h"
 
 static const char head[] =
     "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\n"
@@ -157,21 +158,6 @@ static void add_line(const struct page *p, size_t number, const char *words, siz
     text_add(p->out, "\n");
 }
 
-/* The source, for free(); NULL: it cannot be read. */
-static char *read_source(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t size = file ? getdelim(&text, &room, '\0', file) : -1;
-    if (file)
-        fclose(file);
-    if (size >= 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
 static void add_source(struct page *p, const char *source)
 {
     struct arena arena = {0};
@@ -208,7 +194,8 @@ void report_html(const void *judged, struct text *out)
                 target->core.id, target->table.id, joule_class_name(target->table.cls));
     text_add(out, "A line's bar is its part of them, with what it calls.</p>\n");
     bool is_named = j->root && source_absolute(j->root, j->source, page.path, sizeof page.path);
-    char *source = is_named ? read_source(page.path) : NULL;
+    size_t size;
+    char *source = is_named ? whole_file(page.path, &size) : NULL;
     if (source)
         add_source(&page, source);
     else

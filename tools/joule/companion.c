@@ -7,16 +7,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "common/options.h"
-
-/* The folder of this program, without the '/' behind it; empty where that is not to be had. */
-static void find_own_folder(char out_folder[PATH_MAX])
-{
-    ssize_t length = readlink("/proc/self/exe", out_folder, PATH_MAX - 1);
-    out_folder[length < 0 ? 0 : length] = '\0';
-    char *slash = strrchr(out_folder, '/');
-    if (slash)
-        *slash = '\0';
-}
+#include "common/own_folder.h"
 
 void companion_become(const char *subcommand, const char *name, char **argv)
 {

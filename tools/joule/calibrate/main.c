@@ -20,7 +20,6 @@
 #include "common/page.h"
 
 #define EXIT_REFUSED 1
-#define EXIT_STOPPED (128 + SIGINT)
 
 static const struct effort quick = {.seconds = 0.015, .repeats = 5},
                            usual = {.seconds = 0.2, .repeats = 5, .has_energy = true},
@@ -31,13 +30,11 @@ struct wishes {
     const char *output;
 };
 
-static volatile sig_atomic_t stopped;
-static volatile int is_stopped;
+static volatile sig_atomic_t stopped; /* by this signal; 0: by none */
 
 static void stop(int signal)
 {
     stopped = signal;
-    is_stopped = 1;
 }
 
 /* --- the machine ------------------------------------------------------------------------------------------------ */
@@ -145,7 +142,7 @@ static int measure_and_keep(const struct cost_cpu *cpu, struct calibrated *c, co
     joule_error error;
     struct effort effort = wishes->is_quick ? quick : wishes->is_full ? full : usual;
     effort.is_seen = isatty(STDERR_FILENO);
-    if (measure_kernels(&c->typical, &effort, &is_stopped, &c->measured, &error) != JOULE_OK) {
+    if (measure_kernels(&c->typical, &effort, &stopped, &c->measured, &error) != JOULE_OK) {
         complain("calibrate", "%s", error.message);
         return stopped ? 128 + stopped : EXIT_OWN_FAILURE;
     }

@@ -27,7 +27,7 @@
 struct state {
     struct measured *out;
     const struct effort *effort;
-    const volatile int *is_stopped;
+    const volatile sig_atomic_t *stopped;
     struct grounds grounds;
     joule_meter *meter;                            /* NULL: no sensor */
     const struct kernel *kernel[FIT_MOST_KERNELS]; /* of each that runs here */
@@ -161,7 +161,7 @@ static bool repeat(struct state *s, size_t index)
         pieces[count++ % MOST_PIECES] = seconds / rounds;
         done++;
         wall = clock_seconds(clock_now_ns() - begin_ns);
-        if (*s->is_stopped)
+        if (*s->stopped)
             return false;
     }
     int64_t end_ns = clock_now_ns();
@@ -182,7 +182,7 @@ static bool rest(struct state *s)
     int64_t begin_ns = clock_now_ns();
     while (clock_seconds(clock_now_ns() - begin_ns) < s->effort->seconds) {
         nap(fmin(0.05, s->effort->seconds));
-        if (*s->is_stopped)
+        if (*s->stopped)
             return false;
     }
     int64_t end_ns = clock_now_ns();
@@ -265,7 +265,7 @@ static bool run_all(struct state *s)
     unsigned n = s->effort->repeats;
     for (size_t i = 0; i < s->kernel_count; i++) {
         warm(s, i);
-        if (*s->is_stopped)
+        if (*s->stopped)
             return false;
     }
     s->begin_ns = clock_now_ns();
@@ -373,7 +373,8 @@ double measure_expected_seconds(const struct cost_core *core, const struct effor
 }
 
 joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
-                             const volatile int *is_stopped, struct measured *out, joule_error *out_error)
+                             const volatile sig_atomic_t *stopped, struct measured *out,
+                             joule_error *out_error)
 {
     int64_t begin_ns = clock_now_ns();
     struct state *s = calloc(1, sizeof *s);
@@ -384,7 +385,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     }
     s->out = out;
     s->effort = effort;
-    s->is_stopped = is_stopped;
+    s->stopped = stopped;
     list_kernels(core, s);
     find_sensor(s); /* before this thread is held to one CPU: a meter's would be, too */
     out->cpu = pin();

@@ -7,6 +7,7 @@
 #ifndef CALIBRATE_MEASURE_H
 #define CALIBRATE_MEASURE_H
 
+#include <signal.h>
 #include <joule/joule.h>
 #include "calibrate/kernels.h"
 
@@ -35,8 +36,9 @@ struct measured {
 
 /* Seconds that it is about to take, without making memory ready. */
 double measure_expected_seconds(const struct cost_core *core, const struct effort *effort);
-/* Runs all kernels that are here. *is_stopped is looked at every few milliseconds. FAILED: it was set. NO_MEMORY. */
+/* Runs all kernels that are here. *stopped is looked at every few milliseconds. FAILED: it is not 0. NO_MEMORY. */
 joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
-                             const volatile int *is_stopped, struct measured *out, joule_error *out_error);
+                             const volatile sig_atomic_t *stopped, struct measured *out,
+                             joule_error *out_error);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/string.h"
 #include "check.h"
 #include "common/options.h"
+#include "common/own_folder.h"
 #include "words.h"
 
 #define FAILED (-1)
@@ -51,11 +52,7 @@ static int instrument_source(struct arena *arena, const struct arguments *argume
 static void find_library(char out_folder[PATH_MAX])
 {
     char own[PATH_MAX], wanted[2 * PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[length < 0 ? 0 : length] = '\0';
-    char *slash = strrchr(own, '/');
-    if (slash)
-        *slash = '\0';
+    find_own_folder(own);
     string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_LIBRARY_FOLDER);
     if (!realpath(wanted, out_folder))
         out_folder[0] = '\0';

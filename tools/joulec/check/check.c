@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "joule/sources/cpu/cpu_caches.h"
+#include "joulec/whole_file.h"
 #include "simulate.h"
 #include "source_marks.h"
 #include "words.h"
@@ -207,10 +208,7 @@ static char *read_clang(const struct order *order, struct arena *arena, const ch
 {
     int fd = words ? memfd_create("joulec-text", MFD_CLOEXEC) : -1;
     int code = fd >= 0 ? check_run_clang(order, words, fd) : -1;
-    off_t size = code == 0 ? lseek(fd, 0, SEEK_END) : -1, at = 0;
-    char *text = size >= 0 ? arena_alloc(arena, (size_t)size + 1) : NULL;
-    for (ssize_t got = 1; text && at < size && got > 0; at += got > 0 ? got : 0)
-        got = pread(fd, text + at, (size_t)(size - at), at);
+    char *text = code == 0 ? whole_fd(arena, fd) : NULL;
     out->is_refused = code > 0;
     if (code == 0 && !text)
         complain("", "%s: no memory for its text", order->name);

@@ -12,6 +12,7 @@
 #include "common/page.h"
 #include "joulec/database.h"
 #include "joulec/source.h"
+#include "joulec/whole_file.h"
 
 #define AHEAD 16 /* for each process, so many may have ended before what stands before them */
 
@@ -38,31 +39,13 @@ struct project {
 
 /* --- the database ------------------------------------------------------------------------------------------- */
 
-/* All of a file, which may be a pipe, for free(); NULL with errno. */
-static char *read_file(const char *path, size_t *out_size)
-{
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t room = 0;
-    if (!file)
-        return NULL;
-    ssize_t size = getdelim(&text, &room, '\0', file); /* a NUL is none of JSON's */
-    bool is_read = size >= 0 || (feof(file) && text);
-    fclose(file);
-    *out_size = size >= 0 ? (size_t)size : 0;
-    if (is_read)
-        return text;
-    free(text);
-    return NULL;
-}
-
 static bool read_database(struct project *p)
 {
     char path[PATH_MAX];
     size_t size;
     joule_error error;
     const char *name = p->arguments->database;
-    p->text = read_file(name, &size);
+    p->text = whole_file(name, &size);
     if (!p->text || !source_absolute(p->root, name, path, sizeof path)) {
         complain("", "cannot read %s: %s; cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one", name,
                  strerror(errno));
@@ -133,10 +116,9 @@ static char **words_of(struct project *p, const struct database_entry *e)
 static bool drop_unknown(struct project *p, struct arguments *own, struct ending *out)
 {
     static const char said[] = "unknown argument: '";
-    off_t size = lseek(STDERR_FILENO, 0, SEEK_END);
-    char *text = size > 0 ? arena_alloc(&p->arena, (size_t)size + 1) : NULL;
+    const char *text = whole_fd(&p->arena, STDERR_FILENO);
     size_t kept = 1;
-    if (!text || pread(STDERR_FILENO, text, (size_t)size, 0) != size)
+    if (!text)
         return false;
     for (size_t i = 1; i < own->clang_count; i++) {
         char message[512];

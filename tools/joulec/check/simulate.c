@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "joulec/simulator.h"
-#include "view.h"
+#include "joulec/whole_file.h"
 
 #define NEWEST 30 /* releases of LLVM that are looked for */
 #define OLDEST 14
@@ -149,9 +149,8 @@ static bool run_once(const struct order *order, const struct simulator *simulato
                            "--resource-pressure=0", path,    NULL};
     int asked = bytes ? file_with(bytes, request.length, path, sizeof path) : -1;
     int answer = asked >= 0 ? output_of(order, words) : -1;
-    struct view text = view_open(answer);
-    bool done = text.bytes && simulator_read(text.bytes, text.size, loops, count, &error) == JOULE_OK;
-    view_close(text);
+    char *text = answer >= 0 ? whole_fd(&arena, answer) : NULL;
+    bool done = text && simulator_read(text, strlen(text), loops, count, &error) == JOULE_OK;
     if (asked >= 0)
         close(asked);
     if (answer >= 0)
@@ -190,12 +189,11 @@ void simulator_run(const struct order *order, struct module *module, struct simu
         simulator->version = version_of(order, simulator->path);
         simulator->cpu = simulator_cpu(order->machine->target.core.id, module->triple, simulator->version);
         int fd = simulator->cpu ? assemble(order, module) : -1;
-        struct view text = view_open(fd);
-        if (text.bytes) {
-            assembly_find(text.bytes, text.size, loops, count);
+        const char *text = fd >= 0 ? whole_fd(&arena, fd) : NULL;
+        if (text) {
+            assembly_find(text, strlen(text), loops, count);
             run_all(order, simulator, module->triple, loops, keep_found(loops, count), &runs);
         }
-        view_close(text);
         if (fd >= 0)
             close(fd);
     }

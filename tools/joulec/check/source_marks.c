@@ -5,11 +5,32 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "common/options.h"
 #include "joulec/source.h"
-#include "view.h"
 #include "words.h"
+
+/* A file's bytes; NULL where it is empty or cannot be mapped. */
+struct view {
+    const char *bytes;
+    size_t size;
+};
+
+static struct view view_open(int fd)
+{
+    struct stat file;
+    if (fd < 0 || fstat(fd, &file) || file.st_size <= 0)
+        return (struct view){NULL, 0};
+    void *bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    return bytes == MAP_FAILED ? (struct view){NULL, 0} : (struct view){bytes, (size_t)file.st_size};
+}
+
+static void view_close(struct view view)
+{
+    if (view.bytes)
+        munmap((void *)view.bytes, view.size);
+}
 
 static bool file_may_have_marks(const char *path)
 {
