@@ -188,7 +188,8 @@ if __name__ == "__main__":
         print("this build has no joulec: LLVM's headers were not found")
         sys.exit(77)
     with open(LIBRARY, "rb") as library:
-        if b"__asan_init" in library.read():
-            print("libjoule has the address sanitizer in it, without which no program is linked with it")
-            sys.exit(77)
+        code = library.read()
+    if b"__asan_init" in code or b"__tsan_init" in code:
+        print("libjoule has a sanitizer in it, and a program without one cannot be relied on to run with that")
+        sys.exit(77)
     unittest.main()
