@@ -6,11 +6,21 @@
 #include <string.h>
 #include "base/hash.h"
 
+#define MOST_CREEPS 32 /* that one address is made of, and what they begin with */
+
+/* By how much an address goes on in a round of a loop, as far as it creeps. */
+struct creeping {
+    double low, high;
+};
+
 /* One address under way. */
 struct reading {
     const struct addresses *of;
     int32_t innermost; /* loop of the access */
+    double bytes;      /* of the access */
     struct address *out;
+    struct creeping creeping[LOOPS_MOST_DEPTH]; /* as out->stride */
+    unsigned creeps;                            /* looked into */
 };
 
 /* --- names -------------------------------------------------------------------------------------------------- */
@@ -65,6 +75,21 @@ static void place_values(struct addresses *a)
         }
 }
 
+/* Those of blocks with which no loop begins stay out. */
+static void place_creeps(struct addresses *a)
+{
+    for (size_t i = 0; i < a->loops->count; i++) {
+        const struct block *header = &a->function->blocks[a->loops->list[i].header];
+        for (size_t k = 0; k < header->creep_count; k++) {
+            uint32_t name = expr_find_name(&a->facts->pool, header->creeps[k]->name);
+            if (name == INDEX_NONE)
+                continue;
+            a->creep_of[name] = header->creeps[k];
+            a->creep_loop[name] = (int32_t)i;
+        }
+    }
+}
+
 joule_status addresses_prepare(struct arena *arena, const struct module *module,
                                const struct function *function, const struct loops *loops,
                                const struct scev_function *facts, struct addresses *out)
@@ -76,8 +101,11 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
                               .facts = facts,
                               .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
                               .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
-                              .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *))};
-    if (!out->loop_of || !out->block_of || !out->object_of || !sort_locals(arena, out))
+                              .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *)),
+                              .creep_of = arena_alloc(arena, (names + 1) * sizeof(struct creep *)),
+                              .creep_loop = arena_alloc(arena, (names + 1) * sizeof *out->creep_loop)};
+    if (!out->loop_of || !out->block_of || !out->object_of || !out->creep_of || !out->creep_loop ||
+        !sort_locals(arena, out))
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < names; i++) {
         out->loop_of[i] = out->block_of[i] = -1;
@@ -86,6 +114,7 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
     if (!facts)
         return JOULE_OK;
     place_values(out);
+    place_creeps(out);
     for (size_t i = 0; i < loops->count; i++) {
         uint32_t name = expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name);
         if (name != INDEX_NONE)
@@ -152,8 +181,46 @@ static void take_unclear(struct reading *r, const struct expr *expr)
 
 static void take(struct reading *r, const struct expr *expr, double scale);
 
+/* What a creeping value is as its loop begins. */
+static void take_start(struct reading *r, const struct creep *creep, double scale)
+{
+    const struct scev_function *facts = r->of->facts;
+    const struct expr *value = creep->from[0] ? scev_value_of(facts, creep->from) : NULL;
+    uint32_t name = creep->from[0] ? expr_find_name(&facts->pool, creep->from) : INDEX_NONE;
+    struct expr symbol = {.kind = EXPR_SYMBOL, .name = name};
+    if (!creep->from[0])
+        r->out->offset += scale * creep->constant;
+    else if (value && value->kind != EXPR_UNKNOWN)
+        take(r, value, scale);
+    else if (name != INDEX_NONE)
+        take(r, &symbol, scale);
+    else { /* an argument, or a global, that no formula names */
+        r->out->base += hash_bytes(HASH_START, creep->from, strlen(creep->from));
+        if (scale == 1)
+            r->out->object = find_object(r->of, creep->from);
+    }
+}
+
+/* False: it does not creep in a loop around the access. */
+static bool take_creep(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct creep *creep = r->of->creep_of[expr->name];
+    int32_t loop = r->of->creep_loop[expr->name];
+    if (!creep || !loop_is_within(r->of->loops, r->innermost, loop) || ++r->creeps > MOST_CREEPS)
+        return false;
+    struct creeping *here = &r->creeping[r->of->loops->list[loop].depth - 1];
+    here->low += fmin(scale * creep->low, scale * creep->high);
+    here->high += fmax(scale * creep->low, scale * creep->high);
+    if (creep->low < creep->high)
+        add_to_key(r, key_of(r->of, expr), scale);
+    take_start(r, creep, scale);
+    return true;
+}
+
 static void take_symbol(struct reading *r, const struct expr *expr, double scale)
 {
+    if (take_creep(r, expr, scale))
+        return;
     if (r->of->block_of[expr->name] >= 0)
         go_wild(r, r->of->block_of[expr->name]);
     if (r->of->object_of[expr->name] && scale == 1)
@@ -211,8 +278,9 @@ static void take(struct reading *r, const struct expr *expr, double scale)
         break;
     case EXPR_ZEXT:
     case EXPR_SEXT:
-        take(r, expr->operand[0], scale);
-        break;
+        if (expr->bits > 1 || fabs(scale) > r->bytes)
+            take(r, expr->operand[0], scale);
+        break; /* else it is at this place or beside it */
     case EXPR_UNKNOWN:
         r->out->wild = depth_of(r, r->innermost);
         break;
@@ -231,11 +299,20 @@ static void take_name(struct reading *r, const struct access *access)
         r->out->wild = depth_of(r, r->innermost);
 }
 
+/* The stride is the longer of both ends. */
+static void add_creeping(struct address *out, int d, const struct creeping *creeping)
+{
+    double low = out->stride[d] + creeping->low, high = out->stride[d] + creeping->high;
+    if (creeping->low < creeping->high)
+        out->creeps |= (uint64_t)1 << d;
+    out->stride[d] = fabs(low) > fabs(high) ? low : high;
+}
+
 void address_read(const struct addresses *addresses, const struct access *access, uint32_t block,
                   struct address *out)
 {
     double *stride = out->stride;
-    struct reading r = {addresses, addresses->loops->innermost[block], out};
+    struct reading r = {addresses, addresses->loops->innermost[block], access->bytes, out};
     const struct scev_function *facts = addresses->facts;
     const struct expr *value = facts ? scev_value_of(facts, access->address) : NULL;
     *out = (struct address){.stride = stride, .wild = -1};
@@ -245,7 +322,9 @@ void address_read(const struct addresses *addresses, const struct access *access
         take(&r, value, 1);
     else
         take_name(&r, access);
-    for (int d = 0; d < depth_of(&r, r.innermost); d++)
+    for (int d = 0; d < depth_of(&r, r.innermost); d++) {
+        add_creeping(out, d, &r.creeping[d]);
         if (isnan(stride[d]))
             stride[d] = STRIDE_UNKNOWN; /* forward and back */
+    }
 }

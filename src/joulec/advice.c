@@ -66,7 +66,7 @@ static bool add_stream(const struct walk *w, const struct loop *loop, const stru
     if (out->count == MOST_ACCESSES || loop->depth > LOOPS_MOST_DEPTH)
         return false;
     address_read(w->of->addresses, access, block, &new.at);
-    if (new.at.wild >= (int)loop->depth - (loop->depth > 1))
+    if (new.at.wild >= (int)loop->depth - (loop->depth > 1) || new.at.creeps)
         return false;
     new.inner = fabs(strides[loop->depth - 1]);
     new.outer = loop->depth > 1 ? fabs(strides[loop->depth - 2]) : INFINITY;

@@ -188,14 +188,21 @@ static bool is_known(const struct memory *m, const struct reference *r, int32_t 
     return depth > r->at.wild && isfinite(r->at.stride[depth - 1]);
 }
 
+/* At best what creeps never goes on. */
+static double stride_of(const struct memory *m, const struct reference *r, int32_t loop)
+{
+    unsigned d = depth_of(m, loop) - 1;
+    bool may_stay = m->bound == BOUND_LOW && r->at.creeps >> d & 1;
+    return may_stay ? 0 : fabs(r->at.stride[d]);
+}
+
 /* Of loops deeper than `above`, the shortest stride first. */
 static size_t known_dimensions(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = 0;
     for (int32_t loop = r->loop; depth_of(m, loop) > above; loop = m->loops->list[loop].parent)
         if (is_known(m, r, loop))
-            insert(m->dimensions, count++,
-                   (struct dimension){fabs(r->at.stride[depth_of(m, loop) - 1]), times_of(m, loop)});
+            insert(m->dimensions, count++, (struct dimension){stride_of(m, r, loop), times_of(m, loop)});
     return count;
 }
 

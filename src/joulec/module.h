@@ -107,6 +107,15 @@ struct access {
     bool is_in_chain; /* the next round of its loop waits for what is loaded */
 };
 
+/* A whole number or a pointer that goes on in one direction, by an amount that the data decide; scalar evolution does not know it. */
+struct creep {
+    const char *name;
+    double low,
+        high; /* of that amount in a round of the loop, a pointer's in bytes; both 0: it is `from` or a little beyond */
+    const char *from; /* what it is as the loop begins, as the address of an access; empty: `constant` */
+    double constant;
+};
+
 struct edge {
     uint32_t to;
     double probability; /* by a profile or __builtin_expect; NaN: unknown */
@@ -133,6 +142,8 @@ struct block {
     size_t access_count;
     const char **values; /* whole numbers and pointers made here that scalar evolution cannot look into */
     size_t value_count;
+    struct creep **creeps; /* of a loop's first block: what creeps in this loop */
+    size_t creep_count;
     struct edge *edges;
     size_t edge_count;
     struct condition condition; /* of two edges, edges[0] is taken where it holds */

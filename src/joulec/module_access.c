@@ -36,8 +36,7 @@ static const char *global_name(struct arena *arena, LLVMValueRef global)
     return kept;
 }
 
-/* NULL: no memory. */
-static const char *address_name(struct arena *arena, LLVMValueRef address)
+const char *llvm_address_name(struct arena *arena, LLVMValueRef address)
 {
     size_t length;
     while (LLVMIsAConstantExpr(address) && LLVMGetNumOperands(address) > 0)
@@ -88,14 +87,14 @@ bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasic
         LLVMValueRef address = llvm_address_of(v);
         if (address) {
             struct access *access = &out->accesses[out->access_count++];
-            *access = (struct access){.address = address_name(arena, address),
+            *access = (struct access){.address = llvm_address_name(arena, address),
                                       .bytes = bytes_of(layout, v),
                                       .is_store = LLVMGetInstructionOpcode(v) != LLVMLoad,
                                       .is_fixed = !LLVMIsAInstruction(address) || LLVMIsAAllocaInst(address)};
             is_good = access->address != NULL;
         }
         if (is_opaque(v))
-            is_good = (out->values[out->value_count++] = address_name(arena, v)) != NULL && is_good;
+            is_good = (out->values[out->value_count++] = llvm_address_name(arena, v)) != NULL && is_good;
     }
     return is_good;
 }
@@ -115,7 +114,7 @@ bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBl
         if (!times || !LLVMIsAConstantInt(times))
             continue;
         double bytes = size_of(layout, LLVMGetAllocatedType(v)) * (double)LLVMConstIntGetZExtValue(times);
-        struct object local = {address_name(arena, v), bytes, true};
+        struct object local = {llvm_address_name(arena, v), bytes, true};
         out->objects[out->object_count++] = local;
         is_good = is_good && local.name;
     }

@@ -223,11 +223,13 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
     return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);
 }
 
-static bool read_chains(struct reader *r, LLVMBasicBlockRef *blocks, struct function *function)
+static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct numbering *numbers,
+                       struct function *function)
 {
     struct loops loops;
     bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
-                   llvm_find_chains(r->arena, blocks, function, &loops);
+                   llvm_find_chains(r->arena, blocks, function, &loops) &&
+                   llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
     function->has_loops = is_good && loops.count > 0;
     return is_good;
 }
@@ -275,7 +277,8 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
     bool is_good = llvm_number_all(r->arena, (void *const *)blocks, out->block_count, &numbers);
     for (size_t i = 0; i < out->block_count && is_good; i++)
         is_good = read_block(r, blocks[i], &numbers, out, &out->blocks[i]);
-    return is_good && llvm_read_locals(r->arena, r->layout, blocks[0], out) && read_chains(r, blocks, out);
+    return is_good && llvm_read_locals(r->arena, r->layout, blocks[0], out) &&
+           read_loops(r, blocks, &numbers, out);
 }
 
 static bool read_functions(struct reader *r)

@@ -1,6 +1,6 @@
 /* joulec/module_llvm.h - LLVM's things, for the files that know them.
  *
- * Owns what an instruction does and how long a loop's chain is, whole numbers and what is asked of them, and finding LLVM's
+ * Owns what an instruction does, how long a loop's chain is and what creeps in it, whole numbers and what is asked of them, and finding LLVM's
  * pointers again in lists of ours.
  */
 #ifndef JOULEC_MODULE_LLVM_H
@@ -51,6 +51,8 @@ double llvm_waits(LLVMValueRef instruction, unsigned operand);
 
 /* The address of a load, a store or an atomic operation, which is an access of its block; NULL: it is none. */
 LLVMValueRef llvm_address_of(LLVMValueRef instruction);
+/* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
+const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */
 bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
                         struct block *out);
@@ -69,6 +71,11 @@ bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct funct
  * when it ran before. */
 bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
                       const struct numbering *instructions);
+
+/* What creeps in each loop, as header's creeps. `from` are LLVM's blocks, as in function->blocks, and `blocks` their numbers. False: no
+ * memory. */
+bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
+                      const struct numbering *blocks, struct function *function, const struct loops *loops);
 
 /* --- names and operands --------------------------------------------------------------------------------------- */
 

@@ -97,11 +97,28 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
     }
 }
 
+/* Names stand for one another, round and round if need be. */
+static void add_creeps(struct arena *arena, struct block *b, unsigned what)
+{
+    static const char *const creepers[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
+                                                                                     "a", "@g", "n"};
+    b->creeps = room(arena, 2 * sizeof *b->creeps);
+    b->creep_count = 2;
+    for (size_t i = 0; i < b->creep_count; i++) {
+        b->creeps[i] = room(arena, sizeof **b->creeps);
+        *b->creeps[i] = (struct creep){.name = creepers[(what / 8 + i) % 4],
+                                       .low = what & 16 ? -7 : 0,
+                                       .high = what & 32 ? 5 : 0,
+                                       .from = from[(what / 4 + 3 * i) % 6],
+                                       .constant = what};
+    }
+}
+
 static void fill_block(struct arena *arena, struct block *b, size_t at, size_t functions,
                        const uint8_t *pattern)
 {
     static const char *const names[] = {"memcpy", "sin", "nobody_knows", "llvm.memset.p0", NULL};
-    static const char *const addresses[] = {"a", "p", "@g", "", "local"};
+    static const char *const addresses[] = {"a", "p", "@g", "c", "", "local"};
     unsigned what = pattern[2];
     b->name = print(arena, "b%u", (unsigned)at);
     b->work[what % WORK_KINDS] = what % 7;
@@ -116,8 +133,10 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
         b->access_count = 1 + what % 2;
         for (size_t i = 0; i < b->access_count; i++)
             b->accesses[i] =
-                (struct access){addresses[(what / 4 + i) % 5], 1 << what % 6, what & 8, what & 16, what & 32};
+                (struct access){addresses[(what / 4 + i) % 6], 1 << what % 6, what & 8, what & 16, what & 32};
     }
+    if (what % 8 >= 5)
+        add_creeps(arena, b, what);
     if (what % 16 == 3) {
         b->calls = room(arena, sizeof *b->calls);
         b->call_count = 1;
@@ -171,6 +190,9 @@ static void say_loops(const struct module *m, struct input *in, struct text *out
         const struct function *f = &m->functions[i];
         text_printf(out, "Classifying expressions for: @%s\n", f->name);
         text_add(out, "  %a = getelementptr i32\n  -->  {{%p,+,64}<%b1>,+,4}<%b2> U: full-set S: full-set\n");
+        text_add(out, "  %p = phi i32\n  -->  %p U: full-set S: full-set\n"
+                      "  %c = phi i32\n  -->  ((4 * %c) + (8 * %d) + @g) U: full-set S: full-set\n"
+                      "  %d = phi i32\n  -->  {(%c + %d),+,(-3 * %c)}<%b1> U: full-set S: full-set\n");
         text_printf(out, "Determining loop execution counts for: @%s\n", f->name);
         for (size_t b = 0; b < f->block_count && b < MOST_LOOPS; b++)
             text_printf(out, "Loop %%%s: backedge-taken count is %s\n", f->blocks[b].name,

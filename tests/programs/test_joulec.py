@@ -212,6 +212,35 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         self.assertGreater(found["chase"]["time_seconds"], 2 * found["straight"]["time_seconds"])
         self.assertGreater(found["chase"]["interval_seconds"][1], 20 * found["straight"]["interval_seconds"][1])
 
+    def test_filters_are_streams(self):
+        """Where they put what they let through goes on by one or not at all; what may go back, or anywhere, is no stream."""
+        steps = {"always": "out[c] = x[i]; c += x[i] < y;",
+                 "sometimes": "if (x[i] < y) out[c++] = x[i];",
+                 "through": "*out = x[i]; out += x[i] < y;",
+                 "pushed": "if (x[i] < y) *out++ = x[i];",
+                 "down": "out[c] = x[i]; c -= x[i] < y;",
+                 "two": "out[c] = x[i]; c += x[i] < y; z[d] = x[i]; d += x[i] < 7;",
+                 "parted": "out[c] = x[i]; z[i - c] = x[i]; c += x[i] < y;",
+                 "deep": "for (int j = 0; j < 1 << 10; j++) { out[c] = x[i]; c += x[i] < y + j; }",
+                 "both_ways": "out[c] = x[i]; c += x[i] < y ? 1 : -1;",
+                 "anew": "out[c] = x[i]; c = x[i] < y ? c + 1 : 0;",
+                 "loaded": "out[c] = x[i]; c += x[i];"}
+        text = "".join(f"void {name}(const int *restrict x, int *restrict out, int *restrict z, int y, long c, long d) {{\n"
+                       f"    for (long i = 0; i < 1L << {21 if name == 'deep' else 31}; i++) {{ {step} }}\n}}\n" for name, step in steps.items())
+        found = self.report("void copy(const int *restrict x, int *restrict out) {\n"
+                            "    for (long i = 0; i < 1L << 31; i++) { __asm__(\"\"); out[i] = x[i]; }\n}\n" + text)
+        lines = {name: max(loop["lines"]["dram"] for loop in found[name]["loops"]) / (1 << 27) for name in ["copy", *steps]}
+        for name in ("copy", "always", "through", "down"):  # what is written comes in and goes back
+            self.assertAlmostEqual(lines[name], 3, delta=0.01, msg=name)
+        for name in ("sometimes", "pushed"):
+            self.assertTrue(1 < lines[name] <= 3.01, (name, lines[name]))
+        for name in ("two", "parted"):
+            self.assertAlmostEqual(lines[name], 5, delta=0.01, msg=name)
+        self.assertAlmostEqual(lines["deep"], 2, delta=0.01)
+        for name in ("both_ways", "anew", "loaded"):
+            self.assertLess(lines[name], 1.1, name)
+            self.assertGreater(found[name]["loops"][0]["lines"]["l2"], 1 << 27, name)
+
     def test_vectors_are_those_that_clang_makes(self):
         """What joulec says of each loop is in clang's record of its own build."""
         text = """float a[4096], b[4096];

@@ -43,6 +43,13 @@ void near(void) { for (int j = 0; j < 16; j++) for (int i = 0; i < 16; i++) smal
 float unknown(int s) { float t = 0; for (int x = 0; x < 2048; x++) for (int y = 0; y < 2048; y++) t += image[0][(y * s + x) & 1023]; return t; }
 """), {"across": ["loop_order"], "along": [], "transpose": [], "near": [], "unknown": []})
 
+    def test_filters_have_no_other_order(self):
+        self.assertEqual(self.kinds("""
+void rows(int *found) { for (int k = 0; k < 2048; k++) { int c = 0; for (int i = 0; i < 2048; i++) if (image[i][k] > 1) bodies[c++].mass = 1;
+                                                        found[k] = c; } }
+void all(void) { int c = 0; for (int k = 0; k < 500; k++) for (int i = 0; i < 200; i++) { bodies[c].mass = 1; c += image[k][i] > 1; } }
+"""), {"rows": [], "all": []})
+
     def test_walks_that_use_little(self):
         found, _ = self.advise("""
 float masses(void) { float s = 0; for (int i = 0; i < 100000; i++) s += bodies[i].mass; return s; }

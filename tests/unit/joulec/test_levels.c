@@ -32,6 +32,9 @@ struct trial {
     struct edge edges[MOST][2];
     struct access accesses[MOST][4];
     const char *values[MOST][4];
+    struct creep creeps[MOST];
+    struct creep *creep_lists[MOST][2];
+    size_t creep_count;
     struct object global, local;
     struct call call;
     struct loop_times times[MOST];
@@ -67,7 +70,10 @@ static struct trial *trial_new(unsigned depth, const double *times, const char *
     for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
         t->core.latency[i] = 15 * pow(4, i - COST_L2_LINES);
     for (uint32_t b = 0; b < MOST; b++)
-        t->blocks[b] = (struct block){.name = names[b], .accesses = t->accesses[b], .values = t->values[b]};
+        t->blocks[b] = (struct block){.name = names[b],
+                                      .accesses = t->accesses[b],
+                                      .values = t->values[b],
+                                      .creeps = t->creep_lists[b]};
     for (unsigned d = 0; d < depth; d++)
         t->times[d] = (struct loop_times){{times[d], times[d], times[d]}};
     t->function.name = "f";
@@ -95,6 +101,17 @@ static void add_value(struct trial *t, uint32_t block, const char *name)
 {
     struct block *b = &t->blocks[block];
     b->values[b->value_count++] = name;
+}
+
+/* A value of block `header` that goes on by 0 to `most`; from NULL: it begins with 0. */
+static void add_creep(struct trial *t, uint32_t header, const char *name, double most, const char *from)
+{
+    struct block *b = &t->blocks[header];
+    struct creep *creep = &t->creeps[t->creep_count++];
+    *creep =
+        (struct creep){.name = name, .low = fmin(most, 0), .high = fmax(most, 0), .from = from ? from : ""};
+    b->creeps[b->creep_count++] = creep;
+    add_value(t, header, name);
 }
 
 static void describe(struct trial *t)
@@ -381,6 +398,118 @@ static void test_callees_push_out(void **state)
     trial_free(t);
 }
 
+/* --- what creeps ---------------------------------------------------------------------------------------------- */
+
+#define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
+
+/* As a stream, if it goes on each time; at best it stays where it is. */
+static void test_a_filter_is_a_stream(void **state)
+{
+    (void)state;
+    for (int most = -1; most <= 3; most += 2) {
+        double times = 8 * MIB;
+        struct trial *t = trial_new(1, &times, FILTER);
+        add_creep(t, 1, "c", most, NULL);
+        add_load(t, "p");
+        describe(t);
+        expect(t, BOUND_LOW, 0, 0, 0);
+        expect(t, BOUND_EST, 0, 0, fabs((double)most) * MIB);
+        expect(t, BOUND_HIGH, 0, 0, fabs((double)most) * MIB);
+        assert_true(t->memory[1].streamed >= 1);
+        t->blocks[1].creep_count = 0;
+        describe(t); /* nothing is known of it */
+        assert_true(t->memory[1].streamed <= 0);
+        trial_free(t);
+    }
+}
+
+/* Its address is the value itself, and it begins in a variable. */
+static void test_a_pointer_creeps_in_a_variable(void **state)
+{
+    (void)state;
+    double times = 1e6;
+    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  %p U: full-set\n");
+    add_creep(t, 1, "p", 8, "@table");
+    add_load(t, "p");
+    t->global = (struct object){"@table", 4 * KIB, false};
+    t->module.object_count = 1;
+    describe(t);
+    expect(t, BOUND_EST, 0, 0, 0);
+    expect(t, BOUND_HIGH, 0, 0, 64);
+    NEAR(t->bytes[BOUND_EST], 4 * KIB);
+    trial_free(t);
+}
+
+/* Four stores after each other, with what each lets through between them: one stream. */
+static void test_places_beside_each_other_are_one(void **state)
+{
+    (void)state;
+    double times = 8 * MIB;
+    struct trial *t = trial_new(
+        1, &times,
+        FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
+               "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
+    add_creep(t, 1, "c", 2, NULL);
+    add_creep(t, 1, "d", 0, "c"); /* where the ways meet behind it */
+    add_load(t, "p");
+    add_load(t, "q");
+    add_load(t, "r");
+    describe(t);
+    expect(t, BOUND_EST, 0, 0, 2 * MIB);
+    trial_free(t);
+}
+
+/* What the filter leaves goes to i - c, which goes on by 0 or 1, too. */
+static void test_the_rest_is_a_stream(void **state)
+{
+    (void)state;
+    double times = 8 * MIB;
+    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  ({%a,+,8}<%b1> + (-8 * %c)) U: full-set\n");
+    add_creep(t, 1, "c", 1, NULL);
+    add_load(t, "p");
+    describe(t);
+    expect(t, BOUND_LOW, 0, 0, 0);
+    expect(t, BOUND_EST, 0, 0, MIB);
+    assert_true(t->memory[1].streamed >= 1);
+    trial_free(t);
+}
+
+/* 1000 rows of 1000: it begins anew with each, or goes on behind what the row before left, or stands at a place of the row's. */
+static void test_filters_in_nests(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from;
+        double bytes;
+    } starts[] = {{NULL, 8000}, {"n", 8000}, {"row", 8e6}, {"left", 8e6}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        double times[] = {1000, 1000};
+        struct trial *t = trial_new(2, times,
+                                    FILTER "  %row = x\n  -->  {0,+,1000}<%b1> U: full-set\n"
+                                           "  %left = x\n  -->  %left U: full-set\n");
+        add_creep(t, 2, "c", 1, starts[i].from);
+        add_value(t, 1, "left");
+        add_load(t, "p");
+        describe(t);
+        NEAR(t->bytes[BOUND_EST], starts[i].bytes);
+        assert_true(t->memory[2].streamed >= 1 || starts[i].bytes < 32 * KIB);
+        trial_free(t);
+    }
+}
+
+/* Of the loop around: in the one inside it stays, as in any that it creeps in no more. */
+static void test_what_creeps_around(void **state)
+{
+    (void)state;
+    double times[] = {1000, 1000};
+    struct trial *t = trial_new(2, times, "  %p = x\n  -->  {((8 * %c) + %a),+,8}<%b2> U: full-set\n");
+    add_creep(t, 1, "c", 1, NULL);
+    add_load(t, "p");
+    describe(t);
+    NEAR(t->bytes[BOUND_EST], 16000);
+    trial_free(t);
+}
+
 /* --- any nest ------------------------------------------------------------------------------------------------- */
 
 static double beyond(const struct trial *t, enum bound bound, enum cost_level level)
@@ -404,20 +533,24 @@ static double stride_of(void)
 
 static struct trial *any_nest(void)
 {
-    char values[400];
+    char values[600];
     double times[3];
     for (int d = 0; d < 3; d++)
         times[d] = 1 + (double)below(300);
     snprintf(values, sizeof values,
              "  %%p = x\n  -->  {{{%%a,+,%.0f}<%%b1>,+,%.0f}<%%b2>,+,%.0f}<%%b3> U: full-set\n"
              "  %%q = x\n  -->  {{(%.0f + %%a),+,%%n}<%%b2>,+,%.0f}<%%b3> U: full-set\n"
-             "  %%r = x\n  -->  {%%row,+,%.0f}<%%b3> U: full-set\n",
-             stride_of(), stride_of(), stride_of(), stride_of(), stride_of(), stride_of());
+             "  %%r = x\n  -->  {%%row,+,%.0f}<%%b3> U: full-set\n"
+             "  %%s = x\n  -->  {(%%a + (%.0f * %%c)),+,%.0f}<%%b3> U: full-set\n",
+             stride_of(), stride_of(), stride_of(), stride_of(), stride_of(), stride_of(), stride_of(),
+             stride_of());
     struct trial *t = trial_new(3, times, values);
     add_value(t, below(4), "row");
     add_load(t, "p");
     add_load(t, "q")->is_store = below(2) == 1;
     add_load(t, "r");
+    add_creep(t, 1 + below(3), "c", below(2) ? -1 : 3, below(2) ? "row" : NULL);
+    add_load(t, "s");
     return t;
 }
 
@@ -479,6 +612,12 @@ int main(void)
         cmocka_unit_test(test_rows_by_pointers),
         cmocka_unit_test(test_reuse_in_outer_loops),
         cmocka_unit_test(test_callees_push_out),
+        cmocka_unit_test(test_a_filter_is_a_stream),
+        cmocka_unit_test(test_a_pointer_creeps_in_a_variable),
+        cmocka_unit_test(test_places_beside_each_other_are_one),
+        cmocka_unit_test(test_the_rest_is_a_stream),
+        cmocka_unit_test(test_filters_in_nests),
+        cmocka_unit_test(test_what_creeps_around),
         cmocka_unit_test(test_bounds_hold_the_estimate),
         cmocka_unit_test(test_more_is_never_nearer),
     };
