@@ -192,6 +192,9 @@ static void add_work(struct block *out, LLVMValueRef value, enum work work)
 {
     double parts = llvm_parts(value), bits = llvm_vector_bits(value);
     out->work[work] += parts;
+    double beside = llvm_is_division(value) ? llvm_division_ints(value) : 0;
+    if (beside > 0)
+        out->work[WORK_INT] += beside * parts / llvm_division_steps(value);
     if (bits > 256)
         out->simd_512 += parts;
     else if (bits > 128)

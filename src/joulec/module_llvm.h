@@ -35,6 +35,13 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
 enum work llvm_work(LLVMValueRef instruction);
 /* How often it does so: a vector that is longer than a register is worked on in parts. */
 double llvm_parts(LLVMValueRef instruction);
+/* A division of whole numbers, or its remainder: what it does and how often, whole numbers' steps beside that, and how many of
+ * that kind's latencies its result takes. */
+bool llvm_is_division(LLVMValueRef value);
+enum work llvm_division_work(LLVMValueRef division);
+double llvm_division_steps(LLVMValueRef division);
+double llvm_division_ints(LLVMValueRef division);
+double llvm_division_waits(LLVMValueRef division);
 /* Functions of LLVM that are instructions, or nothing (WORK_KINDS). False: a real call. */
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
 /* A phi that goes on by the same step each time. */

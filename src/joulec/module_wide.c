@@ -78,6 +78,10 @@ double llvm_vector_steps(LLVMValueRef value)
     bool is_old = !has_feature(function, "+sse4.1"), has_512 = has_feature(function, "+avx512f");
     unsigned bits = element_bits(value);
     switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem: /* by a constant: products */
     case LLVMMul:
         return bits == 16 ? 1 : bits == 32 ? (is_old ? 6 : 2) : 8;
     case LLVMUIToFP:

@@ -9,9 +9,6 @@
 #include <string.h>
 #include "base/string.h"
 
-/* Of 64 bits against 32: cycles of Golden Cove, Ice Lake and Zen 3; before those it was 3 to 6 (uops.info). */
-#define WIDE_DIVISION (5.0 / 3)
-
 static int by_address(const void *a, const void *b)
 {
     uintptr_t left = (uintptr_t)((const struct numbered *)a)->item,
@@ -82,7 +79,7 @@ static enum work work_of_opcode(LLVMValueRef value)
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return WORK_INT_DIV;
+        return llvm_division_work(value);
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:
@@ -247,7 +244,7 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return bits_of(LLVMTypeOf(value)) > 32 ? WIDE_DIVISION : 1;
+        return llvm_division_steps(value);
     default:
         if (string_starts(name, "llvm.fmuladd."))
             return can_fuse(value) ? 1 : 2;
@@ -284,13 +281,14 @@ double llvm_latency(enum work work)
     return work < WORK_KINDS ? latency[work] : 0;
 }
 
-/* What is added to a product does not wait for it. A wide division gives its result not much later. */
+/* What is added to a product does not wait for it. */
 double llvm_waits(LLVMValueRef value, unsigned operand)
 {
     LLVMValueRef callee = intrinsic_of(value);
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
-    bool is_division = llvm_work(value) == WORK_INT_DIV;
     if (string_starts(name, "llvm.fmuladd.") && operand == 2)
         return 1;
-    return is_division ? 1 : steps_of(value, LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind);
+    if (llvm_is_division(value))
+        return llvm_division_waits(value);
+    return steps_of(value, LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind);
 }

@@ -38,6 +38,27 @@ class Work(unittest.TestCase):
                                "unsigned long long wide(unsigned long long x, unsigned long long y) { return x / y; }\n")
         self.assertAlmostEqual(found["wide"]["int_divs"] / found["narrow"]["int_divs"], 5 / 3)
 
+    def test_divisions_by_constants_are_products(self):
+        text = "".join(f"{kind} {name}({kind} x, {kind} y) {{ return {body}; }}\n" for kind, name, body in (
+            ("unsigned", "divided", "x / y"), ("unsigned", "both", "(x / y) ^ (x % y)"), ("unsigned", "rest", "x % y"),
+            ("unsigned", "tenth", "x / 10 + y"), ("unsigned", "digit", "x % 10 + y"), ("int", "signed_tenth", "x / 10 + y"),
+            ("unsigned", "digits", "(x / 10) ^ (x % 10)"), ("int", "signed_eighth", "x / 8 + y"), ("unsigned", "product", "x * y")))
+        found = self.breakdown(text)
+        product, division = found["product"]["int_muls"], found["divided"]["int_divs"]
+        for name, products in (("tenth", 1), ("digit", 2), ("signed_tenth", 1), ("digits", 2)):
+            self.assertNotIn("int_divs", found[name], name)
+            self.assertAlmostEqual(found[name]["int_muls"] / product, products, msg=name)
+        self.assertNotIn("int_muls", found["signed_eighth"])
+        self.assertNotIn("int_divs", found["signed_eighth"])
+        self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)  # one instruction makes quotient and rest
+        self.assertAlmostEqual(found["rest"]["int_divs"] / division, 1)
+
+    def test_a_chain_through_a_constant_division(self):
+        """A product and a shift from digit to digit, where it was a division's 12 cycles or more."""
+        loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
+        report = self.report(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
+        self.assertLess(2 * report["tenths"]["time_seconds"], report["parts"]["time_seconds"])
+
     def test_the_larger_of_two_is_two_steps(self):
         found = self.breakdown("int one(int x, int y) { return x + y; }\nint larger(int x, int y) { return x > y ? x : y; }\n")
         self.assertAlmostEqual(found["larger"]["int_ops"] / found["one"]["int_ops"], 2)
