@@ -55,20 +55,19 @@ void wide_join(const struct module *module, const struct function *function, str
 
 /* --- a round ---------------------------------------------------------------------------------------------------- */
 
-/* Of a simulated round: a chain that takes about all of its time is what takes it. Where the simulator lets instructions wait too
- * long, its time is one that is not exceeded; the chain is that of the values. */
-static void take_simulated(const struct simulated *simulated, struct cost_flow *flow)
+/* Of a simulated round. A simulator puts each instruction on a unit at once, which cores choose better: its time beyond what the
+ * units and the chain take is theirs in part, the middle in logarithms. Where it lets instructions wait too long, its time is only
+ * one that is not exceeded. */
+static void take_simulated(const struct cost_core *core, const struct simulated *simulated, enum bound bound,
+                           struct cost_flow *flow)
 {
-    double chain = flow->chain_cycles;
+    double chain = isnan(flow->chain_cycles) ? simulated->cycles : flow->chain_cycles;
+    double beyond = simulated->cycles / cost_core_beside(core, simulated->unit_cycles, chain);
     bool is_loose = simulated->makes_zeros || (simulated->folds_loads && chain > SHORT_CHAIN);
-    flow->unit_cycles = simulated->unit_cycles;
-    flow->is_simulated = !is_loose;
-    if (is_loose)
-        flow->chain_cycles = fmin(chain, simulated->cycles);
-    else if (chain <= simulated->cycles / 2)
-        flow->unit_cycles = simulated->cycles;
-    else
-        flow->chain_cycles = simulated->cycles;
+    if (beyond > 1)
+        beyond = is_loose || bound == BOUND_LOW ? 1 : bound == BOUND_EST ? sqrt(beyond) : beyond;
+    flow->unit_cycles = beyond * simulated->unit_cycles;
+    flow->chain_cycles = beyond * chain;
 }
 
 static struct cost_flow flow_of(const struct target *target, const struct wide_loop *wide, enum bound bound,
@@ -77,7 +76,7 @@ static struct cost_flow flow_of(const struct target *target, const struct wide_l
     struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&wide->round, &target->core),
                              .streamed = order->streamed};
     if (wide->simulated.cycles > 0)
-        take_simulated(&wide->simulated, &flow);
+        take_simulated(&target->core, &wide->simulated, bound, &flow);
     flow.chain_cycles += wide->at_once * order->wait_cycles[bound];
     return flow;
 }

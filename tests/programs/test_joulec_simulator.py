@@ -91,12 +91,15 @@ class Simulator(unittest.TestCase):
         return found["functions"][name]["loops"][0]
 
     def test_its_cycles_are_the_loops(self):
-        slow, fast = self.report(self.fake(cycles=40000)), self.report(self.fake(cycles=20000))
+        """What it takes beyond units and chains counts for half, in logarithms; all of it at worst."""
+        slow, fast = self.report(self.fake(cycles=40000)), self.report(self.fake(cycles=10000))
         self.assertEqual(slow["simulator"]["program"], "llvm-mca")
         self.assertEqual(slow["simulator"]["version"], 99)
         self.assertEqual(self.loop(slow)["simulated"], {"cycles": 400, "unit_cycles": 1})
         ratio = slow["functions"]["halves"]["time_seconds"] / fast["functions"]["halves"]["time_seconds"]
         self.assertAlmostEqual(ratio, 2, delta=0.05)
+        ratio = slow["functions"]["halves"]["interval_seconds"][1] / fast["functions"]["halves"]["interval_seconds"][1]
+        self.assertGreater(ratio, 3)
 
     def test_only_what_has_a_budget_where_nobody_asks_for_more(self):
         self.asked()

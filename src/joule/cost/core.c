@@ -89,6 +89,11 @@ double cost_core_throughput(const struct cost_core *core, const struct cost_feat
     return fmax(execution(core, work) + lost_to_mispredicts(core, work).low, best_lines(core, work));
 }
 
+double cost_core_beside(const struct cost_core *core, double a, double b)
+{
+    return join(a, b, core->overlap);
+}
+
 double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops)
 {
     return uops > 0 ? chain_cycles / (1 + core->window / uops) : chain_cycles;
@@ -135,8 +140,7 @@ static struct cost_range order_execution(const struct cost_core *core, const str
     if (!isfinite(chain))
         return (struct cost_range){flat, sqrt(flat * serial), serial};
     chain = fmax(chain, 0);
-    double both = flow->is_simulated ? fmax(flat, chain) : join(flat, chain, core->overlap);
-    return (struct cost_range){fmax(flat, chain), both, flat + chain};
+    return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
 }
 
 /* Lines in the order that is known. Those of a stream come as fast as the wires allow. Of others, several are under way at

@@ -58,13 +58,13 @@ struct cost_flow {
     /* Cycles that the front and the units of the core take for the work if nothing waits, where a simulator of the core has counted
      * them; 0: nobody has, and its description answers. */
     double unit_cycles;
-    bool
-        is_simulated; /* the simulator saw how these and the chain hide behind each other: the longer of both is all */
 };
 
 /* Cycles that work takes if nothing waits: what the most wanted part of the core allows, and all that is lost to
  * mispredicts and caches at the best overlap. COST_CYCLES and seconds in `work` are not looked at. */
 double cost_core_throughput(const struct cost_core *core, const struct cost_features *work);
+/* Cycles of two things at once that hide behind each other as far as the core lets them. */
+double cost_core_beside(const struct cost_core *core, double a, double b);
 /* Cycles of a chain that begins anew after so many micro-operations: the next runs beside it as far as the window reaches. */
 double cost_core_restarted(const struct cost_core *core, double chain_cycles, double uops);
 /* Cycles that work takes if each step waits for the last. */
