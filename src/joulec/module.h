@@ -86,6 +86,8 @@ struct call {
     int32_t callee;   /* index of a function with a body in this module; -1: elsewhere */
     struct source_place place;
     uint32_t number; /* among the calls of its function */
+    bool
+        is_beside; /* nothing of the next round of its loop, an innermost one, waits for it, and it writes no memory */
     struct operand *arguments;
     size_t argument_count;
 };
@@ -133,7 +135,8 @@ enum question {
 struct block {
     const char *name;
     double work[WORK_KINDS];
-    /* Of an innermost loop: what this block has of the longest chain from round to round, in steps that wait for each other. */
+    /* Of an innermost loop: what this block has of the longest chain from round to round, in steps that wait for each other. Where
+     * has_chain is false, the longest in the block alone; none: not known either. */
     double chain[WORK_KINDS];
     bool has_chain;   /* it is known; of a loop around others, that there is none */
     bool begins_anew; /* of such a loop's first block: it waits for nothing that it left when it ran before */

@@ -2,9 +2,12 @@
  *
  * A chain begins with a phi of the header, goes through operations that wait for one another, and ends where the value comes
  * back to that phi. Of several ways the one with most cycles counts, whatever the branches do.
+ * Of blocks that are in no such loop, the longest chain inside is taken.
  * Newcomers: addresses that a load waits for are on the way; values that only pass through memory are not seen.
  */
 #include "joulec/module_llvm.h"
+
+#include <string.h>
 
 #define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
 
@@ -115,6 +118,90 @@ static bool lay_out(struct walk *w, const uint32_t *blocks, size_t block_count)
     return llvm_number_all(w->arena, (void *const *)values, count, &w->numbers);
 }
 
+/* --- calls ------------------------------------------------------------------------------------------------------- */
+
+/* Adds the users of a step's value; each is looked at once. `is_seen` by step. False: the call is among them. */
+static bool add_users(const struct walk *w, size_t step, size_t call, bool *is_seen, size_t *queue,
+                      size_t *queued)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(w->steps[step].value); use; use = LLVMGetNextUse(use)) {
+        int32_t number = llvm_number_of(&w->numbers, LLVMGetUser(use));
+        if (number == (int32_t)call)
+            return false;
+        if (number < 0 || is_seen[number])
+            continue;
+        is_seen[number] = true;
+        queue[(*queued)++] = (size_t)number;
+    }
+    return true;
+}
+
+/* Whether what the call returns never comes back to it, by whatever round. */
+static bool is_beside(const struct walk *w, size_t call, bool *is_seen, size_t *queue)
+{
+    size_t queued = 0;
+    memset(is_seen, 0, w->count * sizeof *is_seen);
+    bool is = add_users(w, call, call, is_seen, queue, &queued);
+    for (size_t i = 0; i < queued && is; i++)
+        is = add_users(w, queue[i], call, is_seen, queue, &queued);
+    return is;
+}
+
+/* The loop's calls that the next round does not wait for. False: no memory. */
+static bool find_beside(struct walk *w)
+{
+    bool *is_seen = arena_alloc(w->arena, w->count + 1);
+    size_t *queue = arena_alloc(w->arena, (w->count + 1) * sizeof *queue), calls = 0;
+    if (!is_seen || !queue)
+        return false;
+    for (size_t i = 0; i < w->count && (calls + 1) * w->count < MOST_STEPS; i++) {
+        struct block *block = &w->function->blocks[w->steps[i].block];
+        bool is_first = !i || w->steps[i].block != w->steps[i - 1].block;
+        calls = is_first ? 0 : calls;
+        if (!llvm_is_real_call(w->steps[i].value) || calls == block->call_count)
+            continue;
+        struct call *call = &block->calls[calls++];
+        call->is_beside = llvm_writes_nothing(w->steps[i].value) && is_beside(w, i, is_seen, queue);
+    }
+    return true;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* The longest way to each step of one block, whose operands from elsewhere are there; the last step of the longest of all. */
+static int32_t walk_block(struct walk *w)
+{
+    int32_t last = -1;
+    for (size_t i = 0; i < w->count; i++) {
+        struct step *step = &w->steps[i];
+        int operands = LLVMGetNumOperands(step->value);
+        double latency = llvm_latency(llvm_work(step->value));
+        step->waits = operands ? llvm_waits(step->value, 0) : 0;
+        step->cycles = step->waits * latency;
+        step->from = -1;
+        for (int k = 0; k < operands; k++)
+            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k),
+                         llvm_waits(step->value, (unsigned)k), latency);
+        if (last < 0 || step->cycles > w->steps[last].cycles)
+            last = (int32_t)i;
+    }
+    return last;
+}
+
+static bool find_longest(struct walk *w, uint32_t block)
+{
+    if (!lay_out(w, &block, 1))
+        return false;
+    for (int32_t i = walk_block(w); i >= 0; i = w->steps[i].from) {
+        enum work work = llvm_work(w->steps[i].value);
+        if (work < WORK_KINDS)
+            w->function->blocks[block].chain[work] += w->steps[i].waits;
+    }
+    return true;
+}
+
+/* --- loops ------------------------------------------------------------------------------------------------------- */
+
 /* The first block is the header. */
 static bool find_chain(struct walk *w, const struct loops *loops, size_t loop)
 {
@@ -144,7 +231,7 @@ static bool find_chain(struct walk *w, const struct loops *loops, size_t loop)
         walk_from(w, longest_phi);
         share_out(w, back_to(w, longest_phi).from);
     }
-    return true;
+    return find_beside(w);
 }
 
 /* Of a loop around others: where all that it takes from round to round are counters, what it does itself does not wait for the
@@ -162,15 +249,21 @@ static void describe_outer(const struct walk *w, const struct loops *loops, size
             w->function->blocks[nodes[i]].has_chain = true;
 }
 
-bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
-                      const struct loops *loops)
+bool llvm_find_chains(LLVMBasicBlockRef *from, struct function *function, const struct loops *loops)
 {
-    struct walk w = {.arena = arena, .from = from, .function = function};
+    struct arena scratch = {0};
+    struct walk w = {.arena = &scratch, .from = from, .function = function};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
         if (loops->list[i].is_outer)
             describe_outer(&w, loops, i);
         else
             is_good = find_chain(&w, loops, i);
+    for (uint32_t b = 0; b < function->block_count && is_good; b++) {
+        int32_t loop = loops->innermost[b];
+        if (!function->blocks[b].has_chain && (loop < 0 || loops->list[loop].is_outer))
+            is_good = find_longest(&w, b);
+    }
+    arena_free(&scratch);
     return is_good;
 }

@@ -114,19 +114,16 @@ static void read_promise(struct reader *r, LLVMValueRef instruction, struct bloc
 static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
                       struct block *block)
 {
-    enum work work;
     LLVMValueRef callee = llvm_called_function(instruction);
-    if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
-        return true; /* priced as nothing: nobody can tell what it does */
     struct call call = {.callee = -1, .place = place_of(r, instruction)};
     if (callee) {
         call.name = llvm_name(r->arena, callee);
         if (strcmp(call.name, "llvm.assume") == 0)
             read_promise(r, instruction, block);
-        if (llvm_is_intrinsic(call.name, &work))
-            return true;
         call.callee = llvm_number_of(&r->functions, callee);
     }
+    if (!llvm_is_real_call(instruction))
+        return true; /* assembly is priced as nothing: nobody can tell what it does */
     call.argument_count = LLVMGetNumArgOperands(instruction);
     call.arguments = llvm_arguments(r->arena, instruction, callee);
     call.number = (uint32_t)function->call_count++;
@@ -231,7 +228,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
 {
     struct loops loops;
     bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
-                   llvm_find_chains(r->arena, blocks, function, &loops) &&
+                   llvm_find_chains(blocks, function, &loops) &&
                    llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
     function->has_loops = is_good && loops.count > 0;
     return is_good;

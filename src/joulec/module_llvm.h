@@ -50,6 +50,9 @@ bool llvm_is_counter(LLVMValueRef phi);
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
+/* One that is no instruction of LLVM's in a call's clothes; and whether what it calls leaves memory as it is. */
+bool llvm_is_real_call(LLVMValueRef value);
+bool llvm_writes_nothing(LLVMValueRef call);
 /* Cycles from operand to result, typical of large cores; and how many such steps an instruction takes from one operand. */
 double llvm_latency(enum work work);
 double llvm_waits(LLVMValueRef instruction, unsigned operand);
@@ -71,8 +74,7 @@ bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModule
 
 /* Of each innermost loop, how the longest chain runs through its blocks, and which loads are on it. `from` are LLVM's blocks, as
  * in function->blocks, which have their accesses. False: no memory. */
-bool llvm_find_chains(struct arena *arena, LLVMBasicBlockRef *from, struct function *function,
-                      const struct loops *loops);
+bool llvm_find_chains(LLVMBasicBlockRef *from, struct function *function, const struct loops *loops);
 
 /* Whether the innermost loop number `loop`, which has these instructions, stands in another one and waits for nothing that it left
  * when it ran before. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include "base/string.h"
 
+#define MEMORY_WRITTEN 0xaaaaaaaau /* of LLVM's attribute "memory" */
+
 static int by_address(const void *a, const void *b)
 {
     uintptr_t left = (uintptr_t)((const struct numbered *)a)->item,
@@ -166,6 +168,34 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
     while (callee && LLVMIsAConstantExpr(callee))
         callee = LLVMGetOperand(callee, 0);
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
+}
+
+bool llvm_is_real_call(LLVMValueRef value)
+{
+    enum work work;
+    if (!LLVMIsACallInst(value) && !LLVMIsAInvokeInst(value))
+        return false;
+    LLVMValueRef callee = llvm_called_function(value);
+    return !LLVMIsAInlineAsm(LLVMGetCalledValue(value)) &&
+           !(callee && llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work));
+}
+
+/* NULL: LLVM does not know such an attribute, or neither the call nor what it calls has it. */
+static LLVMAttributeRef attribute_of(LLVMValueRef call, const char *name)
+{
+    LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    LLVMValueRef callee = llvm_called_function(call);
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAttributeRef found = kind ? LLVMGetCallSiteEnumAttribute(call, index, kind) : NULL;
+    return found || !callee || !kind ? found : LLVMGetEnumAttributeAtIndex(callee, index, kind);
+}
+
+/* From LLVM 16 on, one attribute has two bits for each kind of memory: whether it is read, and whether it is written. */
+bool llvm_writes_nothing(LLVMValueRef call)
+{
+    LLVMAttributeRef memory = attribute_of(call, "memory");
+    return memory ? !(LLVMGetEnumAttributeValue(memory) & MEMORY_WRITTEN)
+                  : attribute_of(call, "readnone") || attribute_of(call, "readonly");
 }
 
 static LLVMValueRef intrinsic_of(LLVMValueRef value)

@@ -13,7 +13,8 @@
 #include "joulec/levels.h"
 #include "joulec/wide.h"
 
-#define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
+#define SHORT_CALLS 4    /* so many of them fit into the window */
+#define GUARDED     0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
 
 /* --- amounts ------------------------------------------------------------------------------------------------ */
 
@@ -78,12 +79,17 @@ struct cost_features sum_features(const struct block *block)
     return work;
 }
 
-double sum_chain_cycles(const struct block *block, const struct cost_core *core)
+double sum_longest_cycles(const struct block *block, const struct cost_core *core)
 {
     double cycles = 0;
     for (int k = 0; k < WORK_KINDS; k++)
         cycles += block->chain[k] * core->latency[feature_of[k]];
-    return block->has_chain ? cycles : NAN;
+    return cycles;
+}
+
+double sum_chain_cycles(const struct block *block, const struct cost_core *core)
+{
+    return block->has_chain ? sum_longest_cycles(block, core) : NAN;
 }
 
 struct region {
@@ -124,11 +130,29 @@ static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, 
     out->doubts[out->doubt_count++] = (struct doubt){kind, name, place};
 }
 
+/* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
+static void run_beside(const struct target *target, struct amounts *call)
+{
+    for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
+        struct cost_features *work = &call->of[b];
+        double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
+        if (!(SHORT_CALLS * uops <= target->core.window))
+            continue;
+        double beside = cost_core_beside(&target->core, cost_core_throughput(&target->core, work),
+                                         cost_core_restarted(&target->core, cycles, uops));
+        if (beside < cycles)
+            sum_set_time(target, work, beside);
+    }
+}
+
 static void add_callee(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
     const struct function_sum *callee = r->callees[call->number];
-    amounts_add(out, once, &callee->call);
+    struct amounts amounts = callee->call;
+    if (call->is_beside)
+        run_beside(r->target, &amounts);
+    amounts_add(out, once, &amounts);
     if (callee->basis == BASIS_OPEN)
         add_doubt(r, DOUBT_CALL, call->name, call->place);
     else if (callee->basis > r->out->basis)
@@ -176,7 +200,8 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
     const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
     const struct cost_core *core = &r->target->core;
     struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
-                             .streamed = NAN};
+                             .streamed = NAN,
+                             .longest_cycles = sum_longest_cycles(&r->function->blocks[block], core)};
     if (memory) {
         flow.chain_cycles += memory->wait_cycles[bound];
         flow.streamed = memory->streamed;

@@ -87,6 +87,8 @@ const char *doubt_name(enum doubt_kind kind);
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* The operations of a block, without their time. */
 struct cost_features sum_features(const struct block *block);
+/* Of the longest chain inside; 0: unknown. */
+double sum_longest_cycles(const struct block *block, const struct cost_core *core);
 /* What a round waits for in it; NaN: unknown. */
 double sum_chain_cycles(const struct block *block, const struct cost_core *core);
 /* With the cycles that it takes, and what its package needs meanwhile. */

@@ -59,6 +59,29 @@ class Work(unittest.TestCase):
         report = self.report(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
         self.assertLess(2 * report["tenths"]["time_seconds"], report["parts"]["time_seconds"])
 
+    def test_calls_run_beside_each_other(self):
+        """But not where a call waits for what the last one returned, or nobody knows what it wrote."""
+        text = ("#define WAITS x ^= x >> 9; x *= 77; x ^= x >> 7; x *= 55; x ^= x >> 5;\n"
+                "unsigned seen;\n"
+                "__attribute__((noinline)) unsigned pure(unsigned x) { WAITS return x; }\n"
+                "__attribute__((noinline)) unsigned writes(unsigned x) { WAITS seen = x; return x; }\n"
+                "void each(unsigned *y) { for (int i = 0; i < 1000; i++) y[i] = pure(y[i]); }\n"
+                "unsigned sums(const unsigned *y) { unsigned s = 0; for (int i = 0; i < 1000; i++) s += pure(y[i]); return s; }\n"
+                "unsigned last(unsigned x) { for (int i = 0; i < 1000; i++) x = pure(x); return x; }\n"
+                "unsigned other(unsigned x, const unsigned *y) { for (int i = 0; i < 1000; i++) x = pure(x ^ y[i]) + 1; return x; }\n"
+                "void wrote(unsigned *y) { for (int i = 0; i < 1000; i++) y[i] = writes(y[i]); }\n")
+        seconds = {name: function["time_seconds"] for name, function in self.report(text).items()}
+        for beside in ("each", "sums"):
+            for waits in ("last", "other", "wrote"):
+                self.assertLess(1.4 * seconds[beside], seconds[waits], (beside, waits))
+
+    def test_what_waits_in_a_block(self):
+        one = "unsigned {0}(unsigned a, unsigned b, unsigned c, unsigned d) {{ {1} return a ^ b ^ c ^ d; }}\n"
+        text = (one.format("together", "a *= 7; b *= 7; c *= 7; d *= 7; a *= a; b *= b; c *= c; d *= d;")
+                + one.format("in_turn", "a *= 7; a *= b; a *= c; a *= d; a *= 11; a *= b ^ c; a *= c ^ d; a *= d ^ b;"))
+        seconds = {name: function["time_seconds"] for name, function in self.report(text).items()}
+        self.assertLess(1.2 * seconds["together"], seconds["in_turn"])
+
     def test_the_larger_of_two_is_two_steps(self):
         found = self.breakdown("int one(int x, int y) { return x + y; }\nint larger(int x, int y) { return x > y ? x : y; }\n")
         self.assertAlmostEqual(found["larger"]["int_ops"] / found["one"]["int_ops"], 2)

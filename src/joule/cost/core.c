@@ -136,9 +136,10 @@ static struct cost_range order_execution(const struct cost_core *core, const str
                                          const struct cost_flow *flow)
 {
     double flat = flat_execution(core, work, flow), chain = flow->chain_cycles,
-           serial = fmax(flat, serial_execution(core, work));
+           serial = fmax(flat, serial_execution(core, work)),
+           longest = flow->longest_cycles > 0 ? fmin(serial, fmax(flat, flow->longest_cycles)) : serial;
     if (!isfinite(chain))
-        return (struct cost_range){flat, sqrt(flat * serial), serial};
+        return (struct cost_range){flat, sqrt(flat * longest), serial};
     chain = fmax(chain, 0);
     return (struct cost_range){fmax(flat, chain), join(flat, chain, core->overlap), flat + chain};
 }

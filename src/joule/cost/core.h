@@ -58,6 +58,7 @@ struct cost_flow {
     /* Cycles that the front and the units of the core take for the work if nothing waits, where a simulator of the core has counted
      * them; 0: nobody has, and its description answers. */
     double unit_cycles;
+    double longest_cycles; /* of an unknown chain, at most; 0: nobody knows */
 };
 
 /* Cycles that work takes if nothing waits: what the most wanted part of the core allows, and all that is lost to
