@@ -3,7 +3,7 @@
  * For a cache of a given size, the outermost loop is found whose round fits into it with all that it touches. From one such
  * round to the next nothing is lost, so that lines come in once each time that this loop is entered; one loop further out,
  * everything has been pushed out in the meantime. Lines that come from beyond one level, less those from beyond the next, are
- * those that this next one gives.
+ * those that this next one gives. Lines a power of two apart lie in few of a cache's sets, which hold less.
  * Newcomers: accesses that differ by a constant only (a[i], a[i + 1]) are one group, whose lines count once.
  */
 #include "joulec/levels.h"
@@ -14,6 +14,9 @@
 #define MOST_DEPTH 24 /* of loops: deeper ones are not told apart */
 #define STREAM_MOST_BYTES                                                                                    \
     2048 /* between one access and the next: hardware that looks ahead stays within a page */
+
+#define PAGE_BYTES  4096
+#define MOST_STRIDE 1e15 /* bytes; beyond it doubles are no whole numbers */
 
 /* Of a level that code of this function can count on: at worst half, as addresses collide. */
 static const double usable[BOUNDS] = {1, 1, 0.5};
@@ -324,19 +327,60 @@ static double lines_scattered(const struct memory *m, const struct group *group,
     return object->is_local ? 0 : fmin(each, object->bytes / m->core->line_bytes / runs);
 }
 
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* What a group's lines of a round of `loop` have of each byte of a cache: lines that lie apart by a power of two share few of
+ * its sets. Beyond a page, addresses are mixed, as pages lie where they lie; so are the sets of the last level, by a hash. */
+static double part_of_sets(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
+{
+    const struct reference *r = &m->references[group->first];
+    uint64_t line = (uint64_t)m->core->line_bytes, apart = PAGE_BYTES;
+    if (level >= COST_L3 || m->bound == BOUND_LOW)
+        return 1;
+    for (int32_t inner = r->loop; inner != loop; inner = m->loops->list[inner].parent) {
+        double stride = is_known(m, r, inner) ? stride_of(m, r, inner) : 1;
+        if (!(stride < MOST_STRIDE))
+            return 1;
+        apart = greatest_divisor(apart, (uint64_t)stride);
+    }
+    for (size_t i = 1; i < group->count; i++) {
+        double gap = r[i].at.offset - r[i - 1].at.offset;
+        if (!(gap < MOST_STRIDE))
+            return 1;
+        apart = greatest_divisor(apart, (uint64_t)gap / line * line);
+    }
+    return apart > line ? (double)line / (double)apart : 1;
+}
+
+/* Whether all that a round of `loop` touches stays in so many bytes of a level, and this group in its sets. */
+static bool stays(struct memory *m, const struct group *group, enum cost_level level, int32_t loop,
+                  double bytes)
+{
+    double own = group->lines[m->loops->list[loop].depth] * m->core->line_bytes;
+    return m->footprint[loop + 1] <= bytes && own <= bytes * part_of_sets(m, group, level, loop);
+}
+
 /* Once each time that the loop is entered whose round just fits. At best a cache keeps of what a round of the loop around it
  * touches as much as it can hold; what cannot be kept even so comes in again, whichever loop is looked at. */
-static double lines_in_order(const struct memory *m, const struct group *group, enum cost_level level,
-                             double runs)
+static double lines_in_order(struct memory *m, const struct group *group, enum cost_level level, double runs)
 {
     const struct reference *r = &m->references[group->first];
     double bytes = m->core->cache_bytes[level] * usable[m->bound];
     bool is_local = r->at.object && r->at.object->is_local;
-    if (m->footprint[0] <= bytes)
+    bool is_spread = group->lines[0] * m->core->line_bytes <= bytes * part_of_sets(m, group, level, -1);
+    if (m->footprint[0] <= bytes && is_spread)
         return m->bound == BOUND_HIGH && !is_local ? group->lines[0] / runs : 0;
     double entries = runs, lines = group->lines[group->depth], least = 0;
     for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
-        if (m->bound != BOUND_LOW && m->footprint[loop + 1] > bytes)
+        if (m->bound != BOUND_LOW && !stays(m, group, level, loop, bytes))
             break;
         double around = m->footprint[m->loops->list[loop].parent + 1];
         entries /= times_of(m, loop);

@@ -336,6 +336,30 @@ static void test_rows_and_columns(void **state)
 }
 
 /* The same with a side that nobody knows, taken to be as long as the loop runs. */
+/* Rows of a power of two of bytes: a column's lines share a 64th of the sets, and one more line in each row spreads them. */
+static void test_columns_that_meet_in_few_sets(void **state)
+{
+    (void)state;
+    double times[] = {1000, 1000};
+    struct trial *t = trial_new(2, times, "  %p = x\n  -->  {{%a,+,8}<%b1>,+,8192}<%b2> U: full-set\n");
+    add_load(t, "p");
+    describe(t);
+    expect(t, BOUND_EST, 0, 1e6, 0);
+    trial_free(t);
+    t = trial_new(2, times, "  %p = x\n  -->  {{%a,+,8}<%b1>,+,8256}<%b2> U: full-set\n");
+    add_load(t, "p");
+    describe(t);
+    expect(t, BOUND_EST, 1e6 - 125000, 125000, 0);
+    trial_free(t);
+    double few[] = {1000,
+                    100}; /* 100 lines are in 128 places of the second level, and not in the 8 of the first */
+    t = trial_new(2, few, "  %p = x\n  -->  {{%a,+,8}<%b1>,+,8192}<%b2> U: full-set\n");
+    add_load(t, "p");
+    describe(t);
+    expect(t, BOUND_EST, 1e5, 0, 0);
+    trial_free(t);
+}
+
 static void test_unknown_strides(void **state)
 {
     (void)state;
@@ -608,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_local_variables_are_never_far),
         cmocka_unit_test(test_a_chase_waits),
         cmocka_unit_test(test_rows_and_columns),
+        cmocka_unit_test(test_columns_that_meet_in_few_sets),
         cmocka_unit_test(test_unknown_strides),
         cmocka_unit_test(test_rows_by_pointers),
         cmocka_unit_test(test_reuse_in_outer_loops),
