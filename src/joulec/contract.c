@@ -131,6 +131,23 @@ static void set_cycles_of_bytes(const struct cost_core *core, double bytes, doub
         2 * cycles[BOUND_EST] + ceil(bytes / core->line_bytes) * core->latency[COST_DRAM_LINES];
 }
 
+/* The lines that a move or a set reads and writes, from the nearest level that holds them all: where the call before left them. What is
+ * written comes first and goes back later; but copies beyond the last level are written past the caches (glibc's non-temporal
+ * threshold). */
+static void move_lines(const struct cost_core *core, bool is_set, double bytes, struct cost_features *work)
+{
+    double touched = is_set ? bytes : 2 * bytes;
+    enum cost_level level = cost_core_level(core, touched);
+    bool goes_past = level == COST_DRAM && !is_set;
+    double moved = (goes_past ? touched : touched + bytes) / core->line_bytes;
+    if (level == COST_L1)
+        return;
+    int feature = COST_L2_LINES + (int)level - COST_L2;
+    work->amount[feature] = moved;
+    work->amount[COST_CYCLES] =
+        cost_core_beside(core, work->amount[COST_CYCLES], moved / core->per_cycle[feature]);
+}
+
 bool contract_of(const struct call *call, const struct target *target, struct amounts *out_amounts)
 {
     const char *name = plain_name(call->name);
@@ -147,7 +164,9 @@ bool contract_of(const struct call *call, const struct target *target, struct am
         work->version = COST_VERSION;
         work->amount[COST_UOPS] = cycles[b] * UOPS_PER_CYCLE;
         work->amount[COST_CYCLES] = cycles[b];
-        work->amount[COST_PACKAGE_SECONDS] = cycles[b] / target->core.hz * target->core.package_share;
+        if (!isnan(bytes) && b != BOUND_LOW)
+            move_lines(&target->core, strcmp(name, "memset") == 0, bytes, work);
+        sum_set_time(target, work, work->amount[COST_CYCLES]);
     }
     return found;
 }

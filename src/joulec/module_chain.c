@@ -151,17 +151,19 @@ static bool is_beside(const struct walk *w, size_t call, bool *is_seen, size_t *
 static bool find_beside(struct walk *w)
 {
     bool *is_seen = arena_alloc(w->arena, w->count + 1);
-    size_t *queue = arena_alloc(w->arena, (w->count + 1) * sizeof *queue), calls = 0;
+    size_t *queue = arena_alloc(w->arena, (w->count + 1) * sizeof *queue), number = 0, looks = 0;
     if (!is_seen || !queue)
         return false;
-    for (size_t i = 0; i < w->count && (calls + 1) * w->count < MOST_STEPS; i++) {
-        struct block *block = &w->function->blocks[w->steps[i].block];
-        bool is_first = !i || w->steps[i].block != w->steps[i - 1].block;
-        calls = is_first ? 0 : calls;
-        if (!llvm_is_real_call(w->steps[i].value) || calls == block->call_count)
+    for (size_t i = 0; i < w->count; i++) {
+        const struct step *step = &w->steps[i];
+        struct block *block = &w->function->blocks[step->block];
+        if (i == 0 || step->block != step[-1].block)
+            number = 0;
+        if (!llvm_is_real_call(step->value) || number == block->call_count)
             continue;
-        struct call *call = &block->calls[calls++];
-        call->is_beside = llvm_writes_nothing(w->steps[i].value) && is_beside(w, i, is_seen, queue);
+        looks += w->count;
+        block->calls[number++].is_beside =
+            looks < MOST_STEPS && llvm_writes_nothing(step->value) && is_beside(w, i, is_seen, queue);
     }
     return true;
 }

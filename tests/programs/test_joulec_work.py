@@ -186,6 +186,17 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertGreater(many["time_seconds"], 20 * any_["time_seconds"])
         self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
 
+    def test_what_is_copied_comes_from_a_cache_that_holds_it(self):
+        text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"
+                       f"void clear{kib}(char *x) {{ __builtin_memset(x, 0, {kib << 10}); }}\n" for kib in (4, 128, 1 << 20))
+        found = self.report(text)
+        for kind in ("copy", "clear"):
+            each = [found[kind + str(kib)]["time_seconds"] / kib for kib in (4, 128, 1 << 20)]
+            self.assertLess(each[0], each[1], kind)
+            self.assertLess(1.5 * each[1], each[2], kind)
+        self.assertNotIn("l2_lines", found["copy4"]["breakdown_joules"])
+        self.assertIn("dram_lines", found["clear1048576"]["breakdown_joules"])
+
 
 if __name__ == "__main__":
     if not os.path.exists(JOULEC):
