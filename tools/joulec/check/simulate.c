@@ -41,11 +41,12 @@ static bool find_program(struct simulator *out)
                  strerror(errno));
     if (asked)
         return *asked && string_copy(out->path, sizeof out->path, asked);
-    for (int version = NEWEST; version >= OLDEST; version--) {
-        string_print(name, sizeof name, "llvm-mca-%d", version);
+    for (out->version = NEWEST; out->version >= OLDEST; out->version--) {
+        string_print(name, sizeof name, "llvm-mca-%u", out->version);
         if (find_in_path(name, out->path, sizeof out->path))
             return true;
     }
+    out->version = 0;
     return find_in_path("llvm-mca", out->path, sizeof out->path);
 }
 
@@ -56,7 +57,7 @@ static bool is_wanted_of_all(const struct arguments *a)
 
 enum module_code simulator_find(const struct order *order, struct simulator *out)
 {
-    *out = (struct simulator){.version = UINT_MAX};
+    *out = (struct simulator){.version = 0};
     if (!simulator_cpu(order->machine->target.core.id, NULL, UINT_MAX) || !find_program(out))
         return MODULE_CODE_NONE;
     return is_wanted_of_all(order->arguments) ? MODULE_CODE_ALL : MODULE_CODE_OF_BUDGETS;
@@ -186,7 +187,8 @@ void simulator_run(const struct order *order, struct module *module, struct simu
     int runs = MOST_RUNS;
     struct assembly_loop *loops = module->code ? assembly_loops(&arena, module, &count) : NULL;
     if (loops && count) {
-        simulator->version = version_of(order, simulator->path);
+        if (!simulator->version)
+            simulator->version = version_of(order, simulator->path);
         simulator->cpu = simulator_cpu(order->machine->target.core.id, module->triple, simulator->version);
         int fd = simulator->cpu ? assemble(order, module) : -1;
         const char *text = fd >= 0 ? whole_fd(&arena, fd) : NULL;

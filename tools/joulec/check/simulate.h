@@ -11,8 +11,8 @@
 /* The llvm-mca that is used: JOULEC_LLVM_MCA, where it is set; else of those that PATH finds, llvm-mca-19 and so on, the newest. */
 struct simulator {
     char path[PATH_MAX]; /* empty: there is none */
-    unsigned version;
-    const char *cpu; /* as LLVM calls it; NULL: nothing was simulated */
+    unsigned version;    /* LLVM's release; 0: its name does not say */
+    const char *cpu;     /* as LLVM calls it; NULL: nothing was simulated */
 };
 
 /* Of which functions the code is needed; MODULE_CODE_NONE: there is no llvm-mca, or none knows such a core. */
