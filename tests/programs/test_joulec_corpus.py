@@ -34,8 +34,9 @@ class Corpus(unittest.TestCase):
             self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
             self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
-        self.assertEqual(sum(found[half]["programs"] for half in ("tuning", "held_out", "fresh")), len(programs))
-        self.assertTrue(min(found[half]["groups"] for half in ("tuning", "held_out", "fresh")) >= 4, done.stdout)
+        halves = ("tuning", "held_out", "fresh", "blind")
+        self.assertEqual(sum(found[half]["programs"] for half in halves), len(programs))
+        self.assertTrue(min(found[half]["groups"] for half in halves) >= 4, done.stdout)
 
     def test_what_is_wrong_is_seen(self):
         folder = tempfile.TemporaryDirectory()
@@ -58,7 +59,9 @@ class Corpus(unittest.TestCase):
         corpus = load()
         self.assertEqual([group for group in corpus.GROUPS if corpus.half_of(group) == "held_out"],
                          ["calls", "collatz", "crc", "dot", "filter", "popcount", "rolling", "search", "transpose"])
-        self.assertEqual([group for group in corpus.GROUPS if corpus.half_of(group) == "fresh"], sorted(corpus.FRESH))
+        self.assertEqual(corpus.GROUPS[20:], sorted(corpus.FRESH) + sorted(corpus.BLIND))
+        self.assertEqual({corpus.half_of(group) for group in corpus.FRESH}, {"fresh"})
+        self.assertEqual({corpus.half_of(group) for group in corpus.BLIND}, {"blind"})
 
     def test_ranks_and_errors(self):
         corpus = load()
