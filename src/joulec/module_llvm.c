@@ -435,6 +435,7 @@ static bool read_build(struct reader *r, const struct module_build *build)
 
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
+    llvm_settle(r->module);
     joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&

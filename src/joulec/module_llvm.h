@@ -31,6 +31,9 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item);
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
                         joule_error *out_error);
 
+/* Makes sums again of choices between a sum and what it is in one case. */
+void llvm_settle(LLVMModuleRef module);
+
 /* What an instruction does; WORK_KINDS: it costs nothing of its own. */
 enum work llvm_work(LLVMValueRef instruction);
 /* How often it does so: a vector that is longer than a register is worked on in parts. */

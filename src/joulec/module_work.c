@@ -37,13 +37,6 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item)
 
 /* --- what is done ------------------------------------------------------------------------------------------- */
 
-const char *work_name(enum work work)
-{
-    static const char *const names[WORK_KINDS] = {"int",       "int_mul", "int_div", "float",  "fma",
-                                                  "float_div", "load",    "store",   "atomic", "branch"};
-    return (unsigned)work < WORK_KINDS ? names[work] : "unknown";
-}
-
 /* From operands to result, in cycles: typical of large cores since 2013 (Agner Fog's tables; uops.info). */
 static const double latency[WORK_KINDS] = {
     [WORK_INT] = 1,        [WORK_INT_MUL] = 3, [WORK_INT_DIV] = 18, [WORK_FLOAT] = 4,   [WORK_FMA] = 4,

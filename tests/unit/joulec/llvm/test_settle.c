@@ -1,0 +1,128 @@
+/* Sums that stand as a choice between themselves and what they are in one case: scalar evolution counts the loop once they are put
+ * together again, and not where the choice is between different things. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "joulec/module.h"
+
+/* A loop over %j, whose next value %next is made behind the question. */
+static const char before[] = "define i64 @f(i64 %n) {\n"
+                             "entry:\n"
+                             "  br label %b\n"
+                             "b:\n"
+                             "  %j = phi i64 [ 0, %entry ], [ %next, %latch ]\n"
+                             "  %k = mul i64 %j, 3\n";
+static const char behind[] = "  %done = icmp uge i64 %next, 8\n"
+                             "  br i1 %done, label %end, label %b\n"
+                             "end:\n"
+                             "  ret i64 %next\n"
+                             "}\n";
+
+static bool is_counted(const char *middle)
+{
+    const struct module_build as_counted = {false, false, false, MODULE_CODE_NONE};
+    char path[] = "/tmp/joule-settle-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    fprintf(file, "%s%s%s", before, middle, behind);
+    fclose(file);
+    struct module module;
+    joule_error error;
+    joule_status status = module_read(path, &as_counted, &module, &error);
+    remove(path);
+    if (status != JOULE_OK)
+        fail_msg("%s\n%s", error.message, middle);
+    bool is = strstr(module.loop_text, "Loop %b: backedge-taken count is 7") != NULL;
+    module_free(&module);
+    return is;
+}
+
+#define WAYS(kind, value, number, first, second)                                                             \
+    "  %is = icmp " kind " i64 " value ", " number "\n"                                                      \
+    "  br i1 %is, label %" first ", label %" second "\n"                                                     \
+    "one:\n"                                                                                                 \
+    "  br label %latch\n"                                                                                    \
+    "other:\n"
+
+#define MEET(next) "  br label %latch\nlatch:\n  %next = phi i64 [ " next ", %one ], [ %j1, %other ]\n"
+
+static void test_a_sum_in_two_cases(void **state)
+{
+    (void)state;
+    assert_true(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_true(is_counted(WAYS("ne", "%j", "0", "other", "one") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_true(is_counted(WAYS("eq", "%j", "4", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("5")));
+}
+
+static void test_the_question_itself_leads_there(void **state)
+{
+    (void)state;
+    assert_true(is_counted("  %is = icmp eq i64 %j, 0\n"
+                           "  br i1 %is, label %latch, label %other\n"
+                           "other:\n"
+                           "  %j1 = add i64 %j, 1\n"
+                           "  br label %latch\n"
+                           "latch:\n"
+                           "  %next = phi i64 [ 1, %b ], [ %j1, %other ]\n"));
+}
+
+static void test_sums_of_sums(void **state)
+{
+    (void)state;
+    assert_true(is_counted("  %is = icmp eq i64 %j, 0\n"
+                           "  br i1 %is, label %more, label %other\n"
+                           "other:\n"
+                           "  %j1 = add i64 %j, 1\n"
+                           "  %high = icmp ugt i64 %k, 9\n"
+                           "  br i1 %high, label %latch, label %more\n"
+                           "more:\n"
+                           "  %either = phi i64 [ 1, %b ], [ %j1, %other ]\n"
+                           "  br label %latch\n"
+                           "latch:\n"
+                           "  %next = phi i64 [ %j1, %other ], [ %either, %more ]\n"));
+}
+
+static void test_other_choices_stay(void **state)
+{
+    (void)state;
+    assert_false(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("2")));
+    assert_false(is_counted(WAYS("eq", "%j", "3", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_false(is_counted(WAYS("eq", "%j", "0", "other", "one") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_false(is_counted(WAYS("ult", "%j", "3", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_false(is_counted(WAYS("eq", "%k", "0", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("1")));
+    assert_false(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %k, 1\n" MEET("1")));
+}
+
+/* Another way leads into the block whose question was answered. */
+static void test_two_ways_to_the_answer(void **state)
+{
+    (void)state;
+    assert_false(is_counted("  %is = icmp eq i64 %j, 0\n"
+                            "  br i1 %is, label %one, label %other\n"
+                            "other:\n"
+                            "  %j1 = add i64 %j, 1\n"
+                            "  %high = icmp ugt i64 %k, 9\n"
+                            "  br i1 %high, label %latch, label %one\n"
+                            "one:\n"
+                            "  br label %latch\n"
+                            "latch:\n"
+                            "  %next = phi i64 [ %j1, %other ], [ 1, %one ]\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_sum_in_two_cases),     cmocka_unit_test(test_the_question_itself_leads_there),
+        cmocka_unit_test(test_sums_of_sums),           cmocka_unit_test(test_other_choices_stay),
+        cmocka_unit_test(test_two_ways_to_the_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
