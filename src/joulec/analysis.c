@@ -125,6 +125,21 @@ static joule_status evaluate_one(struct walk *w, size_t index)
     return JOULE_OK;
 }
 
+/* Whether a member calls another, or itself, through a pointer: nobody counts such calls. */
+static bool calls_by_pointer(const struct walk *w, const uint32_t *members, size_t count)
+{
+    for (size_t m = 0; m < count; m++) {
+        const struct function *f = w->analysis->results[members[m]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                for (size_t t = 0; t < f->blocks[b].calls[c].target_count; t++)
+                    if (w->groups.group_of[f->blocks[b].calls[c].targets[t]] ==
+                        w->groups.group_of[members[m]])
+                        return true;
+    }
+    return false;
+}
+
 /* Whether the depths of its functions bound how often they call each other. False also where memory is used up. */
 static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, const double *depth)
 {
@@ -145,7 +160,7 @@ static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, co
                         list[calls++] = (struct recursion_call){m, to, 1};
     }
     struct recursion recursion = {list, calls, depth, count};
-    bool is = list && recursion_is_bounded(&scratch, &recursion);
+    bool is = list && !calls_by_pointer(w, members, count) && recursion_is_bounded(&scratch, &recursion);
     arena_free(&scratch);
     return is;
 }
@@ -202,11 +217,13 @@ static void reach_from(const struct analysis *a, size_t root, bool *is_reached, 
         const struct function *f = a->results[stack[--depth]].function;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++) {
-                int32_t callee = f->blocks[b].calls[c].callee;
-                if (callee < 0 || is_reached[callee])
-                    continue;
-                is_reached[callee] = true;
-                stack[depth++] = (size_t)callee;
+                const int32_t *targets;
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;) {
+                    if (is_reached[targets[t]])
+                        continue;
+                    is_reached[targets[t]] = true;
+                    stack[depth++] = (size_t)targets[t];
+                }
             }
     }
 }
@@ -217,9 +234,10 @@ static void find_called(const struct analysis *a, bool *is_called)
         const struct function *f = a->results[i].function;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++) {
-                int32_t callee = f->blocks[b].calls[c].callee;
-                if (callee >= 0 && callee != (int32_t)i)
-                    is_called[callee] = true;
+                const int32_t *targets;
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                    if (targets[t] != (int32_t)i)
+                        is_called[targets[t]] = true;
             }
     }
 }

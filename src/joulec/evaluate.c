@@ -182,11 +182,56 @@ static bool is_same_group(const struct evaluator *e, const struct evaluated *a, 
     return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
 }
 
+static void keep_extreme(const struct target *target, enum bound bound, const struct amounts *one,
+                         struct amounts *out)
+{
+    double more = amounts_joules(target, one, bound) - amounts_joules(target, out, bound);
+    if (bound == BOUND_LOW ? more < 0 : more > 0)
+        out->of[bound] = one->of[bound];
+}
+
+/* One of `count` functions. */
+static void add_target(const struct target *target, const struct function_sum *one, double count,
+                       struct function_sum *out)
+{
+    const double part[BOUNDS] = {0, 1 / count, 0};
+    amounts_add(&out->call, part, &one->call);
+    keep_extreme(target, BOUND_LOW, &one->call, &out->call);
+    keep_extreme(target, BOUND_HIGH, &one->call, &out->call);
+    out->bytes[BOUND_LOW] = fmin(out->bytes[BOUND_LOW], one->bytes[BOUND_LOW]);
+    out->bytes[BOUND_EST] += one->bytes[BOUND_EST] / count;
+    out->bytes[BOUND_HIGH] = fmax(out->bytes[BOUND_HIGH], one->bytes[BOUND_HIGH]);
+    out->basis = one->basis > out->basis ? one->basis : out->basis;
+}
+
+/* The cheapest and the dearest of those that a pointer may lead to, and their mean; NULL: one of them is not known, or no memory. */
+static const struct function_sum *sum_of_targets(const struct evaluation *now, const struct call *call)
+{
+    const struct evaluated *functions = now->evaluator->functions;
+    for (size_t i = 0; i < call->target_count; i++)
+        if (!functions[call->targets[i]].order || functions[call->targets[i]].order >= now->f->order)
+            return NULL;
+    if (call->target_count == 1)
+        return &functions[call->targets[0]].sum;
+    struct function_sum *out = call->target_count ? arena_alloc(now->evaluator->arena, sizeof *out) : NULL;
+    if (!out)
+        return NULL;
+    const struct function_sum *first = &functions[call->targets[0]].sum;
+    *out = (struct function_sum){
+        .call = first->call, .bytes = {first->bytes[BOUND_LOW], 0, 0}, .basis = BASIS_BOUNDED};
+    out->call.of[BOUND_EST] = (struct cost_features){.version = COST_VERSION};
+    for (size_t i = 0; i < call->target_count; i++)
+        add_target(now->evaluator->target, &functions[call->targets[i]].sum, (double)call->target_count, out);
+    return out;
+}
+
 static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t block, size_t number)
 {
     const struct call *call = &now->f->function->blocks[block].calls[number];
     struct evaluated *callee = call->callee < 0 ? NULL : &now->evaluator->functions[call->callee];
     struct trips_symbol symbols[MOST_SYMBOLS];
+    if (!call->name)
+        return sum_of_targets(now, call);
     bool is_counted = callee && is_in_bounded_group(now->evaluator, callee);
     if (is_counted && is_same_group(now->evaluator, now->f, callee))
         return &no_frame;

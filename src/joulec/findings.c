@@ -444,7 +444,8 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, struc
                      doubt->name);
         break;
     case DOUBT_POINTER:
-        string_print(out->words, sizeof out->words, "nobody knows what is called through this pointer");
+        string_print(out->words, sizeof out->words,
+                     "nobody knows all that may be called through this pointer");
         break;
     case DOUBT_DEVICE:
         string_print(out->words, sizeof out->words, "'%s' runs on a GPU, which is not judged here",

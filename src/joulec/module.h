@@ -83,14 +83,25 @@ struct promise {
 
 struct call {
     const char *name; /* NULL: through a pointer */
-    int32_t callee;   /* index of a function with a body in this module; -1: elsewhere */
+    int32_t callee; /* index of a function with a body in this module; -1: elsewhere, or through a pointer */
     struct source_place place;
     uint32_t number; /* among the calls of its function */
     bool
         is_beside; /* nothing of the next round of its loop, an innermost one, waits for it, and it writes no memory */
     struct operand *arguments;
     size_t argument_count;
+    /* Through a pointer: what that may be, of the functions with a body; all of it where is_closed, else there may be others. */
+    int32_t *targets;
+    size_t target_count;
+    bool is_closed;
 };
+
+/* The functions with a body that a call may be of, by their indices; their number. */
+static inline size_t call_targets(const struct call *call, const int32_t **out_list)
+{
+    *out_list = call->callee >= 0 ? &call->callee : call->targets;
+    return call->callee >= 0 ? 1 : call->target_count;
+}
 
 /* A variable whose size is known. */
 struct object {

@@ -25,11 +25,12 @@ static bool find_budgeted(struct arena *arena, const struct module *module, bool
             any = any || is_asked[groups.members[m]];
         for (uint32_t m = groups.begin[g]; m < groups.begin[g + 1] && any; m++) {
             const struct function *f = &module->functions[groups.members[m]];
+            const int32_t *targets;
             is_asked[groups.members[m]] = true;
             for (size_t b = 0; b < f->block_count; b++)
                 for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                    if (f->blocks[b].calls[c].callee >= 0)
-                        is_asked[f->blocks[b].calls[c].callee] = true;
+                    for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                        is_asked[targets[t]] = true;
         }
     }
     return true;

@@ -33,8 +33,7 @@ struct reader {
     struct module *out;
     LLVMModuleRef module;
     LLVMTargetDataRef layout;
-    LLVMValueRef *values; /* functions with bodies, as in out->functions */
-    struct numbering functions;
+    struct pointers functions; /* as in out->functions */
     unsigned loop_kind, weight_kind;
     char here[PATH_MAX];  /* the folder in which this program runs; empty: unknown */
     LLVMMetadataRef file; /* the last one that was asked for, and its path */
@@ -120,15 +119,16 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
         call.name = llvm_name(r->arena, callee);
         if (strcmp(call.name, "llvm.assume") == 0)
             read_promise(r, instruction, block);
-        call.callee = llvm_number_of(&r->functions, callee);
+        call.callee = llvm_number_of(&r->functions.numbers, callee);
     }
     if (!llvm_is_real_call(instruction))
         return true; /* assembly is priced as nothing: nobody can tell what it does */
     call.argument_count = LLVMGetNumArgOperands(instruction);
     call.arguments = llvm_arguments(r->arena, instruction, callee);
     call.number = (uint32_t)function->call_count++;
+    bool is_good = callee || llvm_find_targets(r->arena, &r->functions, instruction, &call);
     block->calls[block->call_count++] = call;
-    return call.arguments != NULL;
+    return call.arguments && is_good;
 }
 
 static bool is_call(LLVMValueRef instruction)
@@ -286,17 +286,20 @@ static bool read_functions(struct reader *r)
     size_t count = 0, i = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
         count += !LLVMIsDeclaration(f);
-    r->values = arena_alloc(r->arena, (count + 1) * sizeof *r->values);
+    LLVMValueRef *functions = arena_alloc(r->arena, (count + 1) * sizeof *functions);
     r->out->functions = arena_alloc(r->arena, (count + 1) * sizeof *r->out->functions);
-    if (!r->values || !r->out->functions)
+    if (!functions || !r->out->functions)
         return false;
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f))
-            r->values[i++] = f;
+            functions[i++] = f;
     r->out->function_count = count;
-    bool is_good = llvm_number_all(r->arena, (void *const *)r->values, count, &r->functions);
+    r->functions.functions = functions;
+    r->functions.is_taken = llvm_find_taken(r->arena, functions, count);
+    bool is_good = r->functions.is_taken &&
+                   llvm_number_all(r->arena, (void *const *)functions, count, &r->functions.numbers);
     for (i = 0; i < count && is_good; i++)
-        is_good = read_function(r, r->values[i], &r->out->functions[i]);
+        is_good = read_function(r, functions[i], &r->out->functions[i]);
     return is_good;
 }
 
@@ -314,7 +317,7 @@ static bool add_annotation(struct reader *r, LLVMValueRef entry)
 {
     LLVMValueRef function = peel(LLVMGetOperand(entry, 0)), global = peel(LLVMGetOperand(entry, 1));
     LLVMValueRef text = global && LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
-    int32_t index = llvm_number_of(&r->functions, function);
+    int32_t index = llvm_number_of(&r->functions.numbers, function);
     size_t length;
     if (index < 0 || !text || !LLVMIsConstantString(text))
         return true;
@@ -369,7 +372,8 @@ static void strip_all(struct reader *r)
 {
     LLVMStripModuleDebugInfo(r->module);
     for (size_t i = 0; i < r->out->function_count; i++)
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(r->values[i]); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(r->functions.functions[i]); b;
+             b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
                 if (!LLVMIsATerminatorInst(v) && LLVMHasMetadata(v))
                     strip(v);

@@ -60,6 +60,20 @@ bool llvm_writes_nothing(LLVMValueRef call);
 double llvm_latency(enum work work);
 double llvm_waits(LLVMValueRef instruction, unsigned operand);
 
+/* --- pointers to functions ------------------------------------------------------------------------------------ */
+
+struct pointers {
+    LLVMValueRef *functions; /* with bodies */
+    struct numbering numbers;
+    const bool *is_taken; /* of each */
+};
+
+/* Of which of these functions somebody has the address; NULL: no memory. */
+bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count);
+/* Sets the targets of a call through a pointer. False: no memory. */
+bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLVMValueRef instruction,
+                       struct call *out);
+
 /* --- memory ------------------------------------------------------------------------------------------------- */
 
 /* The address of a load, a store or an atomic operation, which is an access of its block; NULL: it is none. */

@@ -25,10 +25,12 @@ struct search {
 static bool list_calls(struct arena *arena, struct search *s)
 {
     const struct module *module = s->module;
+    const int32_t *targets;
     size_t count = 0;
     for (size_t i = 0; i < module->function_count; i++)
         for (size_t b = 0; b < module->functions[i].block_count; b++)
-            count += module->functions[i].blocks[b].call_count;
+            for (size_t c = 0; c < module->functions[i].blocks[b].call_count; c++)
+                count += call_targets(&module->functions[i].blocks[b].calls[c], &targets);
     s->begin = arena_alloc(arena, (module->function_count + 1) * sizeof *s->begin);
     s->to = arena_alloc(arena, (count + 1) * sizeof *s->to);
     if (!s->begin || !s->to)
@@ -39,8 +41,8 @@ static bool list_calls(struct arena *arena, struct search *s)
         s->begin[i] = at;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                if (f->blocks[b].calls[c].callee >= 0)
-                    s->to[at++] = (uint32_t)f->blocks[b].calls[c].callee;
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                    s->to[at++] = (uint32_t)targets[t];
     }
     s->begin[module->function_count] = at;
     return true;

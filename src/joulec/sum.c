@@ -145,16 +145,33 @@ static void run_beside(const struct target *target, struct amounts *call)
     }
 }
 
-static void add_callee(struct region *r, const struct call *call, struct amounts *out)
+static void add_amounts(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
-    const struct function_sum *callee = r->callees[call->number];
-    struct amounts amounts = callee->call;
+    struct amounts amounts = r->callees[call->number]->call;
     if (call->is_beside)
         run_beside(r->target, &amounts);
     amounts_add(out, once, &amounts);
-    if (callee->basis == BASIS_OPEN)
+}
+
+static void add_callee(struct region *r, const struct call *call, struct amounts *out)
+{
+    enum basis basis = r->callees[call->number]->basis;
+    add_amounts(r, call, out);
+    if (basis == BASIS_OPEN)
         add_doubt(r, DOUBT_CALL, call->name, call->place);
+    else if (basis > r->out->basis)
+        r->out->basis = basis;
+}
+
+/* What is known of it is counted, and is all of it where no other function can be meant. */
+static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
+{
+    const struct function_sum *callee = r->callees[call->number];
+    if (callee)
+        add_amounts(r, call, out);
+    if (!callee || !call->is_closed || callee->basis == BASIS_OPEN)
+        add_doubt(r, DOUBT_POINTER, NULL, call->place);
     else if (callee->basis > r->out->basis)
         r->out->basis = callee->basis;
 }
@@ -172,7 +189,7 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
 {
     struct amounts contract;
     if (!call->name)
-        add_doubt(r, DOUBT_POINTER, NULL, call->place);
+        add_by_pointer(r, call, out);
     else if (call->callee >= 0 && r->callees[call->number])
         add_callee(r, call, out);
     else if (call->callee >= 0)

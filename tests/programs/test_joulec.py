@@ -54,6 +54,42 @@ class Joulec(unittest.TestCase):
         version = subprocess.run([JOULEC, "--version"], capture_output=True, text=True, check=True)
         self.assertIn("clang", version.stdout)
 
+    POINTERS = """typedef int op(int);
+static int one(int x) { return x + 1; }
+static int many(int x) { for (int i = 0; i < 100; i++) x = x * 3 + i; return x; }
+JOULE_BUDGET("max_joules=1J") double other(double x) { return x * x; }
+static op *const table[] = {one, many};
+static op *changes = one;
+int by_table(unsigned which, int x) { return table[which & 1](x); }
+int by_choice(int c, int x) { op *f = c ? one : many; return f(x) + 1; }
+int given(op *f, int x) { return f(x); }
+int changed(int x) { return changes(x); }
+void change(int c) { changes = c ? many : one; }
+double strange(double (*f)(double), double x) { return f(x); }
+extern int elsewhere(int);
+int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
+"""
+
+    def test_calls_through_pointers(self):
+        found = self.report(self.POINTERS)
+        one, many = found["one"]["energy_joules"], found["many"]["energy_joules"]
+        for name in ("by_table", "by_choice"):  # nothing else can be meant
+            low, high = found[name]["interval_joules"]
+            self.assertEqual(found[name]["doubts"], [], name)
+            self.assertTrue(one < found[name]["energy_joules"] < many, name)
+            self.assertTrue(low < one * 4 and high > many, name)
+        for name in ("given", "changed", "maybe_elsewhere", "strange"):
+            self.assertEqual([doubt["kind"] for doubt in found[name]["doubts"]], ["pointer"], name)
+            self.assertEqual(found[name]["quality"], "E", name)
+        self.assertGreater(found["given"]["energy_joules"], many / 10)  # of those whose address is taken
+        self.assertLess(found["strange"]["energy_joules"], many / 10)  # an annotation takes none
+
+    def test_functions_that_come_back_through_a_table(self):
+        found = self.report("static int down(int), other(int);\nstatic int (*const table[])(int) = {down, other};\n"
+                            "JOULE_DEPTH(3) static int down(int x) { return x ? table[x & 1](x - 1) : 0; }\n"
+                            "static int other(int x) { return x ^ down(x - 1); }\nint start(int x) { return down(x); }\n")
+        self.assertIn("pointer", [doubt["kind"] for name in ("down", "other") for doubt in found.get(name, {"doubts": []})["doubts"]])
+
     def test_what_is_wrong_is_told_by_clang(self):
         for options in ([], ["--energy-check"]):
             done = self.compile("int f(void) { return x; }\n", *options)
