@@ -114,6 +114,16 @@ static void add_creeps(struct arena *arena, struct block *b, unsigned what)
     }
 }
 
+/* Through a pointer: to none, one or two functions, which may be the same, and may be all. */
+static void lead_somewhere(struct arena *arena, struct call *call, unsigned what, size_t functions)
+{
+    call->target_count = what % 3;
+    call->targets = room(arena, 2 * sizeof *call->targets);
+    for (size_t i = 0; i < call->target_count; i++)
+        call->targets[i] = (int32_t)((what / 8 + 3 * i) % functions);
+    call->is_closed = call->target_count && what & 8;
+}
+
 static void fill_block(struct arena *arena, struct block *b, size_t at, size_t functions,
                        const uint8_t *pattern)
 {
@@ -142,7 +152,10 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
         b->call_count = 1;
         bool is_own = what & 16;
         b->calls[0] = (struct call){.name = is_own ? "f" : names[what / 32 % 5],
-                                    .callee = is_own ? (int32_t)(what / 32 % functions) : -1};
+                                    .callee = is_own ? (int32_t)(what / 32 % functions) : -1,
+                                    .is_beside = what & 64};
+        if (!b->calls[0].name)
+            lead_somewhere(arena, &b->calls[0], pattern[1], functions);
     }
 }
 
