@@ -146,7 +146,8 @@ static void check_answers(joule_meter *meter)
     for (size_t i = 0; i < count; i++) {
         const joule_result *r = &rows[i].result;
         require(strnlen(rows[i].name, SESSION_NAME) < SESSION_NAME);
-        require(r->coverage >= 0 && r->coverage <= 1);
+        bool is_counted = rows[i].flags & TAG_COUNTED; /* nobody was there */
+        require(is_counted ? isnan(r->coverage) : r->coverage >= 0 && r->coverage <= 1);
         check_quantity(r->window);
         check_quantity(r->attributed);
         check_quantity(r->self);

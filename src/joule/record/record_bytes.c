@@ -58,6 +58,15 @@ double bytes_seconds(struct byte_reader *in)
     return seconds;
 }
 
+double bytes_period(struct byte_reader *in)
+{
+    struct byte_reader again = *in;
+    if (!isnan(bytes_double(&again)))
+        return bytes_seconds(in);
+    *in = again;
+    return NAN;
+}
+
 double bytes_amount(struct byte_reader *in)
 {
     double value = bytes_double(in);

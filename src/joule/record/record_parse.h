@@ -26,6 +26,8 @@ double bytes_double(struct byte_reader *in);
 double bytes_amount(struct byte_reader *in);
 /* As that, and in nanoseconds no more than can be added to a time. */
 double bytes_seconds(struct byte_reader *in);
+/* The same, or NaN: unknown. */
+double bytes_period(struct byte_reader *in);
 /* A number in 0..last, or the block is bad. */
 uint32_t bytes_choice(struct byte_reader *in, uint32_t last);
 /* Three numbers in order, or all unknown. */

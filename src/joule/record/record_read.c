@@ -78,7 +78,7 @@ static void read_channel(struct byte_reader *in, struct record *record)
     ch->info.device_index = (int32_t)bytes_u32(in);
     ch->cause = bytes_u32(in);
     ch->rank = bytes_u32(in);
-    ch->info.update_period_s = bytes_double(in);
+    ch->info.update_period_s = bytes_period(in);
     ch->gain_sd = bytes_amount(in);
     ch->counter.tick_s = ch->integrator.period_s = bytes_seconds(in);
     ch->counter.unit_joules = bytes_amount(in);
