@@ -288,11 +288,14 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
+#define MOST_JOULES 1e15 /* of a region: what says more is no measurement, but another process's memory */
+
 /* Nobody knows how long counted calls took, or what ran beside them. */
 static void expect_joules(struct session *session, const struct tag_state *state, struct tag_row *row)
 {
+    joule_quantity all = quantity_scale(session_expected(session, row->tag), (double)state->counted);
     row->flags |= TAG_COUNTED;
-    row->result.attributed = quantity_scale(session_expected(session, row->tag), (double)state->counted);
+    row->result.attributed = all.high < MOST_JOULES ? all : quantity_unknown();
     row->result.duration_s = NAN;
     row->result.coverage = NAN;
 }
@@ -328,7 +331,8 @@ static double tick_of(struct collector *c, uint32_t claims)
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
-    struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags};
+    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* which another process may have written */
+    struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags & ~own};
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
