@@ -38,6 +38,8 @@ class RunPid(unittest.TestCase):
     def start(self, *words, **how):
         process = subprocess.Popen(words, text=True, **how)
         self.processes.append(process)
+        # The kernel closes files before the new program has its name, and Popen waits for no more than that.
+        wait_until(lambda: process.poll() is not None or read_file(f"/proc/{process.pid}/cmdline"), "the program's name")
         return process
 
     def watch(self, pid, *options, **how):
