@@ -81,10 +81,11 @@ static unsigned bits_of(LLVMValueRef value)
 
 static bool constant_of(LLVMValueRef value, double *out)
 {
-    if (!LLVMIsAConstantInt(value) || bits_of(value) > 64)
-        return false;
-    *out = (double)LLVMConstIntGetSExtValue(value);
-    return true;
+    int64_t number;
+    bool is = llvm_constant(value, &number);
+    if (is)
+        *out = (double)number;
+    return is;
 }
 
 static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out);

@@ -40,11 +40,6 @@ static void find_types(struct writer *w)
     LLVMStructSetBody(w->site, site, 5, false);
 }
 
-static unsigned attribute_kind(const char *name)
-{
-    return LLVMGetEnumAttributeKindForName(name, strlen(name));
-}
-
 /* A pointer to anything, as all are from LLVM 15 on. */
 static LLVMValueRef as_pointer(const struct writer *w, LLVMValueRef constant)
 {
@@ -118,7 +113,7 @@ static void build_begin(struct writer *w, LLVMValueRef region, LLVMValueRef site
 {
     LLVMTypeRef parameters[] = {LLVMPointerType(w->region, 0), w->pointer};
     LLVMTypeRef type = LLVMFunctionType(w->none, parameters, 2, false);
-    LLVMAttributeRef returned = LLVMCreateTypeAttribute(w->context, attribute_kind("sret"), w->region);
+    LLVMAttributeRef returned = LLVMCreateTypeAttribute(w->context, llvm_attribute_kind("sret"), w->region);
     LLVMValueRef begin = function_named(w, "joule_budget_scope_begin", type), arguments[] = {region, site};
     LLVMValueRef call = LLVMBuildCall2(w->builder, type, begin, arguments, 2, "");
     LLVMAddCallSiteAttribute(call, 1, returned);
@@ -136,13 +131,6 @@ static void build_end(struct writer *w, LLVMValueRef before, LLVMValueRef region
 
 /* --- ways out of a function --------------------------------------------------------------------------------- */
 
-static bool has_attribute(LLVMValueRef call, unsigned kind)
-{
-    LLVMValueRef callee = llvm_called_function(call);
-    return LLVMGetCallSiteEnumAttribute(call, LLVMAttributeFunctionIndex, kind) ||
-           (callee && LLVMGetEnumAttributeAtIndex(callee, LLVMAttributeFunctionIndex, kind));
-}
-
 /* Nothing may stand between a call that must be a jump and the return behind it. */
 static LLVMValueRef before_return(LLVMValueRef last)
 {
@@ -157,7 +145,7 @@ static LLVMValueRef last_call(const struct writer *w, LLVMValueRef last)
 {
     for (LLVMValueRef v = LLVMGetPreviousInstruction(last); v; v = LLVMGetPreviousInstruction(v))
         if (LLVMIsACallInst(v))
-            return has_attribute(v, w->noreturn) ? v : NULL;
+            return llvm_attribute(v, w->noreturn) ? v : NULL;
     return NULL;
 }
 
@@ -183,7 +171,7 @@ static void take_promises(LLVMValueRef function)
     static const char *const promises[] = {"readnone",   "readonly", "writeonly",
                                            "argmemonly", "memory",   "speculatable"};
     for (size_t i = 0; i < sizeof promises / sizeof *promises; i++) {
-        unsigned kind = attribute_kind(promises[i]);
+        unsigned kind = llvm_attribute_kind(promises[i]);
         if (kind)
             LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind);
     }
@@ -255,7 +243,7 @@ static bool is_setjmp(const struct writer *w, LLVMValueRef instruction)
 {
     size_t length;
     LLVMValueRef callee = LLVMIsACallInst(instruction) ? llvm_called_function(instruction) : NULL;
-    return callee && has_attribute(instruction, w->returns_twice) &&
+    return callee && llvm_attribute(instruction, w->returns_twice) &&
            strstr(LLVMGetValueName2(callee, &length), "setjmp");
 }
 
@@ -274,11 +262,11 @@ static void instrument_setjmps(struct writer *w, LLVMValueRef function)
 static void instrument_all(struct writer *w, const struct instrument_plan *plan)
 {
     find_types(w);
-    w->noreturn = attribute_kind("noreturn");
-    w->returns_twice = attribute_kind("returns_twice");
+    w->noreturn = llvm_attribute_kind("noreturn");
+    w->returns_twice = llvm_attribute_kind("returns_twice");
     for (LLVMValueRef f = LLVMGetFirstFunction(w->module); plan->has_setjmp && f; f = LLVMGetNextFunction(f))
         instrument_setjmps(w, f);
-    unsigned naked = attribute_kind("naked");
+    unsigned naked = llvm_attribute_kind("naked");
     for (size_t i = 0; i < plan->function_count; i++) {
         LLVMValueRef f = LLVMGetNamedFunction(w->module, plan->functions[i].name);
         if (!f || LLVMIsDeclaration(f) || LLVMGetEnumAttributeAtIndex(f, LLVMAttributeFunctionIndex, naked))

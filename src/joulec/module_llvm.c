@@ -424,6 +424,7 @@ static bool read_build(struct reader *r, const struct module_build *build)
     size_t i = 0;
     copy.module = LLVMCloneModule(r->module);
     copy.layout = LLVMGetModuleDataLayout(copy.module);
+    copy.functions.numbers.count = 0; /* its calls are priced with the others */
     r->out->is_built = llvm_build_loops(copy.module, build);
     for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
          f = LLVMGetNextFunction(f))

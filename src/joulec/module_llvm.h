@@ -56,6 +56,11 @@ LLVMValueRef llvm_called_function(LLVMValueRef call);
 /* One that is no instruction of LLVM's in a call's clothes; and whether what it calls leaves memory as it is. */
 bool llvm_is_real_call(LLVMValueRef value);
 bool llvm_writes_nothing(LLVMValueRef call);
+/* 0: this LLVM does not know it. An attribute of a call, or of what it calls; NULL: neither has it. */
+unsigned llvm_attribute_kind(const char *name);
+LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind);
+/* As a signed number. False: it is no constant, or does not fit. */
+bool llvm_constant(LLVMValueRef value, int64_t *out_value);
 /* Cycles from operand to result, typical of large cores; and how many such steps an instruction takes from one operand. */
 double llvm_latency(enum work work);
 double llvm_waits(LLVMValueRef instruction, unsigned operand);

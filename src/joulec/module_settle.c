@@ -13,23 +13,15 @@
 /* value + by */
 struct sum {
     LLVMValueRef value;
-    long long by;
+    int64_t by;
 };
-
-static bool constant_of(LLVMValueRef value, long long *out)
-{
-    if (!LLVMIsAConstantInt(value) || LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64)
-        return false;
-    *out = LLVMConstIntGetSExtValue(value);
-    return true;
-}
 
 static bool sum_of(LLVMValueRef value, struct sum *out)
 {
     if (!LLVMIsAInstruction(value) || LLVMGetInstructionOpcode(value) != LLVMAdd)
         return false;
     out->value = LLVMGetOperand(value, 0);
-    return LLVMIsAInstruction(out->value) && constant_of(LLVMGetOperand(value, 1), &out->by);
+    return LLVMIsAInstruction(out->value) && llvm_constant(LLVMGetOperand(value, 1), &out->by);
 }
 
 /* The one branch that leads to a block, by one of its ways; NULL: there are others. */
@@ -41,7 +33,7 @@ static LLVMValueRef only_way_to(LLVMBasicBlockRef block)
 }
 
 /* What `value` is where a branch leads to `to`. False: the branch does not say. */
-static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, long long *out)
+static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, int64_t *out)
 {
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) ||
         LLVMGetSuccessor(branch, 0) == LLVMGetSuccessor(branch, 1))
@@ -52,11 +44,11 @@ static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef val
     LLVMIntPredicate kind = LLVMGetICmpPredicate(question);
     bool is_there = LLVMGetSuccessor(branch, kind == LLVMIntEQ ? 0 : 1) == to;
     return (kind == LLVMIntEQ || kind == LLVMIntNE) && is_there &&
-           constant_of(LLVMGetOperand(question, 1), out);
+           llvm_constant(LLVMGetOperand(question, 1), out);
 }
 
 /* The same at the end of `from`, on the way to `to`. */
-static bool known_as(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, long long *out)
+static bool known_as(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, int64_t *out)
 {
     if (asked_by(LLVMGetBasicBlockTerminator(from), to, value, out))
         return true;
@@ -74,11 +66,11 @@ static bool is_one_sum(LLVMValueRef phi, struct sum *out)
     for (unsigned i = 0; i < count && is_found; i++) {
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
         struct sum sum;
-        long long number, known;
-        if (constant_of(value, &number))
+        int64_t number, known;
+        if (llvm_constant(value, &number))
             is_found =
                 known_as(out->value, LLVMGetIncomingBlock(phi, i), LLVMGetInstructionParent(phi), &known) &&
-                (unsigned long long)known + (unsigned long long)out->by == (unsigned long long)number;
+                (uint64_t)known + (uint64_t)out->by == (uint64_t)number;
         else
             is_found = sum_of(value, &sum) && sum.value == out->value && sum.by == out->by;
     }
@@ -97,7 +89,7 @@ static bool settle_block(LLVMBuilderRef builder, LLVMBasicBlockRef block)
         if (LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind || !is_one_sum(phi, &sum))
             continue;
         LLVMPositionBuilderBefore(builder, first);
-        LLVMValueRef by = LLVMConstInt(LLVMTypeOf(phi), (unsigned long long)sum.by, true);
+        LLVMValueRef by = LLVMConstInt(LLVMTypeOf(phi), (uint64_t)sum.by, true);
         LLVMReplaceAllUsesWith(phi, LLVMBuildAdd(builder, sum.value, by, ""));
         LLVMInstructionEraseFromParent(phi);
         is_changed = true;

@@ -173,12 +173,15 @@ bool llvm_is_real_call(LLVMValueRef value)
            !(callee && llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work));
 }
 
-/* NULL: LLVM does not know such an attribute, or neither the call nor what it calls has it. */
-static LLVMAttributeRef attribute_of(LLVMValueRef call, const char *name)
+unsigned llvm_attribute_kind(const char *name)
+{
+    return LLVMGetEnumAttributeKindForName(name, strlen(name));
+}
+
+LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     LLVMValueRef callee = llvm_called_function(call);
-    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAttributeRef found = kind ? LLVMGetCallSiteEnumAttribute(call, index, kind) : NULL;
     return found || !callee || !kind ? found : LLVMGetEnumAttributeAtIndex(callee, index, kind);
 }
@@ -186,9 +189,19 @@ static LLVMAttributeRef attribute_of(LLVMValueRef call, const char *name)
 /* From LLVM 16 on, one attribute has two bits for each kind of memory: whether it is read, and whether it is written. */
 bool llvm_writes_nothing(LLVMValueRef call)
 {
-    LLVMAttributeRef memory = attribute_of(call, "memory");
-    return memory ? !(LLVMGetEnumAttributeValue(memory) & MEMORY_WRITTEN)
-                  : attribute_of(call, "readnone") || attribute_of(call, "readonly");
+    LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
+    if (memory)
+        return !(LLVMGetEnumAttributeValue(memory) & MEMORY_WRITTEN);
+    return llvm_attribute(call, llvm_attribute_kind("readnone")) ||
+           llvm_attribute(call, llvm_attribute_kind("readonly"));
+}
+
+bool llvm_constant(LLVMValueRef value, int64_t *out_value)
+{
+    if (!LLVMIsAConstantInt(value) || LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64)
+        return false;
+    *out_value = LLVMConstIntGetSExtValue(value);
+    return true;
 }
 
 static LLVMValueRef intrinsic_of(LLVMValueRef value)

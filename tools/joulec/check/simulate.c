@@ -1,13 +1,14 @@
 /* tools/joulec/check/simulate.c - see simulate.h. */
 #include "simulate.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/options.h"
+#include "common/output.h"
+#include "joule/host/find_program.h"
 #include "joulec/simulator.h"
 #include "joulec/whole_file.h"
 
@@ -19,35 +20,24 @@
 
 /* --- which ------------------------------------------------------------------------------------------------------ */
 
-static bool find_in_path(const char *name, char *out, size_t size)
-{
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        size_t length = strcspn(folder, ":");
-        string_print(out, size, "%.*s/%s", (int)length, folder, name);
-        if (length && access(out, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
-static bool find_program(struct simulator *out)
+static bool find_newest(struct simulator *out)
 {
     const char *asked = getenv("JOULEC_LLVM_MCA");
     char name[32];
-    if (asked && *asked && access(asked, X_OK))
-        complain("", "cannot run %s: %s; JOULEC_LLVM_MCA names another, or is empty for none", asked,
-                 strerror(errno));
-    if (asked)
-        return *asked && string_copy(out->path, sizeof out->path, asked);
+    if (asked) {
+        int problem = *asked ? find_program(asked, "", out->path) : 0;
+        if (problem)
+            complain("", "cannot run %s: %s; JOULEC_LLVM_MCA names another, or is empty for none", asked,
+                     strerror(problem));
+        return *asked && !problem;
+    }
     for (out->version = NEWEST; out->version >= OLDEST; out->version--) {
         string_print(name, sizeof name, "llvm-mca-%u", out->version);
-        if (find_in_path(name, out->path, sizeof out->path))
+        if (find_program(name, "", out->path) == 0)
             return true;
     }
     out->version = 0;
-    return find_in_path("llvm-mca", out->path, sizeof out->path);
+    return find_program("llvm-mca", "", out->path) == 0;
 }
 
 static bool is_wanted_of_all(const struct arguments *a)
@@ -58,7 +48,7 @@ static bool is_wanted_of_all(const struct arguments *a)
 enum module_code simulator_find(const struct order *order, struct simulator *out)
 {
     *out = (struct simulator){.version = 0};
-    if (!simulator_cpu(order->machine->target.core.id, NULL, UINT_MAX) || !find_program(out))
+    if (!simulator_cpu(order->machine->target.core.id, NULL, UINT_MAX) || !find_newest(out))
         return MODULE_CODE_NONE;
     return is_wanted_of_all(order->arguments) ? MODULE_CODE_ALL : MODULE_CODE_OF_BUDGETS;
 }
@@ -83,13 +73,9 @@ static int file_with(const void *bytes, size_t size, char *path, size_t path_siz
 {
     int fd = memfd_create("joulec-code", MFD_CLOEXEC);
     string_print(path, path_size, "/proc/%d/fd/%d", (int)getpid(), fd);
-    for (size_t at = 0; fd >= 0 && at < size;) {
-        ssize_t done = write(fd, (const char *)bytes + at, size - at);
-        if (done <= 0) {
-            close(fd);
-            return -1;
-        }
-        at += (size_t)done;
+    if (fd >= 0 && !output_write_all(fd, bytes, size)) {
+        close(fd);
+        return -1;
     }
     return fd;
 }

@@ -7,12 +7,13 @@
 #define CHECK_SIMULATE_H
 
 #include "check.h"
+#include "joule/host/path.h"
 
 /* The llvm-mca that is used: JOULEC_LLVM_MCA, where it is set; else of those that PATH finds, llvm-mca-19 and so on, the newest. */
 struct simulator {
-    char path[PATH_MAX]; /* empty: there is none */
-    unsigned version;    /* LLVM's release; 0: its name does not say */
-    const char *cpu;     /* as LLVM calls it; NULL: nothing was simulated */
+    char path[HOST_PATH_MAX]; /* where it was found */
+    unsigned version;         /* LLVM's release; 0: its name does not say */
+    const char *cpu;          /* as LLVM calls it; NULL: nothing was simulated */
 };
 
 /* Of which functions the code is needed; MODULE_CODE_NONE: there is no llvm-mca, or none knows such a core. */

@@ -68,6 +68,9 @@ static const char **words_for_front_end(struct arena *arena, const struct argume
     return words;
 }
 
+/* What is counted and what a profile saw are joined by places in the source, and by names. */
+#define WITH_PLACES "-g1", "-gcolumn-info", "-fno-discard-value-names", "-w", "-Qunused-arguments"
+
 /* "-fprofile-instr-use=FILE", or what says nothing. */
 static const char *profile_word(struct arena *arena, const struct arguments *a)
 {
@@ -86,11 +89,7 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
                                  "-fno-vectorize",
                                  "-fno-slp-vectorize",
                                  "-fno-unroll-loops",
-                                 "-g1",
-                                 "-gcolumn-info",
-                                 "-fno-discard-value-names",
-                                 "-w",
-                                 "-Qunused-arguments",
+                                 WITH_PLACES,
                                  profile_word(arena, a),
                                  "-D__JOULEC__=1",
                                  "-D__JOULEC_COUNTS__=1",
@@ -147,11 +146,7 @@ const char **words_of_profile(struct arena *arena, const struct arguments *a, co
     const char *const added[] = {"-O2",
                                  "-Xclang",
                                  "-disable-llvm-passes",
-                                 "-g1",
-                                 "-gcolumn-info",
-                                 "-fno-discard-value-names",
-                                 "-w",
-                                 "-Qunused-arguments",
+                                 WITH_PLACES,
                                  profile_word(arena, a),
                                  "-D__JOULEC__=1",
                                  "-emit-llvm",
