@@ -258,6 +258,21 @@ static void test_stamps_are_subtracted(void **state)
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
 }
 
+static void test_nothing_but_stamps_is_no_certain_zero(void **state)
+{
+    struct fixture *fixture = *state;
+    joule_budget_site site = {.budget = "max_joules=1nJ", .function = "nothing", .line = 9};
+    uint32_t tag = enter(&site);
+    int64_t stamp_ns = (int64_t)lround(session_stamp_seconds(session_current()) * 1e9);
+    call(fixture, tag, 2 * S, 2 * S + stamp_ns);
+    run_until(fixture, 4 * S);
+    struct tag_row row;
+    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_true(row.result.attributed.value < row.stamps.value * 1e-3);
+    assert_true(row.result.attributed.low >= 0 && row.result.attributed.high > row.stamps.value * 0.1);
+    assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
+}
+
 static void test_too_short_to_be_judged(void **state)
 {
     struct fixture *fixture = *state;
@@ -288,6 +303,7 @@ int main(void)
         machine(test_scopes_that_longjmp_left_are_ended),
         machine(test_short_functions_are_counted),
         machine(test_stamps_are_subtracted),
+        machine(test_nothing_but_stamps_is_no_certain_zero),
         machine(test_too_short_to_be_judged),
     };
     return cmocka_run_group_tests_name("budget scope", tests, NULL, NULL);
