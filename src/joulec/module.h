@@ -149,7 +149,8 @@ struct block {
     /* Of an innermost loop: what this block has of the longest chain from round to round, in steps that wait for each other. Where
      * has_chain is false, the longest in the block alone; none: not known either. */
     double chain[WORK_KINDS];
-    bool has_chain;   /* it is known; of a loop around others, that there is none */
+    bool has_chain;       /* it is known; of a loop around others, that there is none */
+    bool is_chain_stored; /* of such a loop's blocks: it goes through memory from round to round */
     bool begins_anew; /* of such a loop's first block: it waits for nothing that it left when it ran before */
     double simd_256, simd_512; /* of these, on vectors so wide */
     struct access *accesses;

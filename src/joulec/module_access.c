@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_BASE_STEPS 16
+
 LLVMValueRef llvm_address_of(LLVMValueRef value)
 {
     switch (LLVMGetInstructionOpcode(value)) {
@@ -21,6 +23,21 @@ LLVMValueRef llvm_address_of(LLVMValueRef value)
     default:
         return NULL;
     }
+}
+
+LLVMValueRef llvm_base_of(LLVMValueRef address)
+{
+    for (int steps = 0; steps < MOST_BASE_STEPS; steps++) {
+        bool is_made =
+            LLVMIsAConstantExpr(address) || LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
+        if (LLVMIsAPHINode(address) && LLVMCountIncoming(address) > 0)
+            address = LLVMGetIncomingValue(address, 0);
+        else if (is_made && LLVMGetNumOperands(address) > 0)
+            address = LLVMGetOperand(address, 0);
+        else
+            break;
+    }
+    return address;
 }
 
 /* A global as loops' text has it. */

@@ -2,8 +2,11 @@
  *
  * A chain begins with a phi of the header, goes through operations that wait for one another, and ends where the value comes
  * back to that phi. Of several ways the one with most cycles counts, whatever the branches do.
+ * Or it comes back through memory: by a store to the place that the next round loads, or to a place of the same variable that
+ * what was loaded from that variable decides. A core lets loads wait for such a store, since it has often seen them meet.
  * Of blocks that are in no such loop, the longest chain inside is taken.
- * Newcomers: addresses that a load waits for are on the way; values that only pass through memory are not seen.
+ * Newcomers: addresses that a load waits for are on the way. Of memory only what each round does is looked at, and no place that
+ * goes on with a counter, from which the next rounds go away.
  */
 #include "joulec/module_llvm.h"
 
@@ -15,17 +18,22 @@ struct step {
     LLVMValueRef value;
     double cycles;  /* the longest way from the phi to its result; negative: none */
     double waits;   /* of its kind, of these */
-    int32_t from;   /* the step before; -1: it is the phi */
+    int32_t from;   /* the step before; -1: none */
     uint32_t block; /* of the function */
+    bool is_begin;  /* of the chain that is looked for */
+    bool is_moving; /* goes on with a counter of the loop */
 };
 
 struct walk {
     struct arena *arena;
     LLVMBasicBlockRef *from;
     struct function *function;
+    const struct loops *loops;
     struct numbering numbers; /* of the steps */
     struct step *steps;       /* of one loop, in the order in which they run */
     size_t count;
+    size_t loop; /* which one, and so what follows: */
+    size_t phis; /* of its header, which are the first steps */
 };
 
 /* `waits`: of the step for this operand. */
@@ -41,19 +49,17 @@ static void take_operand(const struct walk *w, struct step *step, LLVMValueRef o
     }
 }
 
-/* The longest way to each step from the phi, which is step `first`. */
-static void walk_from(struct walk *w, size_t first)
+/* The longest way to each step from where the chain begins. */
+static void walk_chain(struct walk *w)
 {
     for (size_t i = 0; i < w->count; i++) {
         struct step *step = &w->steps[i];
-        step->cycles = i == first ? 0 : -1;
-        step->from = -1;
-        bool is_of_header = step->block == w->steps[first].block;
-        if (i == first || (is_of_header && LLVMIsAPHINode(step->value)))
-            continue;
-        int operands = LLVMGetNumOperands(step->value);
+        bool is_phi = i < w->phis;
         double latency = llvm_latency(llvm_work(step->value));
-        for (int k = 0; k < operands; k++)
+        step->from = -1;
+        step->waits = step->is_begin && !is_phi ? llvm_waits(step->value, 0) : 0;
+        step->cycles = step->is_begin ? step->waits * latency : -1;
+        for (int k = 0; !is_phi && k < LLVMGetNumOperands(step->value); k++)
             take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k),
                          llvm_waits(step->value, (unsigned)k), latency);
     }
@@ -67,6 +73,93 @@ static struct step back_to(const struct walk *w, size_t first)
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
         take_operand(w, &back, LLVMGetIncomingValue(phi, k), 0, 0);
     return back;
+}
+
+/* --- through memory ---------------------------------------------------------------------------------------------- */
+
+static void find_moving(struct walk *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct step *step = &w->steps[i];
+        step->is_moving = i < w->phis && llvm_is_counter(step->value);
+        bool is_made = i >= w->phis && !LLVMIsALoadInst(step->value);
+        for (int k = 0; is_made && k < LLVMGetNumOperands(step->value); k++) {
+            int32_t number = llvm_number_of(&w->numbers, LLVMGetOperand(step->value, (unsigned)k));
+            step->is_moving = step->is_moving || (number >= 0 && w->steps[number].is_moving);
+        }
+    }
+}
+
+static bool runs_each_round(const struct walk *w, uint32_t block)
+{
+    const struct flow *flow = &w->loops->flow;
+    uint32_t header = w->loops->list[w->loop].header;
+    for (uint32_t i = flow->before_begin[header]; i < flow->before_begin[header + 1]; i++)
+        if (loop_has(w->loops, (int32_t)w->loop, flow->before[i]) &&
+            !flow_dominates(flow, block, flow->before[i]))
+            return false;
+    return true;
+}
+
+static int32_t address_step(const struct walk *w, size_t i)
+{
+    return llvm_number_of(&w->numbers, llvm_address_of(w->steps[i].value));
+}
+
+/* Whether the load may take what the store left a round ago: it is at the same place, or both are wherever in a variable. */
+static bool may_meet(const struct walk *w, size_t store, size_t load)
+{
+    LLVMValueRef to = llvm_address_of(w->steps[store].value), from = llvm_address_of(w->steps[load].value);
+    int32_t at = address_step(w, load);
+    if (address_step(w, store) < 0)
+        return to == from;
+    return llvm_base_of(to) == llvm_base_of(from) && (at < 0 || !w->steps[at].is_moving);
+}
+
+/* A chain begins with the loads that the store of the round before may have written for. False: there are none. */
+static bool begin_with_loads(struct walk *w, size_t store)
+{
+    LLVMValueRef address = llvm_address_of(w->steps[store].value);
+    int32_t at = address_step(w, store);
+    bool is_fresh = false, is_any = false; /* is_fresh: this round has written there itself */
+    if ((at >= 0 && w->steps[at].is_moving) || !runs_each_round(w, w->steps[store].block))
+        return false;
+    if (at >= 0 && llvm_number_of(&w->numbers, llvm_base_of(address)) >= 0)
+        return false;
+    for (size_t i = 0; i < w->count; i++) {
+        LLVMValueRef value = w->steps[i].value;
+        is_fresh = is_fresh || (at < 0 && LLVMIsAStoreInst(value) && llvm_address_of(value) == address);
+        w->steps[i].is_begin = !is_fresh && LLVMIsALoadInst(value) && may_meet(w, store, i) &&
+                               runs_each_round(w, w->steps[i].block);
+        is_any = is_any || w->steps[i].is_begin;
+    }
+    return is_any;
+}
+
+/* What the store waits for. A place that is not the same each time must itself wait for what was loaded. */
+static struct step back_by(const struct walk *w, size_t store)
+{
+    struct step back = {.cycles = -1, .from = -1};
+    LLVMValueRef value = w->steps[store].value;
+    int32_t at = address_step(w, store);
+    if (at < 0 || w->steps[at].cycles >= 0)
+        for (unsigned k = 0; k < 2; k++)
+            take_operand(w, &back, LLVMGetOperand(value, k), 0, 0);
+    return back;
+}
+
+/* --- a chain ----------------------------------------------------------------------------------------------------- */
+
+/* The longest chain that comes back to a phi of the header, or by a store; its last step is `from`. Negative cycles: none. */
+static struct step find_back(struct walk *w, size_t i)
+{
+    bool is_phi = i < w->phis;
+    if (!is_phi && !begin_with_loads(w, i))
+        return (struct step){.cycles = -1, .from = -1};
+    for (size_t k = 0; is_phi && k < w->count; k++)
+        w->steps[k].is_begin = k == i;
+    walk_chain(w);
+    return is_phi ? back_to(w, i) : back_by(w, i);
 }
 
 static void mark_load(struct walk *w, const struct step *step)
@@ -93,7 +186,7 @@ static void share_out(struct walk *w, int32_t last)
     for (int32_t i = last; i >= 0; i = w->steps[i].from) {
         const struct step *step = &w->steps[i];
         enum work work = llvm_work(step->value);
-        if (work < WORK_KINDS && step->from >= 0)
+        if (work < WORK_KINDS)
             w->function->blocks[step->block].chain[work] += step->waits;
     }
 }
@@ -204,35 +297,51 @@ static bool find_longest(struct walk *w, uint32_t block)
 
 /* --- loops ------------------------------------------------------------------------------------------------------- */
 
-/* The first block is the header. */
-static bool find_chain(struct walk *w, const struct loops *loops, size_t loop)
+/* The longest chain of all, shared out. False: the loop is too large to tell. */
+static bool find_longest_chain(struct walk *w, bool *out_is_stored)
 {
-    const uint32_t *blocks = loops->nodes + loops->node_begin[loop + 1];
-    size_t block_count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
-    size_t phis = 0, longest_phi = 0;
     double longest = 0;
-    if (!lay_out(w, blocks, block_count))
+    size_t longest_end = 0, looks = w->phis * w->count;
+    if (looks > MOST_STEPS)
         return false;
-    while (phis < w->count && LLVMIsAPHINode(w->steps[phis].value))
-        phis++;
-    if (phis * w->count > MOST_STEPS)
-        return true;
-    for (size_t i = 0; i < phis; i++) {
-        walk_from(w, i);
-        struct step back = back_to(w, i);
+    for (size_t i = 0; i < w->count; i++) {
+        bool is_store = LLVMIsAStoreInst(w->steps[i].value);
+        looks += is_store ? w->count : 0;
+        if (i >= w->phis && (!is_store || looks > MOST_STEPS))
+            continue;
+        struct step back = find_back(w, i);
         mark_loads(w, back.from);
         if (back.cycles > longest) {
             longest = back.cycles;
-            longest_phi = i;
+            longest_end = i;
         }
     }
-    for (size_t i = 0; i < block_count; i++)
+    if (longest > 0)
+        share_out(w, find_back(w, longest_end).from);
+    *out_is_stored = longest > 0 && longest_end >= w->phis;
+    return true;
+}
+
+/* The first block is the header. */
+static bool find_chain(struct walk *w, size_t loop)
+{
+    const struct loops *loops = w->loops;
+    const uint32_t *blocks = loops->nodes + loops->node_begin[loop + 1];
+    size_t block_count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
+    if (!lay_out(w, blocks, block_count))
+        return false;
+    w->loop = loop;
+    for (w->phis = 0; w->phis < w->count && LLVMIsAPHINode(w->steps[w->phis].value);)
+        w->phis++;
+    find_moving(w);
+    bool is_stored;
+    if (!find_longest_chain(w, &is_stored))
+        return true;
+    for (size_t i = 0; i < block_count; i++) {
         w->function->blocks[blocks[i]].has_chain = true;
-    w->function->blocks[blocks[0]].begins_anew = llvm_begins_anew(w->from, loops, loop, &w->numbers);
-    if (longest > 0) {
-        walk_from(w, longest_phi);
-        share_out(w, back_to(w, longest_phi).from);
+        w->function->blocks[blocks[i]].is_chain_stored = is_stored;
     }
+    w->function->blocks[blocks[0]].begins_anew = llvm_begins_anew(w->from, loops, loop, &w->numbers);
     return find_beside(w);
 }
 
@@ -254,13 +363,13 @@ static void describe_outer(const struct walk *w, const struct loops *loops, size
 bool llvm_find_chains(LLVMBasicBlockRef *from, struct function *function, const struct loops *loops)
 {
     struct arena scratch = {0};
-    struct walk w = {.arena = &scratch, .from = from, .function = function};
+    struct walk w = {.arena = &scratch, .from = from, .function = function, .loops = loops};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
         if (loops->list[i].is_outer)
             describe_outer(&w, loops, i);
         else
-            is_good = find_chain(&w, loops, i);
+            is_good = find_chain(&w, i);
     for (uint32_t b = 0; b < function->block_count && is_good; b++) {
         int32_t loop = loops->innermost[b];
         if (!function->blocks[b].has_chain && (loop < 0 || loops->list[loop].is_outer))

@@ -83,6 +83,8 @@ bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLV
 
 /* The address of a load, a store or an atomic operation, which is an access of its block; NULL: it is none. */
 LLVMValueRef llvm_address_of(LLVMValueRef instruction);
+/* The variable in which an address lies, or what else it is made from. */
+LLVMValueRef llvm_base_of(LLVMValueRef address);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

@@ -6,9 +6,8 @@
  */
 #include "joulec/module_llvm.h"
 
-#define MOST_ORIGINS    128
-#define MOST_STORES     64
-#define MOST_BASE_STEPS 16
+#define MOST_ORIGINS 128
+#define MOST_STORES  64
 
 struct inside {
     LLVMBasicBlockRef *from;
@@ -72,22 +71,6 @@ struct stores {
     size_t count;
 };
 
-/* The variable in which an address lies, or what else it is made from. */
-static LLVMValueRef base_of(LLVMValueRef address)
-{
-    for (int steps = 0; steps < MOST_BASE_STEPS; steps++) {
-        bool is_made =
-            LLVMIsAConstantExpr(address) || LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
-        if (LLVMIsAPHINode(address) && LLVMCountIncoming(address) > 0)
-            address = LLVMGetIncomingValue(address, 0);
-        else if (is_made && LLVMGetNumOperands(address) > 0)
-            address = LLVMGetOperand(address, 0);
-        else
-            break;
-    }
-    return address;
-}
-
 /* Where the blocks of a loop, but for those of loops inside it, store to; -1: of the function. False: to too many places. */
 static bool add_stores(const struct inside *in, int32_t loop, struct stores *out)
 {
@@ -99,7 +82,7 @@ static bool add_stores(const struct inside *in, int32_t loop, struct stores *out
                 continue;
             if (out->count == MOST_STORES)
                 return false;
-            out->bases[out->count++] = base_of(LLVMGetOperand(v, 1));
+            out->bases[out->count++] = llvm_base_of(LLVMGetOperand(v, 1));
         }
     }
     return true;
@@ -109,7 +92,7 @@ static bool loads_from(const struct inside *in, const struct stores *stores)
 {
     for (size_t i = 0; i < in->numbers->count; i++) {
         LLVMValueRef value = (LLVMValueRef)in->numbers->list[i].item;
-        LLVMValueRef base = LLVMIsALoadInst(value) ? base_of(LLVMGetOperand(value, 0)) : NULL;
+        LLVMValueRef base = LLVMIsALoadInst(value) ? llvm_base_of(LLVMGetOperand(value, 0)) : NULL;
         for (size_t k = 0; base && k < stores->count; k++)
             if (stores->bases[k] == base)
                 return true;

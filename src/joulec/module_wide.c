@@ -225,6 +225,7 @@ static void add_block(struct block *round, const struct block *block)
     round->simd_256 += part * block->simd_256;
     round->simd_512 += part * block->simd_512;
     round->has_chain = block->has_chain;
+    round->is_chain_stored = block->is_chain_stored;
     round->call_count += block->call_count;
 }
 

@@ -75,7 +75,9 @@ static struct cost_flow flow_of(const struct target *target, const struct wide_l
 {
     struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&wide->round, &target->core),
                              .streamed = order->streamed};
-    if (wide->simulated.cycles > 0)
+    if (wide->simulated.cycles > 0 && wide->round.is_chain_stored)
+        flow.unit_cycles = wide->simulated.unit_cycles; /* simulators look for no chain there */
+    else if (wide->simulated.cycles > 0)
         take_simulated(&target->core, &wide->simulated, bound, &flow);
     flow.chain_cycles += wide->at_once * order->wait_cycles[bound];
     return flow;

@@ -4,14 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
-#include "joulec/module.h"
+#include "support/module_text.h"
 
-/* POINTER is what this LLVM calls one. The way back is put between both; it makes %c1 and %p1, and ends in a block of its own. */
+/* The way back is put between both; it makes %c1 and %p1, and ends in a block of its own. */
 static const char before[] = "declare i64 @llvm.ctpop.i64(i64)\n"
                              "define i64 @f(i64 %n, POINTER %out) {\n"
                              "entry:\n"
@@ -35,38 +32,10 @@ static const char behind[] = "  br label %e\n"
 #define SAME_POINTER "\n  %p1 = getelementptr i32, POINTER %p, i64 1\n"
 #define SAME_COUNT   "\n  %c1 = add i64 %c, 1\n"
 
-static void write_text(FILE *file, const char *text, const char *pointer)
-{
-    static const char word[] = "POINTER";
-    for (const char *at; (at = strstr(text, word)); text = at + strlen(word))
-        fprintf(file, "%.*s%s", (int)(at - text), text, pointer);
-    fputs(text, file);
-}
-
-/* Before LLVM 15 pointers say what they point to, and from 17 on they cannot. */
 static void read_module(const char *way_back, const char *other, struct module *out)
 {
-    static const char *const pointers[] = {"i32*", "ptr"};
-    const struct module_build as_counted = {false, false, false};
-    char path[] = "/tmp/joule-creep-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    joule_error error;
-    joule_status status = JOULE_FAILED;
-    for (size_t i = 0; i < 2 && status != JOULE_OK; i++) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        write_text(file, before, pointers[i]);
-        write_text(file, way_back, pointers[i]);
-        write_text(file, other, pointers[i]);
-        write_text(file, behind, pointers[i]);
-        fclose(file);
-        status = module_read(path, &as_counted, out, &error);
-    }
-    remove(path);
-    if (status != JOULE_OK)
-        fail_msg("%s\n%s", error.message, way_back);
+    const char *const parts[] = {before, way_back, other, behind};
+    module_text_read(parts, 4, out);
 }
 
 static const struct creep *find(const struct module *module, const char *name)
