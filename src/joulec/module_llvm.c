@@ -185,10 +185,19 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
     return out->edges != NULL;
 }
 
+/* Of a vector's product, what is done where whole numbers are multiplied: cores begin two of them at once, and one of scalars; the
+ * rest puts the numbers where they can be multiplied. */
+static double product_part(LLVMValueRef value, double bits)
+{
+    bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
+    return is_vector ? llvm_vector_products(value) / llvm_vector_steps(value) / 2 : 1;
+}
+
 static void add_work(struct block *out, LLVMValueRef value, enum work work)
 {
-    double parts = llvm_parts(value), bits = llvm_vector_bits(value);
-    out->work[work] += parts;
+    double parts = llvm_parts(value), bits = llvm_vector_bits(value), part = product_part(value, bits);
+    out->work[work] += part * parts;
+    out->work[WORK_INT] += (1 - part) * parts;
     double beside = llvm_is_division(value) ? llvm_division_ints(value) : 0;
     if (beside > 0)
         out->work[WORK_INT] += beside * parts / llvm_division_steps(value);

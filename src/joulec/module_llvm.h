@@ -131,6 +131,8 @@ double llvm_vector_bits(LLVMValueRef instruction);
 bool llvm_lacks(LLVMValueRef instruction, const char *feature);
 /* Micro-operations of one instruction on one vector register. */
 double llvm_vector_steps(LLVMValueRef instruction);
+/* Of those of a product, how many multiply. */
+double llvm_vector_products(LLVMValueRef product);
 /* Bits of the widest vector register that the instruction's function may use. */
 double llvm_register_bits(LLVMValueRef instruction);
 /* Changes the loops of a counted module into those of the build. False: this LLVM cannot. */

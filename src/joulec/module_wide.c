@@ -68,6 +68,44 @@ static unsigned element_bits(LLVMValueRef value)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 32;
 }
 
+/* Fits into 16 bits, as what is extended from so many does. */
+static bool is_narrow(LLVMValueRef value)
+{
+    if (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value))
+        return element_bits(LLVMGetOperand(value, 0)) <= 16;
+    for (unsigned i = 0; LLVMIsAConstantDataVector(value) && i < LLVMGetVectorSize(LLVMTypeOf(value)); i++) {
+        long long element = LLVMConstIntGetSExtValue(LLVMGetElementAsConstant(value, i));
+        if (element < INT16_MIN || element > INT16_MAX)
+            return false;
+    }
+    return LLVMIsAConstantDataVector(value) != NULL;
+}
+
+/* Of one register. What is narrow is multiplied as such: both halves of the products, and then they are put together. */
+static double product_steps(LLVMValueRef value, bool is_old, double *out_products)
+{
+    static const double steps_of_64 = 8, steps_of_8 = 9;
+    unsigned bits = element_bits(value);
+    *out_products = bits == 16 ? 1 : bits == 64 ? 3 : 2;
+    if (bits != 32)
+        return bits == 16 ? 1 : bits == 64 ? steps_of_64 : steps_of_8;
+    if (!is_old)
+        return 2;
+    if (!is_narrow(LLVMGetOperand(value, 0)) || !is_narrow(LLVMGetOperand(value, 1)))
+        return 6;
+    *out_products = 1;
+    return 2;
+}
+
+double llvm_vector_products(LLVMValueRef value)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
+    double products = 1;
+    if (is_x86(function))
+        product_steps(value, !has_feature(function, "+sse4.1"), &products);
+    return products;
+}
+
 /* x86 has no vector instruction for much of what C can say of integers; before SSE4.1, for less (Intel's Intrinsics Guide). So
  * many micro-operations stand in for one. */
 double llvm_vector_steps(LLVMValueRef value)
@@ -83,7 +121,7 @@ double llvm_vector_steps(LLVMValueRef value)
     case LLVMURem:
     case LLVMSRem: /* by a constant: products */
     case LLVMMul:
-        return bits == 16 ? 1 : bits == 32 ? (is_old ? 6 : 2) : 8;
+        return product_steps(value, is_old, &(double){0});
     case LLVMUIToFP:
         return has_512 ? 1 : 4;
     case LLVMFPToUI:
