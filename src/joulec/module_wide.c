@@ -205,13 +205,15 @@ static LLVMTargetMachineRef machine_of(LLVMModuleRef module)
 
 bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
 {
-    char passes[400];
+    char passes[600];
     LLVMTargetMachineRef machine = machine_of(module);
     if (!machine)
         return false;
     if (build->unrolls)
         allow_all(module);
-    string_print(passes, sizeof passes, "function(%s%s%s" CLEAN ")", build->unrolls ? UNROLL : "",
+    const char *unroll =
+        build->unrolls ? UNROLL UNROLL : ""; /* of a function, and again of where it was inlined */
+    string_print(passes, sizeof passes, "function(%s%s%s" CLEAN ")", unroll,
                  build->vectorises ? VECTORISE : "", build->packs ? PACK : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef problem = LLVMRunPasses(module, passes, machine, options);
