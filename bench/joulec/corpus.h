@@ -4,8 +4,8 @@
  * must agree with, in what they return and in what they leave behind. Trip counts are constants, but
  * for a few that JOULE_LOOP bounds.
  * Newcomers: groups whose name has an even CRC-32 are for tuning, the others are held out: no constant of the model may be
- * chosen by looking at them. FRESH and BLIND in run.py name those of them that were written without sight of the model;
- * at those in BLIND nobody who works on it has looked. Variants were chosen by measured time alone, to lie within 4 x of each
+ * chosen by looking at them. LATER in run.py names sets that were written without sight of the model, and says which of them
+ * those who work on it have looked at since. Variants were chosen by measured time alone, to lie within 4 x of each
  * other.
  */
 #ifndef BENCH_JOULEC_CORPUS_H

@@ -34,7 +34,7 @@ class Corpus(unittest.TestCase):
             self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
             self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
-        halves = ("tuning", "held_out", "fresh", "blind")
+        halves = ("tuning", "held_out", "fresh", "blind", "third")
         self.assertEqual(sum(found[half]["programs"] for half in halves), len(programs))
         self.assertTrue(min(found[half]["groups"] for half in halves) >= 4, done.stdout)
 
@@ -59,9 +59,9 @@ class Corpus(unittest.TestCase):
         corpus = load()
         self.assertEqual([group for group in corpus.GROUPS if corpus.half_of(group) == "held_out"],
                          ["calls", "collatz", "crc", "dot", "filter", "popcount", "rolling", "search", "transpose"])
-        self.assertEqual(corpus.GROUPS[20:], sorted(corpus.FRESH) + sorted(corpus.BLIND))
-        self.assertEqual({corpus.half_of(group) for group in corpus.FRESH}, {"fresh"})
-        self.assertEqual({corpus.half_of(group) for group in corpus.BLIND}, {"blind"})
+        self.assertEqual(corpus.GROUPS[20:], sorted(corpus.FRESH) + sorted(corpus.BLIND) + sorted(corpus.THIRD))
+        for name, groups in corpus.LATER:
+            self.assertEqual({corpus.half_of(group) for group in groups}, {name})
 
     def test_ranks_and_errors(self):
         corpus = load()
