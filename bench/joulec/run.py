@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What joulec predicts, and what then happens: the time of each program of the corpus in this folder.
 
-usage: bench/joulec/run.py [--json] [--rounds N] [--ms N]
+usage: bench/joulec/run.py [--json] [--profile] [--rounds N] [--ms N]
 
 Owns the comparison: compiles each group with joulec, takes its report, runs all programs in turns, and prints for each the
 predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("JOULE_BUILD", "build/release"))
 JOULEC = os.environ.get("JOULEC") or os.path.join(BUILD, "tools", "joulec", "joulec")
+COMPILE = ("-O2", "-I", os.path.join(ROOT, "include"))
 # Sets that were written by somebody who had not seen the model, after it was made. What it said of each at first sight stands in
 # docs/verification.md; after that FRESH and BLIND were looked at, and faults were mended because of them. A strict test then needs
 # another set, at the end of LATER.
@@ -55,12 +56,27 @@ GROUPS = sorted((name[:-2] for name in os.listdir(HERE) if name.endswith(".c") a
                 key=lambda group: (age_of(group), group))
 
 
-def predict(group, folder):
+def build_all(folder, objects, *words):
+    """A program that measures all groups."""
+    program = os.path.join(folder, "measure")
+    names = "-DGROUPS(X)=" + " ".join(f"X({group})" for group in GROUPS)
+    subprocess.run([JOULEC, *COMPILE, *words, names, os.path.join(HERE, "measure.c"), "-o", program, *objects], check=True)
+    return program
+
+
+def take_profile(folder):
+    """The path of what one run of each program counts."""
+    counts = os.path.join(folder, "counts.profraw")
+    program = build_all(folder, [os.path.join(HERE, group + ".c") for group in GROUPS], "--profile-generate")
+    subprocess.run([program, "1", "0"], env={**os.environ, "LLVM_PROFILE_FILE": counts}, capture_output=True, check=True)
+    return counts
+
+
+def predict(group, folder, *words):
     """What joulec says of each function, while it makes the object that is then measured; and of what core it spoke."""
     report = os.path.join(folder, group + ".json")
     source, built = os.path.join(HERE, group + ".c"), os.path.join(folder, group + ".o")
-    subprocess.run([JOULEC, "-O2", "-I", os.path.join(ROOT, "include"), "--energy-report", report, "-c", source, "-o", built],
-                   check=True)
+    subprocess.run([JOULEC, *COMPILE, *words, "--energy-report", report, "-c", source, "-o", built], check=True)
     with open(report, encoding="utf-8") as file:
         found = json.load(file)
     return {function["name"]: function for function in found["functions"]}, found["core"], found["time_class"]
@@ -68,10 +84,7 @@ def predict(group, folder):
 
 def measure(folder, rounds, milliseconds):
     """(group, program, seconds, whether it was right) of each, in the order of groups."""
-    program = os.path.join(folder, "measure")
-    names = "-DGROUPS(X)=" + " ".join(f"X({group})" for group in GROUPS)
-    subprocess.run([JOULEC, "-O2", names, os.path.join(HERE, "measure.c"), "-o", program]
-                   + [os.path.join(folder, group + ".o") for group in GROUPS], check=True)
+    program = build_all(folder, [os.path.join(folder, group + ".o") for group in GROUPS])
     done = subprocess.run([program, str(rounds), str(milliseconds)], capture_output=True, text=True, check=False)
     rows = [line.split() for line in done.stdout.splitlines()]
     if done.returncode not in (0, 1) or not rows:
@@ -157,13 +170,15 @@ def print_tables(heading, programs, groups, halves):
 def main():
     parser = argparse.ArgumentParser(description="joulec's predictions of time, against this machine")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.add_argument("--profile", action="store_true", help="predict from what a run of each program counted, too")
     parser.add_argument("--rounds", type=int, default=25, help="of which the lower quartile is taken (1 to 101)")
     parser.add_argument("--ms", type=int, default=1, help="each round of a program lasts at least (0: one call)")
     options = parser.parse_args()
     predictions, core, time_class = {}, "", ""
     with tempfile.TemporaryDirectory() as folder:
+        known = [f"--profile-use={take_profile(folder)}"] if options.profile else []
         for group in GROUPS:
-            predictions[group], core, time_class = predict(group, folder)
+            predictions[group], core, time_class = predict(group, folder, *known)
         programs = compare(measure(folder, options.rounds, options.ms), predictions)
     groups, halves = summarise(programs)
     summary = {"bench": "joulec_corpus", "core": core, "time_class": time_class, **halves}
