@@ -126,3 +126,70 @@ bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
     *out_question = question_of(LLVMGetCondition(last));
     return true;
 }
+
+/* --- what changes once --------------------------------------------------------------------------------------- */
+
+struct place {
+    const struct numbering *blocks;
+    const struct loops *loops;
+    int32_t loop;
+};
+
+static bool is_from_outside(const struct place *place, LLVMValueRef value)
+{
+    int32_t block =
+        LLVMIsAInstruction(value) ? llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) : -1;
+    return block < 0 || !loop_has(place->loops, place->loop, (uint32_t)block);
+}
+
+/* A counter of the loop, or a sum of one and what stays. */
+static bool counts(const struct place *place, LLVMValueRef value)
+{
+    if (is_from_outside(place, value))
+        return false;
+    if (LLVMIsAPHINode(value)) {
+        uint32_t header = place->loops->list[place->loop].header;
+        return llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) == (int32_t)header &&
+               llvm_is_counter(value);
+    }
+    bool is_one = false, is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
+    for (int i = 0; i < LLVMGetNumOperands(value) && is_sum; i++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
+        bool is_phi = LLVMIsAPHINode(operand) && counts(place, operand);
+        is_sum = is_phi || is_from_outside(place, operand);
+        is_one = is_one || is_phi;
+    }
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return is_sum && is_one &&
+           (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMTrunc || opcode == LLVMZExt ||
+            opcode == LLVMSExt);
+}
+
+static bool turns_once(const struct place *place, LLVMValueRef last)
+{
+    LLVMValueRef condition = LLVMIsABranchInst(last) ? LLVMGetCondition(last) : NULL;
+    if (!condition || !LLVMIsAICmpInst(condition))
+        return false;
+    LLVMValueRef a = LLVMGetOperand(condition, 0), b = LLVMGetOperand(condition, 1);
+    return (counts(place, a) && is_from_outside(place, b)) || (counts(place, b) && is_from_outside(place, a));
+}
+
+static bool leaves(const struct place *place, const struct block *block)
+{
+    for (size_t i = 0; i < block->edge_count; i++)
+        if (!loop_has(place->loops, place->loop, block->edges[i].to))
+            return true;
+    return false;
+}
+
+void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                       const struct loops *loops)
+{
+    for (uint32_t b = 0; b < function->block_count; b++) {
+        struct block *block = &function->blocks[b];
+        struct place place = {blocks, loops, loops->innermost[b]};
+        if (block->is_by_data && place.loop >= 0 && !leaves(&place, block) &&
+            turns_once(&place, LLVMGetBasicBlockTerminator(from[b])))
+            block->is_by_data = false;
+    }
+}

@@ -51,6 +51,10 @@ bool llvm_is_intrinsic(const char *name, enum work *out_work);
 bool llvm_is_counter(LLVMValueRef phi);
 /* Whether values from memory decide which way a block's last instruction goes; and by what, QUESTION_LIMIT where they do not. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
+/* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks, but
+ * for those that end the loop, are by data no more. */
+void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                       const struct loops *loops);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 /* One that is no instruction of LLVM's in a call's clothes; and whether what it calls leaves memory as it is. */
