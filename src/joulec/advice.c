@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "joulec/contract.h"
+#include "joulec/wide.h"
 
 #define LEAST_PART    0.05 /* of a function, to be worth a word */
 #define LEAST_GAIN    0.7  /* another order must move at most so many of the lines */
@@ -127,9 +128,10 @@ static double lines_of(const struct stream *s, double stride, double line)
     return fmin(fmax(1, s->bytes / line), stride / line);
 }
 
-static const char *name_of(const struct stream *s)
+/* NULL: it has none. */
+static const char *name_of(const struct object *object)
 {
-    const char *name = s->at.object ? s->at.object->name : NULL;
+    const char *name = object ? object->name : NULL;
     return name && name[0] == '@' ? name + 1 : name;
 }
 
@@ -154,7 +156,7 @@ static bool advise_order(struct walk *w, int32_t l, const struct streams *stream
                            .place = loop->place,
                            .loop = l,
                            .inner = loop->parent,
-                           .name = name_of(worst),
+                           .name = name_of(worst->at.object),
                            .joules = saved_by_lines(w, l, then / now)});
     return true;
 }
@@ -195,9 +197,35 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
                            .place = loop->place,
                            .loop = l,
                            .inner = -1,
-                           .name = name_of(worst),
+                           .name = name_of(worst->at.object),
                            .used_bytes = used_bytes,
                            .joules = saved_by_lines(w, l, then / now)});
+}
+
+/* What a loop would save if its vectors were used. */
+static void advise_overlap(struct walk *w, int32_t l)
+{
+    const struct loop *loop = &w->of->f->loops.list[l];
+    const struct trips *trips = &w->of->trips[l];
+    struct loop_times times = evaluate_times(trips);
+    double rounds = times.times[BOUND_EST];
+    if (loop->overlap != OVERLAP_ONE_PLACE || !(rounds > 0))
+        return;
+    const struct wide_order order = {.streamed = NAN, .entry_uops = INFINITY};
+    struct amounts now = w->of->sum->loops[l];
+    for (int b = 0; b < BOUNDS; b++)
+        for (int i = 0; i < COST_FEATURES; i++)
+            now.of[b].amount[i] /= fmax(times.times[b], 1);
+    struct amounts then = now;
+    wide_apply(w->of->target, &w->of->f->loops, (size_t)l, &times, &order, &then, NULL);
+    double saved =
+        amounts_joules(w->of->target, &now, BOUND_EST) - amounts_joules(w->of->target, &then, BOUND_EST);
+    add(w, (struct advice){.kind = ADVICE_OVERLAP,
+                           .place = loop->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = name_of(loop->overlapped),
+                           .joules = trips->entries.est * rounds * saved});
 }
 
 /* --- memory that is asked for ------------------------------------------------------------------------------- */
@@ -305,6 +333,8 @@ joule_status advice_find(const struct advised *of, struct advice **out_list, siz
     for (size_t i = 0; i < loops->count && !loops->is_irregular; i++)
         if (read_streams(&w, (int32_t)i, &streams) && !advise_order(&w, (int32_t)i, &streams))
             advise_stride(&w, (int32_t)i, &streams);
+    for (size_t i = 0; i < loops->count && !loops->is_irregular; i++)
+        advise_overlap(&w, (int32_t)i);
     for (size_t i = 0; i < loops->flow.reached; i++)
         advise_calls(&w, loops->flow.order[i]);
     if (w.count)
@@ -316,7 +346,7 @@ joule_status advice_find(const struct advised *of, struct advice **out_list, siz
 
 const char *advice_name(enum advice_kind kind)
 {
-    static const char *const names[] = {"loop_order", "stride", "allocation", "growth"};
+    static const char *const names[] = {"loop_order", "stride", "allocation", "growth", "overlap"};
     return names[kind];
 }
 

@@ -1,7 +1,8 @@
 /* joulec/advice.h - what in a function could take less, as far as its code shows it.
  *
- * Owns four patterns, and what each would save by the model: loops in the wrong order for their data, walks that use little of
- * each cache line, memory that is allocated and freed in every round, and memory that grows by a constant.
+ * Owns five patterns, and what each would save by the model: loops in the wrong order for their data, walks that use little of
+ * each cache line, vectors that are never used since a loop may write what it reads again in each round, memory that is allocated
+ * and freed in every round, and memory that grows by a constant.
  * Newcomers: whether loops may change places, or data its layout, is for the programmer to say. Nothing is advised where a
  * stride is unknown, or where the data stays in the first cache.
  */
@@ -11,7 +12,7 @@
 #include "joulec/address.h"
 #include "joulec/evaluate.h"
 
-enum advice_kind { ADVICE_LOOP_ORDER, ADVICE_STRIDE, ADVICE_ALLOCATION, ADVICE_GROWTH };
+enum advice_kind { ADVICE_LOOP_ORDER, ADVICE_STRIDE, ADVICE_ALLOCATION, ADVICE_GROWTH, ADVICE_OVERLAP };
 
 struct advice {
     enum advice_kind kind;
@@ -37,7 +38,7 @@ struct advised {
 
 /* The list in the arena, what saves most first; small savings are left out. NO_MEMORY, or OK. */
 joule_status advice_find(const struct advised *of, struct advice **out_list, size_t *out_count);
-/* "loop_order", "stride", "allocation", "growth". */
+/* "loop_order", "stride", "allocation", "growth", "overlap". */
 const char *advice_name(enum advice_kind kind);
 /* "high" from half of what the function takes, "medium" from a fifth, "low". */
 const char *advice_severity(const struct advice *advice);

@@ -222,6 +222,12 @@ static void say_advice(const struct finding *f, struct text *out)
             out,
             "this loop uses %.0f of each %.0f bytes of %s that it moves: keep what it reads side by side",
             a->used_bytes, f->judged->analysis->target.core.line_bytes, name);
+    else if (a->kind == ADVICE_OVERLAP)
+        text_printf(out,
+                    "the vectors that clang made of this loop are never used, since it writes where each "
+                    "round reads %s: "
+                    "read that into a variable before the loop",
+                    name);
     else if (a->kind == ADVICE_ALLOCATION)
         text_printf(out, "%s and free run %.4g times in a call: allocate once before the loop", name,
                     a->times);

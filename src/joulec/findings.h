@@ -42,6 +42,7 @@ enum rule {
     RULE_STRIDE,
     RULE_ALLOCATION,
     RULE_GROWTH,
+    RULE_OVERLAP,
     RULES
 };
 

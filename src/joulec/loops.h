@@ -12,15 +12,24 @@
 /* Loops that are nested deeper are taken for a part of the one around them. */
 #define LOOPS_MOST_DEPTH 64
 
+/* Whether what a loop writes always meets something else that it touches, so that vectors for data that does not are never used. */
+enum overlap {
+    OVERLAP_NONE, /* or it is not known */
+    OVERLAP_MOVING,
+    OVERLAP_ONE_PLACE /* which the loop reads again in each round */
+};
+
 struct loop {
     uint32_t header;              /* block */
     int32_t parent;               /* loop around it; -1: none */
     unsigned depth;               /* 1: outermost */
     struct source_place place;    /* in the source, as far as it is known */
     const struct wide_loop *wide; /* as the build makes it: wide.h; NULL: as it stands, or it is not known */
-    bool is_outer;                /* there is one inside */
-    bool is_unjoined;             /* nobody knows what the build makes of it */
-    bool has_own_place;           /* it is the keyword's, not that of the first thing done in it */
+    enum overlap overlap;
+    const struct object *overlapped; /* of ONE_PLACE, what it lies in; NULL: unknown */
+    bool is_outer;                   /* there is one inside */
+    bool is_unjoined;                /* nobody knows what the build makes of it */
+    bool has_own_place;              /* it is the keyword's, not that of the first thing done in it */
     uint32_t first, end; /* its blocks, those of inner loops among them: loops->members[first .. end) */
 };
 

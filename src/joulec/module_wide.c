@@ -17,7 +17,8 @@
 #include "base/string.h"
 #include "joulec/source.h"
 
-#define MOST_OPERANDS 32
+#define MOST_OPERANDS      32
+#define MOST_BLOCKS_BEFORE 4
 
 /* In the order in which clang has them. */
 #define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa,instcombine,simplifycfg,"
@@ -246,11 +247,36 @@ static double step_of(LLVMBasicBlockRef header)
     return 0;
 }
 
-static bool is_checked(const struct function *built)
+/* The vectoriser's comparison of where pieces of memory begin and end, by the names that it gives. */
+static bool compares_places(LLVMBasicBlockRef block)
 {
-    for (size_t i = 0; i < built->block_count; i++)
-        if (string_starts(built->blocks[i].name, "vector.memcheck"))
+    static const char *const names[] = {"found.conflict", "conflict.rdx", "diff.check"};
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
+    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
+        return false;
+    const char *name = LLVMGetValueName2(LLVMGetCondition(last), &(size_t){0});
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (string_starts(name, names[i]))
             return true;
+    return false;
+}
+
+/* Whether such a comparison stands before the loop: in the block that leads to it, or in one of a few that lead there alone. */
+static bool is_checked(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
+{
+    const struct flow *flow = &loops->flow;
+    uint32_t at = loops->list[loop].header;
+    for (int steps = 0; steps < MOST_BLOCKS_BEFORE; steps++) {
+        uint32_t next = FLOW_NONE;
+        for (uint32_t i = flow->before_begin[at]; i < flow->before_begin[at + 1]; i++)
+            if (!loop_has(loops, (int32_t)loop, flow->before[i]))
+                next = next == FLOW_NONE ? flow->before[i] : at;
+        if (next == FLOW_NONE || next == at)
+            return false;
+        if (compares_places(blocks[next]))
+            return true;
+        at = next;
+    }
     return false;
 }
 
@@ -279,7 +305,6 @@ static int by_place(const void *a, const void *b)
 bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
                     const struct loops *loops, struct function *out)
 {
-    bool checks = is_checked(built);
     out->wide = arena_alloc(arena, (loops->count + 1) * sizeof *out->wide);
     if (!out->wide)
         return false;
@@ -293,7 +318,7 @@ bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct
                                    .at_once = fmax(step, 1),
                                    .is_whole = step > 0 || end - begin == 1,
                                    .is_vector = step > 0,
-                                   .is_checked = step > 0 && checks,
+                                   .is_checked = step > 0 && is_checked(blocks, loops, i),
                                    .only_block =
                                        end - begin == 1 ? built->blocks[loops->nodes[begin]].name : NULL};
         for (uint32_t k = begin; k < end; k++)

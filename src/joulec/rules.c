@@ -83,6 +83,12 @@ static const struct rule_words rules[RULES] = {
     [RULE_GROWTH] = {"JA0204", "GrowthByConstant", "Memory grows by a constant in every round.",
                      "realloc is called each time with a little more, and may copy all of it each time.",
                      "Double the size when it is full.", false},
+    [RULE_OVERLAP] = {"JA0205", "VectorsNeverUsed",
+                      "Vectors of a loop are never used, for it may write what it reads again in each round.",
+                      "Before such a loop clang compares what is written with the place that is read; here "
+                      "they always meet, and the loop "
+                      "goes on by one at a time.",
+                      "Read that place into a variable before the loop, if no round changes it.", false},
 };
 
 const struct rule_words *rule_words(enum rule rule)

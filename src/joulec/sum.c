@@ -546,7 +546,9 @@ static double entry_uops(const struct region *r, size_t loop, const struct loop_
 
 static struct wide_order order_of(const struct region *r, size_t loop)
 {
-    struct wide_order order = {NAN, r->entry_uops, {0}};
+    struct wide_order order = {.streamed = NAN,
+                               .entry_uops = r->entry_uops,
+                               .overlaps = r->loops->list[loop].overlap != OVERLAP_NONE};
     const struct block_memory *memory = r->memory ? &r->memory[r->loops->list[loop].header] : NULL;
     if (memory) {
         order.streamed = memory->streamed;

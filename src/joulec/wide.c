@@ -136,7 +136,7 @@ void wide_apply(const struct target *target, const struct loops *loops, size_t l
     if (!wide && loops->list[loop].is_unjoined)
         for (int i = 0; i < COST_L2_LINES; i++)
             round->of[BOUND_LOW].amount[i] *= UNJOINED_BEST;
-    if (!wide)
+    if (!wide || (wide->is_checked && order->overlaps))
         return;
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         double before = amounts_joules(target, round, bound);

@@ -13,6 +13,7 @@ struct wide_order {
     double streamed;            /* as of cost_flow */
     double entry_uops;          /* as of cost_core_restarted */
     double wait_cycles[BOUNDS]; /* of its chain for lines from farther than L1 */
+    bool overlaps;              /* vectors for data that does not overlap are never used */
 };
 
 /* Sets `wide` and `is_unjoined` of all loops. */

@@ -68,6 +68,18 @@ int *grow(const int *x) { int *p = NULL; for (int i = 0; i < 500; i++) { p = rea
 char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0; i < 500; i++) { if (i == room) p = realloc(p, room = room ? room * 2 : 16); p[i] = x[i]; } return p; }
 """), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
 
+    def test_vectors_that_are_never_used(self):
+        """A place of the row that is written; another row; a variable; and a place that the caller chooses."""
+        head = "int way[40][40], *row;\nint less(int a, int b) { return a < b ? a : b; }\n"
+        loops = "void {0}({1}) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {2} for (int j = 0; j < 40; j++) {3}; }} }}\n"
+        found, _ = self.advise(head + loops.format("place", "void", "", "way[i][j] = less(way[i][j], way[i][k] + way[k][j])")
+                               + loops.format("kept", "void", "int x = way[i][k];", "way[i][j] = less(way[i][j], x + way[k][j])")
+                               + loops.format("other", "void", "", "way[i][j] = less(way[i][j], image[k][i] + way[k][j])")
+                               + loops.format("passed", "int *x", "", "way[i][j] = less(way[i][j], x[0] + way[k][j])"))
+        self.assertEqual({name: [(a["kind"], a["name"]) for a in advice] for name, advice in found.items()},
+                         {"less": [], "place": [("overlap", "way")], "kept": [], "other": [], "passed": []})
+        self.assertGreater(found["place"][0]["saves_share"], 0.3)
+
     def test_who_is_told(self):
         walk = "float f(void) { float s = 0; for (int x = 0; x < 2048; x++)\nfor (int y = 0; y < 2048; y++) s += image[y][x]; return s; }\n"
         self.assertNotIn("remark", self.advise(walk)[1])
