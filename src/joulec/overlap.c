@@ -75,15 +75,24 @@ static struct reach distance_of(const struct search *s, size_t l, const struct t
     return distance;
 }
 
+/* There is no room for both in what they lie in. */
+static bool must_share(const struct touched *a, const struct touched *b, struct reach of_a, struct reach of_b)
+{
+    const struct object *object = a->at.object;
+    return object && object == b->at.object && of_a.high - of_a.low + of_b.high - of_b.low > object->bytes;
+}
+
 static bool always_meet(const struct search *s, size_t l, const struct touched *written,
                         const struct touched *other)
 {
-    bool is_of_one = written->at.base == other->at.base && written->at.key != other->at.key;
-    if (!is_of_one)
+    bool is_of_one = written->at.base == other->at.base;
+    if (is_of_one && written->at.key == other->at.key)
         return false;
-    struct reach a = reach_of(s, l, written), b = reach_of(s, l, other),
-                 distance = distance_of(s, l, written, other);
-    return b.low + distance.high < a.high && b.high + distance.low > a.low;
+    struct reach a = reach_of(s, l, written), b = reach_of(s, l, other);
+    if (must_share(written, other, a, b))
+        return true;
+    struct reach distance = distance_of(s, l, written, other);
+    return is_of_one && b.low + distance.high < a.high && b.high + distance.low > a.low;
 }
 
 static void look(const struct search *s, size_t l, struct loop *loop)

@@ -53,6 +53,25 @@ class Work(unittest.TestCase):
         self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)  # one instruction makes quotient and rest
         self.assertAlmostEqual(found["rest"]["int_divs"] / division, 1)
 
+    @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
+    def test_products_of_vectors(self):
+        """What fits into 16 bits is multiplied as such; and vectors' units begin two products where one of scalars begins."""
+        loop = "void {0}(void) {{ for (int i = 0; i < 1024; i++) out[i] = {1}[i] * {2}[i]; }}\n"
+        text = "int out[1024], a[1024], b[1024];\nshort c[1024], d[1024];\n" + loop.format("wide", "a", "b") + loop.format("narrow", "c", "d")
+        scalars, vectors = self.breakdown(text), self.breakdown(text, "-fvectorize")
+        self.assertAlmostEqual(vectors["wide"]["int_muls"] / scalars["wide"]["int_muls"], 2 / 2 / 4)
+        self.assertAlmostEqual(vectors["narrow"]["int_muls"] / scalars["narrow"]["int_muls"], 1 / 2 / 4)
+
+    @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
+    def test_vectors_for_data_that_does_not_overlap(self):
+        """Two walks of 449 places of a variable that has 513 must meet; of one that has 2049 they need not."""
+        loop = "void {0}(unsigned w) {{ for (int s = 512; s >= 64; s--) {1}[s] = {1}[s] < {2}[s - w] + 5 ? {2}[s - w] + 5 : {1}[s]; }}\n"
+        text = "int small[513], large[2049], other[513];\n" + "".join(
+            loop.format(*words) for words in (("near", "small", "small"), ("far", "large", "large"), ("apart", "small", "other")))
+        found = {name: function["time_seconds"] for name, function in self.report(text, "-fvectorize").items()}
+        self.assertGreater(found["near"], 1.5 * found["apart"])
+        self.assertAlmostEqual(found["far"] / found["apart"], 1, delta=0.1)
+
     def test_a_chain_through_a_constant_division(self):
         """A product and a shift from digit to digit, where it was a division's 12 cycles or more."""
         loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
