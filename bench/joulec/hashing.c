@@ -1,6 +1,7 @@
 /* bench/joulec/hashing.c - the values of keys, half of which are not there, in tables: by looks at slots side by side,
  * until one says enough or at all of them, at two places, along chains. No key is more than four looks away. */
 #include <joule/budget.h>
+#include <string.h>
 #include "corpus.h"
 
 #define KEYS    512
@@ -64,6 +65,9 @@ static uint32_t insert(uint32_t key, uint32_t count)
 /* Keys that are there are odd. */
 static void prepare(void)
 {
+    memset(beside, 0, sizeof beside);
+    memset(either, 0, sizeof either);
+    memset(head, 0, sizeof head);
     for (uint32_t count = 1; count <= KEYS;)
         count += insert(corpus_random() | 1, count);
     for (int i = 0; i < QUERIES; i++)

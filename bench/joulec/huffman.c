@@ -1,6 +1,7 @@
 /* bench/joulec/huffman.c - a text of eleven letters, in codes of two to eight bits: read bit by bit down a tree, by the
  * limits of all lengths, or by a table of eight bits, from the text as it lies or with some bits of it at hand. */
 #include <joule/budget.h>
+#include <string.h>
 #include "corpus.h"
 
 #define SYMBOLS  8192
@@ -53,6 +54,9 @@ static void make_tables(void)
 static void prepare(void)
 {
     uint32_t at = 0, code_of[LETTERS];
+    memset(tree, 0, sizeof tree);
+    memset(bytes, 0, sizeof bytes);
+    nodes = 1;
     make_tables();
     for (uint32_t i = 1 << LONGEST; i-- > 0;)
         code_of[table[i].letter] = i;

@@ -20,6 +20,7 @@ static float small_integer(void)
 
 static void prepare(void)
 {
+    memset(in, 0, sizeof in);
     for (int m = 0; m < MATRICES; m++) {
         matrix lower = {{0}}, upper = {{0}};
         for (int i = 0; i < N; i++)

@@ -1,10 +1,12 @@
 /* bench/joulec/measure.c - runs the programs of the corpus in turns, and says how long each took and whether it was right.
  *
- * usage: measure ROUNDS MILLISECONDS. Prints "group program nanoseconds right" for each, in the order of the groups; the
+ * usage: measure ROUNDS MILLISECONDS [same]. Prints "group program nanoseconds right" for each, in the order of the groups; the
  * time is the lower quartile over rounds of a call's, each round at least so many milliseconds long. Exit status 1: one was
  * wrong.
- * Newcomers: GROUPS is the list of them, given by who builds this; a wrong program is timed as any other. What is predicted is
- * a core that nobody shares; where another thread runs on it now and then, a median carries that already.
+ * Newcomers: GROUPS is the list of them, given by who builds this; a wrong program is timed as any other. Before each call its
+ * inputs are made anew, which is not timed: a core that sees the same data a thousand times knows thousands of branches by
+ * heart, and programs seldom see the same data twice. With "same" they are made once. What is predicted is a core that nobody
+ * shares; where another thread runs on it now and then, a median carries that already.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,30 +29,69 @@ static const struct {
 #define WRONG_OUTPUT 0xa5 /* what nobody leaves behind */
 
 struct contest {
-    const char *group;
+    const char *name;
+    const struct group *group;
     const struct program *program;
-    int64_t calls; /* in a round */
     bool is_right;
     double ns[MOST_ROUNDS];
 };
 
+static uint64_t random_state = 88172645463325252u;
+
 uint32_t corpus_random(void)
 {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 32);
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 32);
 }
 
-static int64_t time_of(const struct program *program, int64_t calls)
+static int64_t wall_ns(void)
 {
-    static volatile uint64_t result;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static volatile uint64_t result;
+
+static int64_t time_calls(const struct program *program, int64_t calls)
+{
     int64_t begin = thread_ns();
     for (int64_t i = 0; i < calls; i++)
         result = program->run();
-    (void)result;
     return thread_ns() - begin;
+}
+
+/* A call's time, of as many as fill the round. */
+static double time_same(const struct program *program, int64_t round_ns)
+{
+    int64_t calls = 1 + round_ns / (time_calls(program, 1) + 1);
+    return (double)time_calls(program, calls) / (double)calls;
+}
+
+/* Between two looks at the clock, at least. */
+static int64_t look_ns(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 32; i++) {
+        int64_t begin = wall_ns(), took = wall_ns() - begin;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* The same, each with inputs of its own. */
+static double time_new(const struct group *group, const struct program *program, int64_t round_ns)
+{
+    int64_t calls = 0, sum_ns = 0, least_ns = look_ns();
+    for (int64_t begin = wall_ns(); wall_ns() - begin < round_ns || !calls; calls++) {
+        group->prepare();
+        int64_t from = wall_ns();
+        result = program->run();
+        sum_ns += wall_ns() - from - least_ns;
+    }
+    return (double)sum_ns / (double)calls;
 }
 
 /* What a program returns and leaves behind, in one number. */
@@ -64,18 +105,29 @@ static uint64_t outcome_of(const struct group *group, const struct program *prog
     return hash;
 }
 
-/* Also warms up. As many calls as fill a round. */
-static size_t prepare_group(size_t index, struct contest *out, int64_t round_ns)
+/* Whether inputs follow from the random sequence alone, and not from those before. */
+static bool are_inputs_new(const struct group *group)
+{
+    uint64_t state = random_state;
+    group->prepare();
+    uint64_t outcome = outcome_of(group, &group->programs[0]);
+    group->prepare(); /* others */
+    random_state = state;
+    group->prepare();
+    return outcome_of(group, &group->programs[0]) == outcome;
+}
+
+/* Also warms up. */
+static size_t prepare_group(size_t index, struct contest *out)
 {
     const struct group *group = groups[index].group;
     size_t count = 0;
-    group->prepare();
+    bool are_new = are_inputs_new(group);
     uint64_t expected = outcome_of(group, &group->programs[0]);
     for (; group->programs[count].run; count++) {
         const struct program *program = &group->programs[count];
-        bool is_right = outcome_of(group, program) == expected;
-        int64_t ns = time_of(program, 1);
-        out[count] = (struct contest){groups[index].name, program, 1 + round_ns / (ns + 1), is_right, {0}};
+        bool is_right = outcome_of(group, program) == expected && are_new;
+        out[count] = (struct contest){groups[index].name, group, program, is_right, {0}};
     }
     return count;
 }
@@ -85,18 +137,20 @@ int main(int argc, char **argv)
     static struct contest contests[MOST];
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     int64_t round_ns = (argc > 2 ? atoi(argv[2]) : 1) * INT64_C(1000000);
+    bool is_same = argc > 3 && strcmp(argv[3], "same") == 0, is_right = true;
     size_t count = 0;
-    bool is_right = true;
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     for (size_t i = 0; i < GROUP_COUNT; i++)
-        count += prepare_group(i, contests + count, round_ns);
+        count += prepare_group(i, contests + count);
     for (int round = 0; round < rounds; round++)
-        for (size_t i = 0; i < count; i++)
-            contests[i].ns[round] =
-                (double)time_of(contests[i].program, contests[i].calls) / (double)contests[i].calls;
+        for (size_t i = 0; i < count; i++) {
+            struct contest *c = &contests[i];
+            c->ns[round] =
+                is_same ? time_same(c->program, round_ns) : time_new(c->group, c->program, round_ns);
+        }
     for (size_t i = 0; i < count; i++) {
         struct contest *c = &contests[i];
-        printf("%s %s %.1f %s\n", c->group, c->program->name, lower_quartile(c->ns, (size_t)rounds),
+        printf("%s %s %.1f %s\n", c->name, c->program->name, lower_quartile(c->ns, (size_t)rounds),
                c->is_right ? "right" : "wrong");
         is_right = is_right && c->is_right;
     }

@@ -12,8 +12,7 @@ static void prepare(void)
     for (int i = 0; i < N; i++)
         x[i] = corpus_random();
     for (int k = 0; k < 256; k++)
-        for (int b = 0; b < 8; b++)
-            bytes[k] = (uint8_t)(bytes[k] + (k >> b & 1));
+        bytes[k] = (uint8_t)__builtin_popcount((unsigned)k);
     for (int k = 0; k < 65536; k++)
         halves[k] = (uint8_t)(bytes[k & 0xff] + bytes[k >> 8]);
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """What joulec predicts, and what then happens: the time of each program of the corpus in this folder.
 
-usage: bench/joulec/run.py [--json] [--profile] [--rounds N] [--ms N]
+usage: bench/joulec/run.py [--json] [--profile] [--same-inputs] [--rounds N] [--ms N]
 
 Owns the comparison: compiles each group with joulec, takes its report, runs all programs in turns, and prints for each the
 predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
 errors, as factors either way, of programs for tuning, of those held out, and of the sets that came later. Exit status 1: a
 program's result was wrong.
 Newcomers: which of the first groups are for tuning is decided by their names alone (is_for_tuning); the sets in LATER are for none. The core's time is "assumed" from its family's figures, or "derived" from what `joule calibrate` found on
-this machine. Measured is the time of this thread, the lower quartile of N rounds of so many milliseconds; a neighbour that is
-always busy on the same core still slows it.
+this machine. Measured is the lower quartile of N rounds of so many milliseconds, each call with inputs of its own; a neighbour that is always
+busy on the same core still slows it.
 """
 import argparse
 import json
@@ -82,10 +82,10 @@ def predict(group, folder, *words):
     return {function["name"]: function for function in found["functions"]}, found["core"], found["time_class"]
 
 
-def measure(folder, rounds, milliseconds):
+def measure(folder, *words):
     """(group, program, seconds, whether it was right) of each, in the order of groups."""
     program = build_all(folder, [os.path.join(folder, group + ".o") for group in GROUPS])
-    done = subprocess.run([program, str(rounds), str(milliseconds)], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     rows = [line.split() for line in done.stdout.splitlines()]
     if done.returncode not in (0, 1) or not rows:
         sys.exit(f"measure: exit status {done.returncode}: {done.stderr}")
@@ -171,6 +171,7 @@ def main():
     parser = argparse.ArgumentParser(description="joulec's predictions of time, against this machine")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--profile", action="store_true", help="predict from what a run of each program counted, too")
+    parser.add_argument("--same-inputs", action="store_true", help="in each call; else they are new, as a core seldom knows data by heart")
     parser.add_argument("--rounds", type=int, default=25, help="of which the lower quartile is taken (1 to 101)")
     parser.add_argument("--ms", type=int, default=1, help="each round of a program lasts at least (0: one call)")
     options = parser.parse_args()
@@ -179,7 +180,8 @@ def main():
         known = [f"--profile-use={take_profile(folder)}"] if options.profile else []
         for group in GROUPS:
             predictions[group], core, time_class = predict(group, folder, *known)
-        programs = compare(measure(folder, options.rounds, options.ms), predictions)
+        same = ["same"] if options.same_inputs else []
+        programs = compare(measure(folder, str(options.rounds), str(options.ms), *same), predictions)
     groups, halves = summarise(programs)
     summary = {"bench": "joulec_corpus", "core": core, "time_class": time_class, **halves}
     if options.json:

@@ -1,6 +1,7 @@
 /* bench/joulec/spmv.c - a sparse matrix, two to fourteen values in a row, by a vector: rows one after the other, rows filled
  * up to one length, values with their places. All are small integers, so that every order is exact. */
 #include <joule/budget.h>
+#include <string.h>
 #include "corpus.h"
 
 #define ROWS    520 /* of thirteens */
@@ -32,6 +33,8 @@ static void prepare_row(uint32_t row, uint32_t length)
 static void prepare(void)
 {
     uint32_t lengths[ROWS];
+    memset(filled, 0, sizeof filled);
+    memset(filled_turned, 0, sizeof filled_turned);
     for (uint32_t i = 0; i < ROWS; i++) {
         uint32_t j = corpus_random() % (i + 1);
         x[i] = corpus_random() % 64;

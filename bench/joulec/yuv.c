@@ -1,5 +1,6 @@
 /* bench/joulec/yuv.c - pixels of red, green and blue as brightness and two differences of colour: by products, by a table for
  * each product, by tables for all three results at once, with colours apart. */
+#include <string.h>
 #include "corpus.h"
 
 #define N 2048
@@ -23,6 +24,7 @@ static void prepare(void)
     for (int i = 0; i < N; i++)
         pixels[i] =
             (struct pixel){(uint8_t)corpus_random(), (uint8_t)corpus_random(), (uint8_t)corpus_random()};
+    memset(packed, 0, sizeof packed);
     for (int p = 0; p < 3; p++)
         for (int c = 0; c < 3; c++)
             for (int v = 0; v < 256; v++) {
