@@ -5,11 +5,13 @@
 #include <string.h>
 
 /* Of branches that the data decide, and nobody said how: half of them at worst, hardly any where the data have an order. Which of
- * two values is more is as good as a coin's toss, of which a predictor learns half. That two are equal is true once in six (the
+ * two values is more, or whether a bit is set, is as good as a coin's toss, of which a predictor learns half. That two are equal is true once in six (the
  * opcode heuristic of Ball and Larus, 1993, in the numbers of Wu and Larus, 1994), of which it learns half, too. Limits: the
  * middle of 1/32 and 1/2, in logarithms (assumed). */
-static const double wrong_by_data[] = {
-    [QUESTION_LIMIT] = 1.0 / 8, [QUESTION_EQUAL] = 1.0 / 12, [QUESTION_ORDER] = 1.0 / 4};
+static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
+                                       [QUESTION_EQUAL] = 1.0 / 12,
+                                       [QUESTION_ORDER] = 1.0 / 4,
+                                       [QUESTION_BIT] = 1.0 / 4};
 
 /* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
  * so it sees the end of a loop that is shorter. */

@@ -136,10 +136,11 @@ struct edge {
     double seen;        /* how often a profile saw it, about; NaN: there is none, or LLVM has moved it */
 };
 
-/* What a branch asks of data. */
+/* What a branch asks, of data or of anything else. */
 enum question {
     QUESTION_LIMIT, /* whether they are beyond what is given; or anything else */
     QUESTION_EQUAL, /* whether they are what is given, or each other */
+    QUESTION_BIT,   /* whether one bit of them is set */
     QUESTION_ORDER  /* which of two is more */
 };
 
@@ -166,7 +167,7 @@ struct block {
     size_t promise_count;
     bool is_dead_end;       /* what ends the program, or cannot be */
     bool is_by_data;        /* where it goes on is for values from memory to say ... */
-    enum question question; /* ... which are asked this */
+    enum question question; /* what it asks */
     struct call *calls;
     size_t call_count;
     struct source_place place;      /* of the first instruction that has one */

@@ -93,12 +93,22 @@ static bool is_equality(LLVMValueRef comparison)
     return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
 }
 
+/* One bit of a value, alone. */
+static bool is_bit(LLVMValueRef value)
+{
+    int64_t mask;
+    return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAnd &&
+           llvm_constant(LLVMGetOperand(value, 1), &mask) && mask > 0 && (mask & (mask - 1)) == 0;
+}
+
 static enum question question_of(LLVMValueRef condition)
 {
+    if (LLVMIsATruncInst(condition))
+        return QUESTION_BIT;
     if (!LLVMIsAICmpInst(condition) && !LLVMIsAFCmpInst(condition))
         return QUESTION_LIMIT;
     if (is_equality(condition))
-        return QUESTION_EQUAL;
+        return is_bit(LLVMGetOperand(condition, 0)) ? QUESTION_BIT : QUESTION_EQUAL;
     bool is_of_two = is_data(LLVMGetOperand(condition, 0)) && is_data(LLVMGetOperand(condition, 1));
     return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
 }
@@ -121,10 +131,10 @@ bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
         *out_question = is_by_data && has_one_way(last) ? QUESTION_EQUAL : QUESTION_LIMIT;
         return is_by_data;
     }
-    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last) || !is_data(LLVMGetCondition(last)))
+    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
         return false;
     *out_question = question_of(LLVMGetCondition(last));
-    return true;
+    return is_data(LLVMGetCondition(last));
 }
 
 /* --- what changes once --------------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ double llvm_division_waits(LLVMValueRef division);
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
 /* A phi that goes on by the same step each time. */
 bool llvm_is_counter(LLVMValueRef phi);
-/* Whether values from memory decide which way a block's last instruction goes; and by what, QUESTION_LIMIT where they do not. */
+/* Whether values from memory decide which way a block's last instruction goes; and what it asks. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
 /* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks, but
  * for those that end the loop, are by data no more. */

@@ -15,6 +15,8 @@
 
 #define SHORT_CALLS 4    /* so many of them fit into the window */
 #define GUARDED     0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
+/* As often are two values equal (Ball and Larus 1993, Wu and Larus 1994: foresight.c). */
+#define EQUAL (1.0 / 6)
 
 /* --- amounts ------------------------------------------------------------------------------------------------ */
 
@@ -355,9 +357,20 @@ static struct leads leads_of(const struct region *r, uint32_t block, int32_t loo
     return leads;
 }
 
-/* How likely an edge is among those of its block that stay. */
-static double likelihood(const struct region *r, const struct edge *edge, const struct leads *leads,
-                         int32_t loop)
+/* 1: the edge is taken where two values are equal; 0: where they are not; -1: that is not the question. */
+static int asks_equal(const struct block *b, const struct edge *edge)
+{
+    const struct condition *condition = &b->condition;
+    if (b->question != QUESTION_EQUAL || b->edge_count != 2 || condition->count != 1 || condition->is_part)
+        return -1;
+    enum compare kind = condition->list[0].kind;
+    bool is_first = edge == &b->edges[0];
+    return kind == COMPARE_EQUAL ? is_first : kind == COMPARE_NOT_EQUAL ? !is_first : -1;
+}
+
+/* How likely an edge is among those of its block that stay. What asks whether a loop runs at all does not ask for equality. */
+static double likelihood(const struct region *r, const struct block *b, const struct edge *edge,
+                         const struct leads *leads, int32_t loop)
 {
     if (!isnan(edge->probability) && leads->is_told)
         return edge->probability;
@@ -365,7 +378,10 @@ static double likelihood(const struct region *r, const struct edge *edge, const 
         return 0;
     bool to_loop = leads_to_loop(r, edge->to, loop);
     bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
-    return to_loop == others ? 0.5 : to_loop ? GUARDED : 1 - GUARDED;
+    int equal = asks_equal(b, edge);
+    if (to_loop == others || equal == to_loop)
+        return equal < 0 ? 0.5 : equal ? EQUAL : 1 - EQUAL;
+    return to_loop ? GUARDED : 1 - GUARDED;
 }
 
 static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop,
@@ -375,7 +391,7 @@ static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t
     double sum = 0;
     for (size_t i = 0; i < b->edge_count; i++)
         if (goes_on(r, &b->edges[i], loop) || goes_round(r, &b->edges[i], loop))
-            sum += likelihood(r, &b->edges[i], leads, loop);
+            sum += likelihood(r, b, &b->edges[i], leads, loop);
     return sum;
 }
 
@@ -428,7 +444,7 @@ static void leave_block(struct region *r, uint32_t block, int32_t loop, const st
         if (!goes_on(r, &b->edges[i], loop))
             continue;
         meet(r->target, &r->until[to], &r->is_reached[to], &r->until[block]);
-        r->share[to] += all > 0 ? r->share[block] * likelihood(r, &b->edges[i], &leads, loop) / all : each;
+        r->share[to] += all > 0 ? r->share[block] * likelihood(r, b, &b->edges[i], &leads, loop) / all : each;
     }
 }
 

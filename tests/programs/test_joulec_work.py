@@ -155,14 +155,28 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
         found = self.breakdown("""
 void limit(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] > 3) y[i] = 7; }
 void equal(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] == 3) y[i] = 7; }
+void bit(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] & 4) y[i] = 7; }
 void order(const int *x, const int *z, int *y) { for (int i = 0; i < 96; i++) if (x[i] < z[i]) y[i] = 7; }
 void floats(const double *x, const double *z, int *y) { for (int i = 0; i < 96; i++) if (x[i] != z[i]) y[i] = 7; }
 void one_of(const int *x, int *y) { for (int i = 0; i < 96; i++) switch (x[i]) { case 1: case 17: case 1000: case 77: y[i] = 7; } }
 int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
 """)
         one = found["until_found"]["mispredicts"]
-        for name, times in (("limit", 12), ("equal", 8), ("order", 24), ("floats", 8), ("one_of", 8)):
+        for name, times in (("limit", 12), ("equal", 8), ("bit", 24), ("order", 24), ("floats", 8), ("one_of", 8)):
             self.assertAlmostEqual(found[name]["mispredicts"] / one, times + 1, msg=name)
+
+    def test_equality_is_rare(self):
+        """One value of six; of what is above another nobody knows."""
+        found = self.report("""
+__attribute__((noinline)) void step(int *y, int n) { for (volatile int i = 0; i < 1000; i++) y[i & 7] = n; }
+void equal(int *y, const int *n) { if (*n == 624) step(y, 1); }
+void other(int *y, const int *n) { if (*n != 624) step(y, 1); }
+void above(int *y, const int *n) { if (*n > 624) step(y, 1); }
+""")
+        step, equal, other, above = (found[name]["time_seconds"] for name in ("step", "equal", "other", "above"))
+        self.assertAlmostEqual(equal / step, 1 / 6, delta=0.03)
+        self.assertAlmostEqual(other / step, 5 / 6, delta=0.03)
+        self.assertAlmostEqual(above / step, 1 / 2, delta=0.03)
 
     def test_long_loops_end_with_a_surprise(self):
         found = self.breakdown("void f(int x[20][500]) { for (int i = 0; i < 20; i++) for (int j = 0; j < 500; j++) x[i][j] = 7 * x[i][j]; }\n"
