@@ -13,15 +13,26 @@
 #include <string.h>
 
 #define MOST_STEPS (1 << 22) /* of instructions of a loop times its phis: larger ones stay unknown */
+#define MOST_LOOKS                                                                                           \
+    (1 << 19) /* of instructions of a loop times its stores: the chains of others stay unknown */
+
+/* A step's operand that is a step, too. */
+struct wait {
+    int32_t on;   /* that step */
+    double times; /* so often it takes its kind's latency */
+};
 
 struct step {
     LLVMValueRef value;
-    double cycles;  /* the longest way from the phi to its result; negative: none */
-    double waits;   /* of its kind, of these */
-    int32_t from;   /* the step before; -1: none */
-    uint32_t block; /* of the function */
-    bool is_begin;  /* of the chain that is looked for */
-    bool is_moving; /* goes on with a counter of the loop */
+    double latency;
+    uint32_t first_wait, wait_count;
+    double waits_at_once; /* where all that it works with is there */
+    double cycles;        /* the longest way from the chain's begin to its result; negative: none */
+    double waits;         /* of its kind, of these */
+    int32_t from;         /* the step before; -1: none */
+    uint32_t block;       /* of the function */
+    bool is_begin;        /* of the chain that is looked for */
+    bool is_moving;       /* goes on with a counter of the loop */
 };
 
 struct walk {
@@ -32,21 +43,25 @@ struct walk {
     struct numbering numbers; /* of the steps */
     struct step *steps;       /* of one loop, in the order in which they run */
     size_t count;
-    size_t loop; /* which one, and so what follows: */
-    size_t phis; /* of its header, which are the first steps */
+    struct wait *waits; /* of all steps */
+    size_t loop;        /* which one, and so what follows: */
+    size_t phis;        /* of its header, which are the first steps */
 };
 
-/* `waits`: of the step for this operand. */
-static void take_operand(const struct walk *w, struct step *step, LLVMValueRef operand, double waits,
-                         double latency)
+static void take_wait(const struct walk *w, struct step *step, int32_t on, double times)
 {
-    int32_t number = llvm_number_of(&w->numbers, operand);
-    double before = number >= 0 ? w->steps[number].cycles : -1;
-    if (before >= 0 && before + waits * latency > step->cycles) {
-        step->cycles = before + waits * latency;
-        step->from = number;
-        step->waits = waits;
+    double before = on >= 0 ? w->steps[on].cycles : -1;
+    if (before >= 0 && before + times * step->latency > step->cycles) {
+        step->cycles = before + times * step->latency;
+        step->from = on;
+        step->waits = times;
     }
+}
+
+static void take_waits(const struct walk *w, struct step *step)
+{
+    for (uint32_t i = step->first_wait; i < step->first_wait + step->wait_count; i++)
+        take_wait(w, step, w->waits[i].on, w->waits[i].times);
 }
 
 /* The longest way to each step from where the chain begins. */
@@ -55,14 +70,18 @@ static void walk_chain(struct walk *w)
     for (size_t i = 0; i < w->count; i++) {
         struct step *step = &w->steps[i];
         bool is_phi = i < w->phis;
-        double latency = llvm_latency(llvm_work(step->value));
         step->from = -1;
-        step->waits = step->is_begin && !is_phi ? llvm_waits(step->value, 0) : 0;
-        step->cycles = step->is_begin ? step->waits * latency : -1;
-        for (int k = 0; !is_phi && k < LLVMGetNumOperands(step->value); k++)
-            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k),
-                         llvm_waits(step->value, (unsigned)k), latency);
+        step->waits = step->is_begin && !is_phi ? step->waits_at_once : 0;
+        step->cycles = step->is_begin ? step->waits * step->latency : -1;
+        if (!is_phi)
+            take_waits(w, step);
     }
+}
+
+/* The same, for what ends a chain and is no step of it. */
+static void take_end(const struct walk *w, struct step *end, LLVMValueRef operand)
+{
+    take_wait(w, end, llvm_number_of(&w->numbers, operand), 0);
 }
 
 /* What comes back to the phi. */
@@ -71,7 +90,7 @@ static struct step back_to(const struct walk *w, size_t first)
     struct step back = {.cycles = -1, .from = -1};
     LLVMValueRef phi = w->steps[first].value;
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
-        take_operand(w, &back, LLVMGetIncomingValue(phi, k), 0, 0);
+        take_end(w, &back, LLVMGetIncomingValue(phi, k));
     return back;
 }
 
@@ -83,10 +102,8 @@ static void find_moving(struct walk *w)
         struct step *step = &w->steps[i];
         step->is_moving = i < w->phis && llvm_is_counter(step->value);
         bool is_made = i >= w->phis && !LLVMIsALoadInst(step->value);
-        for (int k = 0; is_made && k < LLVMGetNumOperands(step->value); k++) {
-            int32_t number = llvm_number_of(&w->numbers, LLVMGetOperand(step->value, (unsigned)k));
-            step->is_moving = step->is_moving || (number >= 0 && w->steps[number].is_moving);
-        }
+        for (uint32_t k = 0; k < step->wait_count && is_made; k++)
+            step->is_moving = step->is_moving || w->steps[w->waits[step->first_wait + k].on].is_moving;
     }
 }
 
@@ -144,7 +161,7 @@ static struct step back_by(const struct walk *w, size_t store)
     int32_t at = address_step(w, store);
     if (at < 0 || w->steps[at].cycles >= 0)
         for (unsigned k = 0; k < 2; k++)
-            take_operand(w, &back, LLVMGetOperand(value, k), 0, 0);
+            take_end(w, &back, LLVMGetOperand(value, k));
     return back;
 }
 
@@ -191,6 +208,35 @@ static void share_out(struct walk *w, int32_t last)
     }
 }
 
+static size_t count_operands(const struct walk *w)
+{
+    size_t operands = 0;
+    for (size_t i = 0; i < w->count; i++)
+        operands += (size_t)LLVMGetNumOperands(w->steps[i].value);
+    return operands;
+}
+
+/* What each step waits for, once for all walks. */
+static bool lay_out_waits(struct walk *w)
+{
+    uint32_t count = 0;
+    w->waits = arena_alloc(w->arena, (count_operands(w) + 1) * sizeof *w->waits);
+    for (size_t i = 0; i < w->count && w->waits; i++) {
+        struct step *step = &w->steps[i];
+        int operands = LLVMGetNumOperands(step->value);
+        step->latency = llvm_latency(llvm_work(step->value));
+        step->waits_at_once = operands ? llvm_waits(step->value, 0) : 0;
+        step->first_wait = count;
+        for (int k = 0; k < operands; k++) {
+            int32_t on = llvm_number_of(&w->numbers, LLVMGetOperand(step->value, (unsigned)k));
+            if (on >= 0)
+                w->waits[count++] = (struct wait){on, llvm_waits(step->value, (unsigned)k)};
+        }
+        step->wait_count = count - step->first_wait;
+    }
+    return w->waits != NULL;
+}
+
 /* The loop's instructions, in the order in which they run. */
 static bool lay_out(struct walk *w, const uint32_t *blocks, size_t block_count)
 {
@@ -208,7 +254,7 @@ static bool lay_out(struct walk *w, const uint32_t *blocks, size_t block_count)
             values[w->count] = v;
             w->steps[w->count++] = (struct step){.value = v, .block = blocks[i]};
         }
-    return llvm_number_all(w->arena, (void *const *)values, count, &w->numbers);
+    return llvm_number_all(w->arena, (void *const *)values, count, &w->numbers) && lay_out_waits(w);
 }
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
@@ -269,14 +315,10 @@ static int32_t walk_block(struct walk *w)
     int32_t last = -1;
     for (size_t i = 0; i < w->count; i++) {
         struct step *step = &w->steps[i];
-        int operands = LLVMGetNumOperands(step->value);
-        double latency = llvm_latency(llvm_work(step->value));
-        step->waits = operands ? llvm_waits(step->value, 0) : 0;
-        step->cycles = step->waits * latency;
+        step->waits = step->waits_at_once;
+        step->cycles = step->waits * step->latency;
         step->from = -1;
-        for (int k = 0; k < operands; k++)
-            take_operand(w, step, LLVMGetOperand(step->value, (unsigned)k),
-                         llvm_waits(step->value, (unsigned)k), latency);
+        take_waits(w, step);
         if (last < 0 || step->cycles > w->steps[last].cycles)
             last = (int32_t)i;
     }
@@ -301,13 +343,13 @@ static bool find_longest(struct walk *w, uint32_t block)
 static bool find_longest_chain(struct walk *w, bool *out_is_stored)
 {
     double longest = 0;
-    size_t longest_end = 0, looks = w->phis * w->count;
-    if (looks > MOST_STEPS)
+    size_t longest_end = 0, looks = 0;
+    if (w->phis * w->count > MOST_STEPS)
         return false;
     for (size_t i = 0; i < w->count; i++) {
         bool is_store = LLVMIsAStoreInst(w->steps[i].value);
         looks += is_store ? w->count : 0;
-        if (i >= w->phis && (!is_store || looks > MOST_STEPS))
+        if (i >= w->phis && (!is_store || looks > MOST_LOOKS))
             continue;
         struct step back = find_back(w, i);
         mark_loads(w, back.from);
