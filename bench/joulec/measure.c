@@ -105,16 +105,24 @@ static uint64_t outcome_of(const struct group *group, const struct program *prog
     return hash;
 }
 
+static uint64_t outcome_of_all(const struct group *group)
+{
+    uint64_t hash = 0;
+    for (const struct program *program = group->programs; program->run; program++)
+        hash = hash * 31 + outcome_of(group, program);
+    return hash;
+}
+
 /* Whether inputs follow from the random sequence alone, and not from those before. */
 static bool are_inputs_new(const struct group *group)
 {
     uint64_t state = random_state;
     group->prepare();
-    uint64_t outcome = outcome_of(group, &group->programs[0]);
+    uint64_t outcome = outcome_of_all(group);
     group->prepare(); /* others */
     random_state = state;
     group->prepare();
-    return outcome_of(group, &group->programs[0]) == outcome;
+    return outcome_of_all(group) == outcome;
 }
 
 /* Also warms up. */
@@ -142,12 +150,17 @@ int main(int argc, char **argv)
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     for (size_t i = 0; i < GROUP_COUNT; i++)
         count += prepare_group(i, contests + count);
-    for (int round = 0; round < rounds; round++)
+    for (int round = 0; round < rounds; round++) {
+        uint64_t first_inputs = random_state;
         for (size_t i = 0; i < count; i++) {
             struct contest *c = &contests[i];
+            if (i > 0 && c->group != contests[i - 1].group)
+                first_inputs = random_state;
+            random_state = first_inputs; /* all programs of a group begin with the same */
             c->ns[round] =
                 is_same ? time_same(c->program, round_ns) : time_new(c->group, c->program, round_ns);
         }
+    }
     for (size_t i = 0; i < count; i++) {
         struct contest *c = &contests[i];
         printf("%s %s %.1f %s\n", c->name, c->program->name, lower_quartile(c->ns, (size_t)rounds),

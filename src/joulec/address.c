@@ -146,6 +146,14 @@ static void add_to_key(struct reading *r, uint64_t key, double scale)
     r->out->key += hash_bytes(key, &scale, sizeof scale);
 }
 
+/* A term of unknown value. */
+static void add_term(struct reading *r, const struct expr *expr, double scale)
+{
+    uint64_t key = key_of(r->of, expr);
+    add_to_key(r, key, scale);
+    r->out->start += hash_bytes(key, &scale, sizeof scale);
+}
+
 /* A formula may tell of loops that are over. */
 static void move(struct reading *r, int32_t loop, double bytes)
 {
@@ -226,7 +234,7 @@ static void take_symbol(struct reading *r, const struct expr *expr, double scale
     if (r->of->object_of[expr->name] && scale == 1)
         r->out->object = r->of->object_of[expr->name];
     r->out->base += key_of(r->of, expr);
-    add_to_key(r, key_of(r->of, expr), scale);
+    add_term(r, expr, scale);
 }
 
 static void take_product(struct reading *r, const struct expr *expr, double scale)
@@ -239,7 +247,7 @@ static void take_product(struct reading *r, const struct expr *expr, double scal
         }
         if (other) { /* of two that are not known */
             take_unclear(r, expr);
-            add_to_key(r, key_of(r->of, expr), scale);
+            add_term(r, expr, scale);
             return;
         }
         other = expr->operand[i];
@@ -252,9 +260,12 @@ static void take_recurrence(struct reading *r, const struct expr *expr, double s
 {
     const struct expr *step = expr->operand[expr->count - 1];
     bool is_known = expr->count == 2 && step->kind == EXPR_INTEGER;
+    int32_t loop = r->of->loop_of[expr->name];
     take(r, expr->operand[0], scale);
     add_to_key(r, key_of(r->of, step), scale + (double)expr->name);
-    move(r, r->of->loop_of[expr->name], is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
+    if (loop < 0 || !loop_is_within(r->of->loops, r->innermost, loop))
+        add_term(r, expr, scale); /* that loop is over */
+    move(r, loop, is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
 }
 
 static void take(struct reading *r, const struct expr *expr, double scale)
@@ -286,14 +297,14 @@ static void take(struct reading *r, const struct expr *expr, double scale)
         break;
     default:
         take_unclear(r, expr);
-        add_to_key(r, key_of(r->of, expr), scale);
+        add_term(r, expr, scale);
     }
 }
 
 /* One that no formula is known of. */
 static void take_name(struct reading *r, const struct access *access)
 {
-    r->out->key = r->out->base = hash_bytes(0, access->address, strlen(access->address));
+    r->out->key = r->out->base = r->out->start = hash_bytes(0, access->address, strlen(access->address));
     r->out->object = find_object(r->of, access->address);
     if (!access->is_fixed)
         r->out->wild = depth_of(r, r->innermost);

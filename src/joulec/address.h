@@ -16,6 +16,7 @@
 struct address {
     uint64_t base;               /* equal ones have the same base ... */
     uint64_t key;                /* ... and move alike, too: they differ by their offsets */
+    uint64_t start;              /* equal ones are their offsets apart when the loops around them begin */
     double offset;               /* bytes */
     const struct object *object; /* what it lies in; NULL: unknown */
     double *stride;              /* of the loops around it by depth, outermost first; bytes for each round */

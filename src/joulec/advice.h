@@ -3,7 +3,7 @@
  * Owns five patterns, and what each would save by the model: loops in the wrong order for their data, walks that use little of
  * each cache line, vectors that are never used since a loop may write what it reads again in each round, memory that is allocated
  * and freed in every round, and memory that grows by a constant.
- * Newcomers: whether loops may change places, or data its layout, is for the programmer to say. Nothing is advised where a
+ * Newcomers: whether loops may change places, or data its layout, is for the programmer to say. No walk is advised on where its
  * stride is unknown, or where the data stays in the first cache.
  */
 #ifndef JOULEC_ADVICE_H

@@ -370,7 +370,7 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     const struct block_memory *memory = find_levels(now, times, bytes);
     if (!memory)
         return JOULE_NO_MEMORY;
-    overlap_find(&now->addresses, times, &f->loops);
+    overlap_find(&now->addresses, now->trips, &f->loops);
     joule_status status = sum_function(arena, f->function, &f->loops, times, memory, now->evaluator->target,
                                        now->callees, &now->ways, out);
     memcpy(out->bytes, bytes, sizeof bytes);

@@ -190,7 +190,8 @@ struct wide_loop {
     struct block round;        /* what one of its rounds does in all */
     bool is_whole;             /* this is all of a round: no branches, or those of a vector's elements */
     bool is_vector;            /* the vectoriser made it; a loop as it was takes what is left over */
-    bool is_checked;           /* it is only for data that does not overlap */
+    bool is_checked;           /* it is only for data that does not overlap ... */
+    bool compares_ranges;      /* ... by where each begins and ends, and not by how far they are apart */
     const char *only_block;    /* of which it consists, as the module's code names it; NULL: there are more */
     struct simulated simulated;
 };

@@ -40,6 +40,67 @@ LLVMValueRef llvm_base_of(LLVMValueRef address)
     return address;
 }
 
+static double size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
+{
+    return LLVMTypeIsSized(type) ? (double)LLVMABISizeOfType(layout, type) : NAN;
+}
+
+/* Bytes of a variable. */
+struct part {
+    double low, high;
+};
+
+/* An index into `type`, which becomes what is there. False: nobody knows where that is. */
+static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
+{
+    int64_t number;
+    bool is_known = llvm_constant(index, &number);
+    if (LLVMGetTypeKind(*type) == LLVMStructTypeKind) {
+        part->low += (double)LLVMOffsetOfElement(layout, *type, (unsigned)number);
+        *type = LLVMStructGetTypeAtIndex(*type, (unsigned)number);
+        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+        return true;
+    }
+    if (LLVMGetTypeKind(*type) != LLVMArrayTypeKind)
+        return false;
+    *type = LLVMGetElementType(*type);
+    if (is_known) {
+        part->low += (double)number * (double)LLVMABISizeOfType(layout, *type);
+        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+    }
+    return is_known;
+}
+
+/* Of what an address lies in, the part in which it must be, as far as constant indices say it from the left. */
+static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
+{
+    const struct part all = {-INFINITY, INFINITY};
+    int64_t first;
+    while (LLVMIsABitCastInst(address) ||
+           (LLVMIsAConstantExpr(address) && !LLVMIsAGetElementPtrInst(address) &&
+            LLVMGetConstOpcode(address) == LLVMBitCast))
+        address = LLVMGetOperand(address, 0);
+    bool is_place = LLVMIsAGetElementPtrInst(address) ||
+                    (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
+    if (!is_place || llvm_base_of(address) != LLVMGetOperand(address, 0) ||
+        !llvm_constant(LLVMGetOperand(address, 1), &first))
+        return all;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    struct part part = {(double)first * size_of(layout, type), (double)(first + 1) * size_of(layout, type)};
+    for (int i = 2; i < LLVMGetNumOperands(address); i++)
+        if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, &part))
+            break;
+    return part;
+}
+
+bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
+{
+    if (llvm_base_of(a) != llvm_base_of(b))
+        return false;
+    struct part of_a = part_of(layout, a), of_b = part_of(layout, b);
+    return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
+}
+
 /* A global as loops' text has it. */
 static const char *global_name(struct arena *arena, LLVMValueRef global)
 {
@@ -62,11 +123,6 @@ const char *llvm_address_name(struct arena *arena, LLVMValueRef address)
         return global_name(arena, address);
     const char *name = LLVMGetValueName2(address, &length);
     return arena_copy(arena, name ? name : "", name ? length : 0);
-}
-
-static double size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
-{
-    return LLVMTypeIsSized(type) ? (double)LLVMABISizeOfType(layout, type) : NAN;
 }
 
 static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)

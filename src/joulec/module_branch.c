@@ -93,12 +93,21 @@ static bool is_equality(LLVMValueRef comparison)
     return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
 }
 
+/* A truth value from memory: LLVM knows its range. */
+static bool is_truth(LLVMValueRef value)
+{
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMIsALoadInst(value) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
+           LLVMGetIntTypeWidth(type) == 8 && LLVMGetMetadata(value, LLVMGetMDKindID("range", 5));
+}
+
 /* One bit of a value, alone. */
 static bool is_bit(LLVMValueRef value)
 {
     int64_t mask;
-    return LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAnd &&
-           llvm_constant(LLVMGetOperand(value, 1), &mask) && mask > 0 && (mask & (mask - 1)) == 0;
+    return is_truth(value) ||
+           (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAnd &&
+            llvm_constant(LLVMGetOperand(value, 1), &mask) && mask > 0 && (mask & (mask - 1)) == 0);
 }
 
 static enum question question_of(LLVMValueRef condition)
@@ -108,7 +117,8 @@ static enum question question_of(LLVMValueRef condition)
     if (!LLVMIsAICmpInst(condition) && !LLVMIsAFCmpInst(condition))
         return QUESTION_LIMIT;
     if (is_equality(condition))
-        return is_bit(LLVMGetOperand(condition, 0)) ? QUESTION_BIT : QUESTION_EQUAL;
+        return LLVMIsAICmpInst(condition) && is_bit(LLVMGetOperand(condition, 0)) ? QUESTION_BIT
+                                                                                  : QUESTION_EQUAL;
     bool is_of_two = is_data(LLVMGetOperand(condition, 0)) && is_data(LLVMGetOperand(condition, 1));
     return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
 }
@@ -152,6 +162,18 @@ static bool is_from_outside(const struct place *place, LLVMValueRef value)
     return block < 0 || !loop_has(place->loops, place->loop, (uint32_t)block);
 }
 
+/* Whatever way the loop goes round, it is the same step. */
+static bool always_steps(const struct place *place, LLVMValueRef phi)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        int32_t from = llvm_number_of(place->blocks, LLVMGetIncomingBlock(phi, i));
+        bool is_inside = from >= 0 && loop_has(place->loops, place->loop, (uint32_t)from);
+        if (is_inside && !is_step_from(LLVMGetIncomingValue(phi, i), phi))
+            return false;
+    }
+    return true;
+}
+
 /* A counter of the loop, or a sum of one and what stays. */
 static bool counts(const struct place *place, LLVMValueRef value)
 {
@@ -160,7 +182,7 @@ static bool counts(const struct place *place, LLVMValueRef value)
     if (LLVMIsAPHINode(value)) {
         uint32_t header = place->loops->list[place->loop].header;
         return llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) == (int32_t)header &&
-               llvm_is_counter(value);
+               always_steps(place, value);
     }
     bool is_one = false, is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
     for (int i = 0; i < LLVMGetNumOperands(value) && is_sum; i++) {
@@ -171,8 +193,7 @@ static bool counts(const struct place *place, LLVMValueRef value)
     }
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     return is_sum && is_one &&
-           (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMTrunc || opcode == LLVMZExt ||
-            opcode == LLVMSExt);
+           (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMZExt || opcode == LLVMSExt);
 }
 
 static bool turns_once(const struct place *place, LLVMValueRef last)

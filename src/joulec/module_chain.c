@@ -37,6 +37,7 @@ struct step {
 
 struct walk {
     struct arena *arena;
+    LLVMTargetDataRef layout;
     LLVMBasicBlockRef *from;
     struct function *function;
     const struct loops *loops;
@@ -130,7 +131,14 @@ static bool may_meet(const struct walk *w, size_t store, size_t load)
     int32_t at = address_step(w, load);
     if (address_step(w, store) < 0)
         return to == from;
-    return llvm_base_of(to) == llvm_base_of(from) && (at < 0 || !w->steps[at].is_moving);
+    return llvm_may_share(w->layout, to, from) && (at < 0 || !w->steps[at].is_moving);
+}
+
+/* A store to one place, or to one that no counter leads away from. */
+static bool is_store_that_stays(const struct walk *w, size_t i)
+{
+    int32_t at = LLVMIsAStoreInst(w->steps[i].value) ? address_step(w, i) : -1;
+    return LLVMIsAStoreInst(w->steps[i].value) && (at < 0 || !w->steps[at].is_moving);
 }
 
 /* A chain begins with the loads that the store of the round before may have written for. False: there are none. */
@@ -139,13 +147,14 @@ static bool begin_with_loads(struct walk *w, size_t store)
     LLVMValueRef address = llvm_address_of(w->steps[store].value);
     int32_t at = address_step(w, store);
     bool is_fresh = false, is_any = false; /* is_fresh: this round has written there itself */
-    if ((at >= 0 && w->steps[at].is_moving) || !runs_each_round(w, w->steps[store].block))
+    if (!runs_each_round(w, w->steps[store].block))
         return false;
     if (at >= 0 && llvm_number_of(&w->numbers, llvm_base_of(address)) >= 0)
         return false;
     for (size_t i = 0; i < w->count; i++) {
         LLVMValueRef value = w->steps[i].value;
-        is_fresh = is_fresh || (at < 0 && LLVMIsAStoreInst(value) && llvm_address_of(value) == address);
+        is_fresh = is_fresh || (at < 0 && LLVMIsAStoreInst(value) && llvm_address_of(value) == address &&
+                                runs_each_round(w, w->steps[i].block));
         w->steps[i].is_begin = !is_fresh && LLVMIsALoadInst(value) && may_meet(w, store, i) &&
                                runs_each_round(w, w->steps[i].block);
         is_any = is_any || w->steps[i].is_begin;
@@ -347,7 +356,7 @@ static bool find_longest_chain(struct walk *w, bool *out_is_stored)
     if (w->phis * w->count > MOST_STEPS)
         return false;
     for (size_t i = 0; i < w->count; i++) {
-        bool is_store = LLVMIsAStoreInst(w->steps[i].value);
+        bool is_store = is_store_that_stays(w, i);
         looks += is_store ? w->count : 0;
         if (i >= w->phis && (!is_store || looks > MOST_LOOKS))
             continue;
@@ -402,10 +411,11 @@ static void describe_outer(const struct walk *w, const struct loops *loops, size
             w->function->blocks[nodes[i]].has_chain = true;
 }
 
-bool llvm_find_chains(LLVMBasicBlockRef *from, struct function *function, const struct loops *loops)
+bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct function *function,
+                      const struct loops *loops)
 {
     struct arena scratch = {0};
-    struct walk w = {.arena = &scratch, .from = from, .function = function, .loops = loops};
+    struct walk w = {.arena = &scratch, .layout = layout, .from = from, .function = function, .loops = loops};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
         if (loops->list[i].is_outer)

@@ -237,7 +237,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
 {
     struct loops loops;
     bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
-                   llvm_find_chains(blocks, function, &loops) &&
+                   llvm_find_chains(r->layout, blocks, function, &loops) &&
                    llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
     if (is_good)
         llvm_forget_turns(blocks, numbers, function, &loops);

@@ -89,6 +89,8 @@ bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLV
 LLVMValueRef llvm_address_of(LLVMValueRef instruction);
 /* The variable in which an address lies, or what else it is made from. */
 LLVMValueRef llvm_base_of(LLVMValueRef address);
+/* Whether two addresses may be one: they lie in one variable, and not in different members of it. */
+bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */
@@ -102,7 +104,8 @@ bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModule
 
 /* Of each innermost loop, how the longest chain runs through its blocks, and which loads are on it. `from` are LLVM's blocks, as
  * in function->blocks, which have their accesses. False: no memory. */
-bool llvm_find_chains(LLVMBasicBlockRef *from, struct function *function, const struct loops *loops);
+bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct function *function,
+                      const struct loops *loops);
 
 /* Whether the innermost loop number `loop`, which has these instructions, stands in another one and waits for nothing that it left
  * when it ran before. */

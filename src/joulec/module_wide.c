@@ -69,17 +69,32 @@ static unsigned element_bits(LLVMValueRef value)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 32;
 }
 
-/* Fits into 16 bits, as what is extended from so many does. */
-static bool is_narrow(LLVMValueRef value)
+static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
 {
-    if (LLVMIsAZExtInst(value) || LLVMIsASExtInst(value))
-        return element_bits(LLVMGetOperand(value, 0)) <= 16;
     for (unsigned i = 0; LLVMIsAConstantDataVector(value) && i < LLVMGetVectorSize(LLVMTypeOf(value)); i++) {
-        long long element = LLVMConstIntGetSExtValue(LLVMGetElementAsConstant(value, i));
-        if (element < INT16_MIN || element > INT16_MAX)
+        int64_t element = LLVMConstIntGetSExtValue(LLVMGetElementAsConstant(value, i));
+        if (element < low || element > high)
             return false;
     }
     return LLVMIsAConstantDataVector(value) != NULL;
+}
+
+/* Fits into 16 bits, as what is extended from so many does. */
+static bool is_narrow(LLVMValueRef value, bool is_signed)
+{
+    if (LLVMIsAZExtInst(value))
+        return element_bits(LLVMGetOperand(value, 0)) <= (is_signed ? 15 : 16);
+    if (LLVMIsASExtInst(value))
+        return is_signed && element_bits(LLVMGetOperand(value, 0)) <= 16;
+    return is_constant_within(value, is_signed ? INT16_MIN : 0, is_signed ? INT16_MAX : UINT16_MAX);
+}
+
+static bool is_narrow_product(LLVMValueRef value)
+{
+    if (LLVMGetInstructionOpcode(value) != LLVMMul)
+        return false; /* a division by a constant: its inverse is wide */
+    LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
+    return (is_narrow(a, true) && is_narrow(b, true)) || (is_narrow(a, false) && is_narrow(b, false));
 }
 
 /* Of one register. What is narrow is multiplied as such: both halves of the products, and then they are put together. */
@@ -92,7 +107,7 @@ static double product_steps(LLVMValueRef value, bool is_old, double *out_product
         return bits == 16 ? 1 : bits == 64 ? steps_of_64 : steps_of_8;
     if (!is_old)
         return 2;
-    if (!is_narrow(LLVMGetOperand(value, 0)) || !is_narrow(LLVMGetOperand(value, 1)))
+    if (!is_narrow_product(value))
         return 6;
     *out_products = 1;
     return 2;
@@ -247,37 +262,38 @@ static double step_of(LLVMBasicBlockRef header)
     return 0;
 }
 
-/* The vectoriser's comparison of where pieces of memory begin and end, by the names that it gives. */
-static bool compares_places(LLVMBasicBlockRef block)
+/* What the vectoriser compares at the end of a block, by the names that it gives: where pieces of memory begin and end, or (since
+ * LLVM 15) how far they are apart. */
+enum comparing { COMPARES_NOTHING, COMPARES_RANGES, COMPARES_DISTANCES };
+
+static enum comparing compares(LLVMBasicBlockRef block)
 {
-    static const char *const names[] = {"found.conflict", "conflict.rdx", "diff.check"};
     LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
     if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
-        return false;
+        return COMPARES_NOTHING;
     const char *name = LLVMGetValueName2(LLVMGetCondition(last), &(size_t){0});
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (string_starts(name, names[i]))
-            return true;
-    return false;
+    if (string_starts(name, "found.conflict") || string_starts(name, "conflict.rdx"))
+        return COMPARES_RANGES;
+    return string_starts(name, "diff.check") ? COMPARES_DISTANCES : COMPARES_NOTHING;
 }
 
-/* Whether such a comparison stands before the loop: in the block that leads to it, or in one of a few that lead there alone. */
-static bool is_checked(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
+/* Such a comparison before the loop: in the block that leads to it, or in one of a few that lead there alone. */
+static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
 {
     const struct flow *flow = &loops->flow;
     uint32_t at = loops->list[loop].header;
-    for (int steps = 0; steps < MOST_BLOCKS_BEFORE; steps++) {
+    enum comparing found = COMPARES_NOTHING;
+    for (int steps = 0; steps < MOST_BLOCKS_BEFORE && found == COMPARES_NOTHING; steps++) {
         uint32_t next = FLOW_NONE;
         for (uint32_t i = flow->before_begin[at]; i < flow->before_begin[at + 1]; i++)
             if (!loop_has(loops, (int32_t)loop, flow->before[i]))
                 next = next == FLOW_NONE ? flow->before[i] : at;
         if (next == FLOW_NONE || next == at)
-            return false;
-        if (compares_places(blocks[next]))
-            return true;
+            break;
+        found = compares(blocks[next]);
         at = next;
     }
-    return false;
+    return found;
 }
 
 /* Blocks that one of a vector's elements needs or not run half of the time. */
@@ -312,13 +328,15 @@ bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct
         if (loops->list[i].is_outer || !loops->list[i].place.file)
             continue;
         double step = step_of(blocks[loops->list[i].header]);
+        enum comparing comparing = step > 0 ? compared_before(blocks, loops, i) : COMPARES_NOTHING;
         uint32_t begin = loops->node_begin[i + 1], end = loops->node_begin[i + 2];
         struct wide_loop *loop = &out->wide[out->wide_count++];
         *loop = (struct wide_loop){.place = loops->list[i].place,
                                    .at_once = fmax(step, 1),
                                    .is_whole = step > 0 || end - begin == 1,
                                    .is_vector = step > 0,
-                                   .is_checked = step > 0 && is_checked(blocks, loops, i),
+                                   .is_checked = comparing != COMPARES_NOTHING,
+                                   .compares_ranges = comparing == COMPARES_RANGES,
                                    .only_block =
                                        end - begin == 1 ? built->blocks[loops->nodes[begin]].name : NULL};
         for (uint32_t k = begin; k < end; k++)

@@ -13,7 +13,7 @@ struct touched {
 
 struct search {
     const struct loops *loops;
-    const struct loop_times *times;
+    const struct trips *trips;
     struct touched list[MOST_ACCESSES];
     size_t count;
 };
@@ -57,7 +57,7 @@ static bool read_touched(struct search *s, const struct addresses *addresses, si
 /* At least. */
 static struct reach reach_of(const struct search *s, size_t l, const struct touched *t)
 {
-    double way = t->stride[s->loops->list[l].depth - 1] * fmax(0, s->times[l].times[BOUND_LOW] - 1);
+    double way = t->stride[s->loops->list[l].depth - 1] * fmax(0, s->trips[l].per_entry.low - 1);
     return (struct reach){fmin(0, way), fmax(0, way) + t->access->bytes};
 }
 
@@ -68,7 +68,7 @@ static struct reach distance_of(const struct search *s, size_t l, const struct t
     struct reach distance = {b->at.offset - a->at.offset, b->at.offset - a->at.offset};
     for (int32_t at = s->loops->list[l].parent; at >= 0; at = s->loops->list[at].parent) {
         unsigned d = s->loops->list[at].depth - 1;
-        double way = (b->stride[d] - a->stride[d]) * fmax(0, s->times[at].times[BOUND_HIGH] - 1);
+        double way = (b->stride[d] - a->stride[d]) * fmax(0, s->trips[at].per_entry.high - 1);
         distance.low += fmin(0, way);
         distance.high += fmax(0, way);
     }
@@ -85,7 +85,7 @@ static bool must_share(const struct touched *a, const struct touched *b, struct 
 static bool always_meet(const struct search *s, size_t l, const struct touched *written,
                         const struct touched *other)
 {
-    bool is_of_one = written->at.base == other->at.base;
+    bool is_of_one = written->at.base == other->at.base && written->at.start == other->at.start;
     if (is_of_one && written->at.key == other->at.key)
         return false;
     struct reach a = reach_of(s, l, written), b = reach_of(s, l, other);
@@ -104,19 +104,19 @@ static void look(const struct search *s, size_t l, struct loop *loop)
             bool stays = s->list[k].stride[loop->depth - 1] == 0 && !s->list[k].access->is_store;
             if (loop->overlap == OVERLAP_NONE || stays)
                 loop->overlap = stays ? OVERLAP_ONE_PLACE : OVERLAP_MOVING;
-            if (stays)
+            if (stays && !loop->overlapped)
                 loop->overlapped = s->list[k].at.object;
         }
 }
 
-void overlap_find(const struct addresses *addresses, const struct loop_times *times, struct loops *loops)
+void overlap_find(const struct addresses *addresses, const struct trips *trips, struct loops *loops)
 {
-    struct search search = {.loops = loops, .times = times};
+    struct search search = {.loops = loops, .trips = trips};
     for (size_t l = 0; l < loops->count; l++) {
         struct loop *loop = &loops->list[l];
         loop->overlap = OVERLAP_NONE;
         loop->overlapped = NULL;
-        bool is_asked = loop->wide && loop->wide->is_checked && loop->depth <= LOOPS_MOST_DEPTH;
+        bool is_asked = loop->wide && loop->wide->compares_ranges && loop->depth <= LOOPS_MOST_DEPTH;
         if (is_asked && read_touched(&search, addresses, l))
             look(&search, l, loop);
     }

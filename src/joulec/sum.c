@@ -15,7 +15,7 @@
 
 #define SHORT_CALLS 4    /* so many of them fit into the window */
 #define GUARDED     0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
-/* As often are two values equal (Ball and Larus 1993, Wu and Larus 1994: foresight.c). */
+/* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
 #define EQUAL (1.0 / 6)
 
 /* --- amounts ------------------------------------------------------------------------------------------------ */

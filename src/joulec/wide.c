@@ -136,13 +136,13 @@ void wide_apply(const struct target *target, const struct loops *loops, size_t l
     if (!wide && loops->list[loop].is_unjoined)
         for (int i = 0; i < COST_L2_LINES; i++)
             round->of[BOUND_LOW].amount[i] *= UNJOINED_BEST;
-    if (!wide || (wide->is_checked && order->overlaps))
+    if (!wide || (wide->compares_ranges && order->overlaps))
         return;
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         double before = amounts_joules(target, round, bound);
         widen(target, wide, bound, times->times[bound], order, &round->of[bound]);
         by[bound] = before > 0 ? amounts_joules(target, round, bound) / before : 1;
     }
-    if (loops->list[loop].is_outer)
+    if (inner && loops->list[loop].is_outer)
         scale_inner(loops, loop, by, inner);
 }

@@ -19,7 +19,7 @@ struct wide_order {
 /* Sets `wide` and `is_unjoined` of all loops. */
 void wide_join(const struct module *module, const struct function *function, struct loops *loops);
 /* Changes the amounts of a round of loops->list[loop], for each time that it is entered at the end of `times`; and of the loops
- * inside, which are in `inner` by loop, along with it. */
+ * inside, which are in `inner` by loop, along with it; `inner` NULL: of none. */
 void wide_apply(const struct target *target, const struct loops *loops, size_t loop,
                 const struct loop_times *times, const struct wide_order *order, struct amounts *round,
                 struct amounts *inner);

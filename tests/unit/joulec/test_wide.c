@@ -221,6 +221,33 @@ static void test_inner_loops_take_their_part(void **state)
     double by = amounts_joules(&t.target, &round, BOUND_EST) / before;
     assert_true(by < 1);
     NEAR(amounts_joules(&t.target, &inner[1], BOUND_EST), by * before);
+    struct loop_times times = {{100, 100, 100}};
+    struct amounts alone = round_of(&t.target);
+    wide_apply(&t.target, &t.loops, 0, &times, &(struct wide_order){.streamed = 1, .entry_uops = INFINITY},
+               &alone, NULL);
+    NEAR(amounts_joules(&t.target, &alone, BOUND_EST), amounts_joules(&t.target, &round, BOUND_EST));
+}
+
+static void test_vectors_that_are_never_used(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    struct loop_times times = {{100, 100, 100}};
+    const struct wide_order order = {.streamed = 1, .entry_uops = INFINITY, .overlaps = true};
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 8,
+                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true,
+                                   .is_checked = true};
+    join(&t, 1);
+    struct amounts plain = round_of(&t.target), by_distance = plain, by_ranges = plain;
+    wide_apply(&t.target, &t.loops, 1, &times, &order, &by_distance, NULL);
+    t.wide[0].compares_ranges = true;
+    wide_apply(&t.target, &t.loops, 1, &times, &order, &by_ranges, NULL);
+    assert_true(amounts_joules(&t.target, &by_distance, BOUND_EST) <
+                amounts_joules(&t.target, &plain, BOUND_EST));
+    assert_memory_equal(&by_ranges, &plain, sizeof plain);
 }
 
 /* At best as much as vectors save; no more is known. */
@@ -249,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_wide_registers_are_priced),
         cmocka_unit_test(test_simulators_see_no_chain_in_memory),
         cmocka_unit_test(test_inner_loops_take_their_part),
+        cmocka_unit_test(test_vectors_that_are_never_used),
         cmocka_unit_test(test_not_joined_is_wider),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

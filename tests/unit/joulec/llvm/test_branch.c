@@ -11,6 +11,7 @@ static const char before[] = "define void @f(POINTER %in, POINTER %out, i32 %whi
                              "entry:\n"
                              "  %place = getelementptr i32, POINTER %in, i32 %which\n"
                              "  %limit = load i32, POINTER %place\n"
+                             "  %wide = zext i32 %limit to i64\n"
                              "  br label %b\n"
                              "b:\n"
                              "  %i = phi i32 [ 0, %entry ], [ %i1, %e ]\n"
@@ -62,7 +63,9 @@ static void test_a_counter_passes_what_stays_once(void **state)
     expect("%c = icmp ult i32 %i, %limit", false);
     expect("%c = icmp sgt i32 %limit, %i1", false);
     expect("%k = sub i32 %limit, %i\n  %c = icmp eq i32 %k, 7", false);
-    expect("%w = zext i32 %i to i64\n  %v = zext i32 %limit to i64\n  %c = icmp ult i64 %w, 7", false);
+    expect("%w = zext i32 %i to i64\n  %c = icmp ult i64 %w, %wide", false);
+    expect("%w = trunc i32 %i to i8\n  %v = trunc i32 %limit to i8\n  %c = icmp ult i8 %w, %v",
+           true); /* in each 256 */
 }
 
 static void test_no_data_at_all(void **state)

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include "support/module_text.h"
 
-static const char before[] = "define void @f(i64 %n, POINTER %v, POINTER %w, POINTER %table) {\n"
+static const char before[] = "@s = global { [9 x i32], [9 x i32] } zeroinitializer\n"
+                             "define void @f(i64 %n, POINTER %v, POINTER %w, POINTER %table) {\n"
                              "entry:\n"
                              "  br label %b\n"
                              "b:\n"
@@ -112,12 +113,30 @@ static void test_places_that_are_loaded(void **state)
     expect(read_on, false, 0, 0, 1);
 }
 
+/* Members of one variable, of which %x says the place; the first is at 0 and the other at 1. */
+#define MEMBER(name, member, index)                                                                          \
+    "  %" name                                                                                               \
+    " = getelementptr { [9 x i32], [9 x i32] }, POINTER<{ [9 x i32], [9 x i32] }> @s, i64 0, i32 " member    \
+    ", i32 " index "\n"
+
+static void test_members(void **state)
+{
+    (void)state;
+    static const char other[] = MEMBER("p", "0", "%x") "  %a = load i32, POINTER %p\n" MEMBER(
+        "q", "1", "%a") "  store i32 %x, POINTER %q\n";
+    expect(other, false, 0, 0, 1);
+    static const char same[] = MEMBER("p", "0", "%x") "  %a = load i32, POINTER %p\n" MEMBER(
+        "q", "0", "%a") "  store i32 %x, POINTER %q\n";
+    expect(same, true, 1, 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_place),
         cmocka_unit_test(test_not_each_round),
         cmocka_unit_test(test_places_that_are_loaded),
+        cmocka_unit_test(test_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
