@@ -1,4 +1,4 @@
-/* bench/bench.h - what the benchmarks share: a median, and the time of one thread.
+/* bench/bench.h - what the benchmarks share: a median, and clocks.
  *
  * Newcomers: a mean would carry the worst moment of a shared machine, a minimum the best; medians of rounds in which all
  * contestants take turns carry neither.
@@ -30,12 +30,17 @@ static inline double lower_quartile(double *values, size_t count)
     return values[count / 4];
 }
 
+static inline int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 /* Of this thread alone: what it waits for others on a busy machine does not count. */
 static inline int64_t thread_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 #endif

@@ -54,13 +54,6 @@ static void make_machine(void)
     put("/sys/class/thermal/thermal_zone0/temp", "45000\n");
 }
 
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 struct cost {
     double share; /* of one core */
     double ticks_per_s;
@@ -68,18 +61,18 @@ struct cost {
 
 static struct cost empty_loop(double period_s, double round_s)
 {
-    int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID),
+    int64_t begin_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
             deadline_ns = begin_ns;
     uint64_t ticks = 0;
-    while (now_ns(CLOCK_MONOTONIC) - begin_ns < (int64_t)(round_s * 1e9)) {
+    while (clock_ns(CLOCK_MONOTONIC) - begin_ns < (int64_t)(round_s * 1e9)) {
         deadline_ns += (int64_t)(period_s * 1e9);
         struct timespec deadline = {deadline_ns / NS_PER_S, deadline_ns % NS_PER_S};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
             ;
         ticks++;
     }
-    double seconds = (double)(now_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-9;
-    return (struct cost){(double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * 1e-9 / seconds,
+    double seconds = (double)(clock_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-9;
+    return (struct cost){(double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * 1e-9 / seconds,
                          (double)ticks / seconds};
 }
 
@@ -93,11 +86,11 @@ static struct cost sampling(double period_s, double round_s, const char *sources
         fprintf(stderr, "sampling: %s\n", error.message);
         exit(1);
     }
-    int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
+    int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
     double cpu_s = meter_overhead_cpu_s(meter);
     uint64_t ticks = atomic_load(&meter->lanes[0]->ticks);
     usleep((useconds_t)(round_s * 1e6));
-    double seconds = (double)(now_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-9;
+    double seconds = (double)(clock_ns(CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     struct cost cost = {(meter_overhead_cpu_s(meter) - cpu_s) / seconds,
                         (double)(atomic_load(&meter->lanes[0]->ticks) - ticks) / seconds};
     joule_close(meter);

@@ -46,13 +46,6 @@ uint32_t corpus_random(void)
     return (uint32_t)(random_state >> 32);
 }
 
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static volatile uint64_t result;
 
 static int64_t time_calls(const struct program *program, int64_t calls)
@@ -75,7 +68,7 @@ static int64_t look_ns(void)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < 32; i++) {
-        int64_t begin = wall_ns(), took = wall_ns() - begin;
+        int64_t begin = clock_ns(CLOCK_MONOTONIC), took = clock_ns(CLOCK_MONOTONIC) - begin;
         least = took < least ? took : least;
     }
     return least;
@@ -85,11 +78,12 @@ static int64_t look_ns(void)
 static double time_new(const struct group *group, const struct program *program, int64_t round_ns)
 {
     int64_t calls = 0, sum_ns = 0, least_ns = look_ns();
-    for (int64_t begin = wall_ns(); wall_ns() - begin < round_ns || !calls; calls++) {
+    for (int64_t begin = clock_ns(CLOCK_MONOTONIC); clock_ns(CLOCK_MONOTONIC) - begin < round_ns || !calls;
+         calls++) {
         group->prepare();
-        int64_t from = wall_ns();
+        int64_t from = clock_ns(CLOCK_MONOTONIC);
         result = program->run();
-        sum_ns += wall_ns() - from - least_ns;
+        sum_ns += clock_ns(CLOCK_MONOTONIC) - from - least_ns;
     }
     return (double)sum_ns / (double)calls;
 }

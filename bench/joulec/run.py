@@ -7,8 +7,9 @@ Owns the comparison: compiles each group with joulec, takes its report, runs all
 predicted time with its interval beside the measured one; for each group the rank correlation (Spearman) between both; and the
 errors, as factors either way, of programs for tuning, of those held out, and of the sets that came later. Exit status 1: a
 program's result was wrong.
-Newcomers: which of the first groups are for tuning is decided by their names alone (is_for_tuning); the sets in LATER are for none. The core's time is "assumed" from its family's figures, or "derived" from what `joule calibrate` found on
-this machine. Measured is the lower quartile of N rounds of so many milliseconds, each call with inputs of its own; a neighbour that is always
+Newcomers: which of the first groups are for tuning is decided by their names alone (is_for_tuning); the sets in LATER are for
+none. The core's time is "assumed" from its family's figures, or "derived" from what `joule calibrate` found on this machine.
+Measured is the lower quartile of N rounds of so many milliseconds, each call with inputs of its own; a neighbour that is always
 busy on the same core still slows it.
 """
 import argparse
@@ -25,7 +26,7 @@ BUILD = os.path.join(ROOT, os.environ.get("JOULE_BUILD", "build/release"))
 JOULEC = os.environ.get("JOULEC") or os.path.join(BUILD, "tools", "joulec", "joulec")
 COMPILE = ("-O2", "-I", os.path.join(ROOT, "include"))
 # Sets that were written by somebody who had not seen the model, after it was made. What it said of each at first sight stands in
-# docs/verification.md; after that FRESH and BLIND were looked at, and faults were mended because of them. A strict test then needs
+# docs/verification.md; after that all three were looked at, and faults were mended because of them. A strict test now needs
 # another set, at the end of LATER.
 FRESH = {"bigint", "decimal", "flip", "hashing", "iir", "kmeans", "matvec", "merge", "runs", "spmv", "utf8", "vortices"}
 BLIND = {"automaton", "dct", "delta", "fletcher", "heap", "interp", "lu", "queue", "xtea", "yuv"}

@@ -225,8 +225,7 @@ static void say_advice(const struct finding *f, struct text *out)
     else if (a->kind == ADVICE_OVERLAP)
         text_printf(out,
                     "the vectors that clang made of this loop are never used, since it writes where each "
-                    "round reads %s: "
-                    "read that into a variable before the loop, if no round changes it",
+                    "round reads %s: read that into a variable before the loop, if no round changes it",
                     name);
     else if (a->kind == ADVICE_ALLOCATION)
         text_printf(out, "%s and free run %.4g times in a call: allocate once before the loop", name,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Of branches that the data decide, and nobody said how: half of them at worst, hardly any where the data have an order. Which of
- * two values is more, or whether a bit is set, is as good as a coin's toss, of which a predictor learns half. That two are equal is true once in six (the
- * opcode heuristic of Ball and Larus, 1993, in the numbers of Wu and Larus, 1994), of which it learns half, too. Limits: the
- * middle of 1/32 and 1/2, in logarithms (assumed). */
+ * two values is more, or whether a bit is set, is as good as a coin's toss, of which a predictor learns half. That two are equal
+ * is true once in six (the opcode heuristic of Ball and Larus, 1993, in the numbers of Wu and Larus, 1994), of which it learns
+ * half, too. Limits: the middle of 1/32 and 1/2, in logarithms (assumed). */
 static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
                                        [QUESTION_EQUAL] = 1.0 / 12,
                                        [QUESTION_ORDER] = 1.0 / 4,

@@ -82,4 +82,13 @@ static inline bool loop_has(const struct loops *loops, int32_t loop, uint32_t bl
            (loops->list[loop].first <= loops->place[block] && loops->place[block] < loops->list[loop].end);
 }
 
+/* Whether one of the ways out of a block of the loop leaves it. */
+static inline bool loop_is_left_from(const struct loops *loops, int32_t loop, const struct block *block)
+{
+    for (size_t i = 0; i < block->edge_count; i++)
+        if (!loop_has(loops, loop, block->edges[i].to))
+            return true;
+    return false;
+}
+
 #endif

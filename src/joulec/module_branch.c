@@ -205,21 +205,13 @@ static bool turns_once(const struct place *place, LLVMValueRef last)
     return (counts(place, a) && is_from_outside(place, b)) || (counts(place, b) && is_from_outside(place, a));
 }
 
-static bool leaves(const struct place *place, const struct block *block)
-{
-    for (size_t i = 0; i < block->edge_count; i++)
-        if (!loop_has(place->loops, place->loop, block->edges[i].to))
-            return true;
-    return false;
-}
-
 void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                        const struct loops *loops)
 {
     for (uint32_t b = 0; b < function->block_count; b++) {
         struct block *block = &function->blocks[b];
         struct place place = {blocks, loops, loops->innermost[b]};
-        if (block->is_by_data && place.loop >= 0 && !leaves(&place, block) &&
+        if (block->is_by_data && place.loop >= 0 && !loop_is_left_from(loops, place.loop, block) &&
             turns_once(&place, LLVMGetBasicBlockTerminator(from[b])))
             block->is_by_data = false;
     }

@@ -205,12 +205,8 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
 /* A branch that ends its loop is wrong once in a while of the loop's. */
 static bool ends_loop(const struct region *r, uint32_t block)
 {
-    const struct block *b = &r->function->blocks[block];
     int32_t loop = r->loops->innermost[block];
-    for (size_t i = 0; loop >= 0 && i < b->edge_count; i++)
-        if (!loop_has(r->loops, loop, b->edges[i].to))
-            return true;
-    return false;
+    return loop >= 0 && loop_is_left_from(r->loops, loop, &r->function->blocks[block]);
 }
 
 /* Lines from beyond the first level at one bound, and the cycles of it all. */
