@@ -1,7 +1,7 @@
 /* Fuzz target: compilation databases, and commands as a shell splits them. An entry has a problem, or all that a check needs. */
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/database.h"
+#include "joulec/source/database.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

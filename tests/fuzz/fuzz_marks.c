@@ -1,8 +1,8 @@
 /* Any bytes as what clang -E writes: no crash, and what is found is in order: bounds that are right, keywords by line, each mark
  * at one keyword at most, and a fault where it is at none. */
 #include <string.h>
-#include "joulec/constant.h"
-#include "joulec/marks.h"
+#include "joulec/source/constant.h"
+#include "joulec/source/marks.h"
 #include "require.h"
 
 #define MOST_LOOPS 8

@@ -2,7 +2,7 @@
  * for one argument lies in the range for many. */
 #include <math.h>
 #include <string.h>
-#include "joulec/trips.h"
+#include "joulec/trips/trips.h"
 #include "require.h"
 
 #define MOST_LOOPS 4

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/simulator.h"
+#include "joulec/work/simulator.h"
 #include "require.h"
 
 #define LOOPS 4

@@ -16,20 +16,22 @@ UPWARD = {("meter", "collector"), ("meter", "api"), ("meter", "record")}
 
 
 def floors():
-    """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/."""
+    """{room: floor}, 0 for the lowest, from the lines of the drawing that are about src/. Joulec's have its name before theirs."""
     drawing = PAGE[PAGE.index("    src/forge/"):PAGE.index("    include/joule/")].splitlines()
     rooms = {"base": 0}
     lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base", "src/port"))]
-    for height, line in enumerate(reversed(lines), start=1):
-        for room in re.split(r"\s{3,}", re.sub(r"src/((joule|forge)/)?", "", line).strip())[0].split():
-            rooms[room.rstrip("/")] = height
+    first = next(i for i, line in enumerate(lines) if "src/joulec/" in line)
+    last = next(i for i, line in enumerate(lines) if "src/joule/" in line)
+    for i, line in enumerate(lines):
+        for room in re.split(r"\s{3,}", re.sub(r"src/(joulec?|forge)/", "", line).strip())[0].split():
+            rooms["joulec/" * (first <= i < last) + room.rstrip("/")] = len(lines) - i
     return rooms
 
 
 def room_of(path, rooms):
     """The room of src/joule/collector/sweep.c is collector, that of src/joule/unit.c unit; None for a file that has none."""
     parts = pathlib.PurePath(path).with_suffix("").parts
-    name = parts[0] if parts[0] in ("base", "joulec") or len(parts) == 1 else parts[1]
+    name = parts[0] if parts[0] == "base" or len(parts) == 1 else "joulec/" * (parts[0] == "joulec") + parts[1]
     fitting = [room for room in rooms if name == room or name.startswith(room + "_")]
     return max(fitting, key=len, default=None)
 
@@ -63,6 +65,11 @@ class Architecture(unittest.TestCase):
         wrong = [str(f) for f in self.files if f.parts[0] == "forge"
                  and re.search(r'#include "joule/', (ROOT / "src" / f).read_text(encoding="utf-8"))]
         self.assertEqual(wrong, [])
+
+    def test_one_room_knows_llvm(self):
+        knowing = {room_of(f, self.rooms) for f in self.files
+                   if "#include <llvm-c/" in (ROOT / "src" / f).read_text(encoding="utf-8")}
+        self.assertEqual(knowing, {"joulec/llvm"})
 
     def test_nothing_includes_what_is_above_it(self):
         wrong = []

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "joulec/module.h"
+#include "joulec/module/module.h"
 
 static inline void module_text_write(FILE *file, const char *text, bool are_typed)
 {

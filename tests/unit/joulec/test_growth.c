@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joulec/report.h"
+#include "joulec/report/report.h"
 #include "support/scratch.h"
 
 #define SMALL 400

@@ -7,7 +7,7 @@
 #define CHECK_BUILD_H
 
 #include "arguments.h"
-#include "joulec/instrument.h"
+#include "joulec/verdict/instrument.h"
 
 /* Builds what the user asked for; plans[i] is of arguments->sources[i]. Becomes clang where it can. The exit code: clang's, or
  * EXIT_OWN_FAILURE after a message. */

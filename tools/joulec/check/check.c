@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "common/options.h"
 #include "joule/sources/cpu/cpu_caches.h"
-#include "joulec/whole_file.h"
+#include "joulec/source/whole_file.h"
 #include "simulate.h"
 #include "source_marks.h"
 #include "words.h"

@@ -10,9 +10,9 @@
 #include "children.h"
 #include "common/options.h"
 #include "common/page.h"
-#include "joulec/database.h"
-#include "joulec/source.h"
-#include "joulec/whole_file.h"
+#include "joulec/source/database.h"
+#include "joulec/source/source.h"
+#include "joulec/source/whole_file.h"
 
 #define AHEAD 16 /* for each process, so many may have ended before what stands before them */
 

@@ -9,8 +9,8 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/host/find_program.h"
-#include "joulec/simulator.h"
-#include "joulec/whole_file.h"
+#include "joulec/work/simulator.h"
+#include "joulec/source/whole_file.h"
 
 #define NEWEST 30 /* releases of LLVM that are looked for */
 #define OLDEST 14

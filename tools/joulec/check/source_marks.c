@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/options.h"
-#include "joulec/source.h"
+#include "joulec/source/source.h"
 #include "words.h"
 
 /* A file's bytes; NULL where it is empty or cannot be mapped. */

@@ -7,7 +7,7 @@
 #define CHECK_SOURCE_MARKS_H
 
 #include "check.h"
-#include "joulec/marks.h"
+#include "joulec/source/marks.h"
 
 /* `dependencies` is an open file with what clang's -MD wrote; where that is empty, nothing is taken for granted. `root`: this folder. False after a
  * message. */

@@ -7,7 +7,7 @@
 #define JOULEC_WORDS_H
 
 #include "arguments.h"
-#include "joulec/module.h"
+#include "joulec/module/module.h"
 
 /* Words that print LLVM's bitcode of `source`: as the user's, but loops stay whole and named. The files that it is made of go
  * to `dependencies`, as rules of make. */

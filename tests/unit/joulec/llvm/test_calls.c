@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joulec/analysis.h"
+#include "joulec/verdict/analysis.h"
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 

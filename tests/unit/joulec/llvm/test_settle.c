@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "joulec/module.h"
+#include "joulec/module/module.h"
 
 /* A loop over %j, whose next value %next is made behind the question. */
 static const char before[] = "define i64 @f(i64 %n) {\n"

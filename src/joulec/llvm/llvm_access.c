@@ -1,0 +1,219 @@
+/* joulec/llvm/llvm_access.c - see llvm_module.h: loads and stores with their addresses, and variables in memory.
+ *
+ * Newcomers: what an address is made of is scalar evolution's to say; here it only gets its name. Before LLVM 15 a pointer's type
+ * says what it points to, so that casts stand between a global and what is done with it.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BASE_STEPS 16
+
+LLVMValueRef llvm_address_of(LLVMValueRef value)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMLoad:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return LLVMGetOperand(value, 0);
+    case LLVMStore:
+        return LLVMGetOperand(value, 1);
+    default:
+        return NULL;
+    }
+}
+
+LLVMValueRef llvm_base_of(LLVMValueRef address)
+{
+    for (int steps = 0; steps < MOST_BASE_STEPS; steps++) {
+        bool is_made =
+            LLVMIsAConstantExpr(address) || LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
+        if (LLVMIsAPHINode(address) && LLVMCountIncoming(address) > 0)
+            address = LLVMGetIncomingValue(address, 0);
+        else if (is_made && LLVMGetNumOperands(address) > 0)
+            address = LLVMGetOperand(address, 0);
+        else
+            break;
+    }
+    return address;
+}
+
+static double size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
+{
+    return LLVMTypeIsSized(type) ? (double)LLVMABISizeOfType(layout, type) : NAN;
+}
+
+/* Bytes of a variable. */
+struct part {
+    double low, high;
+};
+
+/* An index into `type`, which becomes what is there. False: nobody knows where that is. */
+static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
+{
+    int64_t number;
+    bool is_known = llvm_constant(index, &number);
+    if (LLVMGetTypeKind(*type) == LLVMStructTypeKind) {
+        part->low += (double)LLVMOffsetOfElement(layout, *type, (unsigned)number);
+        *type = LLVMStructGetTypeAtIndex(*type, (unsigned)number);
+        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+        return true;
+    }
+    if (LLVMGetTypeKind(*type) != LLVMArrayTypeKind)
+        return false;
+    *type = LLVMGetElementType(*type);
+    if (is_known) {
+        part->low += (double)number * (double)LLVMABISizeOfType(layout, *type);
+        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+    }
+    return is_known;
+}
+
+/* Of what an address lies in, the part in which it must be, as far as constant indices say it from the left. */
+static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
+{
+    const struct part all = {-INFINITY, INFINITY};
+    int64_t first;
+    while (LLVMIsABitCastInst(address) ||
+           (LLVMIsAConstantExpr(address) && !LLVMIsAGetElementPtrInst(address) &&
+            LLVMGetConstOpcode(address) == LLVMBitCast))
+        address = LLVMGetOperand(address, 0);
+    bool is_place = LLVMIsAGetElementPtrInst(address) ||
+                    (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
+    if (!is_place || llvm_base_of(address) != LLVMGetOperand(address, 0) ||
+        !llvm_constant(LLVMGetOperand(address, 1), &first))
+        return all;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    struct part part = {(double)first * size_of(layout, type), (double)(first + 1) * size_of(layout, type)};
+    for (int i = 2; i < LLVMGetNumOperands(address); i++)
+        if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, &part))
+            break;
+    return part;
+}
+
+bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
+{
+    if (llvm_base_of(a) != llvm_base_of(b))
+        return false;
+    struct part of_a = part_of(layout, a), of_b = part_of(layout, b);
+    return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
+}
+
+/* A global as loops' text has it. */
+static const char *global_name(struct arena *arena, LLVMValueRef global)
+{
+    size_t length;
+    const char *name = LLVMGetValueName2(global, &length);
+    char *kept = arena_alloc(arena, length + 2);
+    if (kept) {
+        kept[0] = '@';
+        memcpy(kept + 1, name, length);
+    }
+    return kept;
+}
+
+const char *llvm_address_name(struct arena *arena, LLVMValueRef address)
+{
+    size_t length;
+    while (LLVMIsAConstantExpr(address) && LLVMGetNumOperands(address) > 0)
+        address = LLVMGetOperand(address, 0);
+    if (LLVMIsAGlobalVariable(address))
+        return global_name(arena, address);
+    const char *name = LLVMGetValueName2(address, &length);
+    return arena_copy(arena, name ? name : "", name ? length : 0);
+}
+
+static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
+{
+    bool is_store = LLVMGetInstructionOpcode(value) == LLVMStore;
+    double bytes = size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
+    return bytes > 0 ? bytes : 8;
+}
+
+/* Formulas go through the operations that scalar evolution knows, and so not by their names. */
+static bool is_opaque(LLVMValueRef value)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind)
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return opcode != LLVMGetElementPtr && opcode != LLVMBitCast && opcode != LLVMICmp && opcode != LLVMFCmp &&
+           opcode != LLVMAlloca;
+}
+
+bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
+                        struct block *out)
+{
+    size_t accesses = 1, values = 1;
+    bool is_good = true;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
+        accesses += llvm_address_of(v) != NULL;
+        values += is_opaque(v);
+    }
+    out->accesses = arena_alloc(arena, accesses * sizeof *out->accesses);
+    out->values = arena_alloc(arena, values * sizeof *out->values);
+    if (!out->accesses || !out->values)
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v && is_good; v = LLVMGetNextInstruction(v)) {
+        LLVMValueRef address = llvm_address_of(v);
+        if (address) {
+            struct access *access = &out->accesses[out->access_count++];
+            *access = (struct access){.address = llvm_address_name(arena, address),
+                                      .bytes = bytes_of(layout, v),
+                                      .is_store = LLVMGetInstructionOpcode(v) != LLVMLoad,
+                                      .is_fixed = !LLVMIsAInstruction(address) || LLVMIsAAllocaInst(address)};
+            is_good = access->address != NULL;
+        }
+        if (is_opaque(v))
+            is_good = (out->values[out->value_count++] = llvm_address_name(arena, v)) != NULL && is_good;
+    }
+    return is_good;
+}
+
+bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef entry,
+                      struct function *out)
+{
+    size_t count = 1;
+    bool is_good = true;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(entry); v; v = LLVMGetNextInstruction(v))
+        count += LLVMIsAAllocaInst(v) != NULL;
+    out->objects = arena_alloc(arena, count * sizeof *out->objects);
+    if (!out->objects)
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(entry); v; v = LLVMGetNextInstruction(v)) {
+        LLVMValueRef times = LLVMIsAAllocaInst(v) ? LLVMGetOperand(v, 0) : NULL;
+        if (!times || !LLVMIsAConstantInt(times))
+            continue;
+        double bytes = size_of(layout, LLVMGetAllocatedType(v)) * (double)LLVMConstIntGetZExtValue(times);
+        struct object local = {llvm_address_name(arena, v), bytes, true};
+        out->objects[out->object_count++] = local;
+        is_good = is_good && local.name;
+    }
+    return is_good;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct object *)a)->name, ((const struct object *)b)->name);
+}
+
+bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModuleRef from, struct module *out)
+{
+    size_t count = 1;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(from); g; g = LLVMGetNextGlobal(g))
+        count++;
+    out->objects = arena_alloc(arena, count * sizeof *out->objects);
+    if (!out->objects)
+        return false;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(from); g; g = LLVMGetNextGlobal(g)) {
+        double bytes = size_of(layout, LLVMGlobalGetValueType(g));
+        struct object global = {global_name(arena, g), bytes > 0 ? bytes : NAN, false};
+        if (!global.name)
+            return false;
+        out->objects[out->object_count++] = global;
+    }
+    qsort(out->objects, out->object_count, sizeof *out->objects, by_name);
+    return true;
+}

@@ -1,0 +1,218 @@
+/* joulec/llvm/llvm_branch.c - see llvm_module.h: where a value comes from, and so whether the data say which way a branch goes.
+ *
+ * Newcomers: a counter is no data, however it began, and neither is a comparison with no pointer at all: both go one way nearly
+ * always, and branch predictors know it.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#define MOST_STEPS 64 /* back from a value: what is farther is not looked at */
+
+struct search {
+    LLVMValueRef seen[MOST_STEPS];
+    size_t count;
+};
+
+static bool is_invariant(LLVMValueRef value)
+{
+    return !LLVMIsAInstruction(value);
+}
+
+/* `value` is `phi` and a step that is the same each time, or a step from it. */
+static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
+{
+    if (!LLVMIsAInstruction(value))
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode != LLVMAdd && opcode != LLVMSub && opcode != LLVMGetElementPtr && opcode != LLVMShl &&
+        opcode != LLVMLShr && opcode != LLVMAShr)
+        return false;
+    bool is_from = false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
+        is_from = is_from || operand == phi;
+        if (operand != phi && !is_invariant(operand))
+            return false;
+    }
+    return is_from;
+}
+
+bool llvm_is_counter(LLVMValueRef phi)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
+            return true;
+    return false;
+}
+
+/* To be looked at, once. */
+static void add(struct search *search, LLVMValueRef value)
+{
+    if (!LLVMIsAInstruction(value) || search->count == MOST_STEPS)
+        return;
+    for (size_t i = 0; i < search->count; i++)
+        if (search->seen[i] == value)
+            return;
+    search->seen[search->count++] = value;
+}
+
+static void add_operands(struct search *search, LLVMValueRef value)
+{
+    bool is_phi = LLVMIsAPHINode(value);
+    unsigned count = is_phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
+    for (unsigned i = 0; i < count; i++)
+        add(search, is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i));
+}
+
+static bool is_null_check(LLVMValueRef value)
+{
+    return LLVMIsAICmpInst(value) && LLVMIsAConstantPointerNull(LLVMGetOperand(value, 1));
+}
+
+/* Comes from a load whose address is not the same each time. */
+static bool is_data(LLVMValueRef condition)
+{
+    struct search search = {.count = 0};
+    add(&search, condition);
+    for (size_t i = 0; i < search.count; i++) {
+        LLVMValueRef value = search.seen[i];
+        if (LLVMIsALoadInst(value) && !is_invariant(LLVMGetOperand(value, 0)))
+            return true;
+        bool is_end = LLVMIsALoadInst(value) || LLVMIsACallInst(value) || is_null_check(value) ||
+                      (LLVMIsAPHINode(value) && llvm_is_counter(value));
+        if (!is_end || (LLVMIsACallInst(value) && llvm_work(value) != WORK_KINDS))
+            add_operands(&search, value);
+    }
+    return false;
+}
+
+static bool is_equality(LLVMValueRef comparison)
+{
+    if (LLVMIsAICmpInst(comparison))
+        return LLVMGetICmpPredicate(comparison) == LLVMIntEQ || LLVMGetICmpPredicate(comparison) == LLVMIntNE;
+    LLVMRealPredicate kind = LLVMGetFCmpPredicate(comparison);
+    return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
+}
+
+/* A truth value from memory: LLVM knows its range. */
+static bool is_truth(LLVMValueRef value)
+{
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMIsALoadInst(value) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
+           LLVMGetIntTypeWidth(type) == 8 && LLVMGetMetadata(value, LLVMGetMDKindID("range", 5));
+}
+
+/* One bit of a value, alone. */
+static bool is_bit(LLVMValueRef value)
+{
+    int64_t mask;
+    return is_truth(value) ||
+           (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAnd &&
+            llvm_constant(LLVMGetOperand(value, 1), &mask) && mask > 0 && (mask & (mask - 1)) == 0);
+}
+
+static enum question question_of(LLVMValueRef condition)
+{
+    if (LLVMIsATruncInst(condition))
+        return QUESTION_BIT;
+    if (!LLVMIsAICmpInst(condition) && !LLVMIsAFCmpInst(condition))
+        return QUESTION_LIMIT;
+    if (is_equality(condition))
+        return LLVMIsAICmpInst(condition) && is_bit(LLVMGetOperand(condition, 0)) ? QUESTION_BIT
+                                                                                  : QUESTION_EQUAL;
+    bool is_of_two = is_data(LLVMGetOperand(condition, 0)) && is_data(LLVMGetOperand(condition, 1));
+    return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
+}
+
+/* All cases of a switch lead to one place: whether a value is one of them. */
+static bool has_one_way(LLVMValueRef last)
+{
+    for (unsigned i = 2; i < LLVMGetNumSuccessors(last); i++)
+        if (LLVMGetSuccessor(last, i) != LLVMGetSuccessor(last, 1))
+            return false;
+    return true;
+}
+
+bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
+    *out_question = QUESTION_LIMIT;
+    if (last && LLVMIsASwitchInst(last)) {
+        bool is_by_data = is_data(LLVMGetOperand(last, 0));
+        *out_question = is_by_data && has_one_way(last) ? QUESTION_EQUAL : QUESTION_LIMIT;
+        return is_by_data;
+    }
+    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
+        return false;
+    *out_question = question_of(LLVMGetCondition(last));
+    return is_data(LLVMGetCondition(last));
+}
+
+/* --- what changes once --------------------------------------------------------------------------------------- */
+
+struct place {
+    const struct numbering *blocks;
+    const struct loops *loops;
+    int32_t loop;
+};
+
+static bool is_from_outside(const struct place *place, LLVMValueRef value)
+{
+    int32_t block =
+        LLVMIsAInstruction(value) ? llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) : -1;
+    return block < 0 || !loop_has(place->loops, place->loop, (uint32_t)block);
+}
+
+/* Whatever way the loop goes round, it is the same step. */
+static bool always_steps(const struct place *place, LLVMValueRef phi)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        int32_t from = llvm_number_of(place->blocks, LLVMGetIncomingBlock(phi, i));
+        bool is_inside = from >= 0 && loop_has(place->loops, place->loop, (uint32_t)from);
+        if (is_inside && !is_step_from(LLVMGetIncomingValue(phi, i), phi))
+            return false;
+    }
+    return true;
+}
+
+/* A counter of the loop, or a sum of one and what stays. */
+static bool counts(const struct place *place, LLVMValueRef value)
+{
+    if (is_from_outside(place, value))
+        return false;
+    if (LLVMIsAPHINode(value)) {
+        uint32_t header = place->loops->list[place->loop].header;
+        return llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) == (int32_t)header &&
+               always_steps(place, value);
+    }
+    bool is_one = false, is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
+    for (int i = 0; i < LLVMGetNumOperands(value) && is_sum; i++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
+        bool is_phi = LLVMIsAPHINode(operand) && counts(place, operand);
+        is_sum = is_phi || is_from_outside(place, operand);
+        is_one = is_one || is_phi;
+    }
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return is_sum && is_one &&
+           (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMZExt || opcode == LLVMSExt);
+}
+
+static bool turns_once(const struct place *place, LLVMValueRef last)
+{
+    LLVMValueRef condition = LLVMIsABranchInst(last) ? LLVMGetCondition(last) : NULL;
+    if (!condition || !LLVMIsAICmpInst(condition))
+        return false;
+    LLVMValueRef a = LLVMGetOperand(condition, 0), b = LLVMGetOperand(condition, 1);
+    return (counts(place, a) && is_from_outside(place, b)) || (counts(place, b) && is_from_outside(place, a));
+}
+
+void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                       const struct loops *loops)
+{
+    for (uint32_t b = 0; b < function->block_count; b++) {
+        struct block *block = &function->blocks[b];
+        struct place place = {blocks, loops, loops->innermost[b]};
+        if (block->is_by_data && place.loop >= 0 && !loop_is_left_from(loops, place.loop, block) &&
+            turns_once(&place, LLVMGetBasicBlockTerminator(from[b])))
+            block->is_by_data = false;
+    }
+}

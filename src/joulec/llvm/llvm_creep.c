@@ -1,0 +1,361 @@
+/* joulec/llvm/llvm_creep.c - see llvm_module.h: values that go on in one direction from round to round of a loop, by an amount that
+ * the data decide within limits: the place where a filter puts what it lets through.
+ *
+ * Scalar evolution knows steps that are the same each time, and nothing of these. A phi of the loop's header creeps where all
+ * ways from what comes back to it lead to the phi itself, past sums with amounts of one sign.
+ * Newcomers: numbers are taken not to wrap around. What is set to anything else on the way, or comes from memory, does not
+ * creep, and neither does what another loop changes inside.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <math.h>
+#include "base/string.h"
+
+#define MOST_STEPS 64  /* values on the ways back to one phi: of more nothing is said */
+#define MOST_LOOKS 256 /* at parts of amounts, for one phi */
+#define MOST_DEPTH 16  /* of amounts that are made of amounts */
+#define MOST_BITS  8   /* of what a mask or a shift leaves: more is a jump to anywhere */
+
+struct span {
+    double low, high;
+};
+
+/* A value on the way, and how far it is from the phi. */
+struct step {
+    LLVMValueRef value;
+    struct span span;
+    bool is_known;
+};
+
+struct walk {
+    struct arena *arena;
+    LLVMTargetDataRef layout;
+    const struct numbering *blocks;
+    const struct loops *loops;
+    int32_t loop;
+    LLVMValueRef phi; /* of its header */
+    struct step steps[MOST_STEPS];
+    size_t count, looks;
+};
+
+static struct span both(struct span a, struct span b)
+{
+    return (struct span){fmin(a.low, b.low), fmax(a.high, b.high)};
+}
+
+/* `b` times `scale` beyond `a`. */
+static struct span beyond(struct span a, struct span b, double scale)
+{
+    double low = fmin(scale * b.low, scale * b.high), high = fmax(scale * b.low, scale * b.high);
+    return (struct span){a.low + low, a.high + high};
+}
+
+/* -1: nothing leads there. */
+static int32_t number_of(const struct walk *w, LLVMBasicBlockRef block)
+{
+    int32_t number = llvm_number_of(w->blocks, block);
+    return number >= 0 && w->loops->flow.rank[number] != FLOW_NONE ? number : -1;
+}
+
+static bool is_inside(const struct walk *w, LLVMBasicBlockRef block)
+{
+    int32_t number = number_of(w, block);
+    return number >= 0 && loop_has(w->loops, w->loop, (uint32_t)number);
+}
+
+/* In the first block of any loop: what it is depends on the round. */
+static bool is_of_header(const struct walk *w, LLVMValueRef phi)
+{
+    int32_t block = number_of(w, LLVMGetInstructionParent(phi));
+    int32_t loop = block < 0 ? -1 : w->loops->innermost[block];
+    return block < 0 || (loop >= 0 && w->loops->list[loop].header == (uint32_t)block);
+}
+
+/* --- amounts ------------------------------------------------------------------------------------------------ */
+
+static unsigned bits_of(LLVMValueRef value)
+{
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+}
+
+static bool constant_of(LLVMValueRef value, double *out)
+{
+    int64_t number;
+    bool is = llvm_constant(value, &number);
+    if (is)
+        *out = (double)number;
+    return is;
+}
+
+static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out);
+
+/* Any of those that come in. */
+static bool amount_of_phi(struct walk *w, LLVMValueRef phi, unsigned depth, struct span *out)
+{
+    struct span all = {INFINITY, -INFINITY}, one;
+    if (is_of_header(w, phi))
+        return false;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (!amount_of(w, LLVMGetIncomingValue(phi, i), depth, &one))
+            return false;
+        all = both(all, one);
+    }
+    *out = all;
+    return true;
+}
+
+static bool amount_of_two(struct walk *w, LLVMValueRef value, unsigned first, unsigned depth,
+                          struct span out[2])
+{
+    return amount_of(w, LLVMGetOperand(value, first), depth, &out[0]) &&
+           amount_of(w, LLVMGetOperand(value, first + 1), depth, &out[1]);
+}
+
+/* What is left of a number by a mask, or by a shift to the right. */
+static bool amount_of_bits(LLVMValueRef value, struct span *out)
+{
+    double by;
+    if (!constant_of(LLVMGetOperand(value, 1), &by) || by < 0)
+        return false;
+    bool is_mask = LLVMGetInstructionOpcode(value) == LLVMAnd;
+    *out = (struct span){0, is_mask ? by : exp2(bits_of(value) - by) - 1};
+    return out->high < exp2(MOST_BITS);
+}
+
+/* Bits that are set. */
+static bool amount_of_call(LLVMValueRef value, struct span *out)
+{
+    LLVMValueRef callee = llvm_called_function(value);
+    *out = (struct span){0, bits_of(value)};
+    return callee && out->high > 0 && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.ctpop.");
+}
+
+static bool is_bit(LLVMValueRef value)
+{
+    return bits_of(value) == 1;
+}
+
+/* The limits of a whole number. False: they are not known. */
+static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out)
+{
+    struct span two[2];
+    if (depth == MOST_DEPTH || ++w->looks > MOST_LOOKS)
+        return false;
+    if (constant_of(value, &out->low)) {
+        out->high = out->low;
+        return true;
+    }
+    if (!LLVMIsAInstruction(value))
+        return false;
+    LLVMValueRef first = LLVMGetNumOperands(value) ? LLVMGetOperand(value, 0) : NULL;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMZExt:
+        *out = (struct span){0, 1};
+        return is_bit(first) || (amount_of(w, first, depth + 1, out) && out->low >= 0);
+    case LLVMSExt:
+        *out = (struct span){-1, 0};
+        return is_bit(first) || amount_of(w, first, depth + 1, out);
+    case LLVMTrunc:
+        return amount_of(w, first, depth + 1, out);
+    case LLVMAnd:
+    case LLVMLShr:
+        return amount_of_bits(value, out);
+    case LLVMCall:
+        return amount_of_call(value, out);
+    case LLVMAdd:
+    case LLVMSub:
+        if (!amount_of_two(w, value, 0, depth + 1, two))
+            return false;
+        *out = beyond(two[0], two[1], LLVMGetInstructionOpcode(value) == LLVMAdd ? 1 : -1);
+        return true;
+    case LLVMSelect:
+        if (!amount_of_two(w, value, 1, depth + 1, two))
+            return false;
+        *out = both(two[0], two[1]);
+        return true;
+    case LLVMPHI:
+        return amount_of_phi(w, value, depth + 1, out);
+    default:
+        return false;
+    }
+}
+
+/* --- ways back ---------------------------------------------------------------------------------------------- */
+
+static bool span_of(struct walk *w, LLVMValueRef value, struct span *out);
+
+static bool span_of_sum(struct walk *w, LLVMValueRef value, struct span *out)
+{
+    struct span amount;
+    bool is_sub = LLVMGetInstructionOpcode(value) == LLVMSub;
+    LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
+    if (!amount_of(w, right, 0, &amount)) {
+        LLVMValueRef kept = left;
+        left = right;
+        if (is_sub || !amount_of(w, kept, 0, &amount))
+            return false;
+    }
+    if (!span_of(w, left, out))
+        return false;
+    *out = beyond(*out, amount, is_sub ? -1 : 1);
+    return true;
+}
+
+/* Of an address with one index. */
+static bool span_of_address(struct walk *w, LLVMValueRef value, struct span *out)
+{
+    struct span amount;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(value);
+    if (LLVMGetNumOperands(value) != 2 || !LLVMTypeIsSized(type) ||
+        !amount_of(w, LLVMGetOperand(value, 1), 0, &amount) || !span_of(w, LLVMGetOperand(value, 0), out))
+        return false;
+    *out = beyond(*out, amount, (double)LLVMABISizeOfType(w->layout, type));
+    return true;
+}
+
+/* Any of those that come in from inside the loop. */
+static bool span_of_incoming(struct walk *w, LLVMValueRef phi, struct span *out)
+{
+    struct span all = {INFINITY, -INFINITY}, one;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        if (!is_inside(w, LLVMGetIncomingBlock(phi, i)))
+            continue;
+        if (!span_of(w, LLVMGetIncomingValue(phi, i), &one))
+            return false;
+        all = both(all, one);
+    }
+    *out = all;
+    return true;
+}
+
+static bool span_of_choice(struct walk *w, LLVMValueRef value, struct span *out)
+{
+    struct span other;
+    if (!span_of(w, LLVMGetOperand(value, 1), out) || !span_of(w, LLVMGetOperand(value, 2), &other))
+        return false;
+    *out = both(*out, other);
+    return true;
+}
+
+static bool look(struct walk *w, LLVMValueRef value, struct span *out)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+        return span_of_sum(w, value, out);
+    case LLVMGetElementPtr:
+        return span_of_address(w, value, out);
+    case LLVMSelect:
+        return span_of_choice(w, value, out);
+    case LLVMPHI:
+        return !is_of_header(w, value) && span_of_incoming(w, value, out);
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+    case LLVMBitCast:
+    case LLVMFreeze:
+        return span_of(w, LLVMGetOperand(value, 0), out);
+    default:
+        return false;
+    }
+}
+
+/* How far `value`, of the loop, is from what the phi is in the same round; each is looked at once. False: it is not known. */
+static bool span_of(struct walk *w, LLVMValueRef value, struct span *out)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->steps[i].value == value) {
+            *out = w->steps[i].span;
+            return w->steps[i].is_known;
+        }
+    if (!LLVMIsAInstruction(value) || !is_inside(w, LLVMGetInstructionParent(value)) ||
+        w->count == MOST_STEPS)
+        return false;
+    size_t here = w->count++;
+    w->steps[here] = (struct step){.value = value};
+    if (!look(w, value, out))
+        return false;
+    w->steps[here].span = *out;
+    w->steps[here].is_known = true;
+    return true;
+}
+
+/* --- what creeps -------------------------------------------------------------------------------------------- */
+
+/* What all ways back make of the phi in one round. False: it is not known, may go both ways, or is the same each time. */
+static bool change_of(struct walk *w, struct span *out)
+{
+    w->steps[0] = (struct step){.value = w->phi, .is_known = true};
+    w->count = 1;
+    w->looks = 0;
+    return span_of_incoming(w, w->phi, out) && out->low < out->high && (out->low >= 0 || out->high <= 0);
+}
+
+/* The one value that comes in from outside; NULL: there are several. */
+static LLVMValueRef start_of(const struct walk *w)
+{
+    LLVMValueRef start = NULL;
+    for (unsigned i = 0; i < LLVMCountIncoming(w->phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(w->phi, i);
+        if (is_inside(w, LLVMGetIncomingBlock(w->phi, i)))
+            continue;
+        if (start && start != value)
+            return NULL;
+        start = value;
+    }
+    return start;
+}
+
+static bool add(struct walk *w, struct block *header, LLVMValueRef value, struct span span, LLVMValueRef from)
+{
+    struct creep *creep = arena_alloc(w->arena, sizeof *creep);
+    if (!creep)
+        return false;
+    *creep = (struct creep){
+        .name = llvm_address_name(w->arena, value), .low = span.low, .high = span.high, .from = ""};
+    if (!constant_of(from, &creep->constant))
+        creep->from = llvm_address_name(w->arena, from);
+    struct creep **list = arena_push(w->arena, header->creeps, header->creep_count, creep);
+    if (!list || !creep->name || !creep->from)
+        return false;
+    header->creeps = list;
+    header->creep_count++;
+    return true;
+}
+
+/* What scalar evolution gives as a name of its own, on the ways back: it is where the phi is, or a little beyond. */
+static bool is_echo(const struct step *step)
+{
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(step->value);
+    return step->is_known && (opcode == LLVMPHI || opcode == LLVMSelect || opcode == LLVMFreeze);
+}
+
+static bool take_phi(struct walk *w, struct block *header)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(w->phi));
+    LLVMValueRef start = start_of(w);
+    struct span change;
+    if ((kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind) || !start || !change_of(w, &change))
+        return true;
+    bool is_good = add(w, header, w->phi, change, start);
+    for (size_t i = 1; i < w->count && is_good; i++)
+        if (is_echo(&w->steps[i]))
+            is_good = add(w, header, w->steps[i].value, (struct span){0, 0}, w->phi);
+    return is_good;
+}
+
+bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
+                      const struct numbering *blocks, struct function *function, const struct loops *loops)
+{
+    struct walk w = {.arena = arena, .layout = layout, .blocks = blocks, .loops = loops};
+    bool is_good = true;
+    for (size_t i = 0; i < loops->count && !loops->is_irregular; i++) {
+        uint32_t header = loops->list[i].header;
+        w.loop = (int32_t)i;
+        w.phi = LLVMGetFirstInstruction(from[header]);
+        for (; is_good && w.phi && LLVMIsAPHINode(w.phi); w.phi = LLVMGetNextInstruction(w.phi))
+            is_good = take_phi(&w, &function->blocks[header]);
+    }
+    return is_good;
+}

@@ -1,0 +1,505 @@
+/* joulec/llvm/llvm_module.c - see module.h. LLVM through its C interface, 14 to 19, which differ in how pointers are written.
+ *
+ * Newcomers: the C interface has no loops and no scalar evolution, so that pass prints on standard error, which is a file in
+ * memory meanwhile. A pipe would fill up.
+ * Trust: LLVM's reader aborts on much that is not its own, so what is read is what clang wrote a moment ago, in a file of ours.
+ * Bitcode and text of a user's, and profiles, go to clang, in a process of its own. What comes out of here is trusted by nobody
+ * behind it (tests/fuzz/fuzz_module.c).
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/string.h"
+#include "joulec/source/source.h"
+#include "joulec/source/whole_file.h"
+
+/* All values have names, so that what is printed can be found again. */
+#define NAMES "function(instnamer)"
+#define LOOPS "function(print<scalar-evolution>)"
+
+#define MOST_WEIGHTS 64 /* of a branch: of more nothing is known */
+
+struct reader {
+    struct arena *arena;
+    struct module *out;
+    LLVMModuleRef module;
+    LLVMTargetDataRef layout;
+    struct pointers functions; /* as in out->functions */
+    unsigned loop_kind, weight_kind;
+    char here[PATH_MAX];  /* the folder in which this program runs; empty: unknown */
+    LLVMMetadataRef file; /* the last one that was asked for, and its path */
+    const char *path;
+};
+
+/* --- names and places --------------------------------------------------------------------------------------- */
+
+static const char *copy(struct reader *r, const char *text, size_t length)
+{
+    const char *kept = arena_copy(r->arena, text ? text : "", text ? length : 0);
+    return kept ? kept : "";
+}
+
+/* As this program would open it: what clang calls it may be relative to another folder. */
+static const char *path_of(struct reader *r, LLVMMetadataRef file)
+{
+    unsigned length = 0, folder_length = 0;
+    const char *name = LLVMDIFileGetFilename(file, &length);
+    const char *folder = LLVMDIFileGetDirectory(file, &folder_length);
+    if (!name || !length)
+        return NULL;
+    if (name[0] == '/' || !folder || !folder_length)
+        return copy(r, name, length);
+    if (strlen(r->here) == folder_length && memcmp(r->here, folder, folder_length) == 0)
+        return copy(r, name, length);
+    char path[PATH_MAX], from[PATH_MAX];
+    string_print(path, sizeof path, "%.*s/%.*s", (int)folder_length, folder, (int)length, name);
+    const char *shown = source_from(r->here, path, from, sizeof from);
+    return copy(r, shown, strlen(shown));
+}
+
+static struct source_place place_in(struct reader *r, LLVMMetadataRef file, unsigned line, unsigned column)
+{
+    if (!file || !line)
+        return (struct source_place){0};
+    if (file != r->file)
+        r->path = path_of(r, file);
+    r->file = file;
+    return r->path ? (struct source_place){r->path, line, column} : (struct source_place){0};
+}
+
+static struct source_place place_of(struct reader *r, LLVMValueRef instruction)
+{
+    LLVMMetadataRef place = LLVMInstructionGetDebugLoc(instruction);
+    LLVMMetadataRef scope = place ? LLVMDILocationGetScope(place) : NULL;
+    return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, place ? LLVMDILocationGetLine(place) : 0,
+                    place ? LLVMDILocationGetColumn(place) : 0);
+}
+
+/* The two places in !llvm.loop are where the loop begins and ends in the source. */
+static struct source_place loop_place(struct reader *r, LLVMValueRef last)
+{
+    LLVMValueRef node = LLVMGetMetadata(last, r->loop_kind), operands[32];
+    int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
+    if (count < 2 || count > (int)(sizeof operands / sizeof *operands))
+        return (struct source_place){0};
+    LLVMGetMDNodeOperands(node, operands);
+    LLVMMetadataRef place = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
+    if (!place || LLVMGetMetadataKind(place) != LLVMDILocationMetadataKind)
+        return (struct source_place){0};
+    LLVMMetadataRef scope = LLVMDILocationGetScope(place);
+    return place_in(r, scope ? LLVMDIScopeGetFile(scope) : NULL, LLVMDILocationGetLine(place),
+                    LLVMDILocationGetColumn(place));
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------- */
+
+/* block->promises has room. */
+static void read_promise(struct reader *r, LLVMValueRef instruction, struct block *block)
+{
+    block->promises[block->promise_count++] = (struct promise){
+        llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
+}
+
+/* block->calls has room. */
+static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
+                      struct block *block)
+{
+    LLVMValueRef callee = llvm_called_function(instruction);
+    struct call call = {.callee = -1, .place = place_of(r, instruction)};
+    if (callee) {
+        call.name = llvm_name(r->arena, callee);
+        if (strcmp(call.name, "llvm.assume") == 0)
+            read_promise(r, instruction, block);
+        call.callee = llvm_number_of(&r->functions.numbers, callee);
+    }
+    if (!llvm_is_real_call(instruction))
+        return true; /* assembly is priced as nothing: nobody can tell what it does */
+    call.argument_count = LLVMGetNumArgOperands(instruction);
+    call.arguments = llvm_arguments(r->arena, instruction, callee);
+    call.number = (uint32_t)function->call_count++;
+    bool is_good = callee || llvm_find_targets(r->arena, &r->functions, instruction, &call);
+    block->calls[block->call_count++] = call;
+    return call.arguments && is_good;
+}
+
+static bool is_call(LLVMValueRef instruction)
+{
+    return LLVMIsACallInst(instruction) || LLVMIsAInvokeInst(instruction);
+}
+
+static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct block *out)
+{
+    size_t count = 1;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v))
+        count += is_call(v);
+    out->calls = arena_alloc(r->arena, count * sizeof *out->calls);
+    out->promises = arena_alloc(r->arena, count * sizeof *out->promises);
+    return out->calls && out->promises;
+}
+
+/* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so; of a profile they are counts + 1, or a
+ * part of these. False: there are none. */
+static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
+{
+    LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
+    LLVMValueRef operands[MOST_WEIGHTS + 2];
+    int count = node ? LLVMGetMDNodeNumOperands(node) : 0, first = count - (int)edge_count;
+    double sum = 0;
+    if (edge_count > MOST_WEIGHTS || first < 1 || first > 2)
+        return false;
+    LLVMGetMDNodeOperands(node, operands);
+    for (size_t i = 0; i < edge_count; i++) {
+        LLVMValueRef weight = operands[first + (int)i];
+        if (!weight || !LLVMIsAConstantInt(weight) || LLVMGetIntTypeWidth(LLVMTypeOf(weight)) > 64)
+            return false;
+        out_weights[i] = (double)LLVMConstIntGetZExtValue(weight);
+        sum += out_weights[i];
+    }
+    return sum > 0;
+}
+
+static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks,
+                       struct function *function, struct block *out)
+{
+    double weights[MOST_WEIGHTS], sum = 0;
+    out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
+    out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
+    bool has_weights = out->edge_count > 1 && read_weights(r, last, out->edge_count, weights);
+    for (size_t i = 0; has_weights && i < out->edge_count; i++)
+        sum += weights[i];
+    for (size_t i = 0; out->edges && i < out->edge_count; i++)
+        out->edges[i] = (struct edge){
+            .to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
+            .number = (uint32_t)function->edge_count++,
+            .probability = has_weights ? weights[i] / sum : NAN,
+            .seen = has_weights && !isnan(function->calls_seen) ? fmax(weights[i] - 1, 0) : NAN};
+    return out->edges != NULL;
+}
+
+/* Of a vector's product, what is done where whole numbers are multiplied: cores begin two of them at once, and one of scalars; the
+ * rest puts the numbers where they can be multiplied. */
+static double product_part(LLVMValueRef value, double bits)
+{
+    bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
+    return is_vector ? llvm_vector_products(value) / llvm_vector_steps(value) / 2 : 1;
+}
+
+static void add_work(struct block *out, LLVMValueRef value, enum work work)
+{
+    double parts = llvm_parts(value), bits = llvm_vector_bits(value), part = product_part(value, bits);
+    out->work[work] += part * parts;
+    out->work[WORK_INT] += (1 - part) * parts;
+    double beside = llvm_is_division(value) ? llvm_division_ints(value) : 0;
+    if (beside > 0)
+        out->work[WORK_INT] += beside * parts / llvm_division_steps(value);
+    if (bits > 256)
+        out->simd_512 += parts;
+    else if (bits > 128)
+        out->simd_256 += parts;
+}
+
+static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct numbering *blocks,
+                       struct function *function, struct block *out)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
+    *out = (struct block){.name = llvm_name(r->arena, LLVMBasicBlockAsValue(from))};
+    if (!make_room_for_calls(r, from, out))
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
+        enum work work = llvm_work(v);
+        if (work < WORK_KINDS)
+            add_work(out, v, work);
+        if (is_call(v) && !read_call(r, v, function, out))
+            return false;
+        if (!out->place.file)
+            out->place = place_of(r, v);
+    }
+    if (last)
+        out->loop_place = loop_place(r, last);
+    if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last))
+        out->condition = llvm_condition(r->arena, LLVMGetCondition(last));
+    out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
+    out->is_by_data = llvm_is_by_data(from, &out->question);
+    return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);
+}
+
+static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct numbering *numbers,
+                       struct function *function)
+{
+    struct loops loops;
+    bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
+                   llvm_find_chains(r->layout, blocks, function, &loops) &&
+                   llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
+    if (is_good)
+        llvm_forget_turns(blocks, numbers, function, &loops);
+    function->has_loops = is_good && loops.count > 0;
+    return is_good;
+}
+
+/* How often a profile saw a call of it; NaN: it has no counts. */
+static double read_calls_seen(struct reader *r, LLVMValueRef function)
+{
+    size_t count = 0;
+    double seen = NAN;
+    LLVMValueMetadataEntry *all = LLVMGlobalCopyAllMetadata(function, &count);
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef operands[2];
+        if (LLVMValueMetadataEntriesGetKind(all, i) != r->weight_kind)
+            continue;
+        LLVMValueRef node =
+            LLVMMetadataAsValue(LLVMGetModuleContext(r->module), LLVMValueMetadataEntriesGetMetadata(all, i));
+        if (LLVMGetMDNodeNumOperands(node) != 2)
+            continue;
+        LLVMGetMDNodeOperands(node, operands);
+        if (operands[1] && LLVMIsAConstantInt(operands[1]) &&
+            LLVMGetIntTypeWidth(LLVMTypeOf(operands[1])) <= 64)
+            seen = (double)LLVMConstIntGetZExtValue(operands[1]);
+    }
+    if (all)
+        LLVMDisposeValueMetadataEntries(all);
+    return seen;
+}
+
+static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
+{
+    out->name = llvm_name(r->arena, value);
+    out->calls_seen = read_calls_seen(r, value);
+    out->block_count = LLVMCountBasicBlocks(value);
+    out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
+    LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);
+    out->parameter_count = LLVMCountParams(value);
+    out->parameters = llvm_parameters(r->arena, value);
+    if (!out->blocks || !blocks || !out->parameters)
+        return false;
+    LLVMGetBasicBlocks(value, blocks);
+    LLVMMetadataRef program = LLVMGetSubprogram(value);
+    if (program)
+        out->place = place_in(r, LLVMDIScopeGetFile(program), LLVMDISubprogramGetLine(program), 0);
+    struct numbering numbers;
+    bool is_good = llvm_number_all(r->arena, (void *const *)blocks, out->block_count, &numbers);
+    for (size_t i = 0; i < out->block_count && is_good; i++)
+        is_good = read_block(r, blocks[i], &numbers, out, &out->blocks[i]);
+    return is_good && llvm_read_locals(r->arena, r->layout, blocks[0], out) &&
+           read_loops(r, blocks, &numbers, out);
+}
+
+static bool read_functions(struct reader *r)
+{
+    size_t count = 0, i = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        count += !LLVMIsDeclaration(f);
+    LLVMValueRef *functions = arena_alloc(r->arena, (count + 1) * sizeof *functions);
+    r->out->functions = arena_alloc(r->arena, (count + 1) * sizeof *r->out->functions);
+    if (!functions || !r->out->functions)
+        return false;
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            functions[i++] = f;
+    r->out->function_count = count;
+    r->functions.functions = functions;
+    r->functions.is_taken = llvm_find_taken(r->arena, functions, count);
+    bool is_good = r->functions.is_taken &&
+                   llvm_number_all(r->arena, (void *const *)functions, count, &r->functions.numbers);
+    for (i = 0; i < count && is_good; i++)
+        is_good = read_function(r, functions[i], &r->out->functions[i]);
+    return is_good;
+}
+
+/* --- annotations -------------------------------------------------------------------------------------------- */
+
+/* Typed pointers, before LLVM 15, hide what they point to behind casts. */
+static LLVMValueRef peel(LLVMValueRef value)
+{
+    while (value && LLVMIsAConstantExpr(value))
+        value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+static bool add_annotation(struct reader *r, LLVMValueRef entry)
+{
+    LLVMValueRef function = peel(LLVMGetOperand(entry, 0)), global = peel(LLVMGetOperand(entry, 1));
+    LLVMValueRef text = global && LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
+    int32_t index = llvm_number_of(&r->functions.numbers, function);
+    size_t length;
+    if (index < 0 || !text || !LLVMIsConstantString(text))
+        return true;
+    const char *words = LLVMGetAsString(text, &length);
+    struct function *f = &r->out->functions[index];
+    const char **list =
+        arena_push(r->arena, f->annotations, f->annotation_count, copy(r, words, strnlen(words, length)));
+    if (!list)
+        return false;
+    f->annotations = list;
+    f->annotation_count++;
+    return true;
+}
+
+static bool read_annotations(struct reader *r)
+{
+    LLVMValueRef all = LLVMGetNamedGlobal(r->module, "llvm.global.annotations");
+    LLVMValueRef list = all ? LLVMGetInitializer(all) : NULL;
+    bool is_good = true;
+    for (int i = 0; list && is_good && i < LLVMGetNumOperands(list); i++)
+        is_good = add_annotation(r, LLVMGetOperand(list, (unsigned)i));
+    return is_good;
+}
+
+/* --- loops, in LLVM's words --------------------------------------------------------------------------------- */
+
+static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef problem = LLVMRunPasses(r->module, passes, NULL, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!problem)
+        return JOULE_OK;
+    char *words = LLVMGetErrorMessage(problem);
+    joule_status status = error_set(error, JOULE_FAILED, "LLVM's %s: %s", passes, words);
+    LLVMDisposeErrorMessage(words);
+    return status;
+}
+
+static void strip(LLVMValueRef instruction)
+{
+    size_t count;
+    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(instruction, &count);
+    for (unsigned i = 0; i < count; i++)
+        LLVMSetMetadata(instruction, LLVMValueMetadataEntriesGetKind(entries, i), NULL);
+    LLVMDisposeValueMetadataEntries(entries);
+}
+
+/* LLVM numbers all metadata of a function anew for each instruction that it prints with some. Branches are not printed, and keep
+ * what is said of their loops. */
+static void strip_all(struct reader *r)
+{
+    LLVMStripModuleDebugInfo(r->module);
+    for (size_t i = 0; i < r->out->function_count; i++)
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(r->functions.functions[i]); b;
+             b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
+                if (!LLVMIsATerminatorInst(v) && LLVMHasMetadata(v))
+                    strip(v);
+}
+
+static joule_status print_loops(struct reader *r, joule_error *error)
+{
+    int kept = dup(STDERR_FILENO), fd = memfd_create("joulec-loops", MFD_CLOEXEC);
+    if (kept < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+        return error_set(error, JOULE_FAILED, "no file for what LLVM says of loops");
+    strip_all(r);
+    joule_status status = run_passes(r, LOOPS, error);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    if (status == JOULE_OK)
+        r->out->loop_text = whole_fd(r->arena, fd);
+    close(fd);
+    if (status == JOULE_OK && !r->out->loop_text)
+        status = error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
+    return status;
+}
+
+/* --- the build ---------------------------------------------------------------------------------------------- */
+
+static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out)
+{
+    struct function built = {0};
+    struct loops loops;
+    if (!out->has_loops)
+        return true;
+    if (!read_function(r, value, &built) || loops_find(r->arena, &built, &loops) != JOULE_OK)
+        return false;
+    LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (built.block_count + 1) * sizeof *blocks);
+    if (!blocks)
+        return false;
+    LLVMGetBasicBlocks(value, blocks);
+    return llvm_take_wide(r->arena, blocks, &built, &loops, out);
+}
+
+/* In a copy, as the passes change what they see. False: no memory. */
+static bool read_build(struct reader *r, const struct module_build *build)
+{
+    r->out->is_built = build && !build->vectorises && !build->packs && !build->unrolls;
+    if (!build || r->out->is_built)
+        return true;
+    struct reader copy = *r;
+    bool is_good = true;
+    size_t i = 0;
+    copy.module = LLVMCloneModule(r->module);
+    copy.layout = LLVMGetModuleDataLayout(copy.module);
+    copy.functions.numbers.count = 0; /* its calls are priced with the others */
+    r->out->is_built = llvm_build_loops(copy.module, build);
+    for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
+         f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            is_good = take_wide(&copy, f, &r->out->functions[i++]);
+    if (r->out->is_built && is_good && build->keeps != MODULE_CODE_NONE)
+        is_good = llvm_keep_code(r->arena, copy.module, build->keeps, r->out);
+    LLVMDisposeModule(copy.module);
+    return is_good;
+}
+
+/* --- a module ----------------------------------------------------------------------------------------------- */
+
+static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
+{
+    llvm_settle(r->module);
+    joule_status status = run_passes(r, NAMES, error);
+    r->layout = LLVMGetModuleDataLayout(r->module);
+    if (status == JOULE_OK &&
+        !(read_functions(r) && read_annotations(r) &&
+          llvm_read_globals(r->arena, r->layout, r->module, r->out) && read_build(r, build)))
+        status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
+    return status == JOULE_OK ? print_loops(r, error) : status;
+}
+
+joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
+                        joule_error *out_error)
+{
+    char *words = NULL;
+    LLVMMemoryBufferRef buffer;
+    joule_status status = JOULE_OK;
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &words))
+        status = error_set(out_error, JOULE_INVALID, "%s: %s", path, words);
+    else if (LLVMParseIRInContext(context, buffer, out_module, &words))
+        status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
+    if (status != JOULE_OK)
+        LLVMDisposeMessage(words);
+    return status;
+}
+
+joule_status module_read(const char *path, const struct module_build *build, struct module *out_module,
+                         joule_error *out_error)
+{
+    *out_module = (struct module){0};
+    LLVMContextRef context = LLVMContextCreate();
+    struct reader r = {.arena = &out_module->arena,
+                       .out = out_module,
+                       .loop_kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
+                       .weight_kind = LLVMGetMDKindIDInContext(context, "prof", 4)};
+    if (!getcwd(r.here, sizeof r.here))
+        r.here[0] = '\0';
+    joule_status status = llvm_parse(context, path, &r.module, out_error);
+    if (status == JOULE_OK) {
+        status = read_parsed(&r, build, out_error);
+        LLVMDisposeModule(r.module);
+    }
+    LLVMContextDispose(context);
+    if (status != JOULE_OK)
+        module_free(out_module);
+    return status;
+}
+
+void module_free(struct module *module)
+{
+    arena_free(&module->arena);
+    *module = (struct module){0};
+}

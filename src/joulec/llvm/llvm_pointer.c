@@ -1,0 +1,166 @@
+/* joulec/llvm/llvm_pointer.c - see llvm_module.h: what a call through a pointer may reach.
+ *
+ * Where the pointer is a choice between functions, or comes out of a table that nobody can change, these are all. Elsewhere they are
+ * the functions of the module with the same type whose address somebody has taken, and others that are not seen here.
+ * Newcomers: LLVM's own lists, as of annotations, take no address.
+ */
+#include <string.h>
+#include "base/string.h"
+#include "joulec/llvm/llvm_module.h"
+
+#define MOST_TARGETS 64
+#define MOST_VALUES  64 /* that one pointer may be */
+#define MOST_DEPTH   16 /* of constants in constants */
+
+/* --- addresses that are taken ------------------------------------------------------------------------------------ */
+
+/* Calls have what they call as their last operand. */
+static bool is_called(LLVMUseRef use, LLVMValueRef user)
+{
+    bool is_call = LLVMIsACallInst(user) || LLVMIsAInvokeInst(user);
+    return is_call && LLVMGetOperandUse(user, (unsigned)LLVMGetNumOperands(user) - 1) == use;
+}
+
+static bool is_taken(LLVMValueRef value, unsigned depth)
+{
+    bool is = depth == MOST_DEPTH;
+    size_t length;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use && !is; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAGlobalVariable(user))
+            is = !string_starts(LLVMGetValueName2(user, &length), "llvm.");
+        else if (LLVMIsAConstant(user))
+            is = is_taken(user, depth + 1);
+        else
+            is = !is_called(use, user);
+    }
+    return is;
+}
+
+bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count)
+{
+    bool *taken = arena_alloc(arena, count + 1);
+    for (size_t i = 0; i < count && taken; i++)
+        taken[i] = is_taken(functions[i], 0);
+    return taken;
+}
+
+/* --- what a pointer may be --------------------------------------------------------------------------------------- */
+
+struct targets {
+    const struct pointers *pointers;
+    LLVMTypeRef type; /* of the call */
+    int32_t list[MOST_TARGETS];
+    size_t count;
+    LLVMValueRef values[MOST_VALUES];
+    size_t value_count;
+    bool is_open; /* there may be others */
+};
+
+static void add_function(struct targets *t, LLVMValueRef function)
+{
+    int32_t number = llvm_number_of(&t->pointers->numbers, function);
+    t->is_open = t->is_open || number < 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->list[i] == number)
+            return;
+    if (number >= 0 && t->count < MOST_TARGETS)
+        t->list[t->count++] = number;
+    else
+        t->is_open = true;
+}
+
+static void add_value(struct targets *t, LLVMValueRef value)
+{
+    for (size_t i = 0; i < t->value_count; i++)
+        if (t->values[i] == value)
+            return;
+    if (t->value_count < MOST_VALUES)
+        t->values[t->value_count++] = value;
+    else
+        t->is_open = true;
+}
+
+static bool is_cast(LLVMValueRef value)
+{
+    if (LLVMIsAConstantExpr(value))
+        return LLVMGetConstOpcode(value) == LLVMBitCast;
+    return LLVMIsABitCastInst(value) != NULL;
+}
+
+/* All functions in a constant that can be called so. */
+static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
+{
+    if (LLVMIsAFunction(value)) {
+        if (LLVMGlobalGetValueType(value) == t->type)
+            add_function(t, value);
+        return;
+    }
+    if (depth == MOST_DEPTH) {
+        t->is_open = true;
+        return;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value) && LLVMIsAConstant(value) && !LLVMIsAGlobalValue(value);
+         i++)
+        add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
+}
+
+/* What lies at an address: a part of a table that is never written. */
+static void add_loaded(struct targets *t, LLVMValueRef address)
+{
+    while (is_cast(address) || LLVMIsAGetElementPtrInst(address) ||
+           (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr))
+        address = LLVMGetOperand(address, 0);
+    LLVMValueRef table =
+        LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address) ? LLVMGetInitializer(address) : NULL;
+    if (table)
+        add_constant(t, table, 0);
+    else
+        t->is_open = true;
+}
+
+static void look(struct targets *t, LLVMValueRef value)
+{
+    if (LLVMIsAFunction(value))
+        add_function(t, value);
+    else if (is_cast(value))
+        add_value(t, LLVMGetOperand(value, 0));
+    else if (LLVMIsAPHINode(value))
+        for (unsigned i = 0; i < LLVMCountIncoming(value); i++)
+            add_value(t, LLVMGetIncomingValue(value, i));
+    else if (LLVMIsASelectInst(value))
+        for (unsigned i = 1; i <= 2; i++)
+            add_value(t, LLVMGetOperand(value, i));
+    else if (LLVMIsALoadInst(value))
+        add_loaded(t, LLVMGetOperand(value, 0));
+    else if (!LLVMIsAConstantPointerNull(value) && !LLVMIsAUndefValue(value)) /* those nobody calls */
+        t->is_open = true;
+}
+
+/* All that could be meant; none where they are too many to say anything. */
+static void add_all_taken(struct targets *t)
+{
+    const struct pointers *p = t->pointers;
+    for (size_t i = 0; i < p->numbers.count && t->count < MOST_TARGETS; i++)
+        if (p->is_taken[i] && LLVMGlobalGetValueType(p->functions[i]) == t->type)
+            add_function(t, p->functions[i]);
+    if (t->count == MOST_TARGETS)
+        t->count = 0;
+}
+
+bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLVMValueRef instruction,
+                       struct call *out)
+{
+    struct targets t = {.pointers = pointers, .type = LLVMGetCalledFunctionType(instruction)};
+    add_value(&t, LLVMGetCalledValue(instruction));
+    for (size_t i = 0; i < t.value_count && !t.is_open; i++)
+        look(&t, t.values[i]);
+    out->is_closed = !t.is_open && t.count > 0;
+    if (t.is_open)
+        add_all_taken(&t);
+    out->targets = arena_alloc(arena, (t.count + 1) * sizeof *out->targets);
+    if (out->targets && t.count)
+        memcpy(out->targets, t.list, t.count * sizeof *out->targets);
+    out->target_count = t.count;
+    return out->targets != NULL;
+}

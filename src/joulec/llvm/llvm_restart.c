@@ -1,0 +1,111 @@
+/* joulec/llvm/llvm_restart.c - see llvm_module.h: whether a loop inside another begins anew each time, waiting for nothing that it
+ * left when it ran before. A core then runs one beside the other.
+ *
+ * Newcomers: what waits may come by a value from outside that an earlier run has a part in, or by memory. Of memory only the
+ * variable is looked at: another row of the same array counts as the same, and pointers from different places as different.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#define MOST_ORIGINS 128
+#define MOST_STORES  64
+
+struct inside {
+    LLVMBasicBlockRef *from;
+    const struct loops *loops;
+    size_t loop;
+    const struct numbering *numbers; /* of the loop's instructions */
+};
+
+/* --- values ------------------------------------------------------------------------------------------------- */
+
+struct origins {
+    LLVMValueRef list[MOST_ORIGINS];
+    size_t count;
+};
+
+/* To be looked at, once. False: there are too many. */
+static bool add_origin(struct origins *origins, LLVMValueRef value)
+{
+    if (!LLVMIsAInstruction(value))
+        return true;
+    for (size_t i = 0; i < origins->count; i++)
+        if (origins->list[i] == value)
+            return true;
+    if (origins->count == MOST_ORIGINS)
+        return false;
+    origins->list[origins->count++] = value;
+    return true;
+}
+
+/* What a value is made of; where `numbers` has it, it is passed over. */
+static bool add_operands(struct origins *origins, LLVMValueRef value, const struct numbering *passed)
+{
+    bool is_phi = LLVMIsAPHINode(value);
+    unsigned count = is_phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef operand = is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i);
+        bool is_passed = passed && llvm_number_of(passed, operand) >= 0;
+        if (!is_passed && !add_origin(origins, operand))
+            return false;
+    }
+    return true;
+}
+
+static bool takes_only_new_values(const struct inside *in)
+{
+    struct origins origins = {.count = 0};
+    for (size_t i = 0; i < in->numbers->count; i++)
+        if (!add_operands(&origins, (LLVMValueRef)in->numbers->list[i].item, in->numbers))
+            return false;
+    for (size_t i = 0; i < origins.count; i++)
+        if (llvm_number_of(in->numbers, origins.list[i]) >= 0 ||
+            !add_operands(&origins, origins.list[i], NULL))
+            return false;
+    return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------- */
+
+struct stores {
+    LLVMValueRef bases[MOST_STORES];
+    size_t count;
+};
+
+/* Where the blocks of a loop, but for those of loops inside it, store to; -1: of the function. False: to too many places. */
+static bool add_stores(const struct inside *in, int32_t loop, struct stores *out)
+{
+    const uint32_t *begin = in->loops->node_begin + loop + 1;
+    for (uint32_t i = begin[0]; i < begin[1]; i++) {
+        LLVMBasicBlockRef block = in->from[in->loops->nodes[i]];
+        for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
+            if (!LLVMIsAStoreInst(v))
+                continue;
+            if (out->count == MOST_STORES)
+                return false;
+            out->bases[out->count++] = llvm_base_of(LLVMGetOperand(v, 1));
+        }
+    }
+    return true;
+}
+
+static bool loads_from(const struct inside *in, const struct stores *stores)
+{
+    for (size_t i = 0; i < in->numbers->count; i++) {
+        LLVMValueRef value = (LLVMValueRef)in->numbers->list[i].item;
+        LLVMValueRef base = LLVMIsALoadInst(value) ? llvm_base_of(LLVMGetOperand(value, 0)) : NULL;
+        for (size_t k = 0; base && k < stores->count; k++)
+            if (stores->bases[k] == base)
+                return true;
+    }
+    return false;
+}
+
+bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
+                      const struct numbering *numbers)
+{
+    struct inside in = {from, loops, loop, numbers};
+    struct stores stores = {.count = 0};
+    int32_t around = loops->list[loop].parent;
+    return around >= 0 && takes_only_new_values(&in) && add_stores(&in, (int32_t)loop, &stores) &&
+           add_stores(&in, around, &stores) && !loads_from(&in, &stores);
+}

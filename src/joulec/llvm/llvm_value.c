@@ -1,0 +1,147 @@
+/* joulec/llvm/llvm_value.c - see llvm_module.h: whole numbers, what is asked of them, and what calls pass.
+ *
+ * Newcomers: LLVM's numbers have bits and no sign. A constant is read as signed, but for those of one bit, and those that a
+ * function takes as unsigned where C widens them.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <string.h>
+
+#define MOST_PARTS 8  /* of a condition */
+#define MOST_STEPS 32 /* values that are looked at for one */
+
+const char *llvm_name(struct arena *arena, LLVMValueRef value)
+{
+    size_t length = 0;
+    const char *name = LLVMGetValueName2(value, &length);
+    const char *kept = arena_copy(arena, name ? name : "", name ? length : 0);
+    return kept ? kept : "";
+}
+
+static unsigned bits_of(LLVMValueRef value)
+{
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+}
+
+struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_unsigned)
+{
+    unsigned bits = bits_of(value);
+    if (!bits || bits > 64)
+        return (struct operand){0};
+    if (LLVMIsAConstantInt(value)) {
+        bool has_no_sign = bits == 1 || (is_unsigned && bits < 32);
+        int64_t constant =
+            has_no_sign ? (int64_t)LLVMConstIntGetZExtValue(value) : (int64_t)LLVMConstIntGetSExtValue(value);
+        return (struct operand){.constant = constant, .is_constant = true, .bits = bits};
+    }
+    return LLVMIsAInstruction(value) || LLVMIsAArgument(value)
+               ? (struct operand){.name = llvm_name(arena, value), .bits = bits}
+               : (struct operand){0};
+}
+
+static enum compare compare_of(LLVMIntPredicate predicate)
+{
+    switch (predicate) {
+    case LLVMIntEQ:
+        return COMPARE_EQUAL;
+    case LLVMIntNE:
+        return COMPARE_NOT_EQUAL;
+    case LLVMIntSLT:
+        return COMPARE_LESS;
+    case LLVMIntSLE:
+        return COMPARE_AT_MOST;
+    case LLVMIntSGT:
+        return COMPARE_MORE;
+    case LLVMIntSGE:
+        return COMPARE_AT_LEAST;
+    case LLVMIntULT:
+        return COMPARE_BELOW;
+    case LLVMIntULE:
+        return COMPARE_BELOW_OR_SAME;
+    case LLVMIntUGT:
+        return COMPARE_ABOVE;
+    default:
+        return COMPARE_ABOVE_OR_SAME;
+    }
+}
+
+static bool is_bit(LLVMValueRef value, unsigned long long bit)
+{
+    return LLVMIsAConstantInt(value) && bits_of(value) == 1 && LLVMConstIntGetZExtValue(value) == bit;
+}
+
+/* The two parts of `a && b` or `a || b`, which C's are selects. False: it is neither. */
+static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
+{
+    if (bits_of(value) != 1 || !LLVMIsAInstruction(value))
+        return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    parts[0] =
+        opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMSelect ? LLVMGetOperand(value, 0) : NULL;
+    if (!parts[0])
+        return false;
+    *out_is_any = opcode == LLVMOr || (opcode == LLVMSelect && is_bit(LLVMGetOperand(value, 1), 1));
+    if (opcode == LLVMSelect && !*out_is_any && !is_bit(LLVMGetOperand(value, 2), 0))
+        return false;
+    parts[1] = LLVMGetOperand(value, opcode == LLVMSelect && *out_is_any ? 2 : 1);
+    return true;
+}
+
+/* The comparisons of a condition, as many as have room. False: there is more to it. */
+static bool collect(struct arena *arena, LLVMValueRef value, struct comparison list[MOST_PARTS],
+                    struct condition *out)
+{
+    LLVMValueRef waiting[MOST_STEPS] = {value}, parts[2];
+    size_t count = 1;
+    bool is_whole = true, is_any, is_split = split(value, &out->is_any, parts);
+    for (size_t i = 0; i < count; i++) {
+        LLVMValueRef part = waiting[i];
+        if (is_split && count + 2 <= MOST_STEPS && split(part, &is_any, parts) && is_any == out->is_any) {
+            waiting[count++] = parts[0];
+            waiting[count++] = parts[1];
+        } else if (LLVMIsAICmpInst(part) && out->count < MOST_PARTS) {
+            list[out->count++] = (struct comparison){compare_of(LLVMGetICmpPredicate(part)),
+                                                     llvm_operand(arena, LLVMGetOperand(part, 0), false),
+                                                     llvm_operand(arena, LLVMGetOperand(part, 1), false)};
+        } else {
+            is_whole = false;
+        }
+    }
+    return is_whole;
+}
+
+/* A part that is no comparison is left out, which `and` bears and `or` does not. */
+struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
+{
+    struct comparison list[MOST_PARTS];
+    struct condition out = {0};
+    out.is_part = !collect(arena, value, list, &out);
+    if (out.count && !(out.is_part && out.is_any))
+        out.list = arena_alloc(arena, out.count * sizeof *out.list);
+    if (!out.list)
+        return (struct condition){0};
+    memcpy(out.list, list, out.count * sizeof *out.list);
+    return out;
+}
+
+struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function)
+{
+    unsigned count = LLVMCountParams(function);
+    struct operand *parameters = arena_alloc(arena, (count + 1) * sizeof *parameters);
+    for (unsigned i = 0; parameters && i < count; i++)
+        parameters[i] = llvm_operand(arena, LLVMGetParam(function, i), false);
+    return parameters;
+}
+
+struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValueRef callee)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("zeroext", 7), count = LLVMGetNumArgOperands(call);
+    struct operand *arguments = arena_alloc(arena, (count + 1) * sizeof *arguments);
+    for (unsigned i = 0; arguments && i < count; i++) {
+        bool is_unsigned =
+            callee && i < LLVMCountParams(callee) && LLVMGetEnumAttributeAtIndex(callee, i + 1, kind) != NULL;
+        arguments[i] = llvm_operand(arena, LLVMGetOperand(call, i), is_unsigned);
+    }
+    return arguments;
+}

@@ -1,0 +1,347 @@
+/* joulec/llvm/llvm_wide.c - see llvm_module.h: what the build makes of loops, by LLVM's own vectoriser.
+ *
+ * A copy of the counted module goes through the passes that the count build left out: short loops are unrolled and others become
+ * vectors, for the target and the features that each function is compiled with. That takes a part of a second build's time.
+ * Newcomers: clang wrote into the loops that they are not to be unrolled, which the vectoriser takes as no interleaving either.
+ * That word is taken out first.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joulec/source/source.h"
+
+#define MOST_OPERANDS      32
+#define MOST_BLOCKS_BEFORE 4
+
+/* In the order in which clang has them. */
+#define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa,instcombine,simplifycfg,"
+#define VECTORISE "loop-simplify,lcssa,loop(loop-rotate),loop-vectorize,"
+#define PACK      "slp-vectorizer,"
+#define CLEAN     "instcombine,simplifycfg"
+
+/* --- how wide a register is ----------------------------------------------------------------------------------- */
+
+static bool has_feature(LLVMValueRef function, const char *feature)
+{
+    static const char key[] = "target-features";
+    unsigned length = 0;
+    LLVMAttributeRef features = LLVMGetStringAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, key, (unsigned)strlen(key));
+    return features && strstr(LLVMGetStringAttributeValue(features, &length), feature);
+}
+
+double llvm_register_bits(LLVMValueRef instruction)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
+    return has_feature(function, "+avx512f") ? 512 : has_feature(function, "+avx2") ? 256 : 128;
+}
+
+static bool is_x86(LLVMValueRef function)
+{
+    const char *target = LLVMGetTarget(LLVMGetGlobalParent(function));
+    return string_starts(target, "x86_64") || string_starts(target, "i686") || string_starts(target, "i386");
+}
+
+bool llvm_lacks(LLVMValueRef instruction, const char *feature)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
+    return is_x86(function) && !has_feature(function, feature);
+}
+
+static bool is_unsigned_order(LLVMValueRef comparison)
+{
+    LLVMIntPredicate kind = LLVMGetICmpPredicate(comparison);
+    return kind == LLVMIntUGT || kind == LLVMIntUGE || kind == LLVMIntULT || kind == LLVMIntULE;
+}
+
+static unsigned element_bits(LLVMValueRef value)
+{
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        type = LLVMGetElementType(type);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 32;
+}
+
+static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
+{
+    for (unsigned i = 0; LLVMIsAConstantDataVector(value) && i < LLVMGetVectorSize(LLVMTypeOf(value)); i++) {
+        int64_t element = LLVMConstIntGetSExtValue(LLVMGetElementAsConstant(value, i));
+        if (element < low || element > high)
+            return false;
+    }
+    return LLVMIsAConstantDataVector(value) != NULL;
+}
+
+/* Fits into 16 bits, as what is extended from so many does. */
+static bool is_narrow(LLVMValueRef value, bool is_signed)
+{
+    if (LLVMIsAZExtInst(value))
+        return element_bits(LLVMGetOperand(value, 0)) <= (is_signed ? 15 : 16);
+    if (LLVMIsASExtInst(value))
+        return is_signed && element_bits(LLVMGetOperand(value, 0)) <= 16;
+    return is_constant_within(value, is_signed ? INT16_MIN : 0, is_signed ? INT16_MAX : UINT16_MAX);
+}
+
+static bool is_narrow_product(LLVMValueRef value)
+{
+    if (LLVMGetInstructionOpcode(value) != LLVMMul)
+        return false; /* a division by a constant: its inverse is wide */
+    LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
+    return (is_narrow(a, true) && is_narrow(b, true)) || (is_narrow(a, false) && is_narrow(b, false));
+}
+
+/* Of one register. What is narrow is multiplied as such: both halves of the products, and then they are put together. */
+static double product_steps(LLVMValueRef value, bool is_old, double *out_products)
+{
+    static const double steps_of_64 = 8, steps_of_8 = 9;
+    unsigned bits = element_bits(value);
+    *out_products = bits == 16 ? 1 : bits == 64 ? 3 : 2;
+    if (bits != 32)
+        return bits == 16 ? 1 : bits == 64 ? steps_of_64 : steps_of_8;
+    if (!is_old)
+        return 2;
+    if (!is_narrow_product(value))
+        return 6;
+    *out_products = 1;
+    return 2;
+}
+
+double llvm_vector_products(LLVMValueRef value)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
+    double products = 1;
+    if (is_x86(function))
+        product_steps(value, !has_feature(function, "+sse4.1"), &products);
+    return products;
+}
+
+/* x86 has no vector instruction for much of what C can say of integers; before SSE4.1, for less (Intel's Intrinsics Guide). So
+ * many micro-operations stand in for one. */
+double llvm_vector_steps(LLVMValueRef value)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
+    if (!is_x86(function))
+        return 1;
+    bool is_old = !has_feature(function, "+sse4.1"), has_512 = has_feature(function, "+avx512f");
+    unsigned bits = element_bits(value);
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem: /* by a constant: products */
+    case LLVMMul:
+        return product_steps(value, is_old, &(double){0});
+    case LLVMUIToFP:
+        return has_512 ? 1 : 4;
+    case LLVMFPToUI:
+        return has_512 ? 1 : 6;
+    case LLVMSelect:
+        return is_old ? 3 : 1;
+    case LLVMICmp:
+        return !has_512 && is_unsigned_order(value) ? 3 : 1;
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr: /* each element by its own number */
+        return LLVMIsAConstant(LLVMGetOperand(value, 1)) || has_feature(function, "+avx2") ? 1 : 6;
+    case LLVMTrunc:
+        return bits == 8 ? 3 : 2;
+    case LLVMZExt:
+    case LLVMSExt:
+        return is_old ? 2 : 1;
+    default:
+        return 1;
+    }
+}
+
+/* --- passes --------------------------------------------------------------------------------------------------- */
+
+static bool forbids_unrolling(LLVMValueRef operand)
+{
+    LLVMValueRef first[MOST_OPERANDS];
+    unsigned length;
+    LLVMMetadataRef node = operand ? LLVMValueAsMetadata(operand) : NULL;
+    if (!node || LLVMGetMetadataKind(node) != LLVMMDTupleMetadataKind ||
+        LLVMGetMDNodeNumOperands(operand) != 1)
+        return false;
+    LLVMGetMDNodeOperands(operand, first);
+    const char *words = first[0] ? LLVMGetMDString(first[0], &length) : NULL;
+    return words && string_starts(words, "llvm.loop.unroll.disable");
+}
+
+/* A loop's node stands in its own first place. */
+static void allow_unrolling(LLVMContextRef context, LLVMValueRef last, unsigned kind)
+{
+    LLVMValueRef node = LLVMGetMetadata(last, kind), operands[MOST_OPERANDS];
+    LLVMMetadataRef list[MOST_OPERANDS];
+    size_t count = 1;
+    unsigned all = node ? LLVMGetMDNodeNumOperands(node) : 0;
+    if (all < 1 || all > MOST_OPERANDS)
+        return;
+    LLVMGetMDNodeOperands(node, operands);
+    for (unsigned i = 1; i < all; i++)
+        if (operands[i] && !forbids_unrolling(operands[i]))
+            list[count++] = LLVMValueAsMetadata(operands[i]);
+    list[0] = LLVMTemporaryMDNode(context, NULL, 0);
+    LLVMMetadataRef own = LLVMMDNodeInContext2(context, list, count);
+    LLVMMetadataReplaceAllUsesWith(list[0], own);
+    LLVMSetMetadata(last, kind, LLVMMetadataAsValue(context, own));
+}
+
+static void allow_all(LLVMModuleRef module)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
+            LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
+            if (last && LLVMHasMetadata(last))
+                allow_unrolling(context, last, kind);
+        }
+}
+
+/* NULL: this LLVM does not make code for it. */
+static LLVMTargetMachineRef machine_of(LLVMModuleRef module)
+{
+    LLVMTargetRef target;
+    char *words = NULL;
+    if (LLVMInitializeNativeTarget() || LLVMGetTargetFromTriple(LLVMGetTarget(module), &target, &words)) {
+        LLVMDisposeMessage(words);
+        return NULL;
+    }
+    return LLVMCreateTargetMachine(target, LLVMGetTarget(module), "", "", LLVMCodeGenLevelDefault,
+                                   LLVMRelocPIC, LLVMCodeModelDefault);
+}
+
+bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
+{
+    char passes[600];
+    LLVMTargetMachineRef machine = machine_of(module);
+    if (!machine)
+        return false;
+    if (build->unrolls)
+        allow_all(module);
+    const char *unroll =
+        build->unrolls ? UNROLL UNROLL : ""; /* of a function, and again of where it was inlined */
+    string_print(passes, sizeof passes, "function(%s%s%s" CLEAN ")", unroll,
+                 build->vectorises ? VECTORISE : "", build->packs ? PACK : "");
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef problem = LLVMRunPasses(module, passes, machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    LLVMDisposeTargetMachine(machine);
+    if (problem)
+        LLVMConsumeError(problem);
+    return !problem;
+}
+
+/* --- loops ---------------------------------------------------------------------------------------------------- */
+
+/* Rounds of the source in one of a loop of the vectoriser, which counts them; 0: it is none of its. */
+static double step_of(LLVMBasicBlockRef header)
+{
+    size_t length;
+    if (!string_starts(LLVMGetBasicBlockName(header), "vector.body"))
+        return 0;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(header); v && LLVMIsAPHINode(v);
+         v = LLVMGetNextInstruction(v)) {
+        if (!string_starts(LLVMGetValueName2(v, &length), "index"))
+            continue;
+        for (unsigned i = 0; i < LLVMCountIncoming(v); i++) {
+            LLVMValueRef next = LLVMGetIncomingValue(v, i);
+            if (LLVMIsABinaryOperator(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+                LLVMGetOperand(next, 0) == v && LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
+                return (double)LLVMConstIntGetZExtValue(LLVMGetOperand(next, 1));
+        }
+    }
+    return 0;
+}
+
+/* What the vectoriser compares at the end of a block, by the names that it gives: where pieces of memory begin and end, or (since
+ * LLVM 15) how far they are apart. */
+enum comparing { COMPARES_NOTHING, COMPARES_RANGES, COMPARES_DISTANCES };
+
+static enum comparing compares(LLVMBasicBlockRef block)
+{
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
+    if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
+        return COMPARES_NOTHING;
+    const char *name = LLVMGetValueName2(LLVMGetCondition(last), &(size_t){0});
+    if (string_starts(name, "found.conflict") || string_starts(name, "conflict.rdx"))
+        return COMPARES_RANGES;
+    return string_starts(name, "diff.check") ? COMPARES_DISTANCES : COMPARES_NOTHING;
+}
+
+/* Such a comparison before the loop: in the block that leads to it, or in one of a few that lead there alone. */
+static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
+{
+    const struct flow *flow = &loops->flow;
+    uint32_t at = loops->list[loop].header;
+    enum comparing found = COMPARES_NOTHING;
+    for (int steps = 0; steps < MOST_BLOCKS_BEFORE && found == COMPARES_NOTHING; steps++) {
+        uint32_t next = FLOW_NONE;
+        for (uint32_t i = flow->before_begin[at]; i < flow->before_begin[at + 1]; i++)
+            if (!loop_has(loops, (int32_t)loop, flow->before[i]))
+                next = next == FLOW_NONE ? flow->before[i] : at;
+        if (next == FLOW_NONE || next == at)
+            break;
+        found = compares(blocks[next]);
+        at = next;
+    }
+    return found;
+}
+
+/* Blocks that one of a vector's elements needs or not run half of the time. */
+static void add_block(struct block *round, const struct block *block)
+{
+    double part = string_starts(block->name, "pred.") ? 0.5 : 1;
+    for (int k = 0; k < WORK_KINDS; k++) {
+        round->work[k] += part * block->work[k];
+        round->chain[k] += block->chain[k];
+    }
+    round->simd_256 += part * block->simd_256;
+    round->simd_512 += part * block->simd_512;
+    round->has_chain = block->has_chain;
+    round->is_chain_stored = block->is_chain_stored;
+    round->call_count += block->call_count;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct wide_loop *x = a, *y = b;
+    int order = source_place_order(&x->place, &y->place);
+    return order ? order : (x->at_once < y->at_once) - (x->at_once > y->at_once);
+}
+
+bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
+                    const struct loops *loops, struct function *out)
+{
+    out->wide = arena_alloc(arena, (loops->count + 1) * sizeof *out->wide);
+    if (!out->wide)
+        return false;
+    for (size_t i = 0; i < loops->count; i++) {
+        if (loops->list[i].is_outer || !loops->list[i].place.file)
+            continue;
+        double step = step_of(blocks[loops->list[i].header]);
+        enum comparing comparing = step > 0 ? compared_before(blocks, loops, i) : COMPARES_NOTHING;
+        uint32_t begin = loops->node_begin[i + 1], end = loops->node_begin[i + 2];
+        struct wide_loop *loop = &out->wide[out->wide_count++];
+        *loop = (struct wide_loop){.place = loops->list[i].place,
+                                   .at_once = fmax(step, 1),
+                                   .is_whole = step > 0 || end - begin == 1,
+                                   .is_vector = step > 0,
+                                   .is_checked = comparing != COMPARES_NOTHING,
+                                   .compares_ranges = comparing == COMPARES_RANGES,
+                                   .only_block =
+                                       end - begin == 1 ? built->blocks[loops->nodes[begin]].name : NULL};
+        for (uint32_t k = begin; k < end; k++)
+            add_block(&loop->round, &built->blocks[loops->nodes[k]]);
+    }
+    qsort(out->wide, out->wide_count, sizeof *out->wide, by_place);
+    return true;
+}

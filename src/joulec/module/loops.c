@@ -1,0 +1,308 @@
+/* joulec/module/loops.c - see loops.h.
+ *
+ * Newcomers: inner loops are filled first, and a loop around them goes over each of them in one step, so that no block is
+ * looked at twice. Then lists are laid out by counting first how long each will be.
+ */
+#include "joulec/module/loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct search {
+    const struct function *function;
+    struct loops *out;
+    int32_t *loop_at; /* of each block: the loop whose header it is; -1: none */
+    int32_t *top;     /* of each loop: one around it that is known already, or itself */
+    uint32_t *stack;
+};
+
+/* --- headers ------------------------------------------------------------------------------------------------ */
+
+/* Every way back, from a block to one that dominates it. */
+static void find_headers(struct search *s)
+{
+    struct loops *out = s->out;
+    const struct flow *flow = &out->flow;
+    for (size_t i = 0; i < flow->reached; i++) {
+        const struct block *b = &s->function->blocks[flow->order[i]];
+        for (size_t e = 0; e < b->edge_count; e++) {
+            uint32_t to = b->edges[e].to;
+            if (flow->rank[to] > i)
+                continue;
+            if (!flow_dominates(flow, to, flow->order[i]))
+                out->is_irregular = true;
+            else
+                s->loop_at[to] = 0;
+        }
+    }
+    for (size_t i = 0; i < flow->reached; i++) {
+        uint32_t block = flow->order[i];
+        if (s->loop_at[block] < 0)
+            continue;
+        s->loop_at[block] = (int32_t)out->count;
+        out->list[out->count++] = (struct loop){.header = block, .parent = -1};
+    }
+}
+
+/* --- bodies ------------------------------------------------------------------------------------------------- */
+
+static int32_t outermost(struct search *s, int32_t loop)
+{
+    while (s->top[loop] != loop) {
+        s->top[loop] = s->top[s->top[loop]];
+        loop = s->top[loop];
+    }
+    return loop;
+}
+
+/* What leads into the loop by way of `block`: the block, or the loop that it is in, unless that is known. The stack's depth then. */
+static size_t push(struct search *s, int32_t loop, uint32_t block, size_t depth)
+{
+    struct loops *out = s->out;
+    if (out->flow.rank[block] == FLOW_NONE)
+        return depth;
+    int32_t inner = out->innermost[block] < 0 ? -1 : outermost(s, out->innermost[block]);
+    if (inner == loop)
+        return depth;
+    if (inner < 0)
+        out->innermost[block] = loop;
+    else
+        out->list[inner].parent = s->top[inner] = loop;
+    s->stack[depth] = inner < 0 ? block : out->list[inner].header;
+    return depth + 1;
+}
+
+static void take_place(struct loop *loop, const struct source_place *place)
+{
+    if (!loop->place.file)
+        loop->place = *place;
+}
+
+static bool goes_back(const struct search *s, uint32_t block)
+{
+    const struct block *b = &s->function->blocks[block];
+    for (size_t e = 0; e < b->edge_count; e++)
+        if (flow_dominates(&s->out->flow, b->edges[e].to, block))
+            return true;
+    return false;
+}
+
+/* LLVM may put a block into the way back, and leaves the loop's place at the branch before. */
+static const struct source_place *place_behind(const struct search *s, uint32_t last)
+{
+    const struct flow *flow = &s->out->flow;
+    const struct source_place *place = &s->function->blocks[last].loop_place;
+    uint32_t first = flow->before_begin[last];
+    bool is_put_in = !place->file && flow->before_begin[last + 1] == first + 1 &&
+                     flow->rank[flow->before[first]] != FLOW_NONE && !goes_back(s, flow->before[first]);
+    return is_put_in ? &s->function->blocks[flow->before[first]].loop_place : place;
+}
+
+/* All blocks from which a way back to the header goes without passing it. */
+static void fill(struct search *s, int32_t number)
+{
+    const struct flow *flow = &s->out->flow;
+    struct loop *loop = &s->out->list[number];
+    uint32_t header = loop->header;
+    size_t depth = 0;
+    s->top[number] = number;
+    s->out->innermost[header] = number;
+    for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++) {
+        uint32_t from = flow->before[k];
+        if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
+            take_place(loop, place_behind(s, from));
+            depth = push(s, number, from, depth);
+        }
+    }
+    loop->has_own_place = loop->place.file != NULL;
+    take_place(loop, &s->function->blocks[header].place);
+    while (depth) {
+        uint32_t block = s->stack[--depth];
+        for (uint32_t k = flow->before_begin[block]; k < flow->before_begin[block + 1]; k++)
+            depth = push(s, number, flow->before[k], depth);
+    }
+}
+
+/* Depths; what is too deep goes. */
+static void cut_depth(struct search *s)
+{
+    struct loops *out = s->out;
+    int32_t *kept = s->top; /* not in use any more: of each loop, the one that stands for it */
+    size_t count = 0;
+    for (size_t i = 0; i < out->count; i++) {
+        struct loop loop = out->list[i];
+        if (loop.parent >= 0)
+            loop.parent = kept[loop.parent];
+        loop.depth = loop.parent < 0 ? 1 : out->list[loop.parent].depth + 1;
+        kept[i] = loop.depth > LOOPS_MOST_DEPTH ? loop.parent : (int32_t)count;
+        out->is_too_deep = out->is_too_deep || loop.depth > LOOPS_MOST_DEPTH;
+        if (loop.depth > LOOPS_MOST_DEPTH)
+            continue;
+        if (loop.parent >= 0)
+            out->list[loop.parent].is_outer = true;
+        out->list[count++] = loop;
+    }
+    out->count = count;
+    for (size_t i = 0; i < out->flow.reached; i++) {
+        int32_t *innermost = &out->innermost[out->flow.order[i]];
+        *innermost = *innermost < 0 ? -1 : kept[*innermost];
+    }
+}
+
+/* --- lists -------------------------------------------------------------------------------------------------- */
+
+/* Turns counts at [2 + l] into where the items of l begin, at [1 + l]: each that is put there moves it to its place, [l]. */
+static void begin_lists(uint32_t *begin, size_t count)
+{
+    for (size_t i = 2; i < count + 2; i++)
+        begin[i] += begin[i - 1];
+}
+
+/* Inner loops lie at the beginning of the one around them, its own blocks behind. */
+static void list_members(struct search *s)
+{
+    struct loops *out = s->out;
+    uint32_t *free_place = s->stack, at = 0; /* of each loop */
+    for (size_t i = 0; i < out->flow.reached; i++)
+        if (out->innermost[out->flow.order[i]] >= 0)
+            out->list[out->innermost[out->flow.order[i]]].end++; /* a count so far */
+    for (size_t i = out->count; i-- > 0;)
+        if (out->list[i].parent >= 0)
+            out->list[out->list[i].parent].end += out->list[i].end;
+    for (size_t i = 0; i < out->count; i++) {
+        struct loop *loop = &out->list[i];
+        uint32_t *around = loop->parent < 0 ? &at : &free_place[loop->parent];
+        loop->first = free_place[i] = *around;
+        loop->end = *around += loop->end;
+    }
+    for (size_t i = 0; i < out->flow.reached; i++) {
+        uint32_t block = out->flow.order[i];
+        uint32_t *here = out->innermost[block] < 0 ? &at : &free_place[out->innermost[block]];
+        out->place[block] = *here;
+        out->members[(*here)++] = block;
+    }
+}
+
+/* Calls put(s, region, block) for each node. */
+static void each_node(struct search *s, void (*put)(struct search *, int32_t, uint32_t))
+{
+    const struct loops *out = s->out;
+    for (size_t i = 0; i < out->flow.reached; i++) {
+        uint32_t block = out->flow.order[i];
+        int32_t inner = out->innermost[block];
+        put(s, inner, block);
+        if (inner >= 0 && out->list[inner].header == block)
+            put(s, out->list[inner].parent, block);
+    }
+}
+
+static void count_node(struct search *s, int32_t region, uint32_t block)
+{
+    (void)block;
+    s->out->node_begin[region + 3]++;
+}
+
+static void put_node(struct search *s, int32_t region, uint32_t block)
+{
+    s->out->nodes[s->out->node_begin[region + 2]++] = block;
+}
+
+/* The outermost loop that an edge leaves; -1: none. */
+static int32_t loop_left(const struct loops *loops, uint32_t block, uint32_t to)
+{
+    int32_t left = -1;
+    for (int32_t at = loops->innermost[block]; at >= 0 && !loop_has(loops, at, to);
+         at = loops->list[at].parent)
+        left = at;
+    return left;
+}
+
+static void each_exit(struct search *s, void (*put)(struct search *, int32_t, struct loop_exit))
+{
+    for (size_t i = 0; i < s->out->flow.reached; i++) {
+        uint32_t block = s->out->flow.order[i];
+        const struct block *b = &s->function->blocks[block];
+        for (uint32_t e = 0; e < b->edge_count; e++) {
+            int32_t left = loop_left(s->out, block, b->edges[e].to);
+            if (left >= 0)
+                put(s, left, (struct loop_exit){block, e});
+        }
+    }
+}
+
+static void count_exit(struct search *s, int32_t loop, struct loop_exit exit)
+{
+    (void)exit;
+    s->out->exit_begin[loop + 2]++;
+}
+
+static void put_exit(struct search *s, int32_t loop, struct loop_exit exit)
+{
+    s->out->exits[s->out->exit_begin[loop + 1]++] = exit;
+}
+
+static bool list_all(struct search *s, struct arena *arena)
+{
+    struct loops *out = s->out;
+    list_members(s);
+    each_node(s, count_node);
+    begin_lists(out->node_begin, out->count + 1);
+    each_node(s, put_node);
+    each_exit(s, count_exit);
+    begin_lists(out->exit_begin, out->count);
+    out->exits = arena_alloc(arena, (out->exit_begin[out->count + 1] + 1) * sizeof *out->exits);
+    if (out->exits)
+        each_exit(s, put_exit);
+    return out->exits;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------- */
+
+static bool alloc_lists(struct arena *arena, size_t blocks, struct loops *out)
+{
+    size_t size = (blocks + 4) * sizeof(uint32_t);
+    out->list = arena_alloc(arena, (blocks + 1) * sizeof *out->list);
+    out->innermost = arena_alloc(arena, size);
+    out->members = arena_alloc(arena, size);
+    out->place = arena_alloc(arena, size);
+    out->nodes = arena_alloc(arena, 2 * size);
+    out->node_begin = arena_alloc(arena, size);
+    out->exit_begin = arena_alloc(arena, size);
+    return out->list && out->innermost && out->members && out->place && out->nodes && out->node_begin &&
+           out->exit_begin;
+}
+
+joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops)
+{
+    size_t blocks = function->block_count;
+    struct arena own = {0};
+    struct search s = {function, out_loops, .loop_at = arena_alloc(&own, (blocks + 1) * sizeof *s.loop_at),
+                       .top = arena_alloc(&own, (blocks + 1) * sizeof *s.top),
+                       .stack = arena_alloc(&own, (blocks + 1) * sizeof *s.stack)};
+    *out_loops = (struct loops){0};
+    bool is_good = flow_find(arena, function, &out_loops->flow) == JOULE_OK && s.loop_at && s.top &&
+                   s.stack && alloc_lists(arena, blocks, out_loops);
+    if (is_good && blocks) {
+        memset(s.loop_at, 0xff, blocks * sizeof *s.loop_at);
+        memset(out_loops->innermost, 0xff, blocks * sizeof *out_loops->innermost);
+        find_headers(&s);
+        for (size_t i = out_loops->count; i-- > 0;)
+            fill(&s, (int32_t)i);
+        cut_depth(&s);
+        is_good = list_all(&s, arena);
+    }
+    arena_free(&own);
+    return is_good ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop)
+{
+    uint32_t header = loops->list[loop].header;
+    const struct block *b = &function->blocks[header];
+    bool leaves = false, goes_back = false;
+    for (size_t i = 0; i < b->edge_count; i++) {
+        leaves = leaves || !loop_has(loops, loop, b->edges[i].to);
+        goes_back = goes_back || b->edges[i].to == header;
+    }
+    return leaves && !goes_back;
+}

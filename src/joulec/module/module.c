@@ -1,0 +1,9 @@
+/* joulec/module/module.c - see module.h: what needs no LLVM. */
+#include "joulec/module/module.h"
+
+const char *work_name(enum work work)
+{
+    static const char *const names[WORK_KINDS] = {"int",       "int_mul", "int_div", "float",  "fma",
+                                                  "float_div", "load",    "store",   "atomic", "branch"};
+    return (unsigned)work < WORK_KINDS ? names[work] : "unknown";
+}

@@ -1,0 +1,270 @@
+/* joulec/report/report_json.c - a judged translation unit as JSON. */
+#include "joulec/report/report.h"
+
+#include <joule/quantity.h>
+#include <math.h>
+#include "joule/report/json.h"
+
+static void add_figure(struct json *json, const char *key, const char *interval_key,
+                       const struct figure *figure)
+{
+    json_double(json, key, figure->est);
+    json_open(json, interval_key, '[');
+    json_double(json, NULL, figure->low);
+    json_double(json, NULL, figure->high);
+    json_close(json, ']');
+}
+
+static void add_place(struct json *json, const struct source_place *place)
+{
+    json_string(json, "file", place->file);
+    if (place->line)
+        json_integer(json, "line", place->line);
+    else
+        json_null(json, "line");
+}
+
+static void add_range(struct json *json, const char *key, const struct trips_range *range)
+{
+    json_open(json, key, '[');
+    json_double(json, NULL, range->low);
+    json_double(json, NULL, range->est);
+    json_double(json, NULL, range->high);
+    json_close(json, ']');
+}
+
+/* What the source says of a loop. */
+static void add_mark(struct json *json, const struct analysis *analysis, uint32_t mark)
+{
+    if (!analysis->options.marks || mark == MARK_NONE) {
+        json_null(json, "marked");
+        return;
+    }
+    json_open(json, "marked", '[');
+    json_integer(json, NULL, analysis->options.marks->list[mark].low);
+    json_integer(json, NULL, analysis->options.marks->list[mark].high);
+    json_close(json, ']');
+}
+
+static void add_bad_marks(struct json *json, const struct marks *marks)
+{
+    json_open(json, "bad_marks", '[');
+    for (size_t i = 0; marks && i < marks->count; i++) {
+        const struct mark *mark = &marks->list[i];
+        if (!mark->fault)
+            continue;
+        json_open(json, NULL, '{');
+        add_place(json, &mark->place);
+        json_string(json, "words", mark->words);
+        json_string(json, "fault", mark->fault);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* That move in a call, by the level that they come from. */
+static void add_lines(struct json *json, const struct cost_features *work)
+{
+    json_open(json, "lines", '{');
+    json_double(json, "l2", work->amount[COST_L2_LINES]);
+    json_double(json, "l3", work->amount[COST_L3_LINES]);
+    json_double(json, "dram", work->amount[COST_DRAM_LINES]);
+    json_close(json, '}');
+}
+
+/* Rounds that the build does at once. */
+static void add_at_once(struct json *json, const struct loop *loop)
+{
+    if (loop->is_unjoined)
+        json_null(json, "at_once");
+    else
+        json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
+}
+
+/* A round of the build's, as a simulator has it. */
+static void add_simulated(struct json *json, const struct loop *loop)
+{
+    const struct simulated *simulated = loop->wide ? &loop->wide->simulated : NULL;
+    if (!simulated || !(simulated->cycles > 0)) {
+        json_null(json, "simulated");
+        return;
+    }
+    json_open(json, "simulated", '{');
+    json_double(json, "cycles", simulated->cycles);
+    json_double(json, "unit_cycles", simulated->unit_cycles);
+    json_close(json, '}');
+}
+
+static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    json_open(json, "loops", '[');
+    for (size_t i = 0; i < r->loops.count && !r->is_gpu_kernel; i++) {
+        const struct loop *loop = &r->loops.list[i];
+        const struct trips *trips = &r->trips[i];
+        struct cost_features work;
+        struct cost cost = analysis_loop_cost(analysis, r, i, &work);
+        json_open(json, NULL, '{');
+        add_place(json, &loop->place);
+        json_integer(json, "depth", loop->depth);
+        json_string(json, "class", trips_class_name(trips->total_cls));
+        add_mark(json, analysis, r->marks[i]);
+        json_string(json, "formula", r->words[i].formula);
+        add_range(json, "iterations_each", &trips->per_entry);
+        add_range(json, "iterations", &trips->iterations);
+        json_double(json, "energy_joules", cost.total.value);
+        add_lines(json, &work);
+        add_at_once(json, loop);
+        add_simulated(json, loop);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void add_doubts(struct json *json, const struct function_result *r)
+{
+    json_open(json, "doubts", '[');
+    for (size_t i = 0; i < r->sum.doubt_count; i++) {
+        json_open(json, NULL, '{');
+        json_string(json, "kind", doubt_name(r->sum.doubts[i].kind));
+        json_string(json, "name", r->sum.doubts[i].name);
+        add_place(json, &r->sum.doubts[i].place);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* What could be saved. */
+static void add_advice(struct json *json, const struct function_result *r)
+{
+    json_open(json, "advice", '[');
+    for (size_t i = 0; i < r->advice_count; i++) {
+        const struct advice *advice = &r->advice[i];
+        json_open(json, NULL, '{');
+        json_string(json, "kind", advice_name(advice->kind));
+        json_string(json, "severity", advice_severity(advice));
+        add_place(json, &advice->place);
+        json_string(json, "name", advice->name);
+        json_double(json, "saves_joules", advice->joules);
+        json_double(json, "saves_share", advice->part);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* Of the estimate, joules by what they are for. */
+static void add_breakdown(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    struct target target = analysis_target(analysis, r);
+    struct cost cost = cost_of(&target.table, &r->sum.call.of[BOUND_EST]);
+    json_open(json, "breakdown_joules", '{');
+    for (int i = 0; i < COST_FEATURES; i++)
+        if (cost.part[i].value > 0)
+            json_double(json, cost_feature_name((enum cost_feature)i), cost.part[i].value);
+    json_close(json, '}');
+}
+
+static void add_limit(struct json *json, const char *key, const struct limit *limit)
+{
+    if (limit->verdict == VERDICT_NONE)
+        return;
+    json_open(json, key, '{');
+    json_double(json, "limit", limit->limit);
+    json_double(json, "probability", limit->probability);
+    json_string(json, "verdict", verdict_name(limit->verdict));
+    json_bool(json, "vacuous", limit->is_vacuous);
+    json_close(json, '}');
+}
+
+static void add_function(struct json *json, const struct analysis *analysis, const struct function_result *r)
+{
+    const struct judgement *j = &r->judgement;
+    joule_quantity joules = {j->joules.est, j->joules.low, j->joules.high, analysis->target.table.cls};
+    json_open(json, NULL, '{');
+    json_string(json, "name", r->function->name);
+    add_place(json, &r->function->place);
+    add_figure(json, "energy_joules", "interval_joules", &j->joules);
+    add_figure(json, "time_seconds", "interval_seconds", &j->seconds);
+    add_figure(json, "power_watts", "interval_watts", &j->watts);
+    add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);
+    json_double(json, "confidence", joule_confidence(joules));
+    json_string(json, "quality", (char[2]){j->quality, '\0'});
+    json_open(json, "frames", '[');
+    for (int b = 0; b < BOUNDS; b++)
+        json_double(json, NULL, r->frames[b]);
+    json_close(json, ']');
+    json_string(json, "device", r->is_gpu_kernel ? "gpu" : "cpu");
+    json_bool(json, "thermal_aware", r->is_thermal_aware);
+    json_double(json, "warmer_kelvin", r->warmer_kelvin);
+    json_string(json, "budget", r->budget_words);
+    json_double(json, "budget_joules", j->joules_limit.limit);
+    json_double(json, "budget_probability", j->joules_limit.probability);
+    json_string(json, "verdict", r->bad_column ? "bad_budget" : verdict_name(j->worst));
+    add_limit(json, "max_joules", &j->joules_limit);
+    add_limit(json, "max_watts", &j->watts_limit);
+    add_limit(json, "max_temp_delta", &j->kelvin_limit);
+    add_breakdown(json, analysis, r);
+    add_loops(json, analysis, r);
+    add_doubts(json, r);
+    add_advice(json, r);
+    json_close(json, '}');
+}
+
+static void add_whole(struct json *json, const struct analysis *analysis)
+{
+    const struct judgement *j = &analysis->whole.judgement;
+    add_figure(json, "total_energy_joules", "interval_total_joules", &j->joules);
+    add_limit(json, "file_budget", &j->joules_limit);
+}
+
+static void add_calibration(struct json *json, const struct cpu_calibration *found)
+{
+    static const char *const states[] = {"none", "good", "old", "foreign", "broken"};
+    bool is_used = found && cpu_calibration_is_used(found);
+    char date[16];
+    json_open(json, "calibration", '{');
+    json_string(json, "state", states[found ? found->state : CALIBRATION_NONE]);
+    if (is_used) {
+        cost_calibration_date(&found->calibration, date);
+        json_string(json, "date", date);
+        json_double(json, "age_days", found->age_days);
+        json_double(json, "time_log_sd", found->calibration.speeds.log_sd);
+        json_double(json, "energy_log_sd", found->calibration.prices.log_sd);
+    }
+    json_close(json, '}');
+}
+
+static void add_simulator(struct json *json, const struct judged *judged)
+{
+    if (!judged->simulator_cpu) {
+        json_null(json, "simulator");
+        return;
+    }
+    json_open(json, "simulator", '{');
+    json_string(json, "program", "llvm-mca");
+    json_integer(json, "version", judged->simulator_version);
+    json_string(json, "cpu", judged->simulator_cpu);
+    json_close(json, '}');
+}
+
+void report_object(const void *judged, struct text *out)
+{
+    const struct analysis *analysis = ((const struct judged *)judged)->analysis;
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "schema", "joulec-report-1");
+    json_string(&json, "program", ((const struct judged *)judged)->source);
+    json_string(&json, "class", joule_class_name(analysis->target.table.cls));
+    json_string(&json, "table", analysis->target.table.id);
+    json_string(&json, "core", analysis->target.core.id);
+    json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
+    add_calibration(&json, ((const struct judged *)judged)->calibration);
+    add_simulator(&json, judged);
+    json_open(&json, "functions", '[');
+    for (size_t i = 0; i < analysis->result_count; i++)
+        add_function(&json, analysis, &analysis->results[i]);
+    json_close(&json, ']');
+    add_whole(&json, analysis);
+    add_bad_marks(&json, analysis->options.marks);
+    json_close(&json, '}');
+    text_add(out, "\n");
+}

@@ -1,0 +1,122 @@
+/* joulec/report/report_text.c - messages, in the form of clang's. */
+#include "joulec/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "joulec/source/source.h"
+
+struct message {
+    struct text *out;
+    const struct judged *judged;
+};
+
+/* The line of the source with a mark below the column; nothing where the file cannot be read. */
+static void quote_source(struct text *out, const struct source_place *place)
+{
+    char *line = source_line(place);
+    if (!line)
+        return;
+    text_printf(out, "%s\n", line);
+    for (unsigned i = 1; i < place->column && line[i - 1]; i++)
+        text_add(out, line[i - 1] == '\t' ? "\t" : " ");
+    text_add(out, place->column ? "^\n" : "");
+    free(line);
+}
+
+static void add_place(const struct message *m, const struct source_place *place)
+{
+    if (place->file && place->line)
+        text_printf(m->out, "%s:%u:%u: ", place->file, place->line, place->column ? place->column : 1);
+    else
+        text_printf(m->out, "%s: ", m->judged->source);
+}
+
+static void add_note(void *context, const struct note *note)
+{
+    const struct message *m = context;
+    add_place(m, &note->place);
+    text_printf(m->out, "note: %s\n", note->words);
+    if (note->is_line)
+        quote_source(m->out, &note->place);
+}
+
+static void quote_budget(struct text *out, const struct function_result *result)
+{
+    text_printf(out, "  \"%s\"\n%*s^\n", result->budget_words, (int)(result->bad_column + 2), "");
+}
+
+static void add_warmth(const struct message *m, const struct function_result *result)
+{
+    bool is_named = !isnan(m->judged->analysis->options.warmer_kelvin);
+    if (result->warmer_kelvin != 0 || result->is_thermal_aware)
+        text_printf(m->out, "  warmth    %+.2g K from where the table holds, %s\n", result->warmer_kelvin,
+                    is_named ? "as --thermal-state says" : "as its own power makes the machine");
+}
+
+static void add_figures(struct message *m, const struct finding *finding)
+{
+    text_add(m->out, "  budget    ");
+    finding_budget(finding, m->out);
+    text_add(m->out, "\n  estimate  ");
+    finding_estimate(finding, m->out);
+    text_add(m->out, "\n");
+    finding_notes(finding, add_note, m);
+    add_warmth(m, finding->result);
+    text_add(m->out, "  table     ");
+    finding_table(m->judged, m->out);
+    text_add(m->out, "\n");
+}
+
+static void add_finding(void *context, const struct finding *finding)
+{
+    struct message *m = context;
+    add_place(m, &finding->name);
+    text_add(m->out, finding->is_error  ? "error: "
+                     : finding->advice  ? "remark: "
+                     : finding->is_note ? "note: "
+                                        : "warning: ");
+    finding_say(finding, m->out);
+    text_printf(m->out, " [%s]\n", rule_words(finding->rule)->id);
+    if (finding->rule == RULE_BAD_BUDGET) {
+        quote_budget(m->out, finding->result);
+        return;
+    }
+    if (finding->rule == RULE_STALE)
+        return;
+    quote_source(m->out, &finding->name);
+    if (finding_has_estimate(finding))
+        add_figures(m, finding);
+}
+
+void report_messages(const void *judged, struct text *out)
+{
+    struct message m = {out, judged};
+    findings_each(judged, add_finding, &m);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------- */
+
+static enum outcome outcome_of(const struct judged *judged, const struct function_result *result)
+{
+    enum verdict worst = result->judgement.worst;
+    if (result->bad_column || result->bad_depth.message[0] || worst >= VERDICT_LIKELY_VIOLATED)
+        return OUTCOME_VIOLATED;
+    return judged->is_strict && worst > VERDICT_PROVED ? OUTCOME_UNDECIDED : OUTCOME_GOOD;
+}
+
+enum outcome outcome_worse(enum outcome a, enum outcome b)
+{
+    return b == OUTCOME_VIOLATED || a == OUTCOME_GOOD ? b : a;
+}
+
+enum outcome report_outcome(const struct judged *judged)
+{
+    const struct marks *marks = judged->analysis->options.marks;
+    enum outcome outcome = OUTCOME_GOOD;
+    for (size_t i = 0; marks && i < marks->count; i++)
+        if (marks->list[i].fault)
+            return OUTCOME_VIOLATED;
+    for (size_t i = 0; i < judged->analysis->result_count; i++)
+        outcome = outcome_worse(outcome, outcome_of(judged, &judged->analysis->results[i]));
+    return outcome_worse(outcome, outcome_of(judged, &judged->analysis->whole));
+}

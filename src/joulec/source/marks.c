@@ -1,0 +1,138 @@
+/* joulec/source/marks.c - see marks.h: from keywords of the source to the loops that the optimiser left.
+ *
+ * Newcomers: a loop's place is a line and a column, but all that a macro writes has one place. So columns tell loops of a line
+ * apart only where there are as many of them as keywords.
+ */
+#include "joulec/source/marks.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOST_IN_LINE 16
+
+/* The loops of a function that begin in one line, and the keywords that stand there. */
+struct line {
+    const struct marks_keyword *keywords[MOST_IN_LINE];
+    size_t keyword_count;
+    size_t loops[MOST_IN_LINE]; /* outer ones first */
+    size_t loop_count;
+    unsigned columns[MOST_IN_LINE]; /* that differ, ascending */
+    size_t column_count;
+    bool has_mark, is_full;
+};
+
+/* Names may be relative to different folders. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat left, right;
+    if (!a || !b)
+        return false;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino;
+}
+
+static const struct marks_keyword *first_in_line(const struct marks *marks, unsigned line)
+{
+    size_t low = 0, high = marks->keyword_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (marks->keywords[middle].line < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return marks->keywords + low;
+}
+
+static void add_keywords(const struct marks *marks, const struct source_place *place, struct line *out)
+{
+    const struct marks_keyword *end = marks->keywords + marks->keyword_count;
+    for (const struct marks_keyword *k = first_in_line(marks, place->line); k < end && k->line == place->line;
+         k++) {
+        if (!is_same_file(k->file, place->file))
+            continue;
+        out->has_mark = out->has_mark || k->mark != MARK_NONE;
+        out->is_full = out->is_full || out->keyword_count == MOST_IN_LINE;
+        if (!out->is_full)
+            out->keywords[out->keyword_count++] = k;
+    }
+}
+
+static void add_column(struct line *out, unsigned column)
+{
+    size_t at = 0;
+    while (at < out->column_count && out->columns[at] < column)
+        at++;
+    if (at < out->column_count && out->columns[at] == column)
+        return;
+    memmove(out->columns + at + 1, out->columns + at, (out->column_count - at) * sizeof *out->columns);
+    out->columns[at] = column;
+    out->column_count++;
+}
+
+static bool is_at(const struct loop *loop, const struct source_place *place)
+{
+    return loop->has_own_place && loop->place.line == place->line && loop->place.file &&
+           strcmp(loop->place.file, place->file) == 0;
+}
+
+static void add_loops(const struct loops *loops, const struct source_place *place, struct line *out)
+{
+    for (size_t i = 0; i < loops->count; i++) {
+        if (!is_at(&loops->list[i], place))
+            continue;
+        out->is_full = out->is_full || out->loop_count == MOST_IN_LINE;
+        if (out->is_full)
+            return;
+        out->loops[out->loop_count++] = i;
+        add_column(out, loops->list[i].place.column);
+    }
+}
+
+/* The keyword of the nth loop of a line; NULL: it cannot be told. */
+static const struct marks_keyword *keyword_of(const struct line *line, const struct loops *loops, size_t nth)
+{
+    if (line->is_full)
+        return NULL;
+    if (line->keyword_count == 1)
+        return line->keywords[0];
+    if (line->column_count == line->keyword_count)
+        for (size_t i = 0; i < line->column_count; i++)
+            if (line->columns[i] == loops->list[line->loops[nth]].place.column)
+                return line->keywords[i];
+    bool is_one_macro = line->column_count == 1 && line->loop_count == line->keyword_count;
+    return is_one_macro ? line->keywords[nth] : NULL;
+}
+
+static void set_unclear(const struct line *line, bool *out_is_unclear)
+{
+    for (size_t i = 0; i < line->keyword_count; i++)
+        if (line->keywords[i]->mark != MARK_NONE)
+            out_is_unclear[line->keywords[i]->mark] = true;
+}
+
+void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear)
+{
+    for (size_t i = 0; i < loops->count; i++)
+        out[i] = MARK_NONE;
+    for (size_t i = 0; i < loops->count && marks->keyword_count; i++) {
+        struct line line = {.has_mark = false};
+        const struct source_place *place = &loops->list[i].place;
+        if (!loops->list[i].has_own_place || !place->file)
+            continue;
+        add_keywords(marks, place, &line);
+        if (!line.has_mark)
+            continue;
+        add_loops(loops, place, &line);
+        size_t nth = 0;
+        while (nth < line.loop_count && line.loops[nth] != i)
+            nth++;
+        const struct marks_keyword *keyword = nth < line.loop_count ? keyword_of(&line, loops, nth) : NULL;
+        if (!keyword)
+            set_unclear(&line, out_is_unclear);
+        else if (keyword->mark != MARK_NONE && !marks->list[keyword->mark].fault)
+            out[i] = keyword->mark;
+    }
+}

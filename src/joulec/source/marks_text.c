@@ -1,0 +1,445 @@
+/* joulec/source/marks_text.c - see marks.h: reading the preprocessor's text.
+ *
+ * Newcomers: this is no parser of C. It counts braces, to tell functions from what is outside of them, and knows the `while`
+ * that ends a `do` from one that begins a loop.
+ */
+#include <joule/base.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/string.h"
+#include "joulec/source/constant.h"
+#include "joulec/source/marks.h"
+
+#define MOST_LOOK_AHEAD 4096
+
+struct span {
+    const char *at;
+    size_t length;
+};
+
+/* An open brace. */
+struct level {
+    bool is_body_of_do;
+    unsigned open_dos; /* `do` without a brace whose `while` has not come */
+};
+
+/* What may stand between a mark and its loop. */
+enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
+
+struct reading {
+    struct marks *out;
+    const char *at, *end;
+    struct span file;      /* as the last line marker wrote it */
+    struct span kept_file; /* of which this is a copy */
+    const char *kept;
+    unsigned line;
+    size_t mark_room, keyword_room, level_room;
+    struct level *levels; /* [0]: outside of everything */
+    size_t depth;
+    uint32_t waiting; /* the mark whose loop has not come; MARK_NONE: none */
+    enum between between;
+    unsigned group_depth;
+    bool is_behind_do, is_behind_body_of_do; /* the word before was `do`; the brace that ended its body */
+    bool is_short;
+};
+
+/* --- characters ----------------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (unsigned char)c >= 0x80;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\f' || c == '\v' || c == '\r';
+}
+
+static bool is(struct span word, const char *text)
+{
+    return strlen(text) == word.length && memcmp(word.at, text, word.length) == 0;
+}
+
+static void skip_blanks(struct span *line)
+{
+    while (line->length && is_blank(*line->at)) {
+        line->at++;
+        line->length--;
+    }
+}
+
+static struct span take_word(struct span *line)
+{
+    skip_blanks(line);
+    struct span word = {line->at, 0};
+    while (word.length < line->length && is_word(line->at[word.length]))
+        word.length++;
+    line->at += word.length;
+    line->length -= word.length;
+    return word;
+}
+
+/* --- where it is ---------------------------------------------------------------------------------------------- */
+
+/* The name of the file, whose quotes and escapes are clang's; NULL: unknown. */
+static const char *file_here(struct reading *r)
+{
+    if (r->kept && r->kept_file.length == r->file.length &&
+        memcmp(r->kept_file.at, r->file.at, r->file.length) == 0)
+        return r->kept;
+    char *name = r->file.length ? arena_alloc(&r->out->arena, r->file.length + 1) : NULL;
+    size_t length = 0;
+    for (size_t i = 0; name && i < r->file.length; i++) {
+        i += r->file.at[i] == '\\' && i + 1 < r->file.length;
+        name[length++] = r->file.at[i];
+    }
+    r->is_short = r->is_short || (r->file.length && !name);
+    r->kept_file = r->file;
+    return r->kept = name;
+}
+
+/* `# 12 "file.c" 1`: what the next line is. */
+static void take_place(struct reading *r, struct span line)
+{
+    unsigned number = 0;
+    struct span digits = take_word(&line);
+    for (size_t i = 0; i < digits.length; i++) {
+        if (digits.at[i] < '0' || digits.at[i] > '9' || number > 200000000)
+            return;
+        number = number * 10 + (unsigned)(digits.at[i] - '0');
+    }
+    skip_blanks(&line);
+    if (!digits.length)
+        return;
+    r->line = number ? number - 1 : 0; /* the end of this line is still to come */
+    if (!line.length || *line.at != '"')
+        return;
+    r->file = (struct span){line.at + 1, 0};
+    while (r->file.length + 1 < line.length && r->file.at[r->file.length] != '"')
+        r->file.length += 1 + (r->file.at[r->file.length] == '\\' && r->file.length + 2 < line.length);
+}
+
+/* --- marks ------------------------------------------------------------------------------------------------------ */
+
+static const char *keep_words(struct reading *r, const char *words, size_t length)
+{
+    const char *kept = arena_copy(&r->out->arena, words, length);
+    r->is_short = r->is_short || !kept;
+    return kept ? kept : "";
+}
+
+static void fault(struct reading *r, uint32_t mark, const char *words)
+{
+    if (!r->out->list[mark].fault)
+        r->out->list[mark].fault = keep_words(r, words, strlen(words));
+}
+
+/* "(1, 10)"; what is wrong goes to `error`. */
+static joule_status read_bounds(struct span line, struct mark *out, joule_error *error)
+{
+    size_t end;
+    skip_blanks(&line);
+    *error = (joule_error){.message = "(min, max) is missing"};
+    if (!line.length || *line.at != '(')
+        return JOULE_INVALID;
+    line = (struct span){line.at + 1, line.length - 1};
+    if (constant_read(line.at, line.length, &out->low, &end, error) != JOULE_OK)
+        return JOULE_INVALID;
+    line = (struct span){line.at + end, line.length - end};
+    *error = (joule_error){.message = "it takes two"};
+    if (!line.length || *line.at != ',')
+        return JOULE_INVALID;
+    line = (struct span){line.at + 1, line.length - 1};
+    if (constant_read(line.at, line.length, &out->high, &end, error) != JOULE_OK)
+        return JOULE_INVALID;
+    line = (struct span){line.at + end, line.length - end};
+    *error = (joule_error){.message = "it takes two"};
+    bool is_closed = line.length && *line.at == ')';
+    line = (struct span){line.at + is_closed, line.length - is_closed};
+    skip_blanks(&line);
+    return is_closed && !line.length ? JOULE_OK : JOULE_INVALID;
+}
+
+static void check_bounds(struct reading *r, uint32_t mark, struct span words)
+{
+    struct mark *m = &r->out->list[mark];
+    joule_error error;
+    char said[sizeof error.message + 64];
+    if (read_bounds(words, m, &error) != JOULE_OK)
+        string_print(said, sizeof said, "%s: min and max are numbers, or macros that are", error.message);
+    else if (m->low < 0)
+        string_print(said, sizeof said, "no loop runs %lld times: the least is 0", (long long)m->low);
+    else if (m->high < m->low)
+        string_print(said, sizeof said, "min %lld is above max %lld: the smaller one comes first",
+                     (long long)m->low, (long long)m->high);
+    else
+        return;
+    fault(r, mark, said);
+}
+
+static void end_waiting(struct reading *r, const char *before, struct span word)
+{
+    char said[160];
+    if (r->waiting == MARK_NONE)
+        return;
+    string_print(said, sizeof said, "it stands before %s%.*s%s: put it right before for, while or do", before,
+                 (int)(word.length < 64 ? word.length : 64), word.at, word.length ? "'" : "");
+    fault(r, r->waiting, said);
+    r->waiting = MARK_NONE;
+}
+
+/* What is behind `#pragma joule`. */
+static void take_mark(struct reading *r, struct span line)
+{
+    struct marks *out = r->out;
+    end_waiting(r, "another JOULE_LOOP", (struct span){"", 0});
+    if (!ARRAY_ROOM(out->list, r->mark_room, out->count)) {
+        r->is_short = true;
+        return;
+    }
+    skip_blanks(&line);
+    uint32_t mark = (uint32_t)out->count++;
+    out->list[mark] = (struct mark){.place = {file_here(r), r->line, 0},
+                                    .words = keep_words(r, line.at, line.length < 200 ? line.length : 200)};
+    if (!is(take_word(&line), "loop"))
+        fault(r, mark, "joule knows one pragma, loop(min, max)");
+    else
+        check_bounds(r, mark, line);
+    if (!r->depth)
+        fault(r, mark, "it stands outside of a function: put it right before a loop");
+    r->waiting = r->depth ? mark : MARK_NONE;
+    r->between = BETWEEN_NOTHING;
+}
+
+/* A line that begins with '#'. */
+static void take_directive(struct reading *r, struct span line)
+{
+    struct span rest = {line.at + 1, line.length - 1}, behind;
+    skip_blanks(&rest);
+    behind = rest;
+    struct span word = take_word(&behind);
+    if (is(word, "pragma")) {
+        if (is(take_word(&behind), "joule"))
+            take_mark(r, behind);
+    } else {
+        take_place(r, is(word, "line") ? behind : rest);
+    }
+}
+
+/* --- the text between --------------------------------------------------------------------------------------------- */
+
+static struct level *here(struct reading *r)
+{
+    return &r->levels[r->depth];
+}
+
+/* A `while` behind a `do` without braces ends that, if it is followed by nothing. */
+static bool ends_here(const struct reading *r)
+{
+    const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
+    size_t depth = 0;
+    for (; at < most; at++) {
+        depth += *at == '(';
+        if (*at == ')' && depth && --depth == 0)
+            break;
+    }
+    for (at += at < most; at < most && (is_blank(*at) || *at == '\n');)
+        at++;
+    return at < most && *at == ';';
+}
+
+static bool is_tail_of_do(struct reading *r)
+{
+    if (r->is_behind_body_of_do)
+        return true;
+    if (!here(r)->open_dos || !ends_here(r))
+        return false;
+    here(r)->open_dos--;
+    return true;
+}
+
+static void add_keyword(struct reading *r)
+{
+    struct marks *out = r->out;
+    if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
+        r->is_short = true;
+        return;
+    }
+    out->keywords[out->keyword_count] =
+        (struct marks_keyword){file_here(r), r->line, (uint32_t)out->keyword_count, r->waiting};
+    out->keyword_count++;
+    r->waiting = MARK_NONE;
+}
+
+/* A word that may stand between a mark and its loop: of a label or an attribute. */
+static bool may_stand_between(struct reading *r, struct span word)
+{
+    const char *next = r->at;
+    while (next < r->end && is_blank(*next))
+        next++;
+    bool is_label = next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
+    if (is(word, "__attribute__") || is(word, "__attribute"))
+        r->between = BETWEEN_GROUP;
+    else if (is(word, "case") || is_label)
+        r->between = BETWEEN_LABEL;
+    else
+        return is(word, "__extension__");
+    r->group_depth = 0;
+    return true;
+}
+
+static void take_source_word(struct reading *r, struct span word)
+{
+    bool is_while = is(word, "while"), is_do = is(word, "do");
+    if (r->is_behind_do)
+        here(r)->open_dos++;
+    if (r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail_of_do(r))))
+        add_keyword(r);
+    else if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))
+        end_waiting(r, "'", word);
+    r->is_behind_do = is_do;
+    r->is_behind_body_of_do = false;
+}
+
+static void open_brace(struct reading *r)
+{
+    if (!ARRAY_ROOM(r->levels, r->level_room, r->depth + 1)) {
+        r->is_short = true;
+        return;
+    }
+    r->levels[++r->depth] = (struct level){r->is_behind_do, 0};
+}
+
+/* What is between a mark and its loop goes on until its parentheses are closed, or its colon has come. */
+static void take_between(struct reading *r, char c)
+{
+    if (c == ';' || c == '{' || c == '}') {
+        r->between = BETWEEN_NOTHING;
+        end_waiting(r, "'", (struct span){&c, 1});
+        return;
+    }
+    if (r->between == BETWEEN_LABEL) {
+        r->between = c == ':' ? BETWEEN_NOTHING : BETWEEN_LABEL;
+        return;
+    }
+    r->group_depth += c == '(' || c == '[';
+    if ((c == ')' || c == ']') && r->group_depth && --r->group_depth == 0)
+        r->between = BETWEEN_NOTHING;
+}
+
+static void take_sign(struct reading *r, char c)
+{
+    bool is_end_of_body = false;
+    if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && c == '[')
+        r->between = BETWEEN_GROUP;
+    if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING)
+        end_waiting(r, "'", (struct span){&c, 1});
+    if (r->between != BETWEEN_NOTHING)
+        take_between(r, c);
+    if (c == '{') {
+        open_brace(r);
+    } else if (c == '}' && r->depth) {
+        is_end_of_body = here(r)->is_body_of_do;
+        r->depth--;
+    } else if (r->is_behind_do) {
+        here(r)->open_dos++;
+    }
+    r->is_behind_do = false;
+    r->is_behind_body_of_do = is_end_of_body;
+}
+
+/* "..." or '...', which end with their line. */
+static void skip_quoted(struct reading *r)
+{
+    char quote = *r->at++;
+    while (r->at < r->end && *r->at != quote && *r->at != '\n')
+        r->at += 1 + (*r->at == '\\' && r->at + 1 < r->end && r->at[1] != '\n');
+    if (r->at < r->end && *r->at == quote)
+        r->at++;
+    if (r->at > r->end)
+        r->at = r->end;
+    if (r->between == BETWEEN_NOTHING)
+        end_waiting(r, "a string", (struct span){"", 0});
+    r->is_behind_do = r->is_behind_body_of_do = false;
+}
+
+static void take_token(struct reading *r)
+{
+    if (is_blank(*r->at)) {
+        r->at++;
+    } else if (*r->at == '"' || *r->at == '\'') {
+        skip_quoted(r);
+    } else if (is_word(*r->at)) {
+        struct span word = {r->at, 0};
+        bool is_number = *r->at >= '0' && *r->at <= '9';
+        while (r->at < r->end && (is_word(*r->at) || (is_number && (*r->at == '\'' || *r->at == '.'))))
+            r->at++;
+        word.length = (size_t)(r->at - word.at);
+        take_source_word(r, word);
+    } else {
+        take_sign(r, *r->at++);
+    }
+}
+
+static void take_line(struct reading *r)
+{
+    const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at)), *start = r->at;
+    const char *end = newline ? newline : r->end;
+    while (start < end && is_blank(*start))
+        start++;
+    if (start < end && *start == '#') {
+        r->at = end;
+        take_directive(r, (struct span){start, (size_t)(end - start)});
+    }
+    while (r->at < end && !r->is_short)
+        take_token(r);
+    r->at = newline ? newline + 1 : r->end;
+    r->line++;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------ */
+
+bool marks_are_possible(const char *text, size_t size)
+{
+    return size && memmem(text, size, "joule", strlen("joule"));
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct marks_keyword *left = a, *right = b;
+    if (left->line != right->line)
+        return left->line < right->line ? -1 : 1;
+    return left->order < right->order ? -1 : left->order > right->order;
+}
+
+bool marks_read(const char *text, size_t size, struct marks *out_marks)
+{
+    *out_marks = (struct marks){0};
+    if (!marks_are_possible(text, size))
+        return true;
+    struct reading r = {.out = out_marks, .at = text, .end = text + size, .line = 1, .waiting = MARK_NONE};
+    r.is_short = !ARRAY_ROOM(r.levels, r.level_room, 0);
+    if (!r.is_short)
+        r.levels[0] = (struct level){false, 0};
+    while (r.at < r.end && !r.is_short)
+        take_line(&r);
+    end_waiting(&r, "the end of the file", (struct span){"", 0});
+    free(r.levels);
+    if (r.is_short)
+        marks_free(out_marks);
+    else if (!out_marks->count)
+        out_marks->keyword_count = 0;
+    else if (out_marks->keyword_count)
+        qsort(out_marks->keywords, out_marks->keyword_count, sizeof *out_marks->keywords, by_line);
+    return !r.is_short;
+}
+
+void marks_free(struct marks *marks)
+{
+    free(marks->list);
+    free(marks->keywords);
+    arena_free(&marks->arena);
+    *marks = (struct marks){0};
+}

@@ -1,0 +1,124 @@
+/* joulec/trips/expr_guard.c - see expr.h: a bottom-tested loop's formula, as its guard sees it.
+ *
+ * Of `for (i = s; i < n; i += t)`, rotated, LLVM knows that the body ran once when the exit is tested, and says
+ * (-1 - s + max(s + t, n)) / t. The term s + t stands for that first run: put in place of the whole maximum it makes the
+ * count 0 whatever s is. Without it the count is negative just where the guard is not passed.
+ * Newcomers: that a formula is 0 whatever its names are is found out with a few odd values, as it is in testing.
+ */
+#include "joulec/trips/expr.h"
+
+#include <stdlib.h>
+
+#define MOST_NODES  256 /* of formulas that are looked at */
+#define MOST_TRIALS 64  /* operands that are tried in one */
+
+struct search {
+    struct expr_pool *pool;
+    const struct expr *root;
+    unsigned trials;
+};
+
+static const struct expr *replace(struct expr_pool *pool, const struct expr *in, const struct expr *old,
+                                  const struct expr *new)
+{
+    const struct expr *operands[MOST_NODES];
+    if (in == old)
+        return new;
+    bool is_same = true;
+    for (uint32_t i = 0; i < in->count; i++) {
+        operands[i] = replace(pool, in->operand[i], old, new);
+        is_same = is_same && operands[i] == in->operand[i];
+    }
+    if (is_same)
+        return in;
+    if (in->kind == EXPR_RECURRENCE)
+        return expr_recurrence(pool, operands, in->count, in->name);
+    if (in->kind >= EXPR_ZEXT)
+        return expr_cast(pool, in->kind, operands[0], in->bits);
+    return expr_nary(pool, in->kind, operands, in->count);
+}
+
+/* Each name in a formula is an odd value, or, factor 0, not known again. */
+static void set_names(struct expr_pool *pool, const struct expr *expr, int64_t factor)
+{
+    if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
+        pool->trial[expr->name] =
+            factor ? expr_point(factor * (int64_t)(expr->name % 1024 + 2) + 1) : (struct expr_range){0};
+    for (uint32_t i = 0; i < expr->count; i++)
+        set_names(pool, expr->operand[i], factor);
+}
+
+static bool is_zero(const struct search *search, const struct expr *expr)
+{
+    static const int64_t factors[] = {3, 41, 1009};
+    struct expr_pool *pool = search->pool;
+    bool is = true;
+    for (size_t trial = 0; trial < sizeof factors / sizeof *factors && is; trial++) {
+        set_names(pool, expr, factors[trial]);
+        struct expr_range value = expr_value(expr, (struct expr_values){pool->trial, pool->trial_count});
+        is = value.is_known && value.low == 0 && value.high == 0;
+    }
+    set_names(pool, expr, 0);
+    return is;
+}
+
+/* False: no memory. */
+static bool make_room(struct expr_pool *pool)
+{
+    size_t count = 2 * pool->name_count;
+    if (pool->trial_count >= pool->name_count)
+        return true;
+    struct expr_range *trial = calloc(count, sizeof *trial);
+    if (!trial)
+        return false;
+    free(pool->trial);
+    pool->trial = trial;
+    pool->trial_count = count;
+    return true;
+}
+
+/* The root with a maximum that lacks operand `out`. */
+static const struct expr *without(const struct search *search, const struct expr *maximum, uint32_t out)
+{
+    const struct expr *rest[MOST_NODES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < maximum->count; i++)
+        if (i != out)
+            rest[count++] = maximum->operand[i];
+    const struct expr *less = count == 1 ? rest[0] : expr_nary(search->pool, maximum->kind, rest, count);
+    return replace(search->pool, search->root, maximum, less);
+}
+
+/* NULL: there is no such term below this one. */
+static const struct expr *search_in(struct search *search, const struct expr *expr)
+{
+    if ((expr->kind == EXPR_UMAX || expr->kind == EXPR_SMAX) && expr->count >= 2) {
+        for (uint32_t i = 0; i < expr->count && search->trials < MOST_TRIALS; i++, search->trials++)
+            if (is_zero(search, replace(search->pool, search->root, expr, expr->operand[i])))
+                return without(search, expr, i);
+        return NULL;
+    }
+    const struct expr *found = NULL;
+    bool is_sum = expr->kind == EXPR_ADD || expr->kind == EXPR_UDIV || expr->kind == EXPR_MUL ||
+                  expr->kind >= EXPR_ZEXT;
+    for (uint32_t i = 0; is_sum && i < expr->count && !found; i++)
+        found = search_in(search, expr->operand[i]);
+    return found;
+}
+
+static bool has_maximum(const struct expr *expr)
+{
+    bool has = expr->kind == EXPR_UMAX || expr->kind == EXPR_SMAX;
+    for (uint32_t i = 0; i < expr->count && !has; i++)
+        has = has_maximum(expr->operand[i]);
+    return has;
+}
+
+const struct expr *expr_behind_guard(struct expr_pool *pool, const struct expr *taken)
+{
+    if (taken->nodes > MOST_NODES || !has_maximum(taken))
+        return taken;
+    struct search search = {pool, taken, 0};
+    const struct expr *found = make_room(pool) ? search_in(&search, taken) : NULL;
+    return found ? found : taken;
+}

@@ -1,0 +1,190 @@
+/* joulec/trips/expr_value.c - see expr.h: values over ranges.
+ *
+ * Owns interval arithmetic on 128-bit integers that never goes beyond 2^100, so that no sum of what is allowed can
+ * overflow. Newcomers: products are measured as doubles first, as the compilers' overflow-checked 128-bit product needs a
+ * function that not every C library has.
+ */
+#include "joulec/trips/expr.h"
+
+#include <math.h>
+
+static const struct expr_range unknown;
+
+static bool is_small(expr_int value)
+{
+    const expr_int most = (expr_int)1 << 100;
+    return value >= -most && value <= most;
+}
+
+static expr_int least(expr_int a, expr_int b)
+{
+    return a < b ? a : b;
+}
+
+static expr_int greatest(expr_int a, expr_int b)
+{
+    return a > b ? a : b;
+}
+
+static struct expr_range bounded(expr_int low, expr_int high, bool has_wrapped)
+{
+    return is_small(low) && is_small(high) ? (struct expr_range){low, high, true, has_wrapped} : unknown;
+}
+
+static bool multiply(expr_int a, expr_int b, expr_int *out)
+{
+    if (fabs((double)a) * fabs((double)b) > 0x1p100)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+static struct expr_range add(struct expr_range a, struct expr_range b)
+{
+    return bounded(a.low + b.low, a.high + b.high, a.has_wrapped || b.has_wrapped);
+}
+
+static struct expr_range product(struct expr_range a, struct expr_range b)
+{
+    expr_int corner[4];
+    if (!multiply(a.low, b.low, &corner[0]) || !multiply(a.low, b.high, &corner[1]) ||
+        !multiply(a.high, b.low, &corner[2]) || !multiply(a.high, b.high, &corner[3]))
+        return unknown;
+    return bounded(least(least(corner[0], corner[1]), least(corner[2], corner[3])),
+                   greatest(greatest(corner[0], corner[1]), greatest(corner[2], corner[3])),
+                   a.has_wrapped || b.has_wrapped);
+}
+
+static expr_int floor_divide(expr_int a, expr_int b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* A negative dividend stays negative: it is the sign that the loop behind a guard is not entered. */
+static struct expr_range quotient(struct expr_range a, struct expr_range b)
+{
+    if (b.low < 1)
+        return unknown;
+    return bounded(floor_divide(a.low, a.low < 0 ? b.low : b.high),
+                   floor_divide(a.high, a.high < 0 ? b.high : b.low),
+                   a.has_wrapped || b.has_wrapped || a.low < 0);
+}
+
+/* The less of two as unsigned, where negative ones are greater than all others. */
+static struct expr_range unsigned_least(struct expr_range a, struct expr_range b)
+{
+    bool has_wrapped = a.has_wrapped || b.has_wrapped;
+    if (a.low >= 0 && b.low >= 0)
+        return bounded(least(a.low, b.low), least(a.high, b.high), has_wrapped);
+    if (a.low >= 0 || b.low >= 0) {
+        struct expr_range sure = a.low >= 0 ? a : b, other = a.low >= 0 ? b : a;
+        expr_int low = other.high < 0 ? sure.low : least(sure.low, 0);
+        return bounded(low, sure.high, true);
+    }
+    if (a.high < 0 && b.high < 0)
+        return bounded(least(a.low, b.low), least(a.high, b.high), true);
+    return bounded(least(a.low, b.low), greatest(a.high, b.high), true);
+}
+
+static struct expr_range unsigned_greatest(struct expr_range a, struct expr_range b)
+{
+    bool has_wrapped = a.has_wrapped || b.has_wrapped;
+    if (a.low >= 0 && b.low >= 0)
+        return bounded(greatest(a.low, b.low), greatest(a.high, b.high), has_wrapped);
+    if (a.high < 0 && b.high < 0)
+        return bounded(greatest(a.low, b.low), greatest(a.high, b.high), true);
+    if (a.high < 0 && b.low >= 0)
+        return bounded(a.low, a.high, true);
+    if (b.high < 0 && a.low >= 0)
+        return bounded(b.low, b.high, true);
+    return bounded(least(a.low, b.low), greatest(a.high, b.high), true);
+}
+
+static struct expr_range signed_limit(struct expr_range a, struct expr_range b,
+                                      expr_int (*pick)(expr_int, expr_int))
+{
+    return bounded(pick(a.low, b.low), pick(a.high, b.high), a.has_wrapped || b.has_wrapped);
+}
+
+static struct expr_range join(enum expr_kind kind, struct expr_range a, struct expr_range b)
+{
+    switch (kind) {
+    case EXPR_ADD:
+        return add(a, b);
+    case EXPR_MUL:
+        return product(a, b);
+    case EXPR_UDIV:
+        return quotient(a, b);
+    case EXPR_UMIN:
+        return unsigned_least(a, b);
+    case EXPR_UMAX:
+        return unsigned_greatest(a, b);
+    case EXPR_SMIN:
+        return signed_limit(a, b, least);
+    case EXPR_SMAX:
+        return signed_limit(a, b, greatest);
+    default:
+        return unknown;
+    }
+}
+
+/* The value is kept where it fits the narrower type, as signed or as unsigned. */
+static struct expr_range cast(const struct expr *expr, struct expr_range value)
+{
+    if (expr->bits < 100) {
+        expr_int half = (expr_int)1 << (expr->bits - 1);
+        if (value.low < -half || value.high >= 2 * half)
+            return unknown;
+        if (expr->kind == EXPR_SEXT && value.high >= half) /* it may be a negative one */
+            return unknown;
+    }
+    value.has_wrapped = value.has_wrapped || (expr->kind == EXPR_ZEXT && value.low < 0);
+    return value;
+}
+
+struct expr_range expr_choose(expr_int n, uint32_t k)
+{
+    expr_int result = 1;
+    for (uint32_t i = 0; i < k; i++) {
+        if (n <= (expr_int)i)
+            return expr_point(0);
+        if (!multiply(result, n - i, &result))
+            return unknown;
+        result /= i + 1;
+    }
+    return expr_point(result);
+}
+
+static struct expr_range recurrence(const struct expr *expr, struct expr_values values)
+{
+    struct expr_range i = expr->name < values.count ? values.of[expr->name] : unknown, sum = expr_point(0);
+    if (!i.is_known || i.low < 0)
+        return unknown;
+    for (uint32_t k = 0; k < expr->count && sum.is_known; k++) {
+        struct expr_range step = expr_value(expr->operand[k], values);
+        struct expr_range low = expr_choose(i.low, k), high = expr_choose(i.high, k);
+        if (!step.is_known || !low.is_known || !high.is_known)
+            return unknown;
+        struct expr_range term = product(step, (struct expr_range){low.low, high.high, true, false});
+        sum = term.is_known ? add(sum, term) : unknown;
+    }
+    return sum;
+}
+
+struct expr_range expr_value(const struct expr *expr, struct expr_values values)
+{
+    if (expr->kind == EXPR_INTEGER)
+        return expr_point(expr->integer);
+    if (expr->kind == EXPR_SYMBOL)
+        return expr->name < values.count ? values.of[expr->name] : unknown;
+    if (expr->kind == EXPR_RECURRENCE)
+        return recurrence(expr, values);
+    if (expr->count == 0)
+        return unknown;
+    struct expr_range value = expr_value(expr->operand[0], values);
+    for (uint32_t i = 1; i < expr->count && value.is_known; i++) {
+        struct expr_range next = expr_value(expr->operand[i], values);
+        value = next.is_known ? join(expr->kind, value, next) : unknown;
+    }
+    return value.is_known && expr->kind >= EXPR_ZEXT ? cast(expr, value) : value;
+}

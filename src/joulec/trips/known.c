@@ -1,0 +1,393 @@
+/* joulec/trips/known.c - see known.h.
+ *
+ * Newcomers: a signed comparison of n + 1 says nothing of n where n + 1 may have wrapped around; an unsigned one with a number
+ * that is not negative does: that is how compilers write 1 <= n && n <= 64.
+ */
+#include "joulec/trips/known.h"
+
+#include <math.h>
+
+#define MOST_NARROWED 16
+#define MOST_STEPS    256 /* dominators that are asked */
+
+struct narrowed {
+    uint32_t name;
+    unsigned bits;
+    expr_int low, high;
+    bool has_low, has_high;
+};
+
+struct place {
+    const struct known *known;
+    struct narrowed list[MOST_NARROWED];
+    size_t count;
+};
+
+const struct expr *known_formula(const struct scev_function *facts, const struct operand *operand,
+                                 struct expr *room)
+{
+    *room = (struct expr){.kind = EXPR_UNKNOWN, .nodes = 1, .depth = 1};
+    if (operand->is_constant) {
+        room->kind = EXPR_INTEGER;
+        room->integer = operand->constant;
+    } else if (operand->name) {
+        room->name = expr_find_name(&facts->pool, operand->name);
+        room->kind = room->name == INDEX_NONE ? EXPR_UNKNOWN : EXPR_SYMBOL;
+        const struct scev_value *value = scev_find_value(facts, room->name);
+        if (value)
+            return value->value;
+    }
+    return room;
+}
+
+static struct expr_range value_of(const struct known *known, const struct expr *expr)
+{
+    return expr_value(expr, (struct expr_values){known->values, known->count});
+}
+
+/* --- conditions --------------------------------------------------------------------------------------------- */
+
+/* NULL: no room. */
+static struct narrowed *narrowed_of(struct place *place, uint32_t name, unsigned bits)
+{
+    for (size_t i = 0; i < place->count; i++)
+        if (place->list[i].name == name)
+            return &place->list[i];
+    if (place->count == MOST_NARROWED)
+        return NULL;
+    place->list[place->count] = (struct narrowed){.name = name, .bits = bits};
+    return &place->list[place->count++];
+}
+
+static void limit_low(struct narrowed *of, expr_int low)
+{
+    if (!of->has_low || low > of->low)
+        of->low = low;
+    of->has_low = true;
+}
+
+static void limit_high(struct narrowed *of, expr_int high)
+{
+    if (!of->has_high || high < of->high)
+        of->high = high;
+    of->has_high = true;
+}
+
+/* A name, or one plus a number, in whatever wider type. False: it is something else. */
+static bool is_shifted(const struct expr *expr, uint32_t *out_name, expr_int *out_shift, bool *out_is_natural)
+{
+    *out_shift = 0;
+    *out_is_natural = false;
+    if (expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT) {
+        *out_is_natural = expr->kind == EXPR_ZEXT;
+        expr = expr->operand[0];
+    } else if (expr->kind == EXPR_ADD && expr->count == 2 && expr->operand[0]->kind == EXPR_INTEGER) {
+        *out_shift = expr->operand[0]->integer;
+        expr = expr->operand[1];
+    }
+    *out_name = expr->name;
+    return expr->kind == EXPR_SYMBOL;
+}
+
+/* What `left KIND right` says of left. */
+static void narrow(struct place *place, enum compare kind, const struct operand *operand,
+                   const struct expr *left, const struct expr *right)
+{
+    struct expr_range limit = value_of(place->known, right);
+    uint32_t name;
+    expr_int shift;
+    bool is_natural, is_unsigned = kind >= COMPARE_BELOW;
+    if (!is_shifted(left, &name, &shift, &is_natural) || !limit.is_known || limit.has_wrapped)
+        return;
+    if ((shift != 0 && !is_unsigned) || ((is_unsigned || is_natural) && limit.low < 0))
+        return;
+    struct narrowed *of = narrowed_of(place, name, operand->bits);
+    if (!of)
+        return;
+    switch (kind) {
+    case COMPARE_EQUAL:
+        limit_low(of, limit.low);
+        limit_high(of, limit.high);
+        break;
+    case COMPARE_LESS:
+    case COMPARE_BELOW:
+        limit_high(of, limit.high - 1 - shift);
+        break;
+    case COMPARE_AT_MOST:
+    case COMPARE_BELOW_OR_SAME:
+        limit_high(of, limit.high - shift);
+        break;
+    case COMPARE_MORE:
+        limit_low(of, limit.low + 1);
+        break;
+    case COMPARE_AT_LEAST:
+        limit_low(of, limit.low);
+        break;
+    default:
+        break; /* not equal, or above, which what is negative is, too */
+    }
+    if (kind == COMPARE_BELOW || kind == COMPARE_BELOW_OR_SAME || (is_natural && of->has_high))
+        limit_low(of, -shift);
+}
+
+static enum compare mirrored(enum compare kind)
+{
+    static const enum compare mirrors[] = {
+        [COMPARE_EQUAL] = COMPARE_EQUAL, [COMPARE_NOT_EQUAL] = COMPARE_NOT_EQUAL,
+        [COMPARE_LESS] = COMPARE_MORE,   [COMPARE_AT_MOST] = COMPARE_AT_LEAST,
+        [COMPARE_MORE] = COMPARE_LESS,   [COMPARE_AT_LEAST] = COMPARE_AT_MOST,
+        [COMPARE_BELOW] = COMPARE_ABOVE, [COMPARE_BELOW_OR_SAME] = COMPARE_ABOVE_OR_SAME,
+        [COMPARE_ABOVE] = COMPARE_BELOW, [COMPARE_ABOVE_OR_SAME] = COMPARE_BELOW_OR_SAME};
+    return mirrors[kind];
+}
+
+static void learn(struct place *place, const struct comparison *comparison, bool is_contrary)
+{
+    struct expr left_room, right_room;
+    const struct expr *left = known_formula(place->known->facts, &comparison->left, &left_room),
+                      *right = known_formula(place->known->facts, &comparison->right, &right_room);
+    enum compare kind = is_contrary ? compare_contrary(comparison->kind) : comparison->kind;
+    narrow(place, kind, &comparison->left, left, right);
+    narrow(place, mirrored(kind), &comparison->right, right, left);
+}
+
+/* What holds where a condition does, or where it does not. */
+static void learn_all(struct place *place, const struct condition *condition, bool is_contrary)
+{
+    bool holds_each = is_contrary ? condition->is_any || (condition->count == 1 && !condition->is_part)
+                                  : !condition->is_any || condition->count == 1;
+    for (size_t i = 0; i < condition->count && holds_each; i++)
+        learn(place, &condition->list[i], is_contrary);
+}
+
+static void learn_promises(struct place *place, const struct block *block, size_t calls)
+{
+    for (size_t i = 0; i < block->promise_count; i++)
+        if (block->promises[i].calls_before <= calls)
+            learn_all(place, &block->promises[i].condition, false);
+}
+
+/* From the branch of the only block that leads to this one. */
+static void learn_way(struct place *place, uint32_t block)
+{
+    const struct flow *flow = &place->known->loops->flow;
+    if (flow->before_begin[block + 1] - flow->before_begin[block] != 1)
+        return;
+    const struct block *from = &place->known->function->blocks[flow->before[flow->before_begin[block]]];
+    if (from->edge_count == 2 && from->edges[0].to != from->edges[1].to)
+        learn_all(place, &from->condition, from->edges[1].to == block);
+}
+
+/* Behind `calls` calls of the block. */
+static void go_to(struct place *place, uint32_t block, size_t calls)
+{
+    const struct function *f = place->known->function;
+    const uint32_t *dominator = place->known->loops->flow.dominator;
+    learn_promises(place, &f->blocks[block], calls);
+    for (unsigned steps = 0; block != 0 && steps < MOST_STEPS; steps++) {
+        learn_way(place, block);
+        block = dominator[block];
+        learn_promises(place, &f->blocks[block], SIZE_MAX);
+    }
+}
+
+/* --- values ------------------------------------------------------------------------------------------------- */
+
+static struct expr_range intersect(struct expr_range a, struct expr_range b)
+{
+    if (!a.is_known || !b.is_known)
+        return a.is_known ? a : b;
+    struct expr_range both = {a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high, true,
+                              a.has_wrapped || b.has_wrapped};
+    return both.low <= both.high ? both : a; /* or nobody gets here */
+}
+
+/* Without an upper end it is unknown; the lower one is the type's where nothing is said of it. */
+static struct expr_range range_of(const struct narrowed *of)
+{
+    if (!of->has_high || !of->bits || of->bits > 64)
+        return (struct expr_range){0};
+    expr_int least = -((expr_int)1 << (of->bits - 1));
+    struct expr_range range = {of->has_low && of->low > least ? of->low : least, of->high, true, false};
+    range.is_known = range.low <= range.high;
+    return range;
+}
+
+/* A number that is at most `high` is rarely far below 0. */
+static struct expr_range middle(struct expr_range range)
+{
+    expr_int from = range.low < 0 && range.high > 0 ? 0 : range.low;
+    return range.is_known ? expr_point(from + (range.high - from) / 2) : range;
+}
+
+static bool is_useful(struct expr_range range)
+{
+    const expr_int most = (expr_int)1 << 62;
+    return range.is_known && !range.has_wrapped && range.low >= -most && range.high <= most;
+}
+
+/* Of what LLVM prints, what is no more than a type's width says. */
+static struct expr_range printed_range(const struct known *known, const struct operand *operand)
+{
+    const struct scev_value *value =
+        operand->name ? scev_find_value(known->facts, expr_find_name(&known->facts->pool, operand->name))
+                      : NULL;
+    bool says = value && value->range.is_known && value->range.high <= SCEV_MOST_TAKEN;
+    return says ? value->range : (struct expr_range){0};
+}
+
+bool known_at_call(const struct known *known, uint32_t block, size_t call, const struct operand *operand,
+                   struct trips_symbol *out)
+{
+    struct place place = {.known = known};
+    struct expr room;
+    struct expr_range kept[MOST_NARROWED][2];
+    const struct expr *formula = known_formula(known->facts, operand, &room);
+    if (operand->is_constant) {
+        out->low = out->est = out->high = operand->constant;
+        return true;
+    }
+    go_to(&place, block, call);
+    for (size_t i = 0; i < place.count; i++) {
+        uint32_t name = place.list[i].name;
+        kept[i][0] = known->values[name];
+        kept[i][1] = known->points[name];
+        known->values[name] = intersect(kept[i][0], range_of(&place.list[i]));
+        struct expr_range now = known->values[name], point = kept[i][1];
+        if (!point.is_known || point.low < now.low || point.high > now.high)
+            known->points[name] = middle(now);
+    }
+    struct expr_range range = intersect(value_of(known, formula), printed_range(known, operand));
+    struct expr_range point = expr_value(formula, (struct expr_values){known->points, known->count});
+    for (size_t i = place.count; i-- > 0;) {
+        known->values[place.list[i].name] = kept[i][0];
+        known->points[place.list[i].name] = kept[i][1];
+    }
+    if (!is_useful(range))
+        return false;
+    if (!point.is_known || point.low < range.low || point.low > range.high)
+        point = middle(range);
+    out->low = (int64_t)range.low;
+    out->est = (int64_t)point.low;
+    out->high = (int64_t)range.high;
+    return true;
+}
+
+size_t known_at_entry(const struct known *known, struct trips_symbol *out, size_t room)
+{
+    struct place place = {.known = known};
+    size_t count = 0;
+    if (known->function->block_count)
+        learn_promises(&place, &known->function->blocks[0], SIZE_MAX);
+    for (size_t i = 0; i < place.count && count < room; i++) {
+        struct expr_range range = range_of(&place.list[i]);
+        if (is_useful(range))
+            out[count++] =
+                (struct trips_symbol){known->facts->pool.names[place.list[i].name], (int64_t)range.low,
+                                      (int64_t)middle(range).low, (int64_t)range.high};
+    }
+    return count;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------ */
+
+/* As both are compared: signed, or unsigned where neither can be negative. */
+static bool fits(struct expr_range range, unsigned bits, bool is_unsigned)
+{
+    expr_int most = bits >= 1 && bits <= 64 ? (expr_int)1 << (bits - 1) : 0;
+    return range.is_known && !range.has_wrapped && range.low >= (is_unsigned ? 0 : -most) &&
+           range.high < most;
+}
+
+static enum known_answer less(struct expr_range a, struct expr_range b)
+{
+    return a.high < b.low ? KNOWN_HOLDS : a.low >= b.high ? KNOWN_FAILS : KNOWN_NOT;
+}
+
+static enum known_answer contrary(enum known_answer answer)
+{
+    return answer == KNOWN_NOT ? answer : answer == KNOWN_HOLDS ? KNOWN_FAILS : KNOWN_HOLDS;
+}
+
+static enum known_answer answer(const struct known *known, const struct comparison *c)
+{
+    struct expr left_room, right_room;
+    struct expr_range left = value_of(known, known_formula(known->facts, &c->left, &left_room)),
+                      right = value_of(known, known_formula(known->facts, &c->right, &right_room));
+    bool is_unsigned = c->kind >= COMPARE_BELOW;
+    unsigned bits = c->left.bits ? c->left.bits : c->right.bits;
+    if (!fits(left, bits, is_unsigned) || !fits(right, bits, is_unsigned))
+        return KNOWN_NOT;
+    switch (c->kind) {
+    case COMPARE_EQUAL:
+    case COMPARE_NOT_EQUAL: {
+        bool is_apart = left.high < right.low || right.high < left.low;
+        bool is_same = left.low == left.high && right.low == right.high && left.low == right.low;
+        enum known_answer equal = is_apart ? KNOWN_FAILS : is_same ? KNOWN_HOLDS : KNOWN_NOT;
+        return c->kind == COMPARE_EQUAL ? equal : contrary(equal);
+    }
+    case COMPARE_LESS:
+    case COMPARE_BELOW:
+        return less(left, right);
+    case COMPARE_AT_LEAST:
+    case COMPARE_ABOVE_OR_SAME:
+        return contrary(less(left, right));
+    case COMPARE_MORE:
+    case COMPARE_ABOVE:
+        return less(right, left);
+    default:
+        return contrary(less(right, left));
+    }
+}
+
+enum known_answer known_answers(const struct known *known, const struct condition *condition)
+{
+    enum known_answer decides = condition->is_any ? KNOWN_HOLDS : KNOWN_FAILS; /* for all of it */
+    bool has_open = condition->is_part || !condition->count;
+    for (size_t i = 0; i < condition->count; i++) {
+        enum known_answer one = answer(known, &condition->list[i]);
+        if (one == decides)
+            return one;
+        has_open = has_open || one == KNOWN_NOT;
+    }
+    return has_open ? KNOWN_NOT : contrary(decides);
+}
+
+/* --- a function --------------------------------------------------------------------------------------------- */
+
+static void set(struct known *known, uint32_t name, struct expr_range range, expr_int point)
+{
+    if (name >= known->count)
+        return;
+    known->values[name] = range;
+    known->points[name] = expr_point(point);
+}
+
+joule_status known_prepare(struct arena *arena, const struct function *function, const struct loops *loops,
+                           const struct scev_function *facts, const struct trips_symbol *symbols,
+                           size_t symbol_count, const struct trips *trips, struct known *out)
+{
+    *out =
+        (struct known){.function = function, .loops = loops, .facts = facts, .count = facts->pool.name_count};
+    out->values = arena_alloc(arena, (out->count + 1) * sizeof *out->values);
+    out->points = arena_alloc(arena, (out->count + 1) * sizeof *out->points);
+    if (!out->values || !out->points)
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < facts->value_count; i++) {
+        const struct scev_value *value = &facts->values[i];
+        bool is_itself = value->value->kind == EXPR_SYMBOL && value->value->name == value->name;
+        if (is_itself && value->range.is_known && value->range.high <= SCEV_MOST_TAKEN)
+            set(out, value->name, value->range, middle(value->range).low);
+    }
+    for (size_t i = 0; i < symbol_count; i++)
+        set(out, expr_find_name(&facts->pool, symbols[i].name),
+            (struct expr_range){symbols[i].low, symbols[i].high, true, false}, symbols[i].est);
+    for (size_t i = 0; trips && i < loops->count; i++) {
+        double high = trips[i].per_entry.high, est = trips[i].per_entry.est;
+        if (high < 0x1p62 && est < 0x1p62)
+            set(out, expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name),
+                (struct expr_range){0, (expr_int)fmax(high - 1, 0), true, false},
+                (expr_int)fmax((est - 1) / 2, 0));
+    }
+    return JOULE_OK;
+}

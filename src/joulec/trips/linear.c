@@ -1,0 +1,255 @@
+/* joulec/trips/linear.c - see linear.h.
+ *
+ * Newcomers: a comparison is turned into a sum that is >= 0 just where it holds. Then whatever is that sum and some more than
+ * nothing is >= 0, too.
+ */
+#include "joulec/trips/linear.h"
+
+#include <math.h>
+
+#define LARGEST ((expr_int)1 << 80)
+
+static bool is_same_expr(const struct expr *a, const struct expr *b)
+{
+    if (a == b)
+        return true;
+    if (a->kind != b->kind || a->nodes != b->nodes || a->count != b->count || a->name != b->name ||
+        a->integer != b->integer || a->bits != b->bits)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (!is_same_expr(a->operand[i], b->operand[i]))
+            return false;
+    return true;
+}
+
+static bool is_same_factor(const struct linear_factor *a, const struct linear_factor *b)
+{
+    if (a->kind != b->kind || a->name != b->name || a->choose != b->choose || !a->other != !b->other)
+        return false;
+    return !a->other || is_same_expr(a->other, b->other);
+}
+
+/* In whatever order. */
+static bool is_same_product(const struct linear_term *a, const struct linear_term *b)
+{
+    bool is_used[LINEAR_MOST_FACTORS] = {false};
+    for (uint32_t i = 0; i < a->count; i++) {
+        uint32_t k = 0;
+        while (k < b->count && (is_used[k] || !is_same_factor(&a->factors[i], &b->factors[k])))
+            k++;
+        if (k == b->count)
+            return false;
+        is_used[k] = true;
+    }
+    return a->count == b->count;
+}
+
+static bool multiply(expr_int a, expr_int b, expr_int *out)
+{
+    if (fabs((double)a) * fabs((double)b) > (double)LARGEST)
+        return false;
+    *out = a * b;
+    return true;
+}
+
+static bool is_small(expr_int value)
+{
+    return value >= -LARGEST && value <= LARGEST;
+}
+
+static bool add_term(struct linear *to, const struct linear_term *term)
+{
+    uint32_t i = 0;
+    while (i < to->count && !is_same_product(&to->terms[i], term))
+        i++;
+    if (i == LINEAR_MOST_TERMS)
+        return false;
+    if (i == to->count)
+        to->terms[to->count++] = *term;
+    else
+        to->terms[i].times += term->times;
+    if (to->terms[i].times == 0)
+        to->terms[i] = to->terms[--to->count];
+    return i >= to->count || is_small(to->terms[i].times);
+}
+
+bool linear_add(struct linear *to, const struct linear *more, expr_int by)
+{
+    expr_int constant;
+    if (!multiply(more->constant, by, &constant))
+        return false;
+    to->constant += constant;
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct linear_term term = more->terms[i];
+        if (!multiply(term.times, by, &term.times) || !add_term(to, &term))
+            return false;
+    }
+    return is_small(to->constant);
+}
+
+static bool multiply_terms(const struct linear_term *a, const struct linear_term *b, struct linear_term *out)
+{
+    if (a->count + b->count > LINEAR_MOST_FACTORS || !multiply(a->times, b->times, &out->times))
+        return false;
+    out->count = 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        out->factors[out->count++] = a->factors[i];
+    for (uint32_t i = 0; i < b->count; i++)
+        out->factors[out->count++] = b->factors[i];
+    return true;
+}
+
+static bool linear_multiply(const struct linear *a, const struct linear *b, struct linear *out)
+{
+    struct linear_term term;
+    struct linear only = {.terms = {{0}}};
+    *out = (struct linear){0};
+    if (!linear_add(out, a, b->constant))
+        return false;
+    for (uint32_t i = 0; i < b->count; i++) {
+        for (uint32_t k = 0; k < a->count; k++)
+            if (!multiply_terms(&a->terms[k], &b->terms[i], &term) || !add_term(out, &term))
+                return false;
+        only.terms[0] = b->terms[i];
+        only.count = 1;
+        if (!linear_add(out, &only, a->constant))
+            return false;
+    }
+    return true;
+}
+
+static void set_factor(struct linear *out, struct linear_factor factor)
+{
+    *out = (struct linear){.count = 1};
+    out->terms[0] = (struct linear_term){.times = 1, .factors = {factor}, .count = 1};
+}
+
+static bool linear_of_recurrence(const struct expr *expr, struct linear *out)
+{
+    *out = (struct linear){0};
+    for (uint32_t k = 0; k < expr->count; k++) {
+        struct linear step, number, product;
+        if (!linear_of(expr->operand[k], &step))
+            return false;
+        set_factor(&number, (struct linear_factor){EXPR_RECURRENCE, expr->name, k, NULL});
+        if (k > 0 && !linear_multiply(&step, &number, &product))
+            return false;
+        if (!linear_add(out, k > 0 ? &product : &step, 1))
+            return false;
+    }
+    return true;
+}
+
+bool linear_of(const struct expr *expr, struct linear *out)
+{
+    struct linear one, product;
+    *out = (struct linear){0};
+    switch (expr->kind) {
+    case EXPR_UNKNOWN:
+        return false;
+    case EXPR_INTEGER:
+        out->constant = expr->integer;
+        return true;
+    case EXPR_SYMBOL:
+        set_factor(out, (struct linear_factor){EXPR_SYMBOL, expr->name, 0, NULL});
+        return true;
+    case EXPR_ZEXT:
+    case EXPR_SEXT:
+        return linear_of(expr->operand[0], out);
+    case EXPR_RECURRENCE:
+        return linear_of_recurrence(expr, out);
+    case EXPR_ADD:
+        for (uint32_t i = 0; i < expr->count; i++)
+            if (!linear_of(expr->operand[i], &one) || !linear_add(out, &one, 1))
+                return false;
+        return true;
+    case EXPR_MUL:
+        out->constant = 1;
+        for (uint32_t i = 0; i < expr->count; i++) {
+            if (!linear_of(expr->operand[i], &one) || !linear_multiply(out, &one, &product))
+                return false;
+            *out = product;
+        }
+        return true;
+    default:
+        set_factor(out, (struct linear_factor){expr->kind, 0, 0, expr});
+        return true;
+    }
+}
+
+/* c + a / k is negative where a + c k is. */
+bool linear_of_sign(const struct expr *expr, struct linear *out)
+{
+    if (!linear_of(expr, out))
+        return false;
+    for (unsigned steps = 0; steps < EXPR_MOST_DEPTH && out->count == 1; steps++) {
+        const struct linear_term *term = &out->terms[0];
+        const struct expr *quotient = term->count == 1 && term->times == 1 ? term->factors[0].other : NULL;
+        if (!quotient || quotient->kind != EXPR_UDIV || quotient->operand[1]->kind != EXPR_INTEGER ||
+            quotient->operand[1]->integer <= 0)
+            break;
+        expr_int more;
+        if (!multiply(out->constant, quotient->operand[1]->integer, &more) ||
+            !linear_of(quotient->operand[0], out))
+            return false;
+        out->constant += more;
+    }
+    return is_small(out->constant);
+}
+
+/* --- comparisons -------------------------------------------------------------------------------------------- */
+
+static bool has_unsigned_cast(const struct expr *expr)
+{
+    bool has = expr->kind == EXPR_ZEXT || expr->kind == EXPR_UDIV || expr->kind == EXPR_UMIN ||
+               expr->kind == EXPR_UMAX;
+    for (uint32_t i = 0; i < expr->count && !has; i++)
+        has = has_unsigned_cast(expr->operand[i]);
+    return has;
+}
+
+/* Whether `more` - `less` - strict >= 0 makes `that` >= 0. */
+static bool follows(const struct linear *more, const struct linear *less, int strict,
+                    const struct linear *that)
+{
+    struct linear rest = *that;
+    if (!linear_add(&rest, more, -1) || !linear_add(&rest, less, 1))
+        return false;
+    return rest.count == 0 && rest.constant + strict >= 0;
+}
+
+static bool is_implied(enum compare kind, const struct linear *left, const struct linear *right,
+                       const struct linear *that)
+{
+    switch (kind) {
+    case COMPARE_EQUAL:
+        return follows(left, right, 0, that) || follows(right, left, 0, that);
+    case COMPARE_NOT_EQUAL: /* on the one side, and never on the other */
+        return follows(left, right, 1, that) || follows(right, left, 1, that);
+    case COMPARE_LESS:
+    case COMPARE_BELOW:
+        return follows(right, left, 1, that);
+    case COMPARE_AT_MOST:
+    case COMPARE_BELOW_OR_SAME:
+        return follows(right, left, 0, that);
+    case COMPARE_MORE:
+    case COMPARE_ABOVE:
+        return follows(left, right, 1, that);
+    default:
+        return follows(left, right, 0, that);
+    }
+}
+
+bool linear_implies(enum compare kind, bool is_contrary, const struct expr *left, const struct expr *right,
+                    const struct linear *that, struct linear_provided *provided)
+{
+    struct linear l, r;
+    kind = is_contrary ? compare_contrary(kind) : kind;
+    if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, that))
+        return false;
+    bool is_signed = kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST;
+    provided->is_ordered = provided->is_ordered || kind == COMPARE_NOT_EQUAL;
+    provided->is_natural =
+        provided->is_natural || !is_signed || has_unsigned_cast(left) || has_unsigned_cast(right);
+    return true;
+}

@@ -1,0 +1,273 @@
+/* joulec/trips/nest.c - see nest.h.
+ *
+ * Newcomers: whether a region can be gone through without a block is asked of its ends: it cannot where that block dominates them
+ * all. So it is enough to know, for each region, the first and the last of its ends in the tree of dominators.
+ */
+#include "joulec/trips/nest.h"
+
+#include "joulec/trips/known.h"
+#include "joulec/trips/linear.h"
+
+#define MOST_CONDITIONS 4
+#define MOST_STEPS      (1 << 24) /* of a function; then nothing more is said of guards */
+
+/* Where rounds of a region end, by places in the tree of dominators. */
+struct ends {
+    bool has_any;
+    uint32_t first, last;
+};
+
+struct nest {
+    const struct function *function;
+    const struct loops *loops;
+    struct ends *ends;       /* of each region, by loop + 1 */
+    enum trips_last *leaves; /* of each loop: what its exits mean for those inside */
+    const struct scev_function *facts;
+    uint32_t *stack, *mark; /* of each block: the last walk that came by */
+    uint32_t walk;
+    uint64_t steps; /* of all walks */
+};
+
+/* --- regions ------------------------------------------------------------------------------------------------ */
+
+static void add_end(const struct nest *nest, int32_t loop, uint32_t block)
+{
+    struct ends *ends = &nest->ends[loop + 1];
+    uint32_t place = nest->loops->flow.tree_first[block];
+    if (!ends->has_any || place < ends->first)
+        ends->first = place;
+    if (!ends->has_any || place > ends->last)
+        ends->last = place;
+    ends->has_any = true;
+}
+
+/* Whether a round of `loop`, or a call where it is -1, can come to its end without `without`. */
+static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without)
+{
+    const struct flow *flow = &nest->loops->flow;
+    const struct ends *ends = &nest->ends[loop + 1];
+    uint32_t begin = loop < 0 ? 0 : nest->loops->list[loop].header;
+    if (!ends->has_any || begin == without)
+        return false;
+    return !loop_has(nest->loops, loop, without) || ends->first < flow->tree_first[without] ||
+           ends->last > flow->tree_last[without];
+}
+
+/* Where a round of this loop ends, and by which kind of block. */
+static void look_at_loop(const struct nest *nest, int32_t number)
+{
+    const struct loop *loop = &nest->loops->list[number];
+    bool by_header = false, by_latch = false, by_other = false;
+    for (uint32_t i = loop->first; i < loop->end; i++) {
+        uint32_t block = nest->loops->members[i];
+        const struct block *b = &nest->function->blocks[block];
+        bool leaves = false, goes_back = false;
+        for (size_t e = 0; e < b->edge_count; e++) {
+            leaves = leaves || !loop_has(nest->loops, number, b->edges[e].to);
+            goes_back = goes_back || b->edges[e].to == loop->header;
+        }
+        if (leaves || goes_back)
+            add_end(nest, number, block);
+        by_header = by_header || (leaves && block == loop->header && !goes_back);
+        by_latch = by_latch || (leaves && goes_back);
+        by_other = by_other || (leaves && !goes_back && block != loop->header);
+    }
+    bool is_either = by_other || (by_header && by_latch);
+    nest->leaves[number] = is_either ? TRIPS_EITHER : by_header ? TRIPS_MISSED : TRIPS_REACHED;
+}
+
+static void look_at_regions(const struct nest *nest)
+{
+    const struct flow *flow = &nest->loops->flow;
+    for (size_t i = 0; i < flow->reached; i++) {
+        const struct block *b = &nest->function->blocks[flow->order[i]];
+        if (b->edge_count == 0 && !b->is_dead_end)
+            add_end(nest, -1, flow->order[i]);
+    }
+    for (size_t i = 0; i < nest->loops->count; i++)
+        look_at_loop(nest, (int32_t)i);
+}
+
+/* --- guards ------------------------------------------------------------------------------------------------- */
+
+/* What a way to a loop, or past it, must not do. */
+struct guard {
+    struct linear taken[MOST_CONDITIONS]; /* of each condition that ends the loop, its formula */
+    size_t count;
+    struct linear_provided provided;
+};
+
+static bool read_guard(const struct scev_loop *facts, struct guard *out)
+{
+    const struct expr *taken = facts->taken_guarded;
+    *out = (struct guard){.count = facts->is_guard_unclear ? taken->count : 1};
+    bool is_good = taken->kind != EXPR_UNKNOWN && out->count <= MOST_CONDITIONS;
+    for (size_t i = 0; i < out->count && is_good; i++)
+        is_good = linear_of_sign(facts->is_guard_unclear ? taken->operand[i] : taken, &out->taken[i]);
+    return is_good && out->count;
+}
+
+/* Whether an edge is taken only where `that` >= 0. */
+static bool asks_for(const struct nest *nest, const struct block *block, size_t edge,
+                     const struct linear *that, struct linear_provided *provided)
+{
+    const struct condition *condition = &block->condition;
+    struct expr left_room, right_room;
+    bool is_contrary = edge == 1, is_each = condition->is_any == is_contrary || condition->count == 1;
+    if (block->edge_count != 2 || block->edges[0].to == block->edges[1].to || !condition->count ||
+        (condition->is_part && is_contrary))
+        return false;
+    for (size_t i = 0; i < condition->count; i++) {
+        const struct comparison *c = &condition->list[i];
+        bool does = linear_implies(c->kind, is_contrary, known_formula(nest->facts, &c->left, &left_room),
+                                   known_formula(nest->facts, &c->right, &right_room), that, provided);
+        if (does == is_each)
+            return does;
+    }
+    return !is_each;
+}
+
+/* Whether an edge is taken only where the loop runs (has_passed), or only where it does not. */
+static bool is_decided(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
+                       bool has_passed)
+{
+    for (size_t i = 0; i < guard->count; i++) {
+        struct linear that = {.constant = -1};
+        if (has_passed)
+            that = guard->taken[i];
+        else if (!linear_add(&that, &guard->taken[i], -1))
+            return false;
+        if (asks_for(nest, block, edge, &that, &guard->provided))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a round of `region` can come to `header` without passing the guard (has_passed), or to its end without the header
+ * though the guard would let pass. */
+static bool slips_by(struct nest *nest, int32_t region, uint32_t header, struct guard *guard, bool has_passed)
+{
+    uint32_t first = region < 0 ? 0 : nest->loops->list[region].header;
+    size_t depth = 1;
+    nest->walk++;
+    nest->stack[0] = first;
+    nest->mark[first] = nest->walk;
+    while (depth) {
+        const struct block *b = &nest->function->blocks[nest->stack[--depth]];
+        if (!has_passed && region < 0 && b->edge_count == 0 && !b->is_dead_end)
+            return true;
+        for (size_t e = 0; e < b->edge_count; e++) {
+            uint32_t to = b->edges[e].to;
+            bool is_end = region >= 0 && (to == first || !loop_has(nest->loops, region, to));
+            bool is_old = !is_end && (nest->mark[to] == nest->walk || (!has_passed && to == header));
+            if (is_old || (is_end && (has_passed || nest->function->blocks[to].is_dead_end)) ||
+                is_decided(nest, b, e, guard, has_passed))
+                continue;
+            if (is_end || to == header || nest->steps++ > MOST_STEPS)
+                return true;
+            nest->mark[to] = nest->walk;
+            nest->stack[depth++] = to;
+        }
+    }
+    return false;
+}
+
+/* Blocks that do no more than lead on. */
+static uint32_t skip_forward(const struct nest *nest, uint32_t block)
+{
+    for (int steps = 0; steps < 4 && nest->function->blocks[block].edge_count == 1; steps++)
+        block = nest->function->blocks[block].edges[0].to;
+    return block;
+}
+
+/* Whether the last branch before a loop leads to it, or else to where the loop itself leads. */
+static bool has_bypass(const struct nest *nest, int32_t loop)
+{
+    const struct loops *loops = nest->loops;
+    uint32_t before = loops->flow.dominator[loops->list[loop].header];
+    for (int steps = 0; steps < 4 && nest->function->blocks[before].edge_count == 1; steps++)
+        before = loops->flow.dominator[before];
+    const struct block *b = &nest->function->blocks[before];
+    if (b->edge_count != 2)
+        return false;
+    for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++) {
+        const struct loop_exit *exit = &loops->exits[i];
+        uint32_t to = skip_forward(nest, nest->function->blocks[exit->block].edges[exit->edge].to);
+        if (skip_forward(nest, b->edges[0].to) == to || skip_forward(nest, b->edges[1].to) == to)
+            return true;
+    }
+    return false;
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------- */
+
+static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
+{
+    int32_t parent = nest->loops->list[loop].parent;
+    uint32_t header = nest->loops->list[loop].header;
+    struct guard guard;
+    out->entry = TRIPS_ALWAYS;
+    if (!ends_without(nest, parent, header))
+        return;
+    bool has_formula = out->facts && out->facts->taken->kind != EXPR_UNKNOWN;
+    out->entry = !has_formula && has_bypass(nest, loop) ? TRIPS_GUARDED : TRIPS_SOMETIMES;
+    if (!has_formula || !read_guard(out->facts, &guard))
+        return;
+    bool is_one = guard.count == 1;
+    out->is_behind_guard = is_one && !slips_by(nest, parent, header, &guard, true);
+    if ((out->is_behind_guard || !is_one) && !slips_by(nest, parent, header, &guard, false))
+        out->entry = TRIPS_GUARDED;
+    out->is_natural = guard.provided.is_natural;
+    out->is_ordered = guard.provided.is_ordered;
+}
+
+joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
+                           const struct scev_function *facts, struct trips_loop *out)
+{
+    struct nest nest = {function,
+                        loops,
+                        .ends = arena_alloc(arena, (loops->count + 1) * sizeof *nest.ends),
+                        .leaves = arena_alloc(arena, (loops->count + 1) * sizeof *nest.leaves),
+                        .facts = facts,
+                        .stack = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.stack),
+                        .mark = arena_alloc(arena, (function->block_count + 1) * sizeof *nest.mark)};
+    if (!nest.ends || !nest.leaves || !nest.stack || !nest.mark)
+        return JOULE_NO_MEMORY;
+    look_at_regions(&nest);
+    for (size_t i = 0; i < loops->count; i++) {
+        const struct loop *loop = &loops->list[i];
+        const struct scev_loop *known =
+            facts ? scev_loop_of(facts, function->blocks[loop->header].name) : NULL;
+        out[i] = (struct trips_loop){.parent = loop->parent < 0 ? TRIPS_NONE : (uint32_t)loop->parent,
+                                     .facts = known,
+                                     .last = loop->parent < 0 ? TRIPS_REACHED : nest.leaves[loop->parent]};
+        describe_entry(&nest, (int32_t)i, &out[i]);
+    }
+    return JOULE_OK;
+}
+
+/* Of what LLVM made two loops, one in the other, each runs no more often than the one in the source. */
+static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size_t loop)
+{
+    for (size_t i = 0; i < loops->count; i++)
+        if (i != loop && mark_of[i] == mark_of[loop] &&
+            (loop_is_within(loops, (int32_t)i, (int32_t)loop) ||
+             loop_is_within(loops, (int32_t)loop, (int32_t)i)))
+            return true;
+    return false;
+}
+
+void nest_annotate(const struct function *function, const struct loops *loops, const struct mark *marks,
+                   const uint32_t *mark_of, struct trips_loop *out)
+{
+    for (size_t i = 0; i < loops->count; i++) {
+        if (mark_of[i] == MARK_NONE)
+            continue;
+        const struct mark *mark = &marks[mark_of[i]];
+        out[i].has_annotation = true;
+        out[i].annotated_low = (double)mark->low;
+        out[i].annotated_high = (double)mark->high + loop_is_top_tested(function, loops, (int32_t)i);
+        if (shares_mark(loops, mark_of, i))
+            out[i].annotated_low = mark->low > 0;
+    }
+}

@@ -1,0 +1,225 @@
+/* joulec/trips/profile.c - see profile.h.
+ *
+ * Newcomers: clang counts at branches. Other blocks run as often as those before them together, and so on through the graph,
+ * round after round until nothing new comes of it.
+ */
+#include "joulec/trips/profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joulec/source/source.h"
+
+#define MOST_ROUNDS 64 /* through the blocks of a function */
+
+struct counts {
+    const struct function *function;
+    const struct flow *flow;
+    double *of_block, *of_edge; /* NaN: not known */
+};
+
+static double sum_of_ways_out(const struct counts *c, uint32_t block)
+{
+    const struct block *b = &c->function->blocks[block];
+    double sum = b->edge_count ? 0 : NAN;
+    for (size_t e = 0; e < b->edge_count; e++)
+        sum += c->of_edge[b->edges[e].number];
+    return sum;
+}
+
+static double sum_of_ways_in(const struct counts *c, uint32_t block)
+{
+    double sum = block == 0 ? c->function->calls_seen : 0;
+    for (uint32_t k = c->flow->before_begin[block]; k < c->flow->before_begin[block + 1]; k++) {
+        uint32_t from = c->flow->before[k];
+        const struct block *b = &c->function->blocks[from];
+        if (c->flow->rank[from] == FLOW_NONE ||
+            (k > c->flow->before_begin[block] && c->flow->before[k - 1] == from))
+            continue; /* both edges of a branch */
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (b->edges[e].to == block)
+                sum += c->of_edge[b->edges[e].number];
+    }
+    return sum;
+}
+
+/* True: it has become known what runs through a block. */
+static bool learn(struct counts *c, uint32_t block)
+{
+    const struct block *b = &c->function->blocks[block];
+    bool is_new = isnan(c->of_block[block]);
+    if (is_new)
+        c->of_block[block] = sum_of_ways_out(c, block);
+    if (isnan(c->of_block[block]))
+        c->of_block[block] = sum_of_ways_in(c, block);
+    is_new = is_new && !isnan(c->of_block[block]);
+    for (size_t e = 0; e < b->edge_count; e++) {
+        double *edge = &c->of_edge[b->edges[e].number];
+        bool says = b->edge_count == 1 || c->of_block[block] == 0;
+        if (!isnan(*edge) || !says || isnan(c->of_block[block]))
+            continue;
+        *edge = c->of_block[block];
+        is_new = true;
+    }
+    return is_new;
+}
+
+static bool count_blocks(struct arena *arena, const struct function *f, const struct flow *flow,
+                         struct counts *out)
+{
+    *out = (struct counts){f, flow, arena_alloc(arena, (f->block_count + 1) * sizeof *out->of_block),
+                           arena_alloc(arena, (f->edge_count + 1) * sizeof *out->of_edge)};
+    if (!out->of_block || !out->of_edge)
+        return false;
+    for (size_t b = 0; b < f->block_count; b++) {
+        out->of_block[b] = NAN;
+        for (size_t e = 0; e < f->blocks[b].edge_count; e++)
+            out->of_edge[f->blocks[b].edges[e].number] = f->blocks[b].edges[e].seen;
+    }
+    bool is_new = true;
+    for (int round = 0; round < MOST_ROUNDS && is_new; round++) {
+        is_new = false;
+        for (size_t i = 0; i < flow->reached; i++)
+            is_new = learn(out, flow->order[i]) || is_new;
+    }
+    return true;
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------- */
+
+/* It ends as often as it begins. A body that was begun and left in the middle is a round; the last test of a `for` is none. */
+static struct profile_loop count_loop(const struct counts *c, const struct loops *loops, size_t number)
+{
+    const struct loop *loop = &loops->list[number];
+    struct profile_loop out = {.place = loop->place};
+    bool is_top_tested = loop_is_top_tested(c->function, loops, (int32_t)number);
+    for (uint32_t i = loop->first; i < loop->end; i++) {
+        uint32_t block = loops->members[i];
+        const struct block *b = &c->function->blocks[block];
+        for (size_t e = 0; e < b->edge_count; e++) {
+            double times = c->of_edge[b->edges[e].number];
+            bool leaves = !loop_has(loops, (int32_t)number, b->edges[e].to);
+            bool is_last_test = leaves && block == loop->header && is_top_tested;
+            out.entries += leaves ? times : 0;
+            out.rounds += (leaves && !is_last_test) || b->edges[e].to == loop->header ? times : 0;
+        }
+    }
+    return out;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct source_place *left = &((const struct profile_loop *)a)->place,
+                              *right = &((const struct profile_loop *)b)->place;
+    return source_place_order(left, right);
+}
+
+/* One for each place, as a macro may put several there. */
+static void merge_equal(struct profile *profile)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->loop_count; i++) {
+        struct profile_loop *last = kept ? &profile->loops[kept - 1] : NULL;
+        if (last && by_place(last, &profile->loops[i]) == 0) {
+            last->entries += profile->loops[i].entries;
+            last->rounds += profile->loops[i].rounds;
+        } else {
+            profile->loops[kept++] = profile->loops[i];
+        }
+    }
+    profile->loop_count = kept;
+}
+
+static bool add_function(struct profile *profile, size_t *capacity, const struct function *f)
+{
+    struct arena own = {0};
+    struct loops loops;
+    struct counts counts;
+    bool is_good = loops_find(&own, f, &loops) == JOULE_OK && count_blocks(&own, f, &loops.flow, &counts);
+    if (is_good && profile->loop_count + loops.count > *capacity) {
+        *capacity = 2 * (profile->loop_count + loops.count);
+        struct profile_loop *list = arena_alloc(&profile->arena, *capacity * sizeof *list);
+        is_good = list;
+        if (list && profile->loop_count)
+            memcpy(list, profile->loops, profile->loop_count * sizeof *list);
+        profile->loops = list;
+    }
+    for (size_t i = 0; i < loops.count && is_good; i++) {
+        struct profile_loop loop = count_loop(&counts, &loops, i);
+        if (loop.place.file)
+            loop.place.file = arena_copy(&profile->arena, loop.place.file, strlen(loop.place.file));
+        if (loop.place.file && isfinite(loop.entries) && isfinite(loop.rounds))
+            profile->loops[profile->loop_count++] = loop;
+    }
+    arena_free(&own);
+    return is_good;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool profile_read(const struct module *module, struct profile *out)
+{
+    size_t capacity = 0;
+    *out = (struct profile){.loop_count = 0};
+    out->functions = arena_alloc(&out->arena, (module->function_count + 1) * sizeof *out->functions);
+    bool is_good = out->functions;
+    for (size_t i = 0; i < module->function_count && is_good; i++) {
+        const struct function *f = &module->functions[i];
+        if (isnan(f->calls_seen))
+            continue;
+        const char *name = arena_copy(&out->arena, f->name, strlen(f->name));
+        is_good = name && add_function(out, &capacity, f);
+        out->functions[out->function_count++] = name;
+    }
+    if (!is_good) {
+        profile_free(out);
+        return false;
+    }
+    if (out->loop_count)
+        qsort(out->loops, out->loop_count, sizeof *out->loops, by_place);
+    if (out->function_count)
+        qsort(out->functions, out->function_count, sizeof *out->functions, by_name);
+    merge_equal(out);
+    return true;
+}
+
+void profile_free(struct profile *profile)
+{
+    arena_free(&profile->arena);
+    *profile = (struct profile){.loop_count = 0};
+}
+
+bool profile_has(const struct profile *profile, const char *function)
+{
+    return profile->function_count && bsearch(&function, profile->functions, profile->function_count,
+                                              sizeof *profile->functions, by_name);
+}
+
+/* Whether its only test stands in its header, so that this runs once more than the body. */
+static bool runs_once_more(const struct function *function, const struct loops *loops, int32_t loop)
+{
+    bool does = loop_is_top_tested(function, loops, loop);
+    for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++)
+        does = does && loops->exits[i].block == loops->list[loop].header;
+    return does;
+}
+
+void profile_join(const struct profile *profile, const struct function *function, const struct loops *loops,
+                  struct trips_loop *out)
+{
+    for (size_t i = 0; i < loops->count && profile->loop_count; i++) {
+        struct profile_loop key = {.place = loops->list[i].place};
+        const struct profile_loop *seen = key.place.file ? bsearch(&key, profile->loops, profile->loop_count,
+                                                                   sizeof *profile->loops, by_place)
+                                                         : NULL;
+        if (!seen || seen->entries <= 0)
+            continue;
+        out[i].has_profile = true;
+        out[i].seen_mean = seen->rounds / seen->entries + runs_once_more(function, loops, (int32_t)i);
+        out[i].seen_low = NAN;
+        out[i].seen_high = out[i].seen_mean; /* the most in one entry is not kept */
+    }
+}

@@ -1,0 +1,35 @@
+/* joulec/trips/profile.h - how often loops and functions ran when somebody ran the program.
+ *
+ * Owns the way from a profile to rounds of loops, by their places in the source. It is read from a build that LLVM has not
+ * touched: rotated loops have counts that are wrong.
+ * Newcomers: what was seen is what those runs did. It bounds nothing, so nothing is proved with it.
+ */
+#ifndef JOULEC_PROFILE_H
+#define JOULEC_PROFILE_H
+
+#include "joulec/module/loops.h"
+#include "joulec/trips/trips.h"
+
+struct profile_loop {
+    struct source_place place;
+    double entries, rounds; /* of its body; in all runs */
+};
+
+struct profile {
+    struct arena arena;
+    struct profile_loop *loops; /* by place */
+    size_t loop_count;
+    const char **functions; /* those with counts, by name */
+    size_t function_count;
+};
+
+/* Of a module that clang made with the profile and without passes. False: no memory, and *out is empty. */
+bool profile_read(const struct module *module, struct profile *out);
+void profile_free(struct profile *profile);
+/* Whether the profile has counts of a function as it is now. */
+bool profile_has(const struct profile *profile, const char *function);
+/* Writes into out[0..loops->count), which nest_describe filled, what was seen of them. */
+void profile_join(const struct profile *profile, const struct function *function, const struct loops *loops,
+                  struct trips_loop *out);
+
+#endif

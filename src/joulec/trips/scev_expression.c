@@ -1,0 +1,281 @@
+/* joulec/trips/scev_expression.c - see scev_text.h: the grammar of one expression.
+ *
+ *   expression = [type] integer | name | "@" name | "(" sum ")" flags | "{" expression {",+," expression} "}" flags "<" name ">"
+ *   sum        = cast type expression "to" type | expression { operator expression }
+ *
+ * Newcomers: one parenthesis has operators of one kind, or it is not understood. What is not understood inside a
+ * parenthesis makes it unknown, and reading goes on behind it: so are pointers' casts. Globals keep
+ * their '@', which no other name begins with.
+ */
+#include "joulec/trips/scev_text.h"
+
+#include <string.h>
+
+#define MOST_OPERANDS 64
+
+struct reader {
+    struct expr_pool *pool;
+    const char *at, *end;
+    unsigned depth;
+};
+
+static const struct expr *read_expression(struct reader *reader);
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void skip_blanks(struct reader *reader)
+{
+    while (reader->at < reader->end && *reader->at == ' ')
+        reader->at++;
+}
+
+static char peek(const struct reader *reader)
+{
+    return reader->at < reader->end ? *reader->at : '\0';
+}
+
+/* Goes beyond `word` where it is next. */
+static bool take(struct reader *reader, const char *word)
+{
+    size_t length = strlen(word);
+    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0)
+        return false;
+    reader->at += length;
+    return true;
+}
+
+static bool take_integer(struct reader *reader, int64_t *out_value)
+{
+    const char *from = reader->at;
+    bool is_negative = take(reader, "-");
+    uint64_t value = 0, most = is_negative ? (uint64_t)1 << 63 : INT64_MAX;
+    if (!is_digit(peek(reader))) {
+        reader->at = from;
+        return false;
+    }
+    for (; is_digit(peek(reader)); reader->at++) {
+        unsigned digit = (unsigned)(*reader->at - '0');
+        if (value > (most - digit) / 10)
+            return false;
+        value = 10 * value + digit;
+    }
+    *out_value = is_negative ? (int64_t)(0 - value) : (int64_t)value;
+    return true;
+}
+
+/* "i32": its bits; false for other types. */
+static bool take_type(struct reader *reader, uint32_t *out_bits)
+{
+    const char *from = reader->at;
+    int64_t bits = 0;
+    if (take(reader, "i") && is_digit(peek(reader)) && take_integer(reader, &bits) && bits >= 1 &&
+        bits <= 1 << 23) {
+        *out_bits = (uint32_t)bits;
+        return true;
+    }
+    reader->at = from;
+    return false;
+}
+
+static bool is_of_name(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+           c == '$' || c == '-';
+}
+
+/* A name behind its '%' or '@', the quotes taken off. Names that need an escape are not taken. */
+static bool take_name(struct reader *reader, uint32_t *out_name)
+{
+    const char *from = reader->at;
+    if (peek(reader) == '"') {
+        from++;
+        do
+            reader->at++;
+        while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\\' && *reader->at != '\0');
+        if (peek(reader) != '"')
+            return false;
+        *out_name = expr_name(reader->pool, from, (size_t)(reader->at - from));
+        reader->at++;
+        return *out_name != INDEX_NONE;
+    }
+    while (reader->at < reader->end && is_of_name(*reader->at))
+        reader->at++;
+    if (reader->at == from)
+        return false;
+    *out_name = expr_name(reader->pool, from, (size_t)(reader->at - from));
+    return *out_name != INDEX_NONE;
+}
+
+static void skip_flags(struct reader *reader)
+{
+    while (take(reader, "<nuw>") || take(reader, "<nsw>") || take(reader, "<nw>"))
+        ;
+}
+
+/* Beyond the bracket that closes the one before `at`; quoted names may hold brackets. */
+static bool skip_to_close(struct reader *reader)
+{
+    size_t open = 1;
+    bool is_quoted = false;
+    for (; reader->at < reader->end && open > 0; reader->at++) {
+        char c = *reader->at;
+        if (c == '"')
+            is_quoted = !is_quoted;
+        else if (!is_quoted && (c == '(' || c == '{'))
+            open++;
+        else if (!is_quoted && (c == ')' || c == '}'))
+            open--;
+    }
+    return open == 0;
+}
+
+static bool take_cast(struct reader *reader, enum expr_kind *out_kind)
+{
+    static const struct {
+        const char *word;
+        enum expr_kind kind;
+    } casts[] = {{"zext ", EXPR_ZEXT}, {"sext ", EXPR_SEXT}, {"trunc ", EXPR_TRUNC}};
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
+        if (!take(reader, casts[i].word))
+            continue;
+        *out_kind = casts[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static const struct expr *read_cast(struct reader *reader, enum expr_kind kind)
+{
+    uint32_t from = 0, to = 0;
+    if (!take_type(reader, &from) || !take(reader, " "))
+        return NULL;
+    const struct expr *operand = read_expression(reader);
+    if (!operand || !take(reader, " to ") || !take_type(reader, &to))
+        return NULL;
+    return expr_cast(reader->pool, kind, operand, from < to ? from : to);
+}
+
+static bool take_operator(struct reader *reader, enum expr_kind *out_kind)
+{
+    static const struct {
+        const char *word;
+        enum expr_kind kind;
+    } operators[] = {{" + ", EXPR_ADD},     {" * ", EXPR_MUL},         {" /u ", EXPR_UDIV},
+                     {" umin ", EXPR_UMIN}, {" umin_seq ", EXPR_UMIN}, {" umax ", EXPR_UMAX},
+                     {" smin ", EXPR_SMIN}, {" smax ", EXPR_SMAX}};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        if (!take(reader, operators[i].word))
+            continue;
+        *out_kind = operators[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static const struct expr *read_operands(struct reader *reader)
+{
+    const struct expr *operands[MOST_OPERANDS];
+    size_t count = 0;
+    enum expr_kind kind = EXPR_UNKNOWN, next;
+    for (;;) {
+        const struct expr *operand = read_expression(reader);
+        if (!operand || count == MOST_OPERANDS)
+            return NULL;
+        operands[count++] = operand;
+        if (!take_operator(reader, &next))
+            break;
+        if (count > 1 && next != kind)
+            return NULL;
+        kind = next;
+    }
+    return count == 1 ? operands[0] : expr_nary(reader->pool, kind, operands, count);
+}
+
+static const struct expr *read_parenthesis(struct reader *reader)
+{
+    const char *inside = reader->at;
+    enum expr_kind kind = EXPR_UNKNOWN;
+    const struct expr *expr = take_cast(reader, &kind) ? read_cast(reader, kind) : read_operands(reader);
+    if (expr && !take(reader, ")"))
+        expr = NULL;
+    if (!expr) {
+        reader->at = inside;
+        if (!skip_to_close(reader))
+            return NULL;
+        expr = expr_unknown();
+    }
+    skip_flags(reader);
+    return expr;
+}
+
+static const struct expr *read_recurrence(struct reader *reader)
+{
+    const struct expr *operands[MOST_OPERANDS];
+    size_t count = 0;
+    uint32_t loop = INDEX_NONE;
+    do {
+        if (count == MOST_OPERANDS)
+            return NULL;
+        operands[count] = read_expression(reader);
+        if (!operands[count++])
+            return NULL;
+    } while (take(reader, ",+,"));
+    if (!take(reader, "}"))
+        return NULL;
+    skip_flags(reader);
+    if (!take(reader, "<%") || !take_name(reader, &loop) || !take(reader, ">"))
+        return NULL;
+    return expr_recurrence(reader->pool, operands, count, loop);
+}
+
+/* "@name". */
+static const struct expr *read_global(struct reader *reader)
+{
+    const char *from = reader->at++;
+    while (reader->at < reader->end && is_of_name(*reader->at))
+        reader->at++;
+    uint32_t name = expr_name(reader->pool, from, (size_t)(reader->at - from));
+    return reader->at > from + 1 && name != INDEX_NONE ? expr_symbol(reader->pool, name) : NULL;
+}
+
+static const struct expr *read_atom(struct reader *reader)
+{
+    int64_t value = 0;
+    uint32_t name = INDEX_NONE, bits = 0;
+    if (peek(reader) == '@')
+        return read_global(reader);
+    if (take(reader, "%"))
+        return take_name(reader, &name) ? expr_symbol(reader->pool, name) : NULL;
+    if (take_type(reader, &bits) && !take(reader, " "))
+        return NULL;
+    return take_integer(reader, &value) ? expr_integer(reader->pool, value) : NULL;
+}
+
+/* NULL: it is not understood. */
+static const struct expr *read_expression(struct reader *reader)
+{
+    if (reader->depth >= EXPR_MOST_DEPTH)
+        return NULL;
+    reader->depth++;
+    const struct expr *expr;
+    if (take(reader, "("))
+        expr = read_parenthesis(reader);
+    else if (take(reader, "{"))
+        expr = read_recurrence(reader);
+    else
+        expr = read_atom(reader);
+    reader->depth--;
+    return expr;
+}
+
+const struct expr *scev_expression(struct expr_pool *pool, const char *text, size_t length)
+{
+    struct reader reader = {.pool = pool, .at = text, .end = text + length};
+    skip_blanks(&reader);
+    const struct expr *expr = read_expression(&reader);
+    skip_blanks(&reader);
+    return expr && reader.at == reader.end ? expr : expr_unknown();
+}

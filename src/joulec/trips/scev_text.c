@@ -1,0 +1,324 @@
+/* joulec/trips/scev_text.c - see scev_text.h: the lines of the printer.
+ *
+ * Newcomers: all lines of a loop follow one another, and the lines of its exits, which begin with two blanks, are those of
+ * the loop above. Whatever line is not known is passed over.
+ */
+#include "joulec/trips/scev_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+
+#define MOST_EXITS 16
+
+struct line {
+    const char *at, *end;
+};
+
+struct reading {
+    struct scev_text *text;
+    size_t function_capacity, loop_capacity, value_capacity, exit_capacity;
+    struct line value_name; /* of the instruction in the line before */
+    bool is_in_loops, is_short;
+};
+
+static bool take(struct line *line, const char *words)
+{
+    size_t length = strlen(words);
+    if ((size_t)(line->end - line->at) < length || memcmp(line->at, words, length) != 0)
+        return false;
+    line->at += length;
+    return true;
+}
+
+/* Cuts a name, which may be quoted, from the line: what is left begins behind it. Empty: there is none, or it has an escape. */
+static struct line take_name(struct line *line)
+{
+    bool is_quoted = take(line, "\"");
+    struct line name = {line->at, line->at};
+    while (name.end < line->end && !strchr(is_quoted ? "\"\\" : ": =", *name.end))
+        name.end++;
+    line->at = name.end;
+    if (is_quoted && !take(line, "\""))
+        name.end = name.at;
+    return name;
+}
+
+/* Where `words` begin; the line's end: they are not in it. */
+static const char *find(const struct line *line, const char *words)
+{
+    size_t length = strlen(words);
+    for (const char *at = line->at; (size_t)(line->end - at) >= length; at++)
+        if (memcmp(at, words, length) == 0)
+            return at;
+    return line->end;
+}
+
+static struct scev_function *current(const struct reading *reading)
+{
+    return reading->text->function_count ? &reading->text->functions[reading->text->function_count - 1]
+                                         : NULL;
+}
+
+static void begin_function(struct reading *reading, struct line line)
+{
+    struct scev_text *text = reading->text;
+    struct line name = take_name(&line);
+    struct scev_function *now = current(reading);
+    size_t length = (size_t)(name.end - name.at);
+    reading->value_name = (struct line){0};
+    if (now && strlen(now->name) == length && memcmp(now->name, name.at, length) == 0)
+        return;
+    reading->loop_capacity = reading->value_capacity = 0;
+    if (!ARRAY_ROOM(text->functions, reading->function_capacity, text->function_count)) {
+        reading->is_short = true;
+        return;
+    }
+    struct scev_function function = {0};
+    function.name = arena_copy(&function.pool.arena, name.at, length);
+    if (function.name)
+        text->functions[text->function_count++] = function;
+    else
+        reading->is_short = true;
+}
+
+/* The loop with this header, which is the last one or a new one; NULL: no memory, or no name. */
+static struct scev_loop *loop_named(struct reading *reading, struct line header)
+{
+    struct scev_function *function = current(reading);
+    if (header.at == header.end)
+        return NULL;
+    uint32_t name = expr_name(&function->pool, header.at, (size_t)(header.end - header.at));
+    if (name != INDEX_NONE && function->loop_count && function->loops[function->loop_count - 1].name == name)
+        return &function->loops[function->loop_count - 1];
+    if (name == INDEX_NONE || !ARRAY_ROOM(function->loops, reading->loop_capacity, function->loop_count)) {
+        reading->is_short = true;
+        return NULL;
+    }
+    struct scev_loop *loop = &function->loops[function->loop_count++];
+    *loop = (struct scev_loop){.header = function->pool.names[name],
+                               .name = name,
+                               .taken = expr_unknown(),
+                               .taken_guarded = expr_unknown(),
+                               .most_taken = -1,
+                               .multiple = 1};
+    reading->exit_capacity = 0;
+    return loop;
+}
+
+static const struct expr *expression(struct reading *reading, struct line line)
+{
+    return scev_expression(&current(reading)->pool, line.at, (size_t)(line.end - line.at));
+}
+
+/* A number, with or without its type; `otherwise` for what is none or negative. */
+static int64_t number(struct reading *reading, struct line line, int64_t otherwise)
+{
+    line.end = find(&line, ",");
+    const struct expr *expr = expression(reading, line);
+    return expr->kind == EXPR_INTEGER && expr->integer >= 0 ? expr->integer : otherwise;
+}
+
+static void read_loop(struct reading *reading, struct line line)
+{
+    struct scev_loop *loop = loop_named(reading, take_name(&line));
+    if (!loop || !take(&line, ": "))
+        return;
+    if (take(&line, "<multiple exits> "))
+        loop->has_several_exits = true;
+    if (take(&line, "backedge-taken count is ")) {
+        loop->taken = expression(reading, line);
+    } else if (take(&line, "max backedge-taken count is ") ||
+               take(&line, "constant max backedge-taken count is ")) {
+        int64_t most = number(reading, line, -1);
+        loop->most_taken = most <= SCEV_MOST_TAKEN ? most : -1;
+    } else if (take(&line, "Trip multiple is ")) {
+        int64_t multiple = number(reading, line, 1);
+        loop->multiple = multiple ? multiple : 1;
+    }
+}
+
+static void read_exit(struct reading *reading, struct line line)
+{
+    struct scev_function *function = current(reading);
+    struct scev_loop *loop = function->loop_count ? &function->loops[function->loop_count - 1] : NULL;
+    const char *colon = find(&line, ": ");
+    if (!loop || colon == line.end)
+        return;
+    if (!ARRAY_ROOM(loop->exits, reading->exit_capacity, loop->exit_count)) {
+        reading->is_short = true;
+        return;
+    }
+    struct scev_exit *exit = &loop->exits[loop->exit_count++];
+    exit->block =
+        colon > line.at ? arena_copy(&function->pool.arena, line.at, (size_t)(colon - line.at)) : NULL;
+    exit->taken = expression(reading, (struct line){colon + 2, line.end});
+}
+
+/* "[0,65)", as LLVM prints what a value may be. Ends that run over are not taken. */
+static struct expr_range read_range(struct reading *reading, const struct line *line)
+{
+    struct line rest = {find(line, " S: ["), line->end};
+    if (!take(&rest, " S: ["))
+        return (struct expr_range){0};
+    const char *comma = find(&rest, ","), *close = find(&rest, ")");
+    if (comma >= close || close == rest.end)
+        return (struct expr_range){0};
+    const struct expr *low = expression(reading, (struct line){rest.at, comma}),
+                      *high = expression(reading, (struct line){comma + 1, close});
+    if (low->kind != EXPR_INTEGER || high->kind != EXPR_INTEGER || low->integer >= high->integer)
+        return (struct expr_range){0};
+    return (struct expr_range){low->integer, (expr_int)high->integer - 1, true, false};
+}
+
+static void read_value(struct reading *reading, struct line line)
+{
+    struct line name = reading->value_name, formula = {line.at, find(&line, " U: ")};
+    struct scev_function *function = current(reading);
+    reading->value_name = (struct line){0};
+    if (name.at == name.end)
+        return;
+    const struct expr *value = expression(reading, formula);
+    if (value->kind == EXPR_UNKNOWN)
+        return;
+    uint32_t number = expr_name(&function->pool, name.at, (size_t)(name.end - name.at));
+    if (number == INDEX_NONE ||
+        !ARRAY_ROOM(function->values, reading->value_capacity, function->value_count)) {
+        reading->is_short = true;
+        return;
+    }
+    function->values[function->value_count++] =
+        (struct scev_value){number, value, read_range(reading, &(struct line){formula.end, line.end})};
+}
+
+static void read_line(struct reading *reading, struct line line)
+{
+    bool is_values = take(&line, "Classifying expressions for: @");
+    if (is_values || take(&line, "Determining loop execution counts for: @")) {
+        reading->is_in_loops = !is_values;
+        begin_function(reading, line);
+    } else if (!current(reading)) {
+        return;
+    } else if (!reading->is_in_loops && take(&line, "  %")) {
+        reading->value_name = take_name(&line);
+    } else if (!reading->is_in_loops && take(&line, "  -->  ")) {
+        read_value(reading, line);
+    } else if (reading->is_in_loops && take(&line, "Loop %")) {
+        read_loop(reading, line);
+    } else if (reading->is_in_loops && take(&line, "  exit count for ")) {
+        read_exit(reading, line);
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    uint32_t first = ((const struct scev_value *)a)->name, second = ((const struct scev_value *)b)->name;
+    return (first > second) - (first < second);
+}
+
+/* Which of several conditions the guard has is not said: behind it none of their counts is negative. */
+static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
+{
+    const struct expr *taken[MOST_EXITS], *all = loop->taken;
+    bool is_several = loop->has_several_exits && loop->taken->kind != EXPR_UNKNOWN;
+    loop->is_guard_unclear = is_several || all->kind == EXPR_UMIN;
+    if (!loop->is_guard_unclear) {
+        loop->taken_guarded = expr_behind_guard(pool, loop->taken);
+        return;
+    }
+    size_t count = is_several ? loop->exit_count : all->count;
+    for (size_t i = 0; i < count && count <= MOST_EXITS; i++)
+        taken[i] = expr_behind_guard(pool, is_several ? loop->exits[i].taken : all->operand[i]);
+    loop->taken_guarded =
+        count && count <= MOST_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
+}
+
+static struct index_key function_key(const void *context, uint32_t number)
+{
+    return index_name(((const struct scev_text *)context)->functions[number].name);
+}
+
+/* The first of equal names. */
+static bool index_functions(struct scev_text *text)
+{
+    bool is_good = text->function_count < INDEX_NONE;
+    text->index.key_of = function_key;
+    for (uint32_t i = 0; i < text->function_count && is_good; i++)
+        if (index_find(&text->index, text, function_key(text, i)) == INDEX_NONE)
+            is_good = index_add(&text->index, text, i);
+    return is_good;
+}
+
+static bool finish(struct scev_function *function)
+{
+    function->loop_of_count = function->pool.name_count;
+    function->loop_of =
+        arena_alloc(&function->pool.arena, (function->loop_of_count + 1) * sizeof *function->loop_of);
+    for (size_t i = function->loop_count; i-- > 0 && function->loop_of;)
+        function->loop_of[function->loops[i].name] = (uint32_t)i + 1;
+    for (size_t i = 0; i < function->loop_count; i++)
+        add_guarded(&function->pool, &function->loops[i]);
+    if (function->value_count)
+        qsort(function->values, function->value_count, sizeof *function->values, by_name);
+    return !function->pool.arena.is_short;
+}
+
+bool scev_text_read(const char *text, size_t size, struct scev_text *out)
+{
+    *out = (struct scev_text){0};
+    struct reading reading = {.text = out};
+    for (const char *at = text, *end = text + size; at < end && !reading.is_short;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        read_line(&reading, (struct line){at, stop});
+        at = stop + 1;
+    }
+    for (size_t i = 0; i < out->function_count; i++)
+        reading.is_short = !finish(&out->functions[i]) || reading.is_short;
+    reading.is_short = reading.is_short || !index_functions(out);
+    if (reading.is_short)
+        scev_text_free(out);
+    return !reading.is_short;
+}
+
+void scev_text_free(struct scev_text *text)
+{
+    for (size_t i = 0; i < text->function_count; i++) {
+        struct scev_function *function = &text->functions[i];
+        for (size_t k = 0; k < function->loop_count; k++)
+            free(function->loops[k].exits);
+        free(function->loops);
+        free(function->values);
+        expr_pool_free(&function->pool);
+    }
+    free(text->functions);
+    index_free(&text->index);
+    *text = (struct scev_text){0};
+}
+
+const struct scev_function *scev_text_function(const struct scev_text *text, const char *name)
+{
+    uint32_t number = text->function_count ? index_find(&text->index, text, index_name(name)) : INDEX_NONE;
+    return number == INDEX_NONE ? NULL : &text->functions[number];
+}
+
+const struct scev_loop *scev_loop_of(const struct scev_function *function, const char *header)
+{
+    uint32_t name = expr_find_name(&function->pool, header);
+    uint32_t number = name < function->loop_of_count ? function->loop_of[name] : 0;
+    return number ? &function->loops[number - 1] : NULL;
+}
+
+const struct scev_value *scev_find_value(const struct scev_function *function, uint32_t name)
+{
+    struct scev_value key = {.name = name};
+    return name != INDEX_NONE && function->value_count
+               ? bsearch(&key, function->values, function->value_count, sizeof key, by_name)
+               : NULL;
+}
+
+const struct expr *scev_value_of(const struct scev_function *function, const char *name)
+{
+    const struct scev_value *found = scev_find_value(function, expr_find_name(&function->pool, name));
+    return found ? found->value : NULL;
+}

@@ -1,0 +1,464 @@
+/* joulec/trips/trips.c - see trips.h: what is known of each loop, and of the nest in which it stands.
+ *
+ * Each loop gets a plan first: LLVM's formula if all its names are known, else a range. Then the nest from the outermost
+ * loop to this one is summed three times, with every unknown at its least, likely and greatest. That is sound as sums grow
+ * with every count; a symbol with which formulas of the nest go up and down alike has no such ends, and then the product of
+ * the ranges of one entry each, which holds always, stands for low and high.
+ */
+#include "joulec/trips/trips.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joulec/trips/trips_sum.h"
+
+#define MOST_NODES_PER_LOOP     (1 << 21) /* some 2^19 evaluations */
+#define MOST_NODES_PER_FUNCTION (1 << 22)
+#define WIDEST_SIGMA            1.5
+#define PROFILE_SIGMA           0.2
+#define ENDLESS                 ((expr_int)1 << 62) /* more iterations than any loop can do */
+
+enum end { LOW, EST, HIGH };
+
+struct plan {
+    const struct expr *taken; /* a formula whose names are all known; else NULL */
+    bool has_symbols;         /* it uses some */
+    bool has_ranges;          /* and one of them is a range */
+    bool has_negative;        /* and one may be negative */
+    struct trips_range fixed; /* without a formula: iterations per arrival */
+    double most;              /* iterations per entry, by LLVM */
+};
+
+struct counting {
+    const struct expr_pool *pool;
+    const struct trips_loop *loops;
+    const struct trips_symbol *symbols;
+    size_t count, symbol_count;
+    double default_trips;
+    struct plan *plans;
+    const struct trips_symbol **symbol_of; /* by name; NULL: none */
+    uint32_t *symbol_name;                 /* by symbol; INDEX_NONE: no formula uses it */
+    uint32_t *loop_of;                     /* by name; TRIPS_NONE: none */
+    struct expr_range *values;             /* by name */
+    size_t name_count;
+    uint64_t budget;
+    struct trips *out;
+};
+
+static double number_at(const struct trips_range *range, enum end end)
+{
+    return end == LOW ? range->low : end == EST ? range->est : range->high;
+}
+
+static double product(double a, double b)
+{
+    return a == 0 || b == 0 ? 0 : a * b;
+}
+
+static double clamp(double value, double low, double high)
+{
+    return fmin(fmax(value, low), high);
+}
+
+/* Of the logarithm, where the range holds 90 %. */
+static double sigma_of(const struct trips_range *range)
+{
+    if (range->high <= range->low)
+        return 0;
+    return isinf(range->high) ? WIDEST_SIGMA
+                              : fmin(log(range->high / fmax(range->low, 0.5)) / 3.29, WIDEST_SIGMA);
+}
+
+static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
+{
+    uint32_t at = counting->loops[loop].parent;
+    while (at != TRIPS_NONE && at != outer)
+        at = counting->loops[at].parent;
+    return at != TRIPS_NONE;
+}
+
+/* Whether every name in a formula of this loop's is bound: symbols by the caller, iteration numbers by loops around it. */
+static bool is_bound(const struct counting *counting, const struct expr *expr, size_t loop, struct plan *plan)
+{
+    if (expr->kind == EXPR_UNKNOWN)
+        return false;
+    if (expr->kind == EXPR_SYMBOL) {
+        const struct trips_symbol *symbol =
+            expr->name < counting->name_count ? counting->symbol_of[expr->name] : NULL;
+        plan->has_symbols = true;
+        plan->has_ranges = plan->has_ranges || (symbol && symbol->low < symbol->high);
+        plan->has_negative = plan->has_negative || (symbol && symbol->low < 0);
+        return symbol != NULL;
+    }
+    if (expr->kind == EXPR_RECURRENCE) {
+        uint32_t outer = expr->name < counting->name_count ? counting->loop_of[expr->name] : TRIPS_NONE;
+        if (outer == TRIPS_NONE || !is_around(counting, outer, loop))
+            return false;
+    }
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (!is_bound(counting, expr->operand[i], loop, plan))
+            return false;
+    return true;
+}
+
+/* The value for all that symbols and the loops around it may be. */
+static struct expr_range value_anywhere(struct counting *counting, const struct expr *expr, size_t loop)
+{
+    for (size_t i = 0; i < counting->symbol_count; i++) {
+        const struct trips_symbol *symbol = &counting->symbols[i];
+        if (counting->symbol_name[i] != INDEX_NONE)
+            counting->values[counting->symbol_name[i]] =
+                (struct expr_range){symbol->low, symbol->high, true, false};
+    }
+    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        double high = counting->out[at].per_entry.high;
+        if (counting->loops[at].facts)
+            counting->values[counting->loops[at].facts->name] =
+                (struct expr_range){0, high < 0x1p62 ? (expr_int)fmax(high - 1, 0) : ENDLESS, true, false};
+    }
+    return expr_value(expr, (struct expr_values){counting->values, counting->name_count});
+}
+
+/* A formula of how far a loop around it has come, which nothing bounds. */
+static bool rests_on_endless(const struct counting *counting, const struct expr *expr)
+{
+    if (expr->kind == EXPR_RECURRENCE && expr->name < counting->name_count) {
+        uint32_t outer = counting->loop_of[expr->name];
+        if (outer != TRIPS_NONE && !(counting->out[outer].per_entry.high < 0x1p62))
+            return true;
+    }
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (rests_on_endless(counting, expr->operand[i]))
+            return true;
+    return false;
+}
+
+/* The most iterations of one entry that any of several exits allows. */
+static double most_by_exits(struct counting *counting, size_t loop)
+{
+    const struct scev_loop *facts = counting->loops[loop].facts;
+    double most = INFINITY;
+    for (size_t i = 0; facts && i < facts->exit_count; i++) {
+        struct plan unused = {0};
+        if (!is_bound(counting, facts->exits[i].taken, loop, &unused) ||
+            rests_on_endless(counting, facts->exits[i].taken))
+            continue;
+        struct expr_range taken = value_anywhere(counting, facts->exits[i].taken, loop);
+        if (taken.is_known && !taken.has_wrapped && taken.low >= 0)
+            most = fmin(most, (double)taken.high + 1);
+    }
+    return most;
+}
+
+/* Whether one entry cannot be as the annotation says. A point is what happens; the rest of a range may not. */
+static bool is_refuted(const struct trips_loop *loop, const struct trips_range *by_code)
+{
+    return loop->has_annotation &&
+           (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
+}
+
+/* A range from what is not a formula, and its class. */
+static void plan_range(struct counting *counting, size_t at)
+{
+    const struct trips_loop *loop = &counting->loops[at];
+    struct plan *plan = &counting->plans[at];
+    struct trips *out = &counting->out[at];
+    struct trips_range range = {1, counting->default_trips, fmin(plan->most, most_by_exits(counting, at))};
+    if (loop->has_annotation) {
+        out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
+        range.low = loop->annotated_low > 0 ? loop->annotated_low : 0;
+        range.high = fmin(range.high, fmax(loop->annotated_high, range.low));
+        range.low = fmin(range.low, range.high);
+    }
+    out->cls = TRIPS_GUESSED;
+    if (isfinite(range.high)) {
+        out->cls = TRIPS_BOUNDED;
+        range.est = (range.low + range.high) / 2;
+    }
+    out->sigma = sigma_of(&range);
+    if (loop->has_profile && loop->seen_mean >= 0) {
+        if (out->cls == TRIPS_GUESSED && loop->seen_high >= loop->seen_mean)
+            range.high = 1.25 * loop->seen_high;
+        if (out->cls == TRIPS_GUESSED && loop->seen_low <= loop->seen_mean)
+            range.low = fmax(loop->seen_low, 1);
+        range.est = clamp(loop->seen_mean, range.low, range.high);
+        out->sigma = fmin(out->sigma, PROFILE_SIGMA);
+        out->cls = out->cls == TRIPS_GUESSED ? TRIPS_PROFILED : out->cls;
+    }
+    range.est = clamp(range.est, range.low, range.high);
+    out->per_entry = (struct trips_range){clamp(1, range.low, range.high),
+                                          fmax(range.est, fmin(1, range.high)), range.high};
+    out->per_entry.low = fmax(range.low, out->per_entry.low);
+    if (loop->entry != TRIPS_ALWAYS && !loop->has_annotation)
+        range.low = 0; /* nothing is known of its guard */
+    plan->fixed = range;
+    plan->taken = NULL;
+}
+
+static void plan_formula(struct counting *counting, size_t at)
+{
+    struct plan *plan = &counting->plans[at];
+    struct trips *out = &counting->out[at];
+    struct expr_range taken = value_anywhere(counting, plan->taken, at);
+    struct trips_range range = {1, 1, plan->most};
+    if (taken.is_known && !taken.has_wrapped) {
+        range.high = fmin(range.high, fmax((double)taken.high + 1, 0));
+        range.low = fmin(fmax((double)taken.low + 1, 1), range.high);
+    }
+    range.est =
+        isfinite(range.high) ? (range.low + range.high) / 2 : fmax(range.low, counting->default_trips);
+    out->per_entry = range;
+    out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
+    out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
+    out->refutes_annotation = is_refuted(&counting->loops[at], &range);
+}
+
+static void plan(struct counting *counting, size_t at)
+{
+    const struct trips_loop *loop = &counting->loops[at];
+    const struct scev_loop *facts = loop->facts;
+    bool is_guarded = loop->entry == TRIPS_GUARDED || loop->is_behind_guard;
+    const struct expr *taken = !facts ? NULL : is_guarded ? facts->taken_guarded : facts->taken;
+    struct plan *plan = &counting->plans[at];
+    *plan = (struct plan){.most = facts && facts->most_taken >= 0 ? (double)facts->most_taken + 1 : INFINITY};
+    if (taken && is_bound(counting, taken, at, plan) && !(loop->is_natural && plan->has_negative)) {
+        plan->taken = taken;
+        plan_formula(counting, at);
+        if (plan->has_ranges && counting->loops[at].has_annotation) { /* which may say more */
+            plan->most = fmin(plan->most, counting->out[at].per_entry.high);
+            plan_range(counting, at);
+        }
+    } else {
+        plan_range(counting, at);
+    }
+}
+
+/* The nest from the outermost loop to this one. False: it is too deep to be summed. */
+static bool lay_out(const struct counting *counting, size_t loop, enum end end, struct trips_nest *nest)
+{
+    static const double shares[] = {0, 0.5, 1};
+    size_t depth = 0;
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent)
+        depth++;
+    if (depth > TRIPS_MOST_LEVELS)
+        return false;
+    nest->count = depth;
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        const struct trips_loop *input = &counting->loops[at];
+        const struct plan *plan = &counting->plans[at];
+        nest->levels[--depth] = (struct trips_level){
+            .taken = plan->taken,
+            .name = input->facts ? input->facts->name : INDEX_NONE,
+            .fixed = number_at(&plan->fixed, end),
+            .most = plan->most,
+            .share = input->entry == TRIPS_SOMETIMES ? shares[end] : 1,
+            .is_sure = input->entry == TRIPS_ALWAYS ||
+                       (input->entry == TRIPS_SOMETIMES && !input->is_behind_guard) ||
+                       (input->facts && input->facts->is_guard_unclear),
+            .is_ordered = input->is_ordered,
+            .misses_last = input->last == TRIPS_MISSED || (input->last == TRIPS_EITHER && end == LOW),
+        };
+    }
+    return true;
+}
+
+/* Binds symbols so that the nest's sum is at this end. False: there is no such choice. */
+static bool bind(struct counting *counting, const struct trips_nest *nest, enum end end)
+{
+    for (size_t i = 0; i < counting->symbol_count; i++) {
+        const struct trips_symbol *symbol = &counting->symbols[i];
+        uint32_t name = counting->symbol_name[i];
+        if (name == INDEX_NONE)
+            continue;
+        unsigned trend = EXPR_CONSTANT;
+        for (size_t k = 0; k < nest->count && symbol->low < symbol->high && end != EST; k++)
+            trend |=
+                nest->levels[k].taken ? (unsigned)expr_trend(nest->levels[k].taken, name) : EXPR_CONSTANT;
+        if (trend == EXPR_EITHER)
+            return false;
+        bool is_high = (end == HIGH) != (trend == EXPR_FALLS);
+        counting->values[name] = expr_point(end == EST ? symbol->est : is_high ? symbol->high : symbol->low);
+    }
+    return true;
+}
+
+/* The sum where everything is at this end. */
+static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out)
+{
+    struct trips_nest nest = {.values = counting->values, .value_count = counting->name_count};
+    if (!lay_out(counting, loop, end, &nest) || !bind(counting, &nest, end))
+        return TRIPS_TOO_LONG;
+    uint64_t allowed = counting->budget < MOST_NODES_PER_LOOP ? counting->budget : MOST_NODES_PER_LOOP;
+    nest.budget = allowed;
+    enum trips_status status = trips_sum(&nest, out);
+    counting->budget -= allowed - nest.budget;
+    return status;
+}
+
+/* What holds in any case: the product of one entry's ranges, without knowing when a guard is passed. */
+static struct trips_sums product_at(const struct counting *counting, size_t loop, enum end end)
+{
+    struct trips_sums sums = {1, 1};
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        double trips = number_at(&counting->out[at].per_entry, end);
+        bool is_sure = counting->loops[at].entry == TRIPS_ALWAYS && counting->loops[at].last == TRIPS_REACHED;
+        if (end == LOW && !is_sure)
+            trips = 0;
+        sums.iterations = product(sums.iterations, trips);
+        sums.entries = product(sums.entries, at == loop ? fmin(trips, 1) : trips);
+    }
+    return sums;
+}
+
+static bool has_doubt(const struct counting *counting, size_t loop)
+{
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent)
+        if (counting->loops[at].entry == TRIPS_SOMETIMES ||
+            (counting->loops[at].last == TRIPS_EITHER && counting->loops[at].parent != TRIPS_NONE))
+            return true;
+    return false;
+}
+
+/* Whether the nest has only one sum. */
+static bool is_settled(const struct counting *counting, size_t loop)
+{
+    bool is = !has_doubt(counting, loop);
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE && is; at = counting->loops[at].parent)
+        is = counting->plans[at].taken && !counting->plans[at].has_ranges;
+    return is;
+}
+
+static void weaken(enum trips_class *cls, enum trips_class limit)
+{
+    *cls = *cls < limit ? limit : *cls;
+}
+
+/* From the class and sigma of each loop on the way. */
+static void judge_total(const struct counting *counting, size_t loop)
+{
+    struct trips *out = &counting->out[loop];
+    double squares = 0;
+    bool is_range = true; /* all doubt lies between low and high */
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        const struct trips *one = &counting->out[at];
+        weaken(&out->total_cls, one->cls);
+        squares += one->sigma * one->sigma + (counting->loops[at].entry == TRIPS_SOMETIMES ? 0.25 : 0);
+        is_range = is_range && one->cls <= TRIPS_SYMBOLIC && counting->loops[at].entry != TRIPS_SOMETIMES;
+    }
+    out->total_sigma = is_range ? sigma_of(&out->iterations) : sqrt(squares);
+}
+
+static void set_total(struct counting *counting, size_t loop, const struct trips_sums sums[3])
+{
+    struct trips *out = &counting->out[loop];
+    out->iterations.low = fmin(sums[LOW].iterations, sums[HIGH].iterations);
+    out->iterations.high = fmax(sums[LOW].iterations, sums[HIGH].iterations);
+    out->iterations.est = clamp(sums[EST].iterations, out->iterations.low, out->iterations.high);
+    out->entries.low = fmin(sums[LOW].entries, sums[HIGH].entries);
+    out->entries.high = fmax(sums[LOW].entries, sums[HIGH].entries);
+    out->entries.est = clamp(sums[EST].entries, out->entries.low, out->entries.high);
+    out->per_entry.high = fmin(out->per_entry.high, out->iterations.high);
+    out->per_entry.low = fmin(out->per_entry.low, out->per_entry.high);
+    out->per_entry.est = clamp(out->per_entry.est, out->per_entry.low, out->per_entry.high);
+    if (counting->plans[loop].taken && sums[EST].entries > 0)
+        out->per_entry.est =
+            clamp(sums[EST].iterations / sums[EST].entries, out->per_entry.low, out->per_entry.high);
+}
+
+static void count_loop(struct counting *counting, size_t loop)
+{
+    struct trips *out = &counting->out[loop];
+    struct trips_sums sums[3];
+    plan(counting, loop);
+    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST])};
+    if (status[EST] == TRIPS_NO_FORMULA &&
+        counting->plans[loop].taken) { /* loops around it have stood this before */
+        plan_range(counting, loop);
+        status[EST] = sum_at(counting, loop, EST, &sums[EST]);
+    }
+    bool is_one = is_settled(counting, loop);
+    for (enum end end = LOW; end <= HIGH; end += HIGH - LOW) {
+        sums[end] = sums[EST];
+        status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end]);
+    }
+    out->total_cls = has_doubt(counting, loop) ? TRIPS_BOUNDED : TRIPS_EXACT;
+    for (enum end end = LOW; end <= HIGH; end++) {
+        if (status[end] == TRIPS_SUMMED)
+            continue;
+        sums[end] = product_at(counting, loop, end);
+        weaken(&out->total_cls, TRIPS_BOUNDED);
+    }
+    set_total(counting, loop, sums);
+    judge_total(counting, loop);
+    if (out->total_cls == TRIPS_EXACT && counting->loops[loop].has_annotation && out->entries.est > 0 &&
+        out->iterations.est / out->entries.est > counting->loops[loop].annotated_high)
+        out->refutes_annotation = true;
+    if (isinf(out->iterations.high) && out->total_cls <= TRIPS_BOUNDED)
+        out->total_cls = TRIPS_GUESSED;
+}
+
+/* Tables from names to symbols and loops. */
+static bool prepare(struct counting *counting)
+{
+    size_t names = counting->name_count;
+    counting->plans = calloc(counting->count + 1, sizeof *counting->plans);
+    counting->symbol_of = calloc(names + 1, sizeof *counting->symbol_of);
+    counting->symbol_name = calloc(counting->symbol_count + 1, sizeof *counting->symbol_name);
+    counting->loop_of = calloc(names + 1, sizeof *counting->loop_of);
+    counting->values = calloc(names + 1, sizeof *counting->values);
+    if (!counting->plans || !counting->symbol_of || !counting->symbol_name || !counting->loop_of ||
+        !counting->values)
+        return false;
+    memset(counting->loop_of, 0xff, names * sizeof *counting->loop_of);
+    for (size_t i = 0; i < counting->symbol_count; i++) {
+        const struct trips_symbol *symbol = &counting->symbols[i];
+        uint32_t name = counting->pool ? expr_find_name(counting->pool, symbol->name) : INDEX_NONE;
+        bool is_used = name < names && !counting->symbol_of[name] && symbol->low <= symbol->est &&
+                       symbol->est <= symbol->high;
+        counting->symbol_name[i] = is_used ? name : INDEX_NONE;
+        if (is_used)
+            counting->symbol_of[name] = symbol;
+    }
+    for (size_t i = 0; i < counting->count; i++) {
+        const struct scev_loop *facts = counting->loops[i].facts;
+        if (counting->loops[i].parent != TRIPS_NONE && counting->loops[i].parent >= i)
+            return false;
+        if (facts && facts->name >= names)
+            return false;
+        if (facts && counting->loop_of[facts->name] == TRIPS_NONE)
+            counting->loop_of[facts->name] = (uint32_t)i;
+    }
+    return true;
+}
+
+bool trips_count(const struct expr_pool *pool, const struct trips_loop *loops, size_t count,
+                 const struct trips_symbol *symbols, size_t symbol_count, double default_trips,
+                 struct trips *out)
+{
+    struct counting counting = {.pool = pool,
+                                .loops = loops,
+                                .symbols = symbols,
+                                .count = count,
+                                .symbol_count = symbol_count,
+                                .default_trips = fmax(default_trips, 1),
+                                .name_count = pool ? pool->name_count : 0,
+                                .budget = MOST_NODES_PER_FUNCTION,
+                                .out = out};
+    bool is_ready = prepare(&counting);
+    if (is_ready)
+        memset(out, 0, count * sizeof *out);
+    for (size_t i = 0; is_ready && i < count; i++)
+        count_loop(&counting, i);
+    free(counting.plans);
+    free(counting.symbol_of);
+    free(counting.symbol_name);
+    free(counting.loop_of);
+    free(counting.values);
+    return is_ready;
+}
+
+const char *trips_class_name(enum trips_class cls)
+{
+    static const char *const names[] = {"exact", "symbolic", "bounded", "profiled", "guessed"};
+    return names[cls];
+}

@@ -1,0 +1,89 @@
+/* joulec/trips/trips.h - how often each loop of a function runs.
+ *
+ * Owns the classes of trip counts and the sums over nests: exact ones where scalar evolution has a formula for each loop,
+ * honest ranges where not. It sees no code: who knows the blocks says how a loop is reached.
+ *
+ * Words. A loop *arrives* when control comes to the place where it stands: once per call, or in each iteration of the loop
+ * around it. It is *entered* when its header then runs; the guard in front of a rotated loop may prevent that. An
+ * *iteration* is one run of the header. So `iterations` counts the blocks of a bottom-tested loop that run in each round
+ * (taken + 1 per entry), and `entries` counts its preheader. Of a top-tested loop, whose only exit is in the header, the
+ * header runs `iterations` times and the rest of the body `iterations - entries` times. Where a loop has several exits, a
+ * block behind one that is not the last runs between `iterations - entries` and `iterations` times.
+ * Newcomers: a formula of LLVM's holds for a loop that was entered. A negative one says that a guard was not passed.
+ */
+#ifndef JOULEC_TRIPS_H
+#define JOULEC_TRIPS_H
+
+#include "joulec/trips/scev_text.h"
+
+#define TRIPS_NONE UINT32_MAX
+
+enum trips_class {
+    TRIPS_EXACT,    /* follows from the code alone */
+    TRIPS_SYMBOLIC, /* follows from the code and from what is bound to the arguments */
+    TRIPS_BOUNDED,  /* LLVM, an annotation or several exits give a range */
+    TRIPS_PROFILED, /* was seen */
+    TRIPS_GUESSED   /* the default */
+};
+
+/* What an arrival leads to. */
+enum trips_entry {
+    TRIPS_GUARDED, /* entered unless the guard that rotation made prevents it: the one branch around it compares what the
+                       loop's exit compares. Formulas tell when it does not let pass. */
+    TRIPS_ALWAYS,   /* entered: there is no branch around it */
+    TRIPS_SOMETIMES /* another condition decides, or it is not clear which */
+};
+
+/* Whether the last iteration of the loop around it still arrives at it. */
+enum trips_last {
+    TRIPS_REACHED, /* it stands before every exit of that loop, as always where that is bottom-tested with one exit */
+    TRIPS_MISSED, /* it stands behind the only exit, as in a top-tested loop */
+    TRIPS_EITHER
+};
+
+struct trips_loop {
+    uint32_t parent; /* the loop around it, which stands earlier in the list; TRIPS_NONE: none */
+    const struct scev_loop *facts; /* NULL: none */
+    enum trips_entry entry;
+    enum trips_last last;
+    /* SOMETIMES, but never where the formula is negative: another condition decides besides. */
+    bool is_behind_guard;
+    /* What its guard asks holds of true integers only where no symbol is negative, and where the formula is not below -1. */
+    bool is_natural, is_ordered;
+    bool has_annotation, has_profile;
+    double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
+    double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */
+};
+
+/* What an argument may be, low <= est <= high; all the same where it is known. An argument that is not listed is unknown. */
+struct trips_symbol {
+    const char *name;
+    int64_t low, est, high;
+};
+
+struct trips_range {
+    double low, est, high; /* high may be infinite */
+};
+
+struct trips {
+    /* Of one entry. `est` is the mean over all entries, and low and high hold each of them. */
+    enum trips_class cls;
+    struct trips_range per_entry;
+    double sigma;            /* of the logarithm */
+    bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
+    /* Of one call of the function, over all entries. The class is the weakest on the way from the outermost loop; exact and
+     * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
+    enum trips_class total_cls;
+    struct trips_range iterations, entries;
+    double total_sigma;
+};
+
+/* Fills out[0..count). default_trips: what is guessed, per entry (100). False: memory was used up, or a parent does not
+ * stand earlier. `pool` is of the function whose facts these are; NULL where no loop has facts. */
+bool trips_count(const struct expr_pool *pool, const struct trips_loop *loops, size_t count,
+                 const struct trips_symbol *symbols, size_t symbol_count, double default_trips,
+                 struct trips *out);
+
+const char *trips_class_name(enum trips_class cls);
+
+#endif

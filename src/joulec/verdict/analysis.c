@@ -1,0 +1,377 @@
+/* joulec/verdict/analysis.c - see analysis.h. */
+#include "joulec/verdict/analysis.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/error.h"
+#include "joulec/module/annotation.h"
+#include "joulec/source/constant.h"
+#include "joulec/trips/nest.h"
+
+#define MOST_WARMER_KELVIN 100 /* chips stop themselves before */
+
+struct walk {
+    struct analysis *analysis;
+    struct evaluator evaluator;
+    struct groups groups;
+    bool *is_bounded; /* of each group */
+};
+
+static void read_depth(struct function_result *result)
+{
+    int64_t depth;
+    size_t end;
+    const char *words = annotation_of(result->function, ANNOTATION_DEPTH);
+    result->depth_words = words;
+    if (!words || constant_read(words, strlen(words), &depth, &end, &result->bad_depth) != JOULE_OK)
+        return;
+    if (words[end] || depth < 1 || depth > RECURSION_MOST_DEPTH)
+        error_set(&result->bad_depth, JOULE_INVALID, "it is a number from 1 to %d", RECURSION_MOST_DEPTH);
+    else
+        result->depth = (double)depth;
+}
+
+static void read_annotations(struct function_result *result)
+{
+    const struct function *f = result->function;
+    read_depth(result);
+    result->is_gpu_kernel = annotation_of(f, ANNOTATION_GPU_KERNEL);
+    result->is_thermal_aware = annotation_of(f, ANNOTATION_THERMAL_AWARE);
+    result->budget_words = annotation_of(f, ANNOTATION_BUDGET);
+    if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
+                                                   &result->bad) == JOULE_OK)
+        result->bad_column = 0;
+}
+
+static void take_marks(struct analysis *a, struct function_result *result, struct trips_loop *nest)
+{
+    const struct marks *marks = a->options.marks;
+    if (!marks)
+        return;
+    marks_join(marks, &result->loops, result->marks, a->mark_is_unclear);
+    nest_annotate(result->function, &result->loops, marks->list, result->marks, nest);
+}
+
+static void note_refuted(struct analysis *a, const struct function_result *result)
+{
+    for (size_t i = 0; i < result->loops.count && a->options.marks; i++)
+        if (result->marks[i] != MARK_NONE && result->trips[i].refutes_annotation)
+            a->mark_is_refuted[result->marks[i]] = &result->trips[i];
+}
+
+struct target analysis_target(const struct analysis *analysis, const struct function_result *result)
+{
+    struct target target = analysis->target;
+    if (result->warmer_kelvin != 0)
+        cost_table_warm(&target.table, result->warmer_kelvin);
+    return target;
+}
+
+/* How much warmer the machine gets by this function alone, called without a pause; a warmer one leaks more, and so on. */
+static double own_warmth(const struct analysis *a, struct function_result *result)
+{
+    double kelvin = 0, cycles = result->sum.call.of[BOUND_EST].amount[COST_CYCLES];
+    for (int round = 0; round < 16; round++) {
+        result->warmer_kelvin = kelvin;
+        struct target target = analysis_target(a, result);
+        double joules = amounts_joules(&target, &result->sum.call, BOUND_EST);
+        double watts = cycles > 0 ? joules * target.core.hz / cycles : 0;
+        struct estimate power = estimate_make(watts, target.table.cls, 0, CAUSE_NONE, 0);
+        double next = fmin(cost_cooling_rise(&a->cooling, &power, INFINITY).value, MOST_WARMER_KELVIN);
+        if (isnan(next) || fabs(next - kelvin) < 0.01)
+            break;
+        kelvin = next;
+    }
+    return kelvin;
+}
+
+static void judge_function(const struct analysis *a, struct function_result *result)
+{
+    bool has_budget = result->budget_words && !result->bad_column;
+    const struct budget_text *budget = has_budget ? &result->budget : NULL;
+    if (result->is_gpu_kernel) {
+        judge_unknown(budget, &result->judgement);
+        return;
+    }
+    if (!isnan(a->options.warmer_kelvin))
+        result->warmer_kelvin = a->options.warmer_kelvin;
+    else if (result->is_thermal_aware)
+        result->warmer_kelvin = own_warmth(a, result);
+    struct target target = analysis_target(a, result);
+    judge(&target, &result->sum.call, result->sum.basis, &a->cooling, budget, &result->judgement);
+}
+
+static joule_status evaluate_one(struct walk *w, size_t index)
+{
+    struct analysis *a = w->analysis;
+    struct function_result *result = &a->results[index];
+    struct evaluated *evaluated = &w->evaluator.functions[index];
+    joule_status status = evaluate_prepare(&w->evaluator, index);
+    result->marks = arena_alloc(&a->arena, (evaluated->loops.count + 1) * sizeof *result->marks);
+    if (status != JOULE_OK || !result->marks)
+        return JOULE_NO_MEMORY;
+    result->loops = evaluated->loops;
+    take_marks(a, result, evaluated->nest);
+    if (a->options.profile)
+        profile_join(a->options.profile, result->function, &result->loops, evaluated->nest);
+    status = evaluate(&w->evaluator, index);
+    if (status != JOULE_OK)
+        return status;
+    result->trips = evaluated->trips;
+    result->words = evaluated->words;
+    result->advice = evaluated->advice;
+    result->advice_count = evaluated->advice_count;
+    note_refuted(a, result);
+    return JOULE_OK;
+}
+
+/* Whether a member calls another, or itself, through a pointer: nobody counts such calls. */
+static bool calls_by_pointer(const struct walk *w, const uint32_t *members, size_t count)
+{
+    for (size_t m = 0; m < count; m++) {
+        const struct function *f = w->analysis->results[members[m]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                for (size_t t = 0; t < f->blocks[b].calls[c].target_count; t++)
+                    if (w->groups.group_of[f->blocks[b].calls[c].targets[t]] ==
+                        w->groups.group_of[members[m]])
+                        return true;
+    }
+    return false;
+}
+
+/* Whether the depths of its functions bound how often they call each other. False also where memory is used up. */
+static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, const double *depth)
+{
+    struct arena scratch = {0};
+    size_t calls = 0, room = 0;
+    bool has_depth = false;
+    for (size_t m = 0; m < count; m++) {
+        has_depth = has_depth || depth[m] > 0;
+        room += w->analysis->results[members[m]].function->call_count;
+    }
+    struct recursion_call *list = has_depth ? arena_alloc(&scratch, (room + 1) * sizeof *list) : NULL;
+    for (uint32_t m = 0; list && m < count; m++) {
+        const struct function *f = w->analysis->results[members[m]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                for (uint32_t to = 0; to < count; to++)
+                    if (f->blocks[b].calls[c].callee == (int32_t)members[to])
+                        list[calls++] = (struct recursion_call){m, to, 1};
+    }
+    struct recursion recursion = {list, calls, depth, count};
+    bool is = list && !calls_by_pointer(w, members, count) && recursion_is_bounded(&scratch, &recursion);
+    arena_free(&scratch);
+    return is;
+}
+
+static joule_status sum_group(struct walk *w, uint32_t group)
+{
+    struct analysis *a = w->analysis;
+    const uint32_t *members = w->groups.members + w->groups.begin[group];
+    size_t count = w->groups.begin[group + 1] - w->groups.begin[group];
+    double *depth = arena_alloc(&a->arena, count * sizeof *depth);
+    if (!depth)
+        return JOULE_NO_MEMORY;
+    for (size_t m = 0; m < count; m++)
+        depth[m] = a->results[members[m]].depth;
+    w->is_bounded[group] = is_bounded(w, members, count, depth);
+    joule_status status = JOULE_OK;
+    for (size_t m = 0; m < count && status == JOULE_OK; m++)
+        status = evaluate_one(w, members[m]);
+    if (status == JOULE_OK && w->is_bounded[group])
+        status = evaluate_group(&w->evaluator, members, count, depth);
+    for (size_t m = 0; m < count && status == JOULE_OK; m++) {
+        struct function_result *result = &a->results[members[m]];
+        result->sum = w->evaluator.functions[members[m]].sum;
+        memcpy(result->frames, w->evaluator.functions[members[m]].frames, sizeof result->frames);
+        judge_function(a, result);
+    }
+    return status;
+}
+
+/* Callees first. A function that is called before it is evaluated calls itself in the end. */
+static joule_status sum_all(struct walk *w)
+{
+    struct analysis *a = w->analysis;
+    for (size_t i = 0; i < a->result_count; i++)
+        read_annotations(&a->results[i]);
+    joule_status status = groups_find(&a->arena, w->evaluator.module, &w->groups);
+    w->is_bounded = arena_alloc(&a->arena, w->groups.count + 1);
+    if (!w->is_bounded)
+        return JOULE_NO_MEMORY;
+    w->evaluator.groups = &w->groups;
+    w->evaluator.is_bounded = w->is_bounded;
+    for (uint32_t g = 0; g < w->groups.count && status == JOULE_OK; g++)
+        status = sum_group(w, g);
+    return status;
+}
+
+/* Marks all that a function calls in the end. */
+static void reach_from(const struct analysis *a, size_t root, bool *is_reached, size_t *stack)
+{
+    size_t depth = 1;
+    stack[0] = root;
+    is_reached[root] = true;
+    while (depth) {
+        const struct function *f = a->results[stack[--depth]].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+                const int32_t *targets;
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;) {
+                    if (is_reached[targets[t]])
+                        continue;
+                    is_reached[targets[t]] = true;
+                    stack[depth++] = (size_t)targets[t];
+                }
+            }
+    }
+}
+
+static void find_called(const struct analysis *a, bool *is_called)
+{
+    for (size_t i = 0; i < a->result_count; i++) {
+        const struct function *f = a->results[i].function;
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+                const int32_t *targets;
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                    if (targets[t] != (int32_t)i)
+                        is_called[targets[t]] = true;
+            }
+    }
+}
+
+/* First those that nobody calls; of what then is left over, which calls each other round, one for all. */
+static joule_status find_roots(struct analysis *a)
+{
+    size_t count = a->result_count + 1;
+    bool *is_called = arena_alloc(&a->arena, count * sizeof *is_called);
+    bool *is_reached = arena_alloc(&a->arena, count * sizeof *is_reached);
+    size_t *stack = arena_alloc(&a->arena, count * sizeof *stack);
+    if (!is_called || !is_reached || !stack)
+        return JOULE_NO_MEMORY;
+    find_called(a, is_called);
+    for (int takes_called = 0; takes_called < 2; takes_called++)
+        for (size_t i = 0; i < a->result_count; i++)
+            if (!is_reached[i] && is_called[i] == takes_called) {
+                a->results[i].is_root = true;
+                reach_from(a, i, is_reached, stack);
+            }
+    return JOULE_OK;
+}
+
+static void judge_whole(struct analysis *a)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    struct function_result *whole = &a->whole;
+    for (int b = 0; b < BOUNDS; b++)
+        whole->sum.call.of[b].version = COST_VERSION;
+    for (size_t i = 0; i < a->result_count; i++) {
+        const struct function_result *r = &a->results[i];
+        if (!r->is_root)
+            continue;
+        amounts_add(&whole->sum.call, once, &r->sum.call);
+        if (r->sum.basis > whole->sum.basis)
+            whole->sum.basis = r->sum.basis;
+    }
+    whole->warmer_kelvin = isnan(a->options.warmer_kelvin) ? 0 : a->options.warmer_kelvin;
+    whole->budget = (struct budget_text){a->options.file_joules, NAN, NAN, false, false};
+    struct target target = analysis_target(a, whole);
+    judge(&target, &whole->sum.call, whole->sum.basis, &a->cooling, &whole->budget, &whole->judgement);
+}
+
+static bool make_room_for_marks(struct analysis *a)
+{
+    size_t count = (a->options.marks ? a->options.marks->count : 0) + 1;
+    a->mark_is_unclear = arena_alloc(&a->arena, count * sizeof *a->mark_is_unclear);
+    a->mark_is_refuted = arena_alloc(&a->arena, count * sizeof *a->mark_is_refuted);
+    return a->mark_is_unclear && a->mark_is_refuted;
+}
+
+joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
+                           const struct target *target, const struct analysis_options *options,
+                           struct analysis *out_analysis, joule_error *out_error)
+{
+    struct scev_text text;
+    struct analysis *a = out_analysis;
+    *a = (struct analysis){.options = *options, .result_count = module->function_count};
+    a->target = *target;
+    cost_cooling_describe(cpu, &a->cooling);
+    a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
+    if (!a->results || !make_room_for_marks(a) ||
+        !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
+        analysis_free(a);
+        return error_set(out_error, JOULE_NO_MEMORY, "no memory for the loops of a translation unit");
+    }
+    for (size_t i = 0; i < module->function_count; i++)
+        a->results[i].function = &module->functions[i];
+    a->file = (struct function){.name = "the whole file"};
+    a->whole.function = &a->file;
+    struct walk walk = {.analysis = a};
+    joule_status status =
+        evaluator_make(&a->arena, module, &text, &a->target, a->options.default_trips, &walk.evaluator);
+    if (status == JOULE_OK)
+        status = sum_all(&walk);
+    if (status == JOULE_OK)
+        status = find_roots(a);
+    if (status == JOULE_OK)
+        judge_whole(a);
+    scev_text_free(&text);
+    if (status != JOULE_OK) {
+        analysis_free(a);
+        return error_set(out_error, status, "no memory for a translation unit");
+    }
+    return JOULE_OK;
+}
+
+void analysis_free(struct analysis *analysis)
+{
+    arena_free(&analysis->arena);
+    *analysis = (struct analysis){0};
+}
+
+int32_t analysis_largest_loop(const struct analysis *analysis, const struct function_result *result,
+                              double *out_part)
+{
+    struct target target = analysis_target(analysis, result);
+    double all = amounts_joules(&target, &result->sum.call, BOUND_EST), most = 0;
+    int32_t largest = -1;
+    for (size_t i = 0; i < result->loops.count; i++) {
+        double entries = result->frames[BOUND_EST] * result->trips[i].entries.est;
+        double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
+        if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
+            most = joules;
+            largest = (int32_t)i;
+        }
+    }
+    *out_part = all > 0 ? most / all : 0;
+    return largest;
+}
+
+struct cost analysis_loop_cost(const struct analysis *analysis, const struct function_result *result,
+                               size_t loop, struct cost_features *out_work)
+{
+    *out_work = result->sum.loops[loop].of[BOUND_EST];
+    for (int i = 0; i < COST_FEATURES; i++)
+        out_work->amount[i] *= result->frames[BOUND_EST] * result->trips[loop].entries.est;
+    struct target target = analysis_target(analysis, result);
+    return cost_of(&target.table, out_work);
+}
+
+const struct function_result *analysis_largest_function(const struct analysis *analysis, double *out_part)
+{
+    const struct function_result *largest = NULL;
+    struct target target = analysis_target(analysis, &analysis->whole);
+    double all = amounts_joules(&target, &analysis->whole.sum.call, BOUND_EST), most = 0;
+    for (size_t i = 0; i < analysis->result_count; i++) {
+        const struct function_result *r = &analysis->results[i];
+        double joules = !r->is_root ? 0 : amounts_joules(&target, &r->sum.call, BOUND_EST);
+        if (joules > most) {
+            most = joules;
+            largest = r;
+        }
+    }
+    *out_part = all > 0 ? most / all : 0;
+    return largest;
+}

@@ -1,0 +1,63 @@
+/* joulec/verdict/instrument.c - see instrument.h. What knows LLVM is in llvm_instrument.c. */
+#include "joulec/verdict/instrument.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool calls_setjmp(const struct function *function)
+{
+    for (size_t b = 0; b < function->block_count; b++)
+        for (size_t c = 0; c < function->blocks[b].call_count; c++) {
+            const char *name = function->blocks[b].calls[c].name;
+            if (name && strstr(name, "setjmp"))
+                return true;
+        }
+    return false;
+}
+
+static bool is_watched(const struct function_result *result)
+{
+    return result->budget_words && !result->bad_column && !isnan(result->budget.max_joules);
+}
+
+static const char *keep(struct arena *arena, const char *text)
+{
+    return arena_copy(arena, text, strlen(text));
+}
+
+static bool plan_function(struct arena *arena, const struct function_result *result, joule_class cls,
+                          struct instrument_function *out)
+{
+    const struct figure *joules = &result->judgement.joules;
+    *out = (struct instrument_function){.name = keep(arena, result->function->name),
+                                        .budget = keep(arena, result->budget_words),
+                                        .is_counted = result->sum.basis != BASIS_OPEN &&
+                                                      result->judgement.seconds.est < INSTRUMENT_SECONDS,
+                                        .of_a_call = {joules->est, joules->low, joules->high, cls, 0}};
+    return out->name && out->budget;
+}
+
+joule_status instrument_plan_make(struct arena *arena, const struct module *module,
+                                  const struct analysis *analysis, struct instrument_plan *out_plan)
+{
+    *out_plan = (struct instrument_plan){
+        .functions = arena_alloc(arena, (analysis->result_count + 1) * sizeof *out_plan->functions)};
+    if (!out_plan->functions)
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < module->function_count && !out_plan->has_setjmp; i++)
+        out_plan->has_setjmp = calls_setjmp(&module->functions[i]);
+    joule_class cls =
+        analysis->target.table.cls == JOULE_CLASS_ASSUMED ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED;
+    for (size_t i = 0; i < analysis->result_count; i++) {
+        const struct function_result *result = &analysis->results[i];
+        if (is_watched(result) &&
+            !plan_function(arena, result, cls, &out_plan->functions[out_plan->function_count++]))
+            return JOULE_NO_MEMORY;
+    }
+    return JOULE_OK;
+}
+
+bool instrument_plan_is_empty(const struct instrument_plan *plan)
+{
+    return plan->function_count == 0 && !plan->has_setjmp;
+}

@@ -1,0 +1,122 @@
+/* joulec/verdict/tally.c - see tally.h. */
+#include "joulec/verdict/tally.h"
+
+#include <math.h>
+#include <string.h>
+#include "joulec/source/source.h"
+#include "joulec/trips/figure_words.h"
+
+static void keep(struct tally *tally, const struct tally_row *row)
+{
+    size_t at = tally->row_count;
+    while (at && tally->rows[at - 1].est < row->est)
+        at--;
+    if (at == TALLY_LARGEST)
+        return;
+    size_t last = tally->row_count < TALLY_LARGEST ? tally->row_count : TALLY_LARGEST - 1;
+    memmove(tally->rows + at + 1, tally->rows + at, (last - at) * sizeof *tally->rows);
+    tally->rows[at] = *row;
+    tally->row_count = last + 1;
+}
+
+static void add_function(struct tally *tally, const struct judged *judged, const struct function_result *r)
+{
+    const struct figure *joules = &r->judgement.joules;
+    char from[sizeof tally->rows->file];
+    struct tally_row row = {joules->low, joules->est, joules->high, r->judgement.worst,
+                            .line = r->function->place.line};
+    tally->functions++;
+    tally->budgets += r->budget_words != NULL;
+    tally->bad_budgets += r->bad_column != 0;
+    if (r->budget_words && !r->bad_column)
+        tally->verdicts[r->judgement.worst]++;
+    if (isnan(row.est))
+        return;
+    string_copy(row.name, sizeof row.name, r->function->name);
+    const char *file = r->function->place.file;
+    string_copy(row.file, sizeof row.file,
+                file ? source_from(judged->root, file, from, sizeof from) : judged->source);
+    keep(tally, &row);
+}
+
+void tally_add(struct tally *tally, const struct judged *judged)
+{
+    tally->cls = judged->analysis->target.table.cls;
+    string_copy(tally->table, sizeof tally->table, judged->analysis->target.table.id);
+    for (size_t i = 0; i < judged->analysis->result_count; i++)
+        add_function(tally, judged, &judged->analysis->results[i]);
+}
+
+void tally_merge(struct tally *tally, const struct tally *more)
+{
+    if (more->table[0]) {
+        tally->cls = more->cls;
+        string_copy(tally->table, sizeof tally->table, more->table);
+    }
+    tally->functions += more->functions;
+    tally->budgets += more->budgets;
+    tally->bad_budgets += more->bad_budgets;
+    for (int i = 0; i <= VERDICT_VIOLATED; i++)
+        tally->verdicts[i] += more->verdicts[i];
+    for (size_t i = 0; i < more->row_count; i++)
+        keep(tally, &more->rows[i]);
+}
+
+/* --- a page ------------------------------------------------------------------------------------------------- */
+
+static void add_count(struct text *out, const char **between, size_t count, const char *what)
+{
+    if (!count)
+        return;
+    text_printf(out, "%s%zu %s", *between, count, what);
+    *between = ", ";
+}
+
+static void add_verdicts(struct text *out, const struct tally *tally)
+{
+    static const char *const said[] = {[VERDICT_PROVED] = "proved to be kept",
+                                       [VERDICT_LIKELY] = "likely to be kept",
+                                       [VERDICT_UNDECIDED] = "undecided",
+                                       [VERDICT_LIKELY_VIOLATED] = "likely to be exceeded",
+                                       [VERDICT_VIOLATED] = "exceeded"};
+    const char *between = "budgets: ";
+    for (int i = VERDICT_PROVED; i <= VERDICT_VIOLATED; i++)
+        add_count(out, &between, tally->verdicts[i], said[i]);
+    add_count(out, &between, tally->verdicts[VERDICT_NONE], "without a limit");
+    add_count(out, &between, tally->bad_budgets, "that cannot be read");
+    text_add(out, between[0] == ',' ? "\n" : "");
+}
+
+static void add_row(struct text *out, const struct tally_row *row)
+{
+    text_printf(out, "  %10s  %10s to %-10s  %-15s  %s", figure_words(row->est, JOULE_DIMENSION_ENERGY).text,
+                figure_words(row->low, JOULE_DIMENSION_ENERGY).text,
+                figure_words(row->high, JOULE_DIMENSION_ENERGY).text,
+                row->verdict == VERDICT_NONE ? "" : verdict_name(row->verdict), row->name);
+    if (row->line)
+        text_printf(out, "  %s:%u", row->file, row->line);
+    text_add(out, "\n");
+}
+
+void tally_print(const void *page, struct text *out)
+{
+    const struct tally_page *p = page;
+    const struct tally *t = p->tally;
+    const char *between = "not checked: ";
+    text_printf(out, "%zu C file%s, %zu function%s, %zu with a budget\n", p->files, p->files == 1 ? "" : "s",
+                t->functions, t->functions == 1 ? "" : "s", t->budgets);
+    add_verdicts(out, t);
+    add_count(out, &between, p->refused, "that clang refuses");
+    add_count(out, &between, p->broken, "broken entries");
+    add_count(out, &between, p->not_c, "that are not C");
+    text_add(out, between[0] == ',' ? "\n" : "");
+    if (p->foreign)
+        text_printf(out, "without options that clang does not know: %zu, such as %s\n", p->foreign,
+                    p->unknown);
+    if (!t->row_count)
+        return;
+    text_printf(out, "\nlargest, joules of a call (%s, table %s)\n  %10s  %10s    %-10s  %-15s  %s\n",
+                joule_class_name(t->cls), t->table, "estimate", "5 %", "95 %", "verdict", "function");
+    for (size_t i = 0; i < t->row_count; i++)
+        add_row(out, &t->rows[i]);
+}

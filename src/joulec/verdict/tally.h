@@ -1,0 +1,41 @@
+/* joulec/verdict/tally.h - many translation units in one table: how many functions, which verdicts, who takes most.
+ *
+ * Owns the counts and the list of the largest. Newcomers: it holds no pointers, so that a process can hand it to another.
+ */
+#ifndef JOULEC_TALLY_H
+#define JOULEC_TALLY_H
+
+#include "joulec/verdict/findings.h"
+
+#define TALLY_LARGEST 10
+
+struct tally_row {
+    double low, est, high; /* joules of a call */
+    enum verdict verdict;
+    unsigned line;
+    char name[96], file[160]; /* cut where they are longer */
+};
+
+struct tally {
+    size_t functions, budgets, bad_budgets;
+    size_t verdicts[VERDICT_VIOLATED + 1];
+    struct tally_row rows[TALLY_LARGEST]; /* the most joules first */
+    size_t row_count;
+    joule_class cls; /* of the prices */
+    char table[48];  /* their name; empty: nothing was added */
+};
+
+void tally_add(struct tally *tally, const struct judged *judged);
+void tally_merge(struct tally *tally, const struct tally *more);
+
+/* What stands around it. */
+struct tally_page {
+    const struct tally *tally;
+    size_t files;                  /* that were checked */
+    size_t refused, broken, not_c; /* that were not */
+    size_t foreign;                /* that were, without options that clang does not know */
+    const char *unknown;           /* one of these */
+};
+void tally_print(const void *page, struct text *out);
+
+#endif

@@ -1,0 +1,180 @@
+/* joulec/verdict/verdict.c - see verdict.h. */
+#include "joulec/verdict/verdict.h"
+
+#include <math.h>
+
+#define DATA_LOG_SD 0.1 /* what operands change: Pallister and others 2015 saw 15 % of a chip's power */
+#define LINES_LOG_SD                                                                                         \
+    0.3 /* which lines move, where addresses are known: caches do not quite keep what was used last */
+/* Low and high are the ends of paths, rounds and orders of work that exist. Where what is so lies anywhere between the middle and an
+ * end, in logarithms, the 5 % point is this part of the way there. */
+#define WAY_TO_END 0.9
+#define SURE       0.9
+#define VACUOUS    1000
+/* A proof is wrong of one program in ten thousand, at most: the standard normal's point. With that of intervals it would be wrong of
+ * one in twenty whose budgets lie at their ends. */
+#define Z_PROOF 3.7190164854556804
+
+const char *verdict_name(enum verdict verdict)
+{
+    static const char *const names[] = {"none",      "proved",          "likely",
+                                        "undecided", "likely_violated", "violated"};
+    return (unsigned)verdict < sizeof names / sizeof *names ? names[verdict] : "none";
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------ */
+
+static double log_ratio(double a, double b)
+{
+    return a > 0 && b > 0 ? log(a / b) : 0;
+}
+
+/* Three values at the middle of all prices, and the spread that all of them share; proof_log_sd: with what is in the values
+ * already, but not as far. Power is highest where time is least: its ends are not those of the work. */
+static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
+{
+    double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
+    double low = fmin(fmin(value[BOUND_LOW], value[BOUND_HIGH]), est);
+    double high = fmax(fmax(value[BOUND_LOW], value[BOUND_HIGH]), est);
+    double down = hypot(WAY_TO_END * log_ratio(est, low), Z90 * log_sd),
+           up = hypot(WAY_TO_END * log_ratio(high, est), Z90 * log_sd);
+    return (struct figure){.low = low > 0 ? est * exp(-down) : 0,
+                           .est = est,
+                           .high = est * exp(up),
+                           .least = low / far,
+                           .most = high * far};
+}
+
+static double normal_below(double z)
+{
+    return 0.5 * erfc(-z / sqrt(2));
+}
+
+static double probability_within(const struct figure *figure, double limit)
+{
+    if (isnan(figure->est))
+        return NAN;
+    double distance = log_ratio(limit, figure->est);
+    double side = distance < 0 ? log_ratio(figure->est, figure->low) : log_ratio(figure->high, figure->est);
+    if (figure->est <= 0)
+        return 1;
+    return side > 0 ? normal_below(Z90 * distance / side) : limit >= figure->est;
+}
+
+static double table_log_sd(const struct target *target, const struct cost_features *work)
+{
+    struct estimate total = cost_of(&target->table, work).total;
+    return total.value > 0 ? estimate_sd(&total) / total.value : 0;
+}
+
+/* Parts of the joules. Of lines from beyond the first level: where those come from is not known, low and high say so. Of time: its
+ * error lies between low and high, too, as far as intervals go. */
+struct parts {
+    double lines, time;
+};
+
+static struct parts parts_of(const struct target *target, const struct cost_features *work)
+{
+    struct cost cost = cost_of(&target->table, work);
+    double all = cost.total.value,
+           time = cost.part[COST_CYCLES].value + cost.part[COST_PACKAGE_SECONDS].value;
+    double lines =
+        cost.part[COST_L2_LINES].value + cost.part[COST_L3_LINES].value + cost.part[COST_DRAM_LINES].value;
+    return all > 0 ? (struct parts){lines / all, time / all} : (struct parts){0, 0};
+}
+
+static void find_figures(const struct target *target, const struct amounts *call,
+                         const struct cost_cooling *cooling, bool is_sustained, struct judgement *out)
+{
+    double joules[BOUNDS], seconds[BOUNDS], watts[BOUNDS], kelvin[BOUNDS];
+    const struct cost_features *est = &call->of[BOUND_EST];
+    for (int b = 0; b < BOUNDS; b++) {
+        joules[b] = amounts_joules(target, call, (enum bound)b);
+        seconds[b] = call->of[b].amount[COST_CYCLES] / target->core.hz;
+        watts[b] = seconds[b] > 0 ? joules[b] / seconds[b] : 0;
+    }
+    struct parts parts = parts_of(target, est);
+    double lines = LINES_LOG_SD * parts.lines, data = hypot(lines, DATA_LOG_SD);
+    double prices = table_log_sd(target, est), time = hypot(target->core.log_sd, target->core.hz_log_sd);
+    double common = hypot(prices, data);
+    out->joules = make_figure(joules, common, hypot(common, time * parts.time));
+    out->seconds = make_figure(seconds, hypot(time, lines), hypot(time, lines));
+    common = hypot(prices, DATA_LOG_SD);
+    out->watts = make_figure(watts, common, hypot(common, time * (1 - parts.time)));
+    struct estimate power = estimate_make(watts[BOUND_EST], target->table.cls, 0, CAUSE_NONE, 0);
+    struct estimate rise = cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : seconds[BOUND_EST]);
+    for (int b = 0; b < BOUNDS; b++)
+        kelvin[b] = is_sustained ? (watts[BOUND_EST] > 0 ? rise.value * watts[b] / watts[BOUND_EST] : 0)
+                                 : (joules[BOUND_EST] > 0 ? rise.value * joules[b] / joules[BOUND_EST] : 0);
+    double rise_log_sd = rise.value > 0 ? estimate_sd(&rise) / rise.value : 0;
+    out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
+}
+
+/* --- verdicts ----------------------------------------------------------------------------------------------- */
+
+static enum verdict verdict_of(const struct figure *figure, double limit, double probability, bool can_prove,
+                               bool has_guesses)
+{
+    if (figure->least > limit)
+        return VERDICT_VIOLATED;
+    if (has_guesses || isnan(probability)) /* it is of a guess; or the table has no price for all of it */
+        return VERDICT_UNDECIDED;
+    if (probability <= 0.5)
+        return VERDICT_LIKELY_VIOLATED;
+    if (can_prove && figure->most <= limit)
+        return VERDICT_PROVED;
+    return probability >= SURE ? VERDICT_LIKELY : VERDICT_UNDECIDED;
+}
+
+static struct limit judge_limit(const struct figure *figure, double limit, bool can_prove, bool has_guesses,
+                                struct judgement *out)
+{
+    struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
+    if (isnan(limit))
+        return result;
+    result.probability = probability_within(figure, limit);
+    result.verdict = verdict_of(figure, limit, result.probability, can_prove, has_guesses);
+    if (result.verdict > out->worst)
+        out->worst = result.verdict;
+    result.is_vacuous = !has_guesses && limit > VACUOUS * figure->high;
+    return result;
+}
+
+void judge(const struct target *target, const struct amounts *call, enum basis basis,
+           const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
+{
+    static const char qualities[] = {
+        [BASIS_EXACT] = 'A', [BASIS_BOUNDED] = 'B', [BASIS_SEEN] = 'C', [BASIS_OPEN] = 'D'};
+    joule_class cls = target->table.cls;
+    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
+    bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis == BASIS_OPEN;
+    *out = (struct judgement){.quality = is_measured ? qualities[basis] : 'E'};
+    find_figures(target, call, cooling, budget && budget->is_sustained, out);
+    struct budget_text none = {NAN, NAN, NAN, false, false};
+    const struct budget_text *b = budget ? budget : &none;
+    out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, has_guesses, out);
+    out->watts_limit = judge_limit(&out->watts, b->max_watts, can_prove, has_guesses, out);
+    /* Nobody measured the cooler. */
+    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, has_guesses, out);
+}
+
+static struct limit unknown_limit(double limit)
+{
+    return (struct limit){limit, NAN, isnan(limit) ? VERDICT_NONE : VERDICT_UNDECIDED, false};
+}
+
+void judge_unknown(const struct budget_text *budget, struct judgement *out)
+{
+    static const struct figure unknown = {NAN, NAN, NAN, NAN, NAN};
+    struct budget_text none = {NAN, NAN, NAN, false, false};
+    const struct budget_text *b = budget ? budget : &none;
+    *out = (struct judgement){.joules = unknown,
+                              .seconds = unknown,
+                              .watts = unknown,
+                              .kelvin = unknown,
+                              .joules_limit = unknown_limit(b->max_joules),
+                              .watts_limit = unknown_limit(b->max_watts),
+                              .kelvin_limit = unknown_limit(b->max_temp_delta_kelvin),
+                              .worst = budget ? VERDICT_UNDECIDED : VERDICT_NONE,
+                              .quality = 'E'};
+}

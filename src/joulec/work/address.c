@@ -1,0 +1,341 @@
+/* joulec/work/address.c - see address.h. */
+#include "joulec/work/address.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+
+#define MOST_CREEPS 32 /* that one address is made of, and what they begin with */
+
+/* By how much an address goes on in a round of a loop, as far as it creeps. */
+struct creeping {
+    double low, high;
+};
+
+/* One address under way. */
+struct reading {
+    const struct addresses *of;
+    int32_t innermost; /* loop of the access */
+    double bytes;      /* of the access */
+    struct address *out;
+    struct creeping creeping[LOOPS_MOST_DEPTH]; /* as out->stride */
+    unsigned creeps;                            /* looked into */
+};
+
+/* --- names -------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *key, const void *object)
+{
+    return strcmp(key, ((const struct object *)object)->name);
+}
+
+static int by_name_of_local(const void *key, const void *local)
+{
+    return strcmp(key, (*(const struct object *const *)local)->name);
+}
+
+static int by_names(const void *a, const void *b)
+{
+    return by_name_of_local((*(const struct object *const *)a)->name, b);
+}
+
+static const struct object *find_object(const struct addresses *a, const char *name)
+{
+    if (name[0] == '@')
+        return a->module->object_count ? bsearch(name, a->module->objects, a->module->object_count,
+                                                 sizeof *a->module->objects, by_name)
+                                       : NULL;
+    const struct object **found =
+        a->function->object_count
+            ? bsearch(name, a->locals, a->function->object_count, sizeof(struct object *), by_name_of_local)
+            : NULL;
+    return found ? *found : NULL;
+}
+
+static bool sort_locals(struct arena *arena, struct addresses *a)
+{
+    size_t count = a->function->object_count;
+    a->locals = arena_alloc(arena, (count + 1) * sizeof(struct object *));
+    for (size_t i = 0; i < count && a->locals; i++)
+        a->locals[i] = &a->function->objects[i];
+    if (count && a->locals)
+        qsort(a->locals, count, sizeof(struct object *), by_names);
+    return a->locals;
+}
+
+static void place_values(struct addresses *a)
+{
+    const struct expr_pool *pool = &a->facts->pool;
+    for (uint32_t b = 0; b < a->function->block_count; b++)
+        for (size_t i = 0; i < a->function->blocks[b].value_count; i++) {
+            uint32_t name = expr_find_name(pool, a->function->blocks[b].values[i]);
+            if (name != INDEX_NONE)
+                a->block_of[name] = (int32_t)b;
+        }
+}
+
+/* Those of blocks with which no loop begins stay out. */
+static void place_creeps(struct addresses *a)
+{
+    for (size_t i = 0; i < a->loops->count; i++) {
+        const struct block *header = &a->function->blocks[a->loops->list[i].header];
+        for (size_t k = 0; k < header->creep_count; k++) {
+            uint32_t name = expr_find_name(&a->facts->pool, header->creeps[k]->name);
+            if (name == INDEX_NONE)
+                continue;
+            a->creep_of[name] = header->creeps[k];
+            a->creep_loop[name] = (int32_t)i;
+        }
+    }
+}
+
+joule_status addresses_prepare(struct arena *arena, const struct module *module,
+                               const struct function *function, const struct loops *loops,
+                               const struct scev_function *facts, struct addresses *out)
+{
+    size_t names = facts ? facts->pool.name_count : 0;
+    *out = (struct addresses){.module = module,
+                              .function = function,
+                              .loops = loops,
+                              .facts = facts,
+                              .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
+                              .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
+                              .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *)),
+                              .creep_of = arena_alloc(arena, (names + 1) * sizeof(struct creep *)),
+                              .creep_loop = arena_alloc(arena, (names + 1) * sizeof *out->creep_loop)};
+    if (!out->loop_of || !out->block_of || !out->object_of || !out->creep_of || !out->creep_loop ||
+        !sort_locals(arena, out))
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < names; i++) {
+        out->loop_of[i] = out->block_of[i] = -1;
+        out->object_of[i] = find_object(out, facts->pool.names[i]);
+    }
+    if (!facts)
+        return JOULE_OK;
+    place_values(out);
+    place_creeps(out);
+    for (size_t i = 0; i < loops->count; i++) {
+        uint32_t name = expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name);
+        if (name != INDEX_NONE)
+            out->loop_of[name] = (int32_t)i;
+    }
+    return JOULE_OK;
+}
+
+/* --- one address -------------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(const struct addresses *a, const struct expr *expr)
+{
+    uint64_t key = HASH_START;
+    key = hash_bytes(key, &expr->kind, sizeof expr->kind);
+    if (expr->kind == EXPR_INTEGER)
+        key = hash_bytes(key, &expr->integer, sizeof expr->integer);
+    if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
+        key = hash_bytes(key, a->facts->pool.names[expr->name], strlen(a->facts->pool.names[expr->name]));
+    for (uint32_t i = 0; i < expr->count; i++) {
+        uint64_t part = key_of(a, expr->operand[i]);
+        key = hash_bytes(key, &part, sizeof part);
+    }
+    return key;
+}
+
+/* Terms may come in any order. */
+static void add_to_key(struct reading *r, uint64_t key, double scale)
+{
+    r->out->key += hash_bytes(key, &scale, sizeof scale);
+}
+
+/* A term of unknown value. */
+static void add_term(struct reading *r, const struct expr *expr, double scale)
+{
+    uint64_t key = key_of(r->of, expr);
+    add_to_key(r, key, scale);
+    r->out->start += hash_bytes(key, &scale, sizeof scale);
+}
+
+/* A formula may tell of loops that are over. */
+static void move(struct reading *r, int32_t loop, double bytes)
+{
+    if (loop >= 0 && loop_is_within(r->of->loops, r->innermost, loop))
+        r->out->stride[r->of->loops->list[loop].depth - 1] += bytes;
+}
+
+static int depth_of(const struct reading *r, int32_t loop)
+{
+    return loop < 0 ? 0 : (int)r->of->loops->list[loop].depth;
+}
+
+/* It is another one in each round of the loops around block `at` that are around the access, too. */
+static void go_wild(struct reading *r, int32_t at)
+{
+    int32_t loop = r->of->loops->innermost[at];
+    while (loop >= 0 && !loop_is_within(r->of->loops, r->innermost, loop))
+        loop = r->of->loops->list[loop].parent;
+    if (depth_of(r, loop) > r->out->wild)
+        r->out->wild = depth_of(r, loop);
+}
+
+/* Moves by unknown amounts with all that is in it. */
+static void take_unclear(struct reading *r, const struct expr *expr)
+{
+    if (expr->kind == EXPR_SYMBOL && r->of->block_of[expr->name] >= 0)
+        go_wild(r, r->of->block_of[expr->name]);
+    if (expr->kind == EXPR_RECURRENCE)
+        move(r, r->of->loop_of[expr->name], STRIDE_UNKNOWN);
+    for (uint32_t i = 0; i < expr->count; i++)
+        take_unclear(r, expr->operand[i]);
+}
+
+static void take(struct reading *r, const struct expr *expr, double scale);
+
+/* What a creeping value is as its loop begins. */
+static void take_start(struct reading *r, const struct creep *creep, double scale)
+{
+    const struct scev_function *facts = r->of->facts;
+    const struct expr *value = creep->from[0] ? scev_value_of(facts, creep->from) : NULL;
+    uint32_t name = creep->from[0] ? expr_find_name(&facts->pool, creep->from) : INDEX_NONE;
+    struct expr symbol = {.kind = EXPR_SYMBOL, .name = name};
+    if (!creep->from[0])
+        r->out->offset += scale * creep->constant;
+    else if (value && value->kind != EXPR_UNKNOWN)
+        take(r, value, scale);
+    else if (name != INDEX_NONE)
+        take(r, &symbol, scale);
+    else { /* an argument, or a global, that no formula names */
+        r->out->base += hash_bytes(HASH_START, creep->from, strlen(creep->from));
+        if (scale == 1)
+            r->out->object = find_object(r->of, creep->from);
+    }
+}
+
+/* False: it does not creep in a loop around the access. */
+static bool take_creep(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct creep *creep = r->of->creep_of[expr->name];
+    int32_t loop = r->of->creep_loop[expr->name];
+    if (!creep || !loop_is_within(r->of->loops, r->innermost, loop) || ++r->creeps > MOST_CREEPS)
+        return false;
+    struct creeping *here = &r->creeping[r->of->loops->list[loop].depth - 1];
+    here->low += fmin(scale * creep->low, scale * creep->high);
+    here->high += fmax(scale * creep->low, scale * creep->high);
+    if (creep->low < creep->high)
+        add_to_key(r, key_of(r->of, expr), scale);
+    take_start(r, creep, scale);
+    return true;
+}
+
+static void take_symbol(struct reading *r, const struct expr *expr, double scale)
+{
+    if (take_creep(r, expr, scale))
+        return;
+    if (r->of->block_of[expr->name] >= 0)
+        go_wild(r, r->of->block_of[expr->name]);
+    if (r->of->object_of[expr->name] && scale == 1)
+        r->out->object = r->of->object_of[expr->name];
+    r->out->base += key_of(r->of, expr);
+    add_term(r, expr, scale);
+}
+
+static void take_product(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct expr *other = NULL;
+    for (uint32_t i = 0; i < expr->count; i++) {
+        if (expr->operand[i]->kind == EXPR_INTEGER) {
+            scale *= (double)expr->operand[i]->integer;
+            continue;
+        }
+        if (other) { /* of two that are not known */
+            take_unclear(r, expr);
+            add_term(r, expr, scale);
+            return;
+        }
+        other = expr->operand[i];
+    }
+    if (other)
+        take(r, other, scale);
+}
+
+static void take_recurrence(struct reading *r, const struct expr *expr, double scale)
+{
+    const struct expr *step = expr->operand[expr->count - 1];
+    bool is_known = expr->count == 2 && step->kind == EXPR_INTEGER;
+    int32_t loop = r->of->loop_of[expr->name];
+    take(r, expr->operand[0], scale);
+    add_to_key(r, key_of(r->of, step), scale + (double)expr->name);
+    if (loop < 0 || !loop_is_within(r->of->loops, r->innermost, loop))
+        add_term(r, expr, scale); /* that loop is over */
+    move(r, loop, is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
+}
+
+static void take(struct reading *r, const struct expr *expr, double scale)
+{
+    switch (expr->kind) {
+    case EXPR_INTEGER:
+        r->out->offset += scale * (double)expr->integer;
+        break;
+    case EXPR_SYMBOL:
+        take_symbol(r, expr, scale);
+        break;
+    case EXPR_ADD:
+        for (uint32_t i = 0; i < expr->count; i++)
+            take(r, expr->operand[i], scale);
+        break;
+    case EXPR_MUL:
+        take_product(r, expr, scale);
+        break;
+    case EXPR_RECURRENCE:
+        take_recurrence(r, expr, scale);
+        break;
+    case EXPR_ZEXT:
+    case EXPR_SEXT:
+        if (expr->bits > 1 || fabs(scale) > r->bytes)
+            take(r, expr->operand[0], scale);
+        break; /* else it is at this place or beside it */
+    case EXPR_UNKNOWN:
+        r->out->wild = depth_of(r, r->innermost);
+        break;
+    default:
+        take_unclear(r, expr);
+        add_term(r, expr, scale);
+    }
+}
+
+/* One that no formula is known of. */
+static void take_name(struct reading *r, const struct access *access)
+{
+    r->out->key = r->out->base = r->out->start = hash_bytes(0, access->address, strlen(access->address));
+    r->out->object = find_object(r->of, access->address);
+    if (!access->is_fixed)
+        r->out->wild = depth_of(r, r->innermost);
+}
+
+/* The stride is the longer of both ends. */
+static void add_creeping(struct address *out, int d, const struct creeping *creeping)
+{
+    double low = out->stride[d] + creeping->low, high = out->stride[d] + creeping->high;
+    if (creeping->low < creeping->high)
+        out->creeps |= (uint64_t)1 << d;
+    out->stride[d] = fabs(low) > fabs(high) ? low : high;
+}
+
+void address_read(const struct addresses *addresses, const struct access *access, uint32_t block,
+                  struct address *out)
+{
+    double *stride = out->stride;
+    struct reading r = {addresses, addresses->loops->innermost[block], access->bytes, out};
+    const struct scev_function *facts = addresses->facts;
+    const struct expr *value = facts ? scev_value_of(facts, access->address) : NULL;
+    *out = (struct address){.stride = stride, .wild = -1};
+    for (int d = 0; d < depth_of(&r, r.innermost); d++)
+        stride[d] = 0;
+    if (value && value->kind != EXPR_UNKNOWN)
+        take(&r, value, 1);
+    else
+        take_name(&r, access);
+    for (int d = 0; d < depth_of(&r, r.innermost); d++) {
+        add_creeping(out, d, &r.creeping[d]);
+        if (isnan(stride[d]))
+            stride[d] = STRIDE_UNKNOWN; /* forward and back */
+    }
+}

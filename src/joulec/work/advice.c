@@ -1,0 +1,356 @@
+/* joulec/work/advice.c - see advice.h.
+ *
+ * Newcomers: lines are compared as parts of what moves now. An access that goes on by s bytes each round touches s / 64 of a new
+ * line, and a whole one from there on; the levels' count of lines, which knows what stays in caches, is scaled by the quotient.
+ */
+#include "joulec/work/advice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joulec/work/contract.h"
+#include "joulec/work/wide.h"
+
+#define LEAST_PART    0.05 /* of a function, to be worth a word */
+#define LEAST_GAIN    0.7  /* another order must move at most so many of the lines */
+#define MOST_ACCESSES 128  /* of one loop: larger ones are nothing for simple advice */
+
+struct walk {
+    const struct advised *of;
+    struct advice *list;
+    size_t count;
+    bool is_short;
+};
+
+/* An access of a loop; equal ones are one. */
+struct stream {
+    struct address at;
+    double inner, outer; /* bytes that it goes on by, in a round of its loop and of the one around it */
+    double bytes;
+    bool is_first; /* in its line, of those that move alike */
+};
+
+struct streams {
+    struct stream list[MOST_ACCESSES];
+    size_t count;
+};
+
+static void add(struct walk *w, struct advice advice)
+{
+    double all = amounts_joules(w->of->target, &w->of->sum->call, BOUND_EST);
+    advice.part = all > 0 ? fmin(1, advice.joules / all) : 0;
+    if (!(advice.part >= LEAST_PART))
+        return;
+    struct advice *list = arena_alloc(w->of->arena, (w->count + 1) * sizeof *list);
+    w->is_short = w->is_short || !list;
+    if (!list)
+        return;
+    if (w->count)
+        memcpy(list, w->list, w->count * sizeof *list);
+    list[w->count++] = advice;
+    w->list = list;
+}
+
+/* --- walks through memory ----------------------------------------------------------------------------------- */
+
+static bool are_within(const struct stream *a, const struct stream *b, double bytes)
+{
+    return a->at.base == b->at.base && a->at.key == b->at.key && fabs(a->at.offset - b->at.offset) < bytes;
+}
+
+static bool add_stream(const struct walk *w, const struct loop *loop, const struct access *access,
+                       uint32_t block, struct streams *out)
+{
+    double strides[LOOPS_MOST_DEPTH + 1] = {0};
+    struct stream new = {.at = {.stride = strides}, .bytes = access->bytes};
+    if (out->count == MOST_ACCESSES || loop->depth > LOOPS_MOST_DEPTH)
+        return false;
+    address_read(w->of->addresses, access, block, &new.at);
+    if (new.at.wild >= (int)loop->depth - (loop->depth > 1) || new.at.creeps)
+        return false;
+    new.inner = fabs(strides[loop->depth - 1]);
+    new.outer = loop->depth > 1 ? fabs(strides[loop->depth - 2]) : INFINITY;
+    new.at.stride = NULL;
+    if (!isfinite(new.inner) || (loop->depth > 1 && !isfinite(new.outer)))
+        return false;
+    new.is_first = true;
+    for (size_t i = 0; i < out->count; i++) {
+        if (are_within(&out->list[i], &new, fmin(1, new.bytes)))
+            return true;
+        new.is_first = new.is_first && !are_within(&out->list[i], &new, w->of->target->core.line_bytes);
+    }
+    out->list[out->count++] = new;
+    return true;
+}
+
+/* Those of the loop's own blocks. False: not all of them are in an order that is known. */
+static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
+{
+    const struct loops *loops = &w->of->f->loops;
+    const struct loop *loop = &loops->list[l];
+    out->count = 0;
+    for (uint32_t i = loop->first; i < loop->end; i++) {
+        uint32_t b = loops->members[i];
+        const struct block *block = &w->of->f->function->blocks[b];
+        if (loops->innermost[b] != l)
+            return false; /* a loop inside: this one's order is not the innermost */
+        for (size_t k = 0; k < block->access_count; k++)
+            if (!add_stream(w, loop, &block->accesses[k], b, out))
+                return false;
+    }
+    return out->count > 0;
+}
+
+/* The energy of a loop in a call, if only `part` of its lines moved, and these one after the other. */
+static double saved_by_lines(const struct walk *w, int32_t l, double part)
+{
+    const struct target *target = w->of->target;
+    const struct cost_features *now = &w->of->sum->loops[l].of[BOUND_EST];
+    const struct cost_flow unknown = {NAN, NAN}, in_order = {NAN, 1};
+    struct cost_features then = *now, saved = {.version = COST_VERSION};
+    for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++) {
+        saved.amount[i] = now->amount[i] * (1 - part);
+        then.amount[i] = now->amount[i] * part;
+    }
+    double before = cost_core_cycles(&target->core, now, &unknown).est;
+    double after = cost_core_cycles(&target->core, &then, &in_order).est;
+    double cycles = before > 0 ? now->amount[COST_CYCLES] * fmax(0, 1 - after / before) : 0;
+    saved.amount[COST_CYCLES] = cycles;
+    saved.amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
+    return w->of->trips[l].entries.est * cost_joules(&target->table, &saved);
+}
+
+static double lines_of(const struct stream *s, double stride, double line)
+{
+    if (!s->is_first)
+        return 0;
+    return fmin(fmax(1, s->bytes / line), stride / line);
+}
+
+/* NULL: it has none. */
+static const char *name_of(const struct object *object)
+{
+    const char *name = object ? object->name : NULL;
+    return name && name[0] == '@' ? name + 1 : name;
+}
+
+static bool advise_order(struct walk *w, int32_t l, const struct streams *streams)
+{
+    const struct loop *loop = &w->of->f->loops.list[l];
+    double line = w->of->target->core.line_bytes, now = 0, then = 0, most = 0;
+    const struct stream *worst = NULL;
+    for (size_t i = 0; i < streams->count && loop->depth > 1; i++) {
+        const struct stream *s = &streams->list[i];
+        double inner = lines_of(s, s->inner, line), outer = lines_of(s, s->outer, line);
+        now += inner;
+        then += outer;
+        if (inner - outer > most) {
+            most = inner - outer;
+            worst = s;
+        }
+    }
+    if (!worst || worst->inner < line || then > LEAST_GAIN * now)
+        return false;
+    add(w, (struct advice){.kind = ADVICE_LOOP_ORDER,
+                           .place = loop->place,
+                           .loop = l,
+                           .inner = loop->parent,
+                           .name = name_of(worst->at.object),
+                           .joules = saved_by_lines(w, l, then / now)});
+    return true;
+}
+
+/* What the loop uses of each stretch of its stride. */
+static double used_of(const struct streams *streams, const struct stream *of)
+{
+    double used = 0;
+    for (size_t i = 0; i < streams->count; i++) {
+        const struct stream *s = &streams->list[i];
+        if (s->at.base == of->at.base && s->inner == of->inner)
+            used += s->bytes;
+    }
+    return used;
+}
+
+static void advise_stride(struct walk *w, int32_t l, const struct streams *streams)
+{
+    const struct loop *loop = &w->of->f->loops.list[l];
+    double line = w->of->target->core.line_bytes, now = 0, then = 0, most = 0, used_bytes = 0;
+    const struct stream *worst = NULL;
+    for (size_t i = 0; i < streams->count; i++) {
+        const struct stream *s = &streams->list[i];
+        double moved = lines_of(s, s->inner, line), used = used_of(streams, s), reach = fmin(s->inner, line);
+        bool is_sparse = reach >= 2 * used && !(s->outer < s->inner); /* else it is of another loop's order */
+        double needed = is_sparse ? fmin(moved, moved * used / reach) : moved;
+        now += moved;
+        then += needed;
+        if (moved - needed > most) {
+            most = moved - needed;
+            used_bytes = used * line / reach;
+            worst = s;
+        }
+    }
+    if (!worst || then > LEAST_GAIN * now)
+        return;
+    add(w, (struct advice){.kind = ADVICE_STRIDE,
+                           .place = loop->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = name_of(worst->at.object),
+                           .used_bytes = used_bytes,
+                           .joules = saved_by_lines(w, l, then / now)});
+}
+
+/* What a loop would save if its vectors were used. */
+static void advise_overlap(struct walk *w, int32_t l)
+{
+    const struct loop *loop = &w->of->f->loops.list[l];
+    const struct trips *trips = &w->of->trips[l];
+    struct loop_times times = evaluate_times(trips);
+    double rounds = times.times[BOUND_EST];
+    if (loop->overlap != OVERLAP_ONE_PLACE || !(rounds > 0))
+        return;
+    const struct wide_order order = {.streamed = NAN, .entry_uops = INFINITY};
+    struct amounts now = w->of->sum->loops[l];
+    for (int b = 0; b < BOUNDS; b++)
+        for (int i = 0; i < COST_FEATURES; i++)
+            now.of[b].amount[i] /= fmax(times.times[b], 1);
+    struct amounts then = now;
+    wide_apply(w->of->target, &w->of->f->loops, (size_t)l, &times, &order, &then, NULL);
+    double saved =
+        amounts_joules(w->of->target, &now, BOUND_EST) - amounts_joules(w->of->target, &then, BOUND_EST);
+    add(w, (struct advice){.kind = ADVICE_OVERLAP,
+                           .place = loop->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = name_of(loop->overlapped),
+                           .joules = trips->entries.est * rounds * saved});
+}
+
+/* --- memory that is asked for ------------------------------------------------------------------------------- */
+
+static bool is_allocation(const char *name)
+{
+    static const char *const names[] = {"malloc", "calloc", "aligned_alloc", "strdup", NULL};
+    return string_is_one_of(name, names);
+}
+
+static bool frees_in(const struct walk *w, int32_t l)
+{
+    static const char *const names[] = {"free", NULL};
+    const struct loops *loops = &w->of->f->loops;
+    for (uint32_t i = loops->list[l].first; i < loops->list[l].end; i++) {
+        const struct block *b = &w->of->f->function->blocks[loops->members[i]];
+        for (size_t c = 0; c < b->call_count; c++)
+            if (loops->innermost[loops->members[i]] == l && string_is_one_of(b->calls[c].name, names))
+                return true;
+    }
+    return false;
+}
+
+static double joules_of_call(const struct walk *w, const struct call *call)
+{
+    struct amounts one;
+    return contract_of(call, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST) : 0;
+}
+
+static void advise_allocation(struct walk *w, int32_t l, const struct call *call)
+{
+    double times = w->of->trips[l].iterations.est;
+    if (!frees_in(w, l) || !(times > 1))
+        return;
+    double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
+    add(w, (struct advice){.kind = ADVICE_ALLOCATION,
+                           .place = call->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = call->name,
+                           .times = times,
+                           .joules = (times - w->of->trips[l].entries.est) * each});
+}
+
+/* A size that is a constant more in each round. */
+static bool grows_by_constant(const struct expr *size, uint32_t loop)
+{
+    if (size->kind == EXPR_RECURRENCE)
+        return size->name == loop && size->count == 2;
+    bool passes = size->kind == EXPR_ADD || size->kind == EXPR_MUL || size->kind == EXPR_ZEXT ||
+                  size->kind == EXPR_SEXT || size->kind == EXPR_UMAX || size->kind == EXPR_SMAX;
+    unsigned growing = 0;
+    for (uint32_t i = 0; i < size->count && passes; i++)
+        growing += grows_by_constant(size->operand[i], loop);
+    return growing == 1;
+}
+
+static void advise_growth(struct walk *w, int32_t l, const struct call *call)
+{
+    const struct evaluated *f = w->of->f;
+    struct expr room;
+    double times = w->of->trips[l].iterations.est, entries = w->of->trips[l].entries.est;
+    if (!f->facts || call->argument_count < 2 || !(times > entries) || !(entries > 0))
+        return;
+    uint32_t header = expr_find_name(&f->facts->pool, f->function->blocks[f->loops.list[l].header].name);
+    if (header == INDEX_NONE ||
+        !grows_by_constant(known_formula(f->facts, &call->arguments[1], &room), header))
+        return;
+    double each = joules_of_call(w, call), rounds = times / entries;
+    add(w, (struct advice){.kind = ADVICE_GROWTH,
+                           .place = call->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = call->name,
+                           .times = times,
+                           .joules = entries * fmax(0, rounds - log2(rounds + 1)) * each});
+}
+
+static void advise_calls(struct walk *w, uint32_t block)
+{
+    int32_t l = w->of->f->loops.innermost[block];
+    const struct block *b = &w->of->f->function->blocks[block];
+    for (size_t c = 0; c < b->call_count && l >= 0; c++) {
+        const struct call *call = &b->calls[c];
+        if (is_allocation(call->name))
+            advise_allocation(w, l, call);
+        else if (call->name && strcmp(call->name, "realloc") == 0)
+            advise_growth(w, l, call);
+    }
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------- */
+
+static int by_joules(const void *a, const void *b)
+{
+    double x = ((const struct advice *)a)->joules, y = ((const struct advice *)b)->joules;
+    return (x < y) - (x > y);
+}
+
+joule_status advice_find(const struct advised *of, struct advice **out_list, size_t *out_count)
+{
+    struct walk w = {.of = of};
+    const struct loops *loops = &of->f->loops;
+    struct streams streams;
+    for (size_t i = 0; i < loops->count && !loops->is_irregular; i++)
+        if (read_streams(&w, (int32_t)i, &streams) && !advise_order(&w, (int32_t)i, &streams))
+            advise_stride(&w, (int32_t)i, &streams);
+    for (size_t i = 0; i < loops->count && !loops->is_irregular; i++)
+        advise_overlap(&w, (int32_t)i);
+    for (size_t i = 0; i < loops->flow.reached; i++)
+        advise_calls(&w, loops->flow.order[i]);
+    if (w.count)
+        qsort(w.list, w.count, sizeof *w.list, by_joules);
+    *out_list = w.list;
+    *out_count = w.count;
+    return w.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+}
+
+const char *advice_name(enum advice_kind kind)
+{
+    static const char *const names[] = {"loop_order", "stride", "allocation", "growth", "overlap"};
+    return names[kind];
+}
+
+const char *advice_severity(const struct advice *advice)
+{
+    return advice->part >= 0.5 ? "high" : advice->part >= 0.2 ? "medium" : "low";
+}

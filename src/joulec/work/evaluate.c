@@ -1,0 +1,474 @@
+/* joulec/work/evaluate.c - see evaluate.h. */
+#include "joulec/work/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "joulec/work/advice.h"
+#include "joulec/trips/formula.h"
+#include "joulec/work/levels.h"
+#include "joulec/trips/nest.h"
+#include "joulec/work/overlap.h"
+#include "joulec/work/wide.h"
+
+#define MOST_INSTANCES 256 /* of a function */
+#define MOST_DEPTH     24  /* of calls with known arguments within one another */
+#define MOST_SYMBOLS   16
+
+/* --- what matters --------------------------------------------------------------------------------------------- */
+
+static bool loop_uses(const struct scev_loop *loop, uint32_t name)
+{
+    bool uses = expr_uses(loop->taken, name) || expr_uses(loop->taken_guarded, name);
+    for (size_t i = 0; i < loop->exit_count && !uses; i++)
+        uses = expr_uses(loop->exits[i].taken, name);
+    return uses;
+}
+
+static bool call_uses(const struct evaluator *e, const struct evaluated *f, const struct call *call,
+                      uint32_t name)
+{
+    const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
+    struct expr room;
+    if (!callee || !callee->order || callee->order >= f->order)
+        return false;
+    for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
+        if (callee->matters[i] && expr_uses(known_formula(f->facts, &call->arguments[i], &room), name))
+            return true;
+    return false;
+}
+
+static bool condition_uses(const struct evaluated *f, const struct condition *condition, uint32_t name)
+{
+    struct expr room;
+    for (size_t i = 0; i < condition->count; i++)
+        if (expr_uses(known_formula(f->facts, &condition->list[i].left, &room), name) ||
+            expr_uses(known_formula(f->facts, &condition->list[i].right, &room), name))
+            return true;
+    return false;
+}
+
+static bool parameter_matters(const struct evaluator *e, const struct evaluated *f, uint32_t name)
+{
+    for (size_t i = 0; i < f->facts->loop_count; i++)
+        if (loop_uses(&f->facts->loops[i], name))
+            return true;
+    for (size_t b = 0; b < f->function->block_count; b++) {
+        if (condition_uses(f, &f->function->blocks[b].condition, name))
+            return true;
+        for (size_t c = 0; c < f->function->blocks[b].call_count; c++)
+            if (call_uses(e, f, &f->function->blocks[b].calls[c], name))
+                return true;
+    }
+    return false;
+}
+
+static void find_what_matters(const struct evaluator *e, struct evaluated *f)
+{
+    for (size_t i = 0; f->facts && i < f->function->parameter_count; i++) {
+        const char *name = f->function->parameters[i].name;
+        f->matters[i] = name && parameter_matters(e, f, expr_find_name(&f->facts->pool, name));
+    }
+}
+
+/* --- one evaluation --------------------------------------------------------------------------------------------- */
+
+struct loop_times evaluate_times(const struct trips *trips)
+{
+    const struct trips_range *all = &trips->iterations, *entries = &trips->entries, *one = &trips->per_entry;
+    struct loop_times out = {
+        {entries->low > 0 ? all->low / entries->low : one->low,
+         entries->est > 0 ? all->est / entries->est : one->est,
+         entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high}};
+    if (!isfinite(out.times[BOUND_HIGH]))
+        out.times[BOUND_HIGH] = fmax(out.times[BOUND_EST], 1);
+    return out;
+}
+
+static enum basis basis_of(const struct trips *trips)
+{
+    if (trips->cls == TRIPS_GUESSED || trips->total_cls == TRIPS_GUESSED)
+        return BASIS_OPEN;
+    if (trips->cls == TRIPS_PROFILED || trips->total_cls == TRIPS_PROFILED)
+        return BASIS_SEEN;
+    bool is_one = trips->total_cls <= TRIPS_SYMBOLIC && trips->iterations.low == trips->iterations.high;
+    return is_one ? BASIS_EXACT : BASIS_BOUNDED;
+}
+
+struct evaluation {
+    struct evaluator *evaluator;
+    struct evaluated *f;
+    unsigned depth;
+    struct arena scratch;
+    struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* what is known of arguments */
+    size_t symbol_count;
+    struct trips *trips;
+    struct known known;
+    const struct function_sum **callees;
+    struct sum_ways ways;
+    struct addresses addresses;
+};
+
+static joule_status evaluate_with(struct evaluator *e, struct evaluated *f,
+                                  const struct trips_symbol *symbols, size_t count, unsigned depth,
+                                  struct trips *trips, struct arena *arena, struct function_sum *out);
+
+static bool is_same_binding(const struct instance *instance, const struct trips_symbol *symbols, size_t count)
+{
+    for (size_t i = 0; i < count && instance->count == count; i++)
+        if (strcmp(instance->symbols[i].name, symbols[i].name) != 0 ||
+            instance->symbols[i].low != symbols[i].low || instance->symbols[i].est != symbols[i].est ||
+            instance->symbols[i].high != symbols[i].high)
+            return false;
+    return instance->count == count;
+}
+
+/* What matters of a call's arguments, as far as it is known; their number. */
+static size_t bind(const struct evaluation *now, const struct evaluated *callee, uint32_t block,
+                   size_t number, struct trips_symbol out[MOST_SYMBOLS])
+{
+    const struct call *call = &now->f->function->blocks[block].calls[number];
+    size_t count = 0;
+    for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++) {
+        if (!callee->matters[i] || count == MOST_SYMBOLS)
+            continue;
+        out[count].name = callee->function->parameters[i].name;
+        count += known_at_call(&now->known, block, number, &call->arguments[i], &out[count]);
+    }
+    return count;
+}
+
+/* A new one, or NULL where it would be one too many. */
+static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
+                                     const struct trips_symbol *symbols, size_t count, unsigned depth)
+{
+    if (f->instance_count >= MOST_INSTANCES || depth >= MOST_DEPTH ||
+        e->blocks_left < f->function->block_count)
+        return NULL;
+    e->blocks_left -= f->function->block_count;
+    struct instance *new = arena_alloc(e->arena, sizeof *new);
+    struct trips_symbol *kept = arena_alloc(e->arena, count * sizeof *kept);
+    struct instance **list = new &&kept ? arena_push(e->arena, f->instances, f->instance_count, new) : NULL;
+    if (!list)
+        return NULL;
+    memcpy(kept, symbols, count * sizeof *kept);
+    *new = (struct instance){.symbols = kept, .count = count};
+    struct arena scratch = {0};
+    struct trips *trips = arena_alloc(&scratch, (f->loops.count + 1) * sizeof *trips);
+    joule_status status =
+        trips ? evaluate_with(e, f, symbols, count, depth + 1, trips, &scratch, &new->sum) : JOULE_NO_MEMORY;
+    arena_free(&scratch);
+    new->sum.blocks = NULL;
+    new->sum.loops = NULL;
+    new->sum.doubts = NULL;
+    new->sum.doubt_count = 0;
+    if (status != JOULE_OK)
+        return NULL;
+    f->instances = list;
+    f->instance_count++;
+    return new;
+}
+
+/* Frames of a group are counted when all its functions are known. */
+static const struct function_sum no_frame = {
+    .call = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}}};
+
+static bool is_in_bounded_group(const struct evaluator *e, const struct evaluated *f)
+{
+    return e->groups && e->is_bounded[e->groups->group_of[f - e->functions]];
+}
+
+static bool is_same_group(const struct evaluator *e, const struct evaluated *a, const struct evaluated *b)
+{
+    return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
+}
+
+static void keep_extreme(const struct target *target, enum bound bound, const struct amounts *one,
+                         struct amounts *out)
+{
+    double more = amounts_joules(target, one, bound) - amounts_joules(target, out, bound);
+    if (bound == BOUND_LOW ? more < 0 : more > 0)
+        out->of[bound] = one->of[bound];
+}
+
+/* One of `count` functions. */
+static void add_target(const struct target *target, const struct function_sum *one, double count,
+                       struct function_sum *out)
+{
+    const double part[BOUNDS] = {0, 1 / count, 0};
+    amounts_add(&out->call, part, &one->call);
+    keep_extreme(target, BOUND_LOW, &one->call, &out->call);
+    keep_extreme(target, BOUND_HIGH, &one->call, &out->call);
+    out->bytes[BOUND_LOW] = fmin(out->bytes[BOUND_LOW], one->bytes[BOUND_LOW]);
+    out->bytes[BOUND_EST] += one->bytes[BOUND_EST] / count;
+    out->bytes[BOUND_HIGH] = fmax(out->bytes[BOUND_HIGH], one->bytes[BOUND_HIGH]);
+    out->basis = one->basis > out->basis ? one->basis : out->basis;
+}
+
+/* The cheapest and the dearest of those that a pointer may lead to, and their mean; NULL: one of them is not known, or no memory. */
+static const struct function_sum *sum_of_targets(const struct evaluation *now, const struct call *call)
+{
+    const struct evaluated *functions = now->evaluator->functions;
+    for (size_t i = 0; i < call->target_count; i++)
+        if (!functions[call->targets[i]].order || functions[call->targets[i]].order >= now->f->order)
+            return NULL;
+    if (call->target_count == 1)
+        return &functions[call->targets[0]].sum;
+    struct function_sum *out = call->target_count ? arena_alloc(now->evaluator->arena, sizeof *out) : NULL;
+    if (!out)
+        return NULL;
+    const struct function_sum *first = &functions[call->targets[0]].sum;
+    *out = (struct function_sum){
+        .call = first->call, .bytes = {first->bytes[BOUND_LOW], 0, 0}, .basis = BASIS_BOUNDED};
+    out->call.of[BOUND_EST] = (struct cost_features){.version = COST_VERSION};
+    for (size_t i = 0; i < call->target_count; i++)
+        add_target(now->evaluator->target, &functions[call->targets[i]].sum, (double)call->target_count, out);
+    return out;
+}
+
+static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t block, size_t number)
+{
+    const struct call *call = &now->f->function->blocks[block].calls[number];
+    struct evaluated *callee = call->callee < 0 ? NULL : &now->evaluator->functions[call->callee];
+    struct trips_symbol symbols[MOST_SYMBOLS];
+    if (!call->name)
+        return sum_of_targets(now, call);
+    bool is_counted = callee && is_in_bounded_group(now->evaluator, callee);
+    if (is_counted && is_same_group(now->evaluator, now->f, callee))
+        return &no_frame;
+    if (!callee || !callee->order || callee->order >= now->f->order)
+        return NULL;
+    size_t count = now->known.facts && !is_counted ? bind(now, callee, block, number, symbols) : 0;
+    if (!count)
+        return &callee->sum;
+    for (size_t i = 0; i < callee->instance_count; i++)
+        if (is_same_binding(callee->instances[i], symbols, count))
+            return &callee->instances[i]->sum;
+    const struct instance *new = add_instance(now->evaluator, callee, symbols, count, now->depth);
+    return new ? &new->sum : &callee->sum;
+}
+
+/* Arguments as they are bound, and what the function itself promises. */
+static void bind_own(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
+{
+    struct trips_symbol promised[MOST_SYMBOLS];
+    size_t more = known_at_entry(&now->known, promised, MOST_SYMBOLS);
+    for (size_t i = 0; i < count; i++)
+        now->symbols[i] = symbols[i];
+    now->symbol_count = count;
+    for (size_t i = 0; i < more; i++) {
+        size_t k = 0;
+        while (k < count && strcmp(symbols[k].name, promised[i].name) != 0)
+            k++;
+        struct trips_symbol *own = &now->symbols[k];
+        if (k == count)
+            now->symbols[now->symbol_count++] = promised[i];
+        else if (promised[i].low <= own->est && own->est <= promised[i].high) {
+            own->low = own->low > promised[i].low ? own->low : promised[i].low;
+            own->high = own->high < promised[i].high ? own->high : promised[i].high;
+        }
+    }
+}
+
+static joule_status learn(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
+{
+    struct evaluated *f = now->f;
+    if (!f->facts)
+        return JOULE_OK;
+    joule_status status =
+        known_prepare(&now->scratch, f->function, &f->loops, f->facts, symbols, count, NULL, &now->known);
+    if (status == JOULE_OK)
+        bind_own(now, symbols, count);
+    return status;
+}
+
+/* What branches decide by what is known, but for those of loops, which are counted. */
+static void close_edges(struct evaluation *now)
+{
+    const struct loops *loops = &now->f->loops;
+    for (size_t i = 0; i < loops->flow.reached && now->known.facts && !loops->is_irregular; i++) {
+        uint32_t block = loops->flow.order[i];
+        const struct block *b = &now->f->function->blocks[block];
+        int32_t loop = loops->innermost[block];
+        if (b->edge_count != 2 || !loop_has(loops, loop, b->edges[0].to) ||
+            !loop_has(loops, loop, b->edges[1].to))
+            continue;
+        uint32_t header = loop < 0 ? UINT32_MAX : loops->list[loop].header;
+        enum known_answer answer = known_answers(&now->known, &b->condition);
+        if (answer == KNOWN_NOT || b->edges[0].to == header || b->edges[1].to == header)
+            continue;
+        now->ways.is_closed[b->edges[answer == KNOWN_HOLDS].number] = true;
+    }
+}
+
+static void find_reached(struct evaluation *now)
+{
+    const struct flow *flow = &now->f->loops.flow;
+    for (size_t i = 0; i < flow->reached; i++) {
+        const struct block *b = &now->f->function->blocks[flow->order[i]];
+        now->ways.is_reached[flow->order[i]] = now->ways.is_reached[flow->order[i]] || i == 0;
+        for (size_t e = 0; e < b->edge_count && now->ways.is_reached[flow->order[i]]; e++)
+            if (!now->ways.is_closed[b->edges[e].number])
+                now->ways.is_reached[b->edges[e].to] = true;
+    }
+}
+
+/* Whether all ways through do the same work. */
+static bool is_one_way(const struct amounts *amounts)
+{
+    return amounts->of[BOUND_LOW].amount[COST_UOPS] == amounts->of[BOUND_HIGH].amount[COST_UOPS];
+}
+
+/* Of each block; NULL: no memory. */
+static struct block_memory *find_levels(struct evaluation *now, const struct loop_times *times,
+                                        double out_bytes[BOUNDS])
+{
+    const struct evaluated *f = now->f;
+    struct block_memory *memory = arena_alloc(&now->scratch, (f->function->block_count + 1) * sizeof *memory);
+    if (!memory || addresses_prepare(&now->scratch, now->evaluator->module, f->function, &f->loops, f->facts,
+                                     &now->addresses) != JOULE_OK)
+        return NULL;
+    joule_status status = levels_describe(&now->scratch, &now->addresses, times,
+                                          &now->evaluator->target->core, now->callees, memory, out_bytes);
+    return status == JOULE_OK ? memory : NULL;
+}
+
+/* Which ways can be gone, and what is called on them. */
+static bool look_round(struct evaluation *now)
+{
+    const struct function *f = now->f->function;
+    now->callees = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->callees);
+    now->ways.is_closed = arena_alloc(&now->scratch, f->edge_count + 1);
+    now->ways.is_reached = arena_alloc(&now->scratch, f->block_count + 1);
+    if (!now->callees || !now->ways.is_closed || !now->ways.is_reached)
+        return false;
+    close_edges(now);
+    find_reached(now);
+    for (uint32_t b = 0; b < f->block_count; b++)
+        for (size_t c = 0; c < f->blocks[b].call_count && now->ways.is_reached[b]; c++)
+            now->callees[f->blocks[b].calls[c].number] = sum_at_call(now, b, c);
+    return true;
+}
+
+static joule_status advise(struct evaluation *now)
+{
+    struct evaluated *f = now->f;
+    struct advised advised = {now->evaluator->arena, f, &now->addresses, now->trips, &f->sum,
+                              now->evaluator->target};
+    return advice_find(&advised, &f->advice, &f->advice_count);
+}
+
+static joule_status add_up(struct evaluation *now, struct arena *arena, struct function_sum *out)
+{
+    struct evaluated *f = now->f;
+    double bytes[BOUNDS];
+    struct loop_times *times = arena_alloc(&now->scratch, (f->loops.count + 1) * sizeof *times);
+    if (!times || !look_round(now))
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < f->loops.count; i++)
+        times[i] = evaluate_times(&now->trips[i]);
+    const struct block_memory *memory = find_levels(now, times, bytes);
+    if (!memory)
+        return JOULE_NO_MEMORY;
+    overlap_find(&now->addresses, now->trips, &f->loops);
+    joule_status status = sum_function(arena, f->function, &f->loops, times, memory, now->evaluator->target,
+                                       now->callees, &now->ways, out);
+    memcpy(out->bytes, bytes, sizeof bytes);
+    if (status == JOULE_OK && out == &f->sum)
+        status = advise(now);
+    for (size_t i = 0; i < f->loops.count; i++)
+        if (now->ways.is_reached[f->loops.list[i].header] && basis_of(&now->trips[i]) > out->basis)
+            out->basis = basis_of(&now->trips[i]);
+    if (out->basis == BASIS_BOUNDED && is_one_way(&out->call))
+        out->basis = BASIS_EXACT;
+    return status;
+}
+
+static joule_status evaluate_with(struct evaluator *e, struct evaluated *f,
+                                  const struct trips_symbol *symbols, size_t count, unsigned depth,
+                                  struct trips *trips, struct arena *arena, struct function_sum *out)
+{
+    struct evaluation now = {.evaluator = e, .f = f, .depth = depth, .trips = trips};
+    joule_status status = learn(&now, symbols, count);
+    if (status == JOULE_OK && !trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count,
+                                           now.symbols, now.symbol_count, e->default_trips, trips))
+        status = JOULE_NO_MEMORY;
+    if (status == JOULE_OK && f->facts)
+        status = known_prepare(&now.scratch, f->function, &f->loops, f->facts, now.symbols, now.symbol_count,
+                               trips, &now.known);
+    if (status == JOULE_OK)
+        status = add_up(&now, arena, out);
+    arena_free(&now.scratch);
+    return status;
+}
+
+/* --- all -------------------------------------------------------------------------------------------------------- */
+
+joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
+                            const struct target *target, double default_trips, struct evaluator *out)
+{
+    *out = (struct evaluator){arena,
+                              module,
+                              target,
+                              default_trips,
+                              .functions =
+                                  arena_alloc(arena, (module->function_count + 1) * sizeof *out->functions),
+                              .blocks_left = 100000};
+    for (size_t i = 0; out->functions && i < module->function_count; i++) {
+        const struct function *f = &module->functions[i];
+        struct scev_function *facts = (struct scev_function *)scev_text_function(text, f->name);
+        out->functions[i] = (struct evaluated){.function = f,
+                                               .facts = facts,
+                                               .frames = {1, 1, 1},
+                                               .matters = arena_alloc(arena, f->parameter_count + 1)};
+        out->blocks_left += 8 * f->block_count;
+        for (size_t k = 0; facts && k < f->parameter_count; k++)
+            if (f->parameters[k].name) /* what a function only passes on is in no formula */
+                expr_name(&facts->pool, f->parameters[k].name, strlen(f->parameters[k].name));
+        if (!out->functions[i].matters)
+            return JOULE_NO_MEMORY;
+    }
+    return out->functions ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+static void find_words(struct evaluator *e, struct evaluated *f)
+{
+    for (size_t i = 0; i < f->loops.count; i++) {
+        const struct scev_loop *loop = f->nest[i].facts;
+        char buffer[128];
+        struct text words;
+        text_init(&words, buffer, sizeof buffer);
+        if (!loop)
+            continue;
+        if (formula_of_loop(f->facts, loop, f->function, &words))
+            f->words[i].formula = arena_copy(e->arena, buffer, words.length);
+        f->words[i].parameter = formula_parameter(f->facts, loop, f->function);
+        if (f->words[i].parameter)
+            f->words[i].parameter =
+                arena_copy(e->arena, f->words[i].parameter, strlen(f->words[i].parameter));
+    }
+}
+
+joule_status evaluate_prepare(struct evaluator *e, size_t index)
+{
+    struct evaluated *f = &e->functions[index];
+    joule_status status = loops_find(e->arena, f->function, &f->loops);
+    if (status != JOULE_OK)
+        return status;
+    wide_join(e->module, f->function, &f->loops);
+    f->nest = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->nest);
+    f->trips = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->trips);
+    f->words = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->words);
+    if (!f->nest || !f->trips || !f->words)
+        return JOULE_NO_MEMORY;
+    return nest_describe(e->arena, f->function, &f->loops, f->facts, f->nest);
+}
+
+joule_status evaluate(struct evaluator *e, size_t index)
+{
+    struct evaluated *f = &e->functions[index];
+    f->order = ++e->order;
+    find_what_matters(e, f);
+    find_words(e, f);
+    return evaluate_with(e, f, NULL, 0, 0, f->trips, e->arena, &f->sum);
+}

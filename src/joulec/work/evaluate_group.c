@@ -1,0 +1,197 @@
+/* joulec/work/evaluate_group.c - functions that call each other round, evaluated together: recursion.h has the rule.
+ *
+ * Newcomers: each member is evaluated first with all calls inside of the group taken for nothing: what a frame takes by itself.
+ * The high end has as many frames as there can be; the estimate as many as half the depth allows; the low end one.
+ */
+#include <math.h>
+#include <string.h>
+#include "joulec/work/evaluate.h"
+
+#define UNIT_UOPS 1e12 /* of a call that is counted: all else in a path is less */
+
+/* --- how often a frame calls ------------------------------------------------------------------------------------ */
+
+/* Its blocks with nothing in them but calls of one function. False: no memory. */
+static bool keep_calls_only(struct arena *arena, const struct function *of, int32_t callee,
+                            struct function *out)
+{
+    *out = (struct function){.name = of->name,
+                             .place = of->place,
+                             .blocks = arena_alloc(arena, (of->block_count + 1) * sizeof *out->blocks),
+                             .block_count = of->block_count,
+                             .edge_count = of->edge_count,
+                             .call_count = of->call_count};
+    for (size_t i = 0; out->blocks && i < of->block_count; i++) {
+        const struct block *from = &of->blocks[i];
+        struct block *b = &out->blocks[i];
+        *b = (struct block){.name = from->name,
+                            .edges = from->edges,
+                            .edge_count = from->edge_count,
+                            .is_dead_end = from->is_dead_end,
+                            .calls = arena_alloc(arena, (from->call_count + 1) * sizeof *b->calls)};
+        for (size_t c = 0; b->calls && c < from->call_count; c++)
+            if (from->calls[c].callee == callee)
+                b->calls[b->call_count++] = from->calls[c];
+    }
+    return !arena->is_short;
+}
+
+/* The most times on any way through it. */
+static joule_status count_calls(struct evaluator *e, const struct evaluated *f, int32_t callee,
+                                double *out_most)
+{
+    struct arena scratch = {0};
+    struct function only;
+    struct function_sum sum, unit = {.basis = BASIS_EXACT};
+    const struct function_sum **callees =
+        arena_alloc(&scratch, (f->function->call_count + 1) * sizeof *callees);
+    struct loop_times *times = arena_alloc(&scratch, (f->loops.count + 1) * sizeof *times);
+    joule_status status = JOULE_NO_MEMORY;
+    for (int b = 0; b < BOUNDS; b++) {
+        unit.call.of[b].version = COST_VERSION;
+        unit.call.of[b].amount[COST_UOPS] = UNIT_UOPS;
+    }
+    if (callees && times && keep_calls_only(&scratch, f->function, callee, &only)) {
+        for (size_t i = 0; i < f->function->call_count; i++)
+            callees[i] = &unit;
+        for (size_t i = 0; i < f->loops.count; i++)
+            times[i] = evaluate_times(&f->trips[i]);
+        status = sum_function(&scratch, &only, &f->loops, times, NULL, e->target, callees, NULL, &sum);
+    }
+    *out_most =
+        status == JOULE_OK ? rint(sum.call.of[BOUND_HIGH].amount[COST_UOPS] / UNIT_UOPS * 1e6) / 1e6 : 0;
+    arena_free(&scratch);
+    return status;
+}
+
+/* --- a group ------------------------------------------------------------------------------------------------------ */
+
+struct group {
+    struct evaluator *evaluator;
+    struct arena scratch;
+    const uint32_t *members;
+    struct recursion recursion;
+    struct recursion_call *calls;
+    size_t call_room;
+    struct function_sum *sums; /* new ones, of each member */
+};
+
+static bool calls_member(const struct function *f, int32_t callee)
+{
+    for (size_t b = 0; b < f->block_count; b++)
+        for (size_t c = 0; c < f->blocks[b].call_count; c++)
+            if (f->blocks[b].calls[c].callee == callee)
+                return true;
+    return false;
+}
+
+static joule_status find_calls(struct group *g)
+{
+    struct recursion *r = &g->recursion;
+    for (uint32_t from = 0; from < r->member_count; from++) {
+        struct evaluated *f = &g->evaluator->functions[g->members[from]];
+        for (uint32_t to = 0; to < r->member_count; to++) {
+            int32_t callee = (int32_t)g->members[to];
+            double most = 0;
+            if (!calls_member(f->function, callee))
+                continue;
+            joule_status status = count_calls(g->evaluator, f, callee, &most);
+            if (status != JOULE_OK)
+                return status;
+            if (most > 0)
+                g->calls[r->call_count++] = (struct recursion_call){from, to, most};
+        }
+    }
+    return JOULE_OK;
+}
+
+static void add_frames(const struct group *g, const double *frames, enum bound bound,
+                       struct function_sum *out)
+{
+    double by[BOUNDS] = {0};
+    for (uint32_t m = 0; m < g->recursion.member_count; m++) {
+        const struct evaluated *f = &g->evaluator->functions[g->members[m]];
+        by[bound] = frames[m];
+        amounts_add(&out->call, by, &f->sum.call);
+        out->bytes[bound] += frames[m] * f->sum.bytes[bound];
+        if (frames[m] > 0 && f->sum.basis > out->basis)
+            out->basis = f->sum.basis;
+    }
+}
+
+/* Who leaves open what `member` takes: others of the group, or the number of frames, which is that member's then. */
+static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
+{
+    struct function_sum *sum = &g->sums[member];
+    struct evaluated *own = &g->evaluator->functions[g->members[member]];
+    struct doubt *list =
+        arena_alloc(g->evaluator->arena, (sum->doubt_count + g->recursion.member_count + 1) * sizeof *list);
+    if (!list)
+        return false;
+    if (sum->doubt_count)
+        memcpy(list, sum->doubts, sum->doubt_count * sizeof *list);
+    sum->doubts = list;
+    if (!has_frames)
+        list[sum->doubt_count++] = (struct doubt){DOUBT_FRAMES, own->function->name, own->function->place};
+    for (uint32_t m = 0; m < g->recursion.member_count && has_frames; m++) {
+        const struct evaluated *f = &g->evaluator->functions[g->members[m]];
+        if (m != member && f->sum.basis == BASIS_OPEN)
+            list[sum->doubt_count++] = (struct doubt){DOUBT_CALL, f->function->name, f->function->place};
+    }
+    return true;
+}
+
+static bool sum_member(struct group *g, uint32_t member, double depth)
+{
+    struct evaluated *f = &g->evaluator->functions[g->members[member]];
+    struct function_sum *sum = &g->sums[member];
+    double *most = arena_alloc(&g->scratch, (g->recursion.member_count + 1) * sizeof *most);
+    double *likely = arena_alloc(&g->scratch, (g->recursion.member_count + 1) * sizeof *likely);
+    if (!most || !likely)
+        return false;
+    bool has_frames = recursion_frames(&g->scratch, &g->recursion, member, depth, most) &&
+                      recursion_frames(&g->scratch, &g->recursion, member, ceil(depth / 2), likely);
+    *sum = f->sum;
+    if (has_frames) {
+        memset(&sum->call.of[BOUND_EST].amount, 0, sizeof sum->call.of[BOUND_EST].amount);
+        memset(&sum->call.of[BOUND_HIGH].amount, 0, sizeof sum->call.of[BOUND_HIGH].amount);
+        sum->bytes[BOUND_EST] = sum->bytes[BOUND_HIGH] = 0;
+        add_frames(g, likely, BOUND_EST, sum);
+        add_frames(g, most, BOUND_HIGH, sum);
+        f->frames[BOUND_EST] = likely[member];
+        f->frames[BOUND_HIGH] = most[member];
+        if (most[member] > 1 && sum->basis < BASIS_BOUNDED)
+            sum->basis = BASIS_BOUNDED;
+    } else {
+        sum->basis = BASIS_OPEN;
+    }
+    return sum->basis != BASIS_OPEN || add_doubts(g, member, has_frames);
+}
+
+static joule_status sum_members(struct group *g)
+{
+    double depth = 0;
+    for (uint32_t m = 0; m < g->recursion.member_count; m++)
+        depth += g->recursion.depth[m];
+    for (uint32_t m = 0; m < g->recursion.member_count; m++)
+        if (!sum_member(g, m, depth))
+            return JOULE_NO_MEMORY;
+    for (uint32_t m = 0; m < g->recursion.member_count; m++)
+        g->evaluator->functions[g->members[m]].sum = g->sums[m];
+    return JOULE_OK;
+}
+
+joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t count, const double *depth)
+{
+    struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}};
+    g.calls = arena_alloc(&g.scratch, (count * count + 1) * sizeof *g.calls);
+    g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
+    joule_status status = g.calls && g.sums ? JOULE_OK : JOULE_NO_MEMORY;
+    g.recursion.calls = g.calls;
+    if (status == JOULE_OK)
+        status = find_calls(&g);
+    if (status == JOULE_OK)
+        status = sum_members(&g);
+    arena_free(&g.scratch);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* joulec/work/foresight.c - see foresight.h. */
+#include "joulec/work/foresight.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of branches that the data decide, and nobody said how: half of them at worst, hardly any where the data have an order. Which of
+ * two values is more, or whether a bit is set, is as good as a coin's toss, of which a predictor learns half. That two are equal
+ * is true once in six (the opcode heuristic of Ball and Larus, 1993, in the numbers of Wu and Larus, 1994), of which it learns
+ * half, too. Limits: the middle of 1/32 and 1/2, in logarithms (assumed). */
+static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
+                                       [QUESTION_EQUAL] = 1.0 / 12,
+                                       [QUESTION_ORDER] = 1.0 / 4,
+                                       [QUESTION_BIT] = 1.0 / 4};
+
+/* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
+ * so it sees the end of a loop that is shorter. */
+#define MOST_FORESEEN 90
+
+void foresight_of_block(const struct block *block, double out_wrong[BOUNDS])
+{
+    double most = 0, even = 1 - 1 / (double)block->edge_count; /* where no way is likelier than another */
+    bool is_known = true;
+    memset(out_wrong, 0, BOUNDS * sizeof *out_wrong);
+    if (!block->is_by_data || block->edge_count < 2)
+        return;
+    for (size_t i = 0; i < block->edge_count; i++) {
+        is_known = is_known && !isnan(block->edges[i].probability);
+        most = fmax(most, block->edges[i].probability);
+    }
+    out_wrong[BOUND_EST] = is_known ? 1 - most : wrong_by_data[block->question];
+    out_wrong[BOUND_HIGH] = is_known ? fmin(2 * (1 - most), even) : even;
+}
+
+void foresight_of_loop(const struct loop_times *times, bool ends_by_data, double out_wrong[BOUNDS])
+{
+    bool is_foreseen = !ends_by_data && times->times[BOUND_HIGH] <= MOST_FORESEEN;
+    out_wrong[BOUND_LOW] = 0;
+    out_wrong[BOUND_EST] = is_foreseen ? 0 : fmin(times->times[BOUND_EST], 1);
+    out_wrong[BOUND_HIGH] = is_foreseen ? 0 : fmin(times->times[BOUND_HIGH], 1);
+}

@@ -1,0 +1,470 @@
+/* joulec/work/levels.c - see levels.h.
+ *
+ * For a cache of a given size, the outermost loop is found whose round fits into it with all that it touches. From one such
+ * round to the next nothing is lost, so that lines come in once each time that this loop is entered; one loop further out,
+ * everything has been pushed out in the meantime. Lines that come from beyond one level, less those from beyond the next, are
+ * those that this next one gives. Lines a power of two apart lie in few of a cache's sets, which hold less.
+ * Newcomers: accesses that differ by a constant only (a[i], a[i + 1]) are one group, whose lines count once.
+ */
+#include "joulec/work/levels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_DEPTH 24 /* of loops: deeper ones are not told apart */
+#define STREAM_MOST_BYTES                                                                                    \
+    2048 /* between one access and the next: hardware that looks ahead stays within a page */
+
+#define PAGE_BYTES  4096
+#define MOST_STRIDE 1e15 /* bytes; beyond it doubles are no whole numbers */
+
+/* Of a level that code of this function can count on: at worst half, as addresses collide. */
+static const double usable[BOUNDS] = {1, 1, 0.5};
+/* What is written goes back some day; until then it may be written again. */
+static const double written_back[BOUNDS] = {0, 1, 1};
+
+/* Of loads and stores whose address nobody knows, those that miss L1: all at worst, and one in 64 where programs take care. The
+ * middle of both in logarithms (assumed). */
+#define MISSES_OF_UNKNOWN (1.0 / 8)
+
+struct dimension {
+    double stride, times;
+};
+
+struct reference {
+    struct address at;
+    const struct access *access;
+    uint32_t block;
+    int32_t loop; /* innermost */
+};
+
+/* references[first .. first + count): all of one key in one loop, by their offsets. */
+struct group {
+    size_t first, count;
+    unsigned depth;
+    bool is_scattered; /* in no order from access to access */
+    bool has_store, is_in_chain;
+    double bytes;
+    double
+        *lines; /* [depth + 1], at one bound: of a round of the loop at this depth; of depth 0: of a call */
+};
+
+struct memory {
+    struct arena *arena;
+    const struct addresses *addresses;
+    const struct loops *loops;
+    const struct loop_times *times;
+    const struct cost_core *core;
+    struct block_memory *out;
+    struct reference *references;
+    size_t reference_count;
+    struct group *groups;
+    size_t group_count;
+    enum bound bound;  /* that is worked on */
+    double *footprint; /* of a round of each loop; of the function before them: [0] */
+    struct merge *merges;
+    struct dimension dimensions[MOST_DEPTH];
+};
+
+/* --- what there is ------------------------------------------------------------------------------------------ */
+
+static unsigned depth_of(const struct memory *m, int32_t loop)
+{
+    return loop < 0 ? 0 : m->loops->list[loop].depth;
+}
+
+static int compare(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct reference *x = a, *y = b;
+    if (x->at.base != y->at.base)
+        return x->at.base < y->at.base ? -1 : 1;
+    if (x->loop != y->loop)
+        return x->loop < y->loop ? -1 : 1;
+    if (x->at.key != y->at.key)
+        return x->at.key < y->at.key ? -1 : 1;
+    if (x->at.offset != y->at.offset)
+        return compare(x->at.offset, y->at.offset);
+    return x->block != y->block ? (x->block < y->block ? -1 : 1)
+                                : (x->access > y->access) - (x->access < y->access);
+}
+
+static bool read_references(struct memory *m)
+{
+    const struct function *f = m->addresses->function;
+    size_t count = 1;
+    for (size_t b = 0; b < f->block_count; b++)
+        count += f->blocks[b].access_count;
+    m->references = arena_alloc(m->arena, count * sizeof *m->references);
+    m->groups = arena_alloc(m->arena, count * sizeof *m->groups);
+    if (!m->references || !m->groups)
+        return false;
+    for (size_t i = 0; i < m->loops->flow.reached; i++) {
+        uint32_t block = m->loops->flow.order[i];
+        for (size_t k = 0; k < f->blocks[block].access_count; k++) {
+            struct reference *reference = &m->references[m->reference_count++];
+            *reference = (struct reference){
+                .access = &f->blocks[block].accesses[k], .block = block, .loop = m->loops->innermost[block]};
+            reference->at.stride =
+                arena_alloc(m->arena, (depth_of(m, reference->loop) + 1) * sizeof *reference->at.stride);
+            if (!reference->at.stride)
+                return false;
+            address_read(m->addresses, reference->access, block, &reference->at);
+        }
+    }
+    if (m->reference_count)
+        qsort(m->references, m->reference_count, sizeof *m->references, by_group);
+    return true;
+}
+
+static bool make_groups(struct memory *m)
+{
+    for (size_t i = 0; i < m->reference_count; i++) {
+        const struct reference *r = &m->references[i], *last = r - 1;
+        if (i == 0 || r->at.base != last->at.base || r->loop != last->loop || r->at.key != last->at.key) {
+            unsigned depth = depth_of(m, r->loop);
+            m->groups[m->group_count++] =
+                (struct group){.first = i,
+                               .depth = depth,
+                               .is_scattered = r->at.wild == (int)depth || depth > MOST_DEPTH,
+                               .lines = arena_alloc(m->arena, (depth + 1) * sizeof(double))};
+            if (!m->groups[m->group_count - 1].lines)
+                return false;
+        }
+        struct group *group = &m->groups[m->group_count - 1];
+        group->count++;
+        group->bytes = fmax(group->bytes, r->access->bytes);
+        group->has_store = group->has_store || r->access->is_store;
+        group->is_in_chain = group->is_in_chain || r->access->is_in_chain;
+    }
+    return true;
+}
+
+/* --- lines that are touched --------------------------------------------------------------------------------- */
+
+struct extent {
+    double bytes, lines;
+};
+
+static double times_of(const struct memory *m, int32_t loop)
+{
+    return fmax(m->times[loop].times[m->bound], 1);
+}
+
+/* So many of the same, each further on by the stride. */
+static struct extent grow(const struct memory *m, struct extent one, const struct dimension *by)
+{
+    double line = m->core->line_bytes;
+    if (!(by->stride > 0) || !(by->times > 1))
+        return one;
+    if (by->stride < one.bytes) { /* they overlap */
+        double bytes = one.bytes + by->stride * (by->times - 1);
+        double lines = one.bytes > line ? one.lines * bytes / one.bytes : fmax(one.lines, bytes / line);
+        return (struct extent){bytes, fmin(lines, one.lines * by->times)};
+    }
+    double bytes = by->stride * by->times;
+    return (struct extent){bytes, by->stride < line ? fmax(one.lines, bytes / line) : one.lines * by->times};
+}
+
+/* Puts a dimension among those before it, the shortest stride first. */
+static void insert(struct dimension *list, size_t count, struct dimension new)
+{
+    for (; count > 0 && list[count - 1].stride > new.stride; count--)
+        list[count] = list[count - 1];
+    list[count] = new;
+}
+
+static struct extent grow_all(const struct memory *m, struct extent one, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        one = grow(m, one, &m->dimensions[i]);
+    return one;
+}
+
+static bool is_known(const struct memory *m, const struct reference *r, int32_t loop)
+{
+    int depth = (int)depth_of(m, loop);
+    return depth > r->at.wild && isfinite(r->at.stride[depth - 1]);
+}
+
+/* At best what creeps never goes on. */
+static double stride_of(const struct memory *m, const struct reference *r, int32_t loop)
+{
+    unsigned d = depth_of(m, loop) - 1;
+    bool may_stay = m->bound == BOUND_LOW && r->at.creeps >> d & 1;
+    return may_stay ? 0 : fabs(r->at.stride[d]);
+}
+
+/* Of loops deeper than `above`, the shortest stride first. */
+static size_t known_dimensions(struct memory *m, const struct reference *r, unsigned above)
+{
+    size_t count = 0;
+    for (int32_t loop = r->loop; depth_of(m, loop) > above; loop = m->loops->list[loop].parent)
+        if (is_known(m, r, loop))
+            insert(m->dimensions, count++, (struct dimension){stride_of(m, r, loop), times_of(m, loop)});
+    return count;
+}
+
+/* Of the loops of a reference that are deeper than `above`. Strides that are not known go beyond all that the known ones reach
+ * in the whole nest; at best they go on where those end, and what has no order stays where it is. */
+static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
+{
+    size_t count = known_dimensions(m, r, 0);
+    double reach = grow_all(m, (struct extent){r->access->bytes, 1}, count).bytes;
+    bool is_low = m->bound == BOUND_LOW;
+    if (!is_low)
+        reach = fmax(reach, m->core->line_bytes);
+    count = known_dimensions(m, r, above);
+    for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
+        if (is_known(m, r, loop))
+            continue;
+        bool is_wild = (int)depth_of(m, loop) <= r->at.wild;
+        if (depth_of(m, loop) > above)
+            m->dimensions[count++] = (struct dimension){is_wild && is_low ? 0 : reach, times_of(m, loop)};
+        reach *= times_of(m, loop);
+    }
+    return count;
+}
+
+/* All of a group in a round of the loop at each depth. */
+static void count_lines(struct memory *m, struct group *group)
+{
+    const struct reference *list = &m->references[group->first];
+    double line = m->core->line_bytes;
+    for (unsigned depth = 0; depth <= group->depth; depth++) {
+        size_t count = group->depth > MOST_DEPTH ? 0 : dimensions_of(m, list, depth);
+        struct extent one = {group->bytes, fmax(1, group->bytes / line)};
+        one = grow_all(m, one, count);
+        double lines = one.lines;
+        for (size_t i = 1; i < group->count; i++) {
+            double gap = list[i].at.offset - list[i - 1].at.offset;
+            lines += one.lines * fmin(1, gap / fmax(one.bytes, line));
+        }
+        if (list->at.object)
+            lines = fmin(lines, fmax(1, list->at.object->bytes / line));
+        else if (group->is_scattered && m->bound == BOUND_EST)
+            lines = fmin(lines, fmax(1, m->core->cache_bytes[COST_L1] / line / 2));
+        group->lines[depth] = lines;
+    }
+}
+
+/* --- footprints --------------------------------------------------------------------------------------------- */
+
+/* What a region touches of one base: loops that stand one after the other touch the same. */
+struct merge {
+    uint64_t base;
+    int32_t loop;
+    double now, most;
+    bool is_used;
+};
+
+static void add_bytes(struct memory *m, int32_t region, const struct reference *r, double bytes)
+{
+    struct merge *merge = &m->merges[region + 1];
+    if (!merge->is_used || merge->base != r->at.base)
+        *merge = (struct merge){.base = r->at.base, .loop = r->loop, .is_used = true};
+    merge->now = merge->loop == r->loop ? merge->now + bytes : bytes;
+    merge->loop = r->loop;
+    if (merge->now > merge->most) {
+        m->footprint[region + 1] += merge->now - merge->most;
+        merge->most = merge->now;
+    }
+}
+
+static void add_calls(struct memory *m, const struct function_sum *const *callees)
+{
+    const struct function *f = m->addresses->function;
+    for (size_t i = 0; i < m->loops->flow.reached; i++) {
+        uint32_t block = m->loops->flow.order[i];
+        double bytes = 0;
+        for (size_t c = 0; c < f->blocks[block].call_count; c++)
+            if (callees[f->blocks[block].calls[c].number])
+                bytes += callees[f->blocks[block].calls[c].number]->bytes[m->bound];
+        for (int32_t loop = m->loops->innermost[block]; loop >= 0 && bytes > 0;
+             loop = m->loops->list[loop].parent)
+            m->footprint[loop + 1] += bytes;
+        m->footprint[0] += bytes;
+    }
+}
+
+static void find_footprints(struct memory *m, const struct function_sum *const *callees)
+{
+    for (size_t i = 0; i <= m->loops->count; i++) {
+        m->footprint[i] = 0;
+        m->merges[i].is_used = false;
+    }
+    for (size_t i = 0; i < m->group_count; i++) {
+        struct group *group = &m->groups[i];
+        const struct reference *r = &m->references[group->first];
+        count_lines(m, group);
+        for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent)
+            add_bytes(m, loop, r, group->lines[m->loops->list[loop].depth] * m->core->line_bytes);
+        add_bytes(m, -1, r, group->lines[0] * m->core->line_bytes);
+    }
+    add_calls(m, callees);
+}
+
+/* --- lines that move ---------------------------------------------------------------------------------------- */
+
+/* From beyond a level of so many bytes, in one run of the group's innermost loop's round. */
+static double lines_scattered(const struct memory *m, const struct group *group, enum cost_level level,
+                              double runs)
+{
+    const struct object *object = m->references[group->first].at.object;
+    double bytes = m->core->cache_bytes[level] * usable[m->bound], each = group->lines[group->depth];
+    if (m->bound == BOUND_LOW)
+        return 0;
+    if (!object)
+        return m->bound == BOUND_HIGH ? each : level == COST_L1 ? MISSES_OF_UNKNOWN * each : 0;
+    if (m->bound == BOUND_EST)
+        return each * fmax(0, 1 - bytes / object->bytes);
+    if (m->footprint[0] > bytes || object->bytes > bytes)
+        return each;
+    return object->is_local ? 0 : fmin(each, object->bytes / m->core->line_bytes / runs);
+}
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* What a group's lines of a round of `loop` have of each byte of a cache: lines that lie apart by a power of two share few of
+ * its sets. Beyond a page, addresses are mixed, as pages lie where they lie; so are the sets of the last level, by a hash. */
+static double part_of_sets(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
+{
+    const struct reference *r = &m->references[group->first];
+    uint64_t line = (uint64_t)m->core->line_bytes, apart = PAGE_BYTES;
+    if (level >= COST_L3 || m->bound == BOUND_LOW)
+        return 1;
+    for (int32_t inner = r->loop; inner != loop; inner = m->loops->list[inner].parent) {
+        double stride = is_known(m, r, inner) ? stride_of(m, r, inner) : 1;
+        if (!(stride < MOST_STRIDE))
+            return 1;
+        apart = greatest_divisor(apart, (uint64_t)stride);
+    }
+    for (size_t i = 1; i < group->count; i++) {
+        double gap = r[i].at.offset - r[i - 1].at.offset;
+        if (!(gap < MOST_STRIDE))
+            return 1;
+        apart = greatest_divisor(apart, (uint64_t)gap / line * line);
+    }
+    return apart > line ? (double)line / (double)apart : 1;
+}
+
+/* Whether all that a round of `loop` touches stays in so many bytes of a level, and this group in its sets. */
+static bool stays(struct memory *m, const struct group *group, enum cost_level level, int32_t loop,
+                  double bytes)
+{
+    double own = group->lines[m->loops->list[loop].depth] * m->core->line_bytes;
+    return m->footprint[loop + 1] <= bytes && own <= bytes * part_of_sets(m, group, level, loop);
+}
+
+/* Once each time that the loop is entered whose round just fits. At best a cache keeps of what a round of the loop around it
+ * touches as much as it can hold; what cannot be kept even so comes in again, whichever loop is looked at. */
+static double lines_in_order(struct memory *m, const struct group *group, enum cost_level level, double runs)
+{
+    const struct reference *r = &m->references[group->first];
+    double bytes = m->core->cache_bytes[level] * usable[m->bound];
+    bool is_local = r->at.object && r->at.object->is_local;
+    bool is_spread = group->lines[0] * m->core->line_bytes <= bytes * part_of_sets(m, group, level, -1);
+    if (m->footprint[0] <= bytes && is_spread)
+        return m->bound == BOUND_HIGH && !is_local ? group->lines[0] / runs : 0;
+    double entries = runs, lines = group->lines[group->depth], least = 0;
+    for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
+        if (m->bound != BOUND_LOW && !stays(m, group, level, loop, bytes))
+            break;
+        double around = m->footprint[m->loops->list[loop].parent + 1];
+        entries /= times_of(m, loop);
+        lines = group->lines[m->loops->list[loop].depth - 1];
+        least = fmax(least, fmax(0, 1 - bytes / around) * lines * entries);
+    }
+    return (m->bound == BOUND_LOW ? least : lines * entries) / runs;
+}
+
+static bool is_streamed(const struct memory *m, const struct group *group)
+{
+    const struct reference *r = &m->references[group->first];
+    for (int32_t loop = r->loop; loop >= 0 && !group->is_scattered; loop = m->loops->list[loop].parent) {
+        double stride = fabs(r->at.stride[m->loops->list[loop].depth - 1]);
+        if (stride > 0)
+            return stride <= STREAM_MOST_BYTES;
+    }
+    return false;
+}
+
+/* Each member carries its part; what waits for one of them waits for the whole line. */
+static void share_lines(struct memory *m, const struct group *group, const double lines[COST_LEVELS],
+                        double *streams)
+{
+    double wait = 0;
+    double moved = group->has_store ? 1 + written_back[m->bound] : 1;
+    for (int level = COST_L2; level < COST_LEVELS; level++)
+        wait += lines[level] * m->core->latency[COST_L2_LINES + level - COST_L2];
+    for (size_t i = group->first; i < group->first + group->count; i++) {
+        struct block_memory *out = &m->out[m->references[i].block];
+        for (int level = COST_L2; level < COST_LEVELS; level++)
+            out->lines[m->bound][level] += moved * lines[level] / (double)group->count;
+        if (m->references[i].access->is_in_chain)
+            out->wait_cycles[m->bound] += wait;
+        double *weight = &streams[2 * m->references[i].block];
+        weight[0] += wait;
+        weight[1] += is_streamed(m, group) ? wait : 0;
+    }
+}
+
+static void move_lines(struct memory *m, const struct group *group, double *streams)
+{
+    double beyond[COST_LEVELS], lines[COST_LEVELS] = {0}, runs = 1;
+    for (int32_t loop = m->references[group->first].loop; loop >= 0; loop = m->loops->list[loop].parent)
+        runs *= times_of(m, loop);
+    for (int level = COST_L1; level < COST_DRAM; level++) {
+        beyond[level] = group->is_scattered ? lines_scattered(m, group, (enum cost_level)level, runs)
+                                            : lines_in_order(m, group, (enum cost_level)level, runs);
+        if (level > COST_L1)
+            beyond[level] = fmin(beyond[level], beyond[level - 1]);
+    }
+    lines[COST_L2] = beyond[COST_L1] - beyond[COST_L2];
+    lines[COST_L3] = beyond[COST_L2] - beyond[COST_L3];
+    lines[COST_DRAM] = beyond[COST_L3];
+    share_lines(m, group, lines, streams);
+}
+
+joule_status levels_describe(struct arena *arena, const struct addresses *addresses,
+                             const struct loop_times *times, const struct cost_core *core,
+                             const struct function_sum *const *callees, struct block_memory *out,
+                             double out_bytes[BOUNDS])
+{
+    size_t blocks = addresses->function->block_count, regions = addresses->loops->count + 1;
+    struct memory m = {.arena = arena,
+                       .addresses = addresses,
+                       .loops = addresses->loops,
+                       .times = times,
+                       .core = core,
+                       .out = out,
+                       .footprint = arena_alloc(arena, regions * sizeof *m.footprint),
+                       .merges = arena_alloc(arena, regions * sizeof *m.merges)};
+    double *streams = arena_alloc(arena, 2 * (blocks + 1) * sizeof *streams);
+    if (!m.footprint || !m.merges || !streams || !read_references(&m) || !make_groups(&m))
+        return JOULE_NO_MEMORY;
+    for (size_t b = 0; b < blocks; b++)
+        out[b] = (struct block_memory){.streamed = NAN};
+    for (m.bound = BOUND_LOW; m.bound < BOUNDS; m.bound++) {
+        find_footprints(&m, callees);
+        out_bytes[m.bound] = m.footprint[0];
+        for (size_t i = 0; i < m.group_count; i++)
+            move_lines(&m, &m.groups[i], streams);
+    }
+    for (size_t b = 0; b < blocks; b++)
+        if (streams[2 * b] > 0)
+            out[b].streamed = streams[2 * b + 1] / streams[2 * b];
+    return JOULE_OK;
+}

@@ -1,0 +1,627 @@
+/* joulec/work/sum.c - see sum.h.
+ *
+ * Newcomers: a region is the body of one loop, or of the function: its own blocks, and each loop inside it as one node.
+ * Without the ways back it has no circle, so one walk in order finds all paths.
+ */
+#include "joulec/work/sum.h"
+
+#include <math.h>
+#include <string.h>
+#include "joulec/module/annotation.h"
+#include "joulec/work/contract.h"
+#include "joulec/work/foresight.h"
+#include "joulec/work/levels.h"
+#include "joulec/work/wide.h"
+
+#define SHORT_CALLS 4    /* so many of them fit into the window */
+#define GUARDED     0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
+/* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
+#define EQUAL (1.0 / 6)
+
+/* --- amounts ------------------------------------------------------------------------------------------------ */
+
+static const struct amounts nothing = {
+    .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
+
+void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more)
+{
+    for (int b = 0; b < BOUNDS; b++)
+        for (int i = 0; i < COST_FEATURES; i++)
+            out->of[b].amount[i] += by[b] * more->of[b].amount[i];
+}
+
+double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound)
+{
+    return cost_joules(&target->table, &amounts->of[bound]);
+}
+
+/* Time is energy, too: a core waits with its clock on, and its package beside it. */
+void sum_set_time(const struct target *target, struct cost_features *work, double cycles)
+{
+    work->amount[COST_CYCLES] = cycles;
+    work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
+}
+
+void sum_set_cycles(const struct target *target, enum bound bound, const struct cost_flow *flow,
+                    struct cost_features *work)
+{
+    struct cost_range cycles = cost_core_cycles(&target->core, work, flow);
+    sum_set_time(target, work,
+                 bound == BOUND_LOW   ? cycles.low
+                 : bound == BOUND_EST ? cycles.est
+                                      : cycles.high);
+}
+
+const char *doubt_name(enum doubt_kind kind)
+{
+    static const char *const names[] = {
+        [DOUBT_LOOP] = "loop",           [DOUBT_CALLEE] = "callee", [DOUBT_POINTER] = "pointer",
+        [DOUBT_RECURSION] = "recursion", [DOUBT_SHAPE] = "shape",   [DOUBT_DEPTH] = "depth",
+        [DOUBT_CALL] = "call",           [DOUBT_DEVICE] = "device", [DOUBT_FRAMES] = "frames"};
+    return names[kind];
+}
+
+/* --- a block ------------------------------------------------------------------------------------------------ */
+
+static const enum cost_feature feature_of[WORK_KINDS] = {
+    [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,
+    [WORK_FLOAT] = COST_FP_OPS,   [WORK_FMA] = COST_FP_FMAS,      [WORK_FLOAT_DIV] = COST_FP_DIVS,
+    [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
+    [WORK_BRANCH] = COST_BRANCHES};
+
+struct cost_features sum_features(const struct block *block)
+{
+    struct cost_features work = {.version = COST_VERSION};
+    for (int k = 0; k < WORK_KINDS; k++) {
+        work.amount[feature_of[k]] = block->work[k];
+        work.amount[COST_UOPS] += block->work[k];
+    }
+    work.amount[COST_SIMD_256] = block->simd_256;
+    work.amount[COST_SIMD_512] = block->simd_512;
+    return work;
+}
+
+double sum_longest_cycles(const struct block *block, const struct cost_core *core)
+{
+    double cycles = 0;
+    for (int k = 0; k < WORK_KINDS; k++)
+        cycles += block->chain[k] * core->latency[feature_of[k]];
+    return cycles;
+}
+
+double sum_chain_cycles(const struct block *block, const struct cost_core *core)
+{
+    return block->has_chain ? sum_longest_cycles(block, core) : NAN;
+}
+
+struct region {
+    struct arena *arena;
+    const struct function *function;
+    const struct loops *loops;
+    const struct block_memory *memory;
+    const struct target *target;
+    const struct function_sum *const *callees; /* by call */
+    const struct sum_ways *ways;               /* NULL: all are open */
+    struct function_sum *out;
+    /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
+    struct amounts *until;
+    double
+        entry_uops; /* of a loop that begins anew each time, what it does until then; infinite: of others */
+    double *share;  /* how often it runs for each time that the region is entered */
+    bool *is_reached;
+    bool *is_doomed; /* of each block: all its ways lead to dead ends */
+    size_t doubt_room;
+    bool is_short; /* of memory */
+};
+
+static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
+{
+    struct function_sum *out = r->out;
+    out->basis = BASIS_OPEN;
+    if (out->doubt_count == r->doubt_room) {
+        size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
+        struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
+        r->is_short = r->is_short || !list;
+        if (!list)
+            return;
+        if (out->doubt_count)
+            memcpy(list, out->doubts, out->doubt_count * sizeof *list);
+        out->doubts = list;
+        r->doubt_room = room;
+    }
+    out->doubts[out->doubt_count++] = (struct doubt){kind, name, place};
+}
+
+/* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
+static void run_beside(const struct target *target, struct amounts *call)
+{
+    for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
+        struct cost_features *work = &call->of[b];
+        double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
+        if (!(SHORT_CALLS * uops <= target->core.window))
+            continue;
+        double beside = cost_core_beside(&target->core, cost_core_throughput(&target->core, work),
+                                         cost_core_restarted(&target->core, cycles, uops));
+        if (beside < cycles)
+            sum_set_time(target, work, beside);
+    }
+}
+
+static void add_amounts(struct region *r, const struct call *call, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    struct amounts amounts = r->callees[call->number]->call;
+    if (call->is_beside)
+        run_beside(r->target, &amounts);
+    amounts_add(out, once, &amounts);
+}
+
+static void add_callee(struct region *r, const struct call *call, struct amounts *out)
+{
+    enum basis basis = r->callees[call->number]->basis;
+    add_amounts(r, call, out);
+    if (basis == BASIS_OPEN)
+        add_doubt(r, DOUBT_CALL, call->name, call->place);
+    else if (basis > r->out->basis)
+        r->out->basis = basis;
+}
+
+/* What is known of it is counted, and is all of it where no other function can be meant. */
+static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
+{
+    const struct function_sum *callee = r->callees[call->number];
+    if (callee)
+        add_amounts(r, call, out);
+    if (!callee || !call->is_closed || callee->basis == BASIS_OPEN)
+        add_doubt(r, DOUBT_POINTER, NULL, call->place);
+    else if (callee->basis > r->out->basis)
+        r->out->basis = callee->basis;
+}
+
+/* Its ends are points of a distribution: more was seen. */
+static void add_contract(struct region *r, const struct amounts *contract, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    amounts_add(out, once, contract);
+    if (r->out->basis < BASIS_SEEN)
+        r->out->basis = BASIS_SEEN;
+}
+
+static void add_call(struct region *r, const struct call *call, struct amounts *out)
+{
+    struct amounts contract;
+    if (!call->name)
+        add_by_pointer(r, call, out);
+    else if (call->callee >= 0 && r->callees[call->number])
+        add_callee(r, call, out);
+    else if (call->callee >= 0)
+        add_doubt(r, DOUBT_RECURSION, call->name, call->place);
+    else if (contract_of(call, r->target, &contract))
+        add_contract(r, &contract, out);
+    else
+        add_doubt(r, DOUBT_CALLEE, call->name, call->place);
+}
+
+/* A branch that ends its loop is wrong once in a while of the loop's. */
+static bool ends_loop(const struct region *r, uint32_t block)
+{
+    int32_t loop = r->loops->innermost[block];
+    return loop >= 0 && loop_is_left_from(r->loops, loop, &r->function->blocks[block]);
+}
+
+/* Lines from beyond the first level at one bound, and the cycles of it all. */
+static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
+{
+    const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
+    const struct cost_core *core = &r->target->core;
+    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
+                             .streamed = NAN,
+                             .longest_cycles = sum_longest_cycles(&r->function->blocks[block], core)};
+    if (memory) {
+        flow.chain_cycles += memory->wait_cycles[bound];
+        flow.streamed = memory->streamed;
+        for (int level = COST_L2; level < COST_LEVELS; level++)
+            work->amount[COST_L2_LINES + level - COST_L2] = memory->lines[bound][level];
+    }
+    if (bound != BOUND_HIGH)
+        flow.chain_cycles = cost_core_restarted(core, flow.chain_cycles, r->entry_uops);
+    sum_set_cycles(r->target, bound, &flow, work);
+}
+
+static struct amounts amounts_of_block(struct region *r, uint32_t block)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct cost_features work = sum_features(b);
+    struct amounts sum = {{work, work, work}};
+    double wrong[BOUNDS];
+    foresight_of_block(b, wrong);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
+        finish_block(r, block, bound, &sum.of[bound]);
+    }
+    for (size_t i = 0; i < b->call_count; i++)
+        add_call(r, &b->calls[i], &sum);
+    return sum;
+}
+
+static bool ends_by_data(const struct region *r, size_t loop)
+{
+    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
+        if (r->function->blocks[r->loops->exits[i].block].is_by_data)
+            return true;
+    return false;
+}
+
+/* What the end of a loop costs beside its rounds. */
+static struct amounts amounts_of_end(const struct region *r, size_t loop, const struct loop_times *times)
+{
+    struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
+    struct amounts sum = nothing;
+    double wrong[BOUNDS];
+    foresight_of_loop(times, ends_by_data(r, loop), wrong);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
+        sum_set_cycles(r->target, bound, &flow, &sum.of[bound]);
+    }
+    return sum;
+}
+
+/* --- regions ------------------------------------------------------------------------------------------------ */
+
+/* Where ways meet, the cheapest and the dearest win. */
+static void meet(const struct target *target, struct amounts *at, bool *is_reached, const struct amounts *way)
+{
+    if (!*is_reached)
+        *at = *way;
+    if (amounts_joules(target, way, BOUND_LOW) < amounts_joules(target, at, BOUND_LOW))
+        at->of[BOUND_LOW] = way->of[BOUND_LOW];
+    if (amounts_joules(target, way, BOUND_HIGH) > amounts_joules(target, at, BOUND_HIGH))
+        at->of[BOUND_HIGH] = way->of[BOUND_HIGH];
+    *is_reached = true;
+}
+
+static bool is_open(const struct region *r, const struct edge *edge)
+{
+    return !r->ways || !r->ways->is_closed[edge->number];
+}
+
+/* An edge back to where a round of `loop` begins. */
+static bool goes_round(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    return loop >= 0 && edge->to == r->loops->list[loop].header;
+}
+
+/* An edge, of a node of the region, that stays in it and goes on. */
+static bool goes_on(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    return is_open(r, edge) && loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
+}
+
+/* A loop in this one that begins at the block, or right behind it; -1: none. */
+static int32_t loop_behind(const struct region *r, uint32_t block, int32_t loop)
+{
+    for (int steps = 0; steps < 3; steps++) {
+        int32_t inner = loop_at_node(r->loops, block, loop);
+        if (inner >= 0 || r->function->blocks[block].edge_count != 1)
+            return inner;
+        block = r->function->blocks[block].edges[0].to;
+    }
+    return -1;
+}
+
+static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
+{
+    return loop_behind(r, block, loop) >= 0;
+}
+
+/* LLVM before 17 gives the guard of a rotated loop what it knows of the loop's own branch, which says how often that goes round
+ * and nothing of how often the loop is entered. */
+static bool is_of_loop(const struct region *r, const struct edge *edge, int32_t loop)
+{
+    int32_t inner = loop_behind(r, edge->to, loop);
+    if (inner < 0 || isnan(edge->probability))
+        return false;
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
+        const struct block *b = &r->function->blocks[r->loops->exits[i].block];
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (b->edges[e].to == r->loops->list[inner].header &&
+                fabs(b->edges[e].probability - edge->probability) < 1e-12)
+                return true;
+    }
+    return false;
+}
+
+/* Edges of a block that lead to a loop, by where to. */
+struct leads {
+    uint32_t first;
+    bool has_first, has_others;
+    bool is_told; /* how likely they are */
+};
+
+static struct leads leads_of(const struct region *r, uint32_t block, int32_t loop)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct leads leads = {.is_told = true};
+    for (size_t i = 0; i < b->edge_count && b->edge_count > 1 && !leads.has_others; i++) {
+        if (!leads_to_loop(r, b->edges[i].to, loop))
+            continue;
+        leads.is_told = leads.is_told && !is_of_loop(r, &b->edges[i], loop);
+        leads.has_others = leads.has_first && b->edges[i].to != leads.first;
+        leads.first = leads.has_first ? leads.first : b->edges[i].to;
+        leads.has_first = true;
+    }
+    return leads;
+}
+
+/* 1: the edge is taken where two values are equal; 0: where they are not; -1: that is not the question. */
+static int asks_equal(const struct block *b, const struct edge *edge)
+{
+    const struct condition *condition = &b->condition;
+    if (b->question != QUESTION_EQUAL || b->edge_count != 2 || condition->count != 1 || condition->is_part)
+        return -1;
+    enum compare kind = condition->list[0].kind;
+    bool is_first = edge == &b->edges[0];
+    return kind == COMPARE_EQUAL ? is_first : kind == COMPARE_NOT_EQUAL ? !is_first : -1;
+}
+
+/* How likely an edge is among those of its block that stay. What asks whether a loop runs at all does not ask for equality. */
+static double likelihood(const struct region *r, const struct block *b, const struct edge *edge,
+                         const struct leads *leads, int32_t loop)
+{
+    if (!isnan(edge->probability) && leads->is_told)
+        return edge->probability;
+    if (r->is_doomed[edge->to])
+        return 0;
+    bool to_loop = leads_to_loop(r, edge->to, loop);
+    bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
+    int equal = asks_equal(b, edge);
+    if (to_loop == others || equal == to_loop)
+        return equal < 0 ? 0.5 : equal ? EQUAL : 1 - EQUAL;
+    return to_loop ? GUARDED : 1 - GUARDED;
+}
+
+static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop,
+                                 const struct leads *leads)
+{
+    const struct block *b = &r->function->blocks[block];
+    double sum = 0;
+    for (size_t i = 0; i < b->edge_count; i++)
+        if (goes_on(r, &b->edges[i], loop) || goes_round(r, &b->edges[i], loop))
+            sum += likelihood(r, b, &b->edges[i], leads, loop);
+    return sum;
+}
+
+/* What leads out of a node, which is a block or the loop `inner`. */
+struct ways_out {
+    size_t on, round;
+    size_t doomed; /* of these */
+};
+
+static void add_way(const struct region *r, const struct edge *edge, int32_t loop, struct ways_out *ways)
+{
+    bool is_on = goes_on(r, edge, loop), is_round = goes_round(r, edge, loop);
+    ways->on += is_on;
+    ways->round += is_round;
+    ways->doomed += (is_on || is_round) && r->is_doomed[edge->to];
+}
+
+static struct ways_out ways_of_block(const struct region *r, uint32_t block, int32_t loop)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct ways_out ways = {0, 0, 0};
+    for (size_t i = 0; i < b->edge_count; i++)
+        add_way(r, &b->edges[i], loop, &ways);
+    return ways;
+}
+
+static const struct edge *edge_at(const struct region *r, uint32_t exit)
+{
+    struct loop_exit at = r->loops->exits[exit];
+    return &r->function->blocks[at.block].edges[at.edge];
+}
+
+static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32_t loop)
+{
+    struct ways_out ways = {0, 0, 0};
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++)
+        add_way(r, edge_at(r, i), loop, &ways);
+    return ways;
+}
+
+/* The ways out of a block. Where none is likely, all are as likely as each other. */
+static void leave_block(struct region *r, uint32_t block, int32_t loop, const struct ways_out *ways)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct leads leads = leads_of(r, block, loop);
+    double each = r->share[block] / (double)(ways->on + ways->round);
+    double all = sum_of_likelihoods(r, block, loop, &leads);
+    for (size_t i = 0; i < b->edge_count; i++) {
+        uint32_t to = b->edges[i].to;
+        if (!goes_on(r, &b->edges[i], loop))
+            continue;
+        meet(r->target, &r->until[to], &r->is_reached[to], &r->until[block]);
+        r->share[to] += all > 0 ? r->share[block] * likelihood(r, b, &b->edges[i], &leads, loop) / all : each;
+    }
+}
+
+/* Ways out of a loop inside are many; together they are taken once for each time that it is entered. */
+static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop,
+                       const struct ways_out *ways)
+{
+    size_t all = ways->on + ways->round;
+    bool is_doomed = all == ways->doomed;
+    double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
+    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
+        const struct edge *edge = edge_at(r, i);
+        if (!goes_on(r, edge, loop))
+            continue;
+        meet(r->target, &r->until[edge->to], &r->is_reached[edge->to], &r->until[node]);
+        r->share[edge->to] += is_doomed || !r->is_doomed[edge->to] ? share : 0;
+    }
+}
+
+enum end { END_PROPER, END_DEAD, END_NONE };
+
+/* How a region ends at a node. A call that never comes back ends in a dead end, or in a loop without a way out. */
+static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
+                       const struct ways_out *ways)
+{
+    if (loop >= 0)
+        return ways->round ? END_PROPER : END_NONE;
+    if (ways->on)
+        return END_NONE;
+    return inner < 0 && !r->function->blocks[node].is_dead_end ? END_PROPER : END_DEAD;
+}
+
+static void keep_block(struct region *r, uint32_t block, const struct amounts *own)
+{
+    struct block_sum *kept = &r->out->blocks[block];
+    kept->share = r->share[block];
+    for (enum bound b = BOUND_LOW; b < BOUNDS; b++) {
+        kept->cycles[b] = own->of[b].amount[COST_CYCLES];
+        kept->joules[b] = amounts_joules(r->target, own, b);
+    }
+}
+
+/* One time round `loop`, or one call where it is -1. */
+static struct amounts sum_region(struct region *r, int32_t loop)
+{
+    static const double bounds_only[BOUNDS] = {1, 0, 1};
+    struct amounts whole = nothing, ends[END_NONE] = {nothing, nothing};
+    bool has_end[END_NONE] = {false, false};
+    uint32_t first = loop < 0 ? 0 : r->loops->list[loop].header;
+    r->is_reached[first] = true;
+    r->until[first] = nothing;
+    r->share[first] = 1;
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        uint32_t block = r->loops->nodes[i];
+        if (!r->is_reached[block])
+            continue;
+        int32_t inner = loop_at_node(r->loops, block, loop);
+        struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
+        double share[BOUNDS] = {0, r->share[block], 0};
+        if (inner < 0)
+            keep_block(r, block, &own);
+        amounts_add(&whole, share, &own);
+        amounts_add(&r->until[block], bounds_only, &own);
+        struct ways_out ways = inner < 0 ? ways_of_block(r, block, loop) : ways_of_loop(r, inner, loop);
+        if (inner < 0)
+            leave_block(r, block, loop, &ways);
+        else
+            leave_loop(r, inner, block, loop, &ways);
+        enum end end = end_at(r, block, inner, loop, &ways);
+        if (end != END_NONE)
+            meet(r->target, &ends[end], &has_end[end], &r->until[block]);
+    }
+    enum end end = has_end[END_PROPER] ? END_PROPER : END_DEAD;
+    whole.of[BOUND_LOW] = ends[end].of[BOUND_LOW];
+    whole.of[BOUND_HIGH] = ends[end].of[BOUND_HIGH];
+    return whole;
+}
+
+/* Nodes of an inner region are nodes of no other. */
+static void forget(struct region *r, int32_t loop)
+{
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        r->is_reached[r->loops->nodes[i]] = false;
+        r->share[r->loops->nodes[i]] = 0;
+    }
+}
+
+/* Ways back lead to blocks that are not known yet, and so save. */
+static void find_doomed(struct region *r)
+{
+    for (size_t i = r->loops->flow.reached; i-- > 0;) {
+        uint32_t block = r->loops->flow.order[i];
+        const struct block *b = &r->function->blocks[block];
+        bool is_doomed = b->is_dead_end || b->edge_count > 0;
+        for (size_t e = 0; e < b->edge_count; e++)
+            is_doomed = is_doomed && (r->is_doomed[b->edges[e].to] || !is_open(r, &b->edges[e]));
+        r->is_doomed[block] = is_doomed;
+    }
+}
+
+/* A loop whose end is a surprise, or that calls, hides little of what comes behind it. */
+static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
+{
+    double uops = 0;
+    if (!r->function->blocks[r->loops->list[loop].header].begins_anew || ends_by_data(r, loop))
+        return INFINITY;
+    for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
+        const struct block *block = &r->function->blocks[r->loops->nodes[i]];
+        if (block->call_count)
+            return INFINITY;
+        uops += sum_features(block).amount[COST_UOPS];
+    }
+    return uops * times->times[BOUND_EST];
+}
+
+static struct wide_order order_of(const struct region *r, size_t loop)
+{
+    struct wide_order order = {.streamed = NAN,
+                               .entry_uops = r->entry_uops,
+                               .overlaps = r->loops->list[loop].overlap != OVERLAP_NONE};
+    const struct block_memory *memory = r->memory ? &r->memory[r->loops->list[loop].header] : NULL;
+    if (memory) {
+        order.streamed = memory->streamed;
+        memcpy(order.wait_cycles, memory->wait_cycles, sizeof order.wait_cycles);
+    }
+    return order;
+}
+
+static void sum_regions(struct region *r, const struct loop_times *times)
+{
+    find_doomed(r);
+    for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
+        r->out->loops[i] = nothing;
+        if (r->ways && !r->ways->is_reached[r->loops->list[i].header])
+            continue;
+        r->entry_uops = entry_uops(r, i, &times[i]);
+        struct amounts round = sum_region(r, (int32_t)i);
+        struct wide_order order = order_of(r, i);
+        wide_apply(r->target, r->loops, i, &times[i], &order, &round, r->out->loops);
+        r->out->loops[i] = amounts_of_end(r, i, &times[i]);
+        amounts_add(&r->out->loops[i], times[i].times, &round);
+        forget(r, (int32_t)i);
+    }
+    r->entry_uops = INFINITY;
+    r->out->call = sum_region(r, -1);
+    if (r->loops->is_irregular)
+        add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);
+    if (r->loops->is_too_deep)
+        add_doubt(r, DOUBT_DEPTH, NULL, r->function->place);
+}
+
+joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
+                          const struct loop_times *times, const struct block_memory *memory,
+                          const struct target *target, const struct function_sum *const *callees,
+                          const struct sum_ways *ways, struct function_sum *out_sum)
+{
+    size_t count = function->block_count + 1;
+    struct arena own = {0};
+    *out_sum =
+        (struct function_sum){.call = nothing,
+                              .blocks = arena_alloc(arena, count * sizeof *out_sum->blocks),
+                              .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
+    struct region r = {arena,
+                       function,
+                       loops,
+                       memory,
+                       target,
+                       callees,
+                       ways,
+                       out_sum,
+                       .until = arena_alloc(&own, count * sizeof *r.until),
+                       .share = arena_alloc(&own, count * sizeof *r.share),
+                       .is_reached = arena_alloc(&own, count * sizeof *r.is_reached),
+                       .is_doomed = arena_alloc(&own, count * sizeof *r.is_doomed)};
+    r.is_short = !out_sum->blocks || !out_sum->loops || own.is_short;
+    if (!r.is_short)
+        sum_regions(&r, times);
+    arena_free(&own);
+    if (annotation_of(function, ANNOTATION_GPU_KERNEL)) {
+        out_sum->call = nothing;
+        add_doubt(&r, DOUBT_DEVICE, function->name, function->place);
+    }
+    return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
+}

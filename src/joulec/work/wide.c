@@ -1,0 +1,148 @@
+/* joulec/work/wide.c - see wide.h. */
+#include "joulec/work/wide.h"
+
+#include <math.h>
+#include "joulec/source/source.h"
+
+/* Cycles before and behind a loop of vectors: values spread over them, sums drawn together, whether data overlaps. */
+static const double around[BOUNDS] = {2, 12, 40};
+/* Of a loop of which nobody knows what the build makes: at best as much as vectors of 256 bits save on floats. */
+#define UNJOINED_BEST (1.0 / 8)
+/* Cycles of a chain of which a load takes no visible part: each round adds to a sum. */
+#define SHORT_CHAIN 2
+
+/* --- the same loop ---------------------------------------------------------------------------------------------- */
+
+/* The first of the build's loops with this place; NULL: there is none, or they differ. */
+static const struct wide_loop *find(const struct function *f, const struct source_place *place)
+{
+    size_t low = 0, high = f->wide ? f->wide_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (source_place_order(&f->wide[middle].place, place) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!f->wide || low == f->wide_count || source_place_order(&f->wide[low].place, place) != 0)
+        return NULL;
+    for (size_t i = low + 1; i < f->wide_count && source_place_order(&f->wide[i].place, place) == 0; i++)
+        if (f->wide[i].is_vector && f->wide[i].at_once < f->wide[low].at_once)
+            return NULL;
+    return &f->wide[low];
+}
+
+static bool is_in_wide(const struct loops *loops, size_t loop)
+{
+    for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
+        if (loops->list[at].wide)
+            return true;
+    return false;
+}
+
+void wide_join(const struct module *module, const struct function *function, struct loops *loops)
+{
+    for (size_t i = 0; i < loops->count; i++) {
+        struct loop *loop = &loops->list[i];
+        const struct wide_loop *wide = loop->place.file ? find(function, &loop->place) : NULL;
+        bool is_changed = wide && (wide->is_vector || loop->is_outer);
+        if (wide && wide->is_whole && !wide->round.call_count && (is_changed || wide->simulated.cycles > 0))
+            loop->wide = wide;
+        bool is_nothing_done = module->is_built && !function->wide;
+        loop->is_unjoined = !loop->is_outer && !wide && !is_nothing_done && !is_in_wide(loops, i);
+    }
+}
+
+/* --- a round ---------------------------------------------------------------------------------------------------- */
+
+/* Of a simulated round. A simulator puts each instruction on a unit at once, which cores choose better: its time beyond what the
+ * units and the chain take is theirs in part, the middle in logarithms. Where it lets instructions wait too long, its time is only
+ * one that is not exceeded. */
+static void take_simulated(const struct cost_core *core, const struct simulated *simulated, enum bound bound,
+                           struct cost_flow *flow)
+{
+    double chain = isnan(flow->chain_cycles) ? simulated->cycles : flow->chain_cycles;
+    double beyond = simulated->cycles / cost_core_beside(core, simulated->unit_cycles, chain);
+    bool is_loose = simulated->makes_zeros || (simulated->folds_loads && chain > SHORT_CHAIN);
+    if (beyond > 1)
+        beyond = is_loose || bound == BOUND_LOW ? 1 : bound == BOUND_EST ? sqrt(beyond) : beyond;
+    flow->unit_cycles = beyond * simulated->unit_cycles;
+    flow->chain_cycles = beyond * chain;
+}
+
+static struct cost_flow flow_of(const struct target *target, const struct wide_loop *wide, enum bound bound,
+                                const struct wide_order *order)
+{
+    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&wide->round, &target->core),
+                             .streamed = order->streamed};
+    if (wide->simulated.cycles > 0 && wide->round.is_chain_stored)
+        flow.unit_cycles = wide->simulated.unit_cycles; /* simulators look for no chain there */
+    else if (wide->simulated.cycles > 0)
+        take_simulated(&target->core, &wide->simulated, bound, &flow);
+    flow.chain_cycles += wide->at_once * order->wait_cycles[bound];
+    return flow;
+}
+
+/* Of one round of the source, with the lines of `round`. */
+static struct cost_features share_of(const struct target *target, const struct wide_loop *wide,
+                                     enum bound bound, const struct wide_order *order,
+                                     const struct cost_features *round)
+{
+    struct cost_features work = sum_features(&wide->round);
+    double fewer =
+        round->amount[COST_UOPS] > 0 ? work.amount[COST_UOPS] / wide->at_once / round->amount[COST_UOPS] : 1;
+    struct cost_flow flow = flow_of(target, wide, bound, order);
+    if (bound != BOUND_HIGH)
+        flow.chain_cycles = cost_core_restarted(&target->core, flow.chain_cycles, fewer * order->entry_uops);
+    for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
+        work.amount[i] = wide->at_once * round->amount[i];
+    sum_set_cycles(target, bound, &flow, &work);
+    for (int i = 0; i < COST_FEATURES; i++)
+        work.amount[i] /= wide->at_once;
+    return work;
+}
+
+static void widen(const struct target *target, const struct wide_loop *wide, enum bound bound, double times,
+                  const struct wide_order *order, struct cost_features *round)
+{
+    struct cost_features share = share_of(target, wide, bound, order, round);
+    double whole = floor(times / wide->at_once) * wide->at_once;
+    double part = times > 0 ? whole / times : 0;
+    if (bound == BOUND_HIGH && wide->is_checked &&
+        cost_joules(&target->table, round) > cost_joules(&target->table, &share))
+        part = 0;
+    for (int i = 0; i < COST_FEATURES; i++)
+        round->amount[i] = part * share.amount[i] + (1 - part) * round->amount[i];
+    double cycles = wide->is_vector && part > 0 ? around[bound] / times : 0;
+    sum_set_time(target, round, round->amount[COST_CYCLES] + cycles);
+}
+
+/* Loops inside that the build has unrolled take their part of what it takes now. */
+static void scale_inner(const struct loops *loops, size_t loop, const double by[BOUNDS],
+                        struct amounts *inner)
+{
+    for (size_t i = loop + 1; i < loops->count; i++)
+        for (int b = 0; b < BOUNDS && loop_is_within(loops, (int32_t)i, (int32_t)loop); b++)
+            for (int k = 0; k < COST_FEATURES; k++)
+                inner[i].of[b].amount[k] *= by[b];
+}
+
+void wide_apply(const struct target *target, const struct loops *loops, size_t loop,
+                const struct loop_times *times, const struct wide_order *order, struct amounts *round,
+                struct amounts *inner)
+{
+    const struct wide_loop *wide = loops->list[loop].wide;
+    double by[BOUNDS];
+    if (!wide && loops->list[loop].is_unjoined)
+        for (int i = 0; i < COST_L2_LINES; i++)
+            round->of[BOUND_LOW].amount[i] *= UNJOINED_BEST;
+    if (!wide || (wide->compares_ranges && order->overlaps))
+        return;
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        double before = amounts_joules(target, round, bound);
+        widen(target, wide, bound, times->times[bound], order, &round->of[bound]);
+        by[bound] = before > 0 ? amounts_joules(target, round, bound) / before : 1;
+    }
+    if (inner && loops->list[loop].is_outer)
+        scale_inner(loops, loop, by, inner);
+}

@@ -1,0 +1,474 @@
+/* Loops of functions made by hand, and of random graphs against what dominators and natural loops are by definition.
+ * "0>1 1>1" is a graph of two blocks with two edges; its highest block is its last. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/module/loops.h"
+#include "support/chance.h"
+
+#define MOST 12
+
+struct graph {
+    struct arena arena;
+    struct function function;
+    struct block blocks[MOST];
+    struct edge edges[MOST][MOST];
+    struct loops loops;
+};
+
+static void add_edge(struct graph *g, uint32_t from, uint32_t to)
+{
+    struct block *b = &g->blocks[from];
+    assert_true(from < MOST && to < MOST && b->edge_count < MOST);
+    b->edges = g->edges[from];
+    b->edges[b->edge_count++] = (struct edge){to, NAN};
+    uint32_t last = from > to ? from : to;
+    if (g->function.block_count <= last)
+        g->function.block_count = last + 1;
+}
+
+static void find(struct graph *g)
+{
+    g->function.blocks = g->blocks;
+    assert_int_equal(loops_find(&g->arena, &g->function, &g->loops), JOULE_OK);
+}
+
+static struct graph *graph_of(const char *edges)
+{
+    struct graph *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    g->function.block_count = 1;
+    for (char *end; *edges; edges = *end ? end + 1 : end) {
+        uint32_t from = (uint32_t)strtoul(edges, &end, 10);
+        assert_int_equal(*end, '>');
+        add_edge(g, from, (uint32_t)strtoul(end + 1, &end, 10));
+    }
+    find(g);
+    return g;
+}
+
+static void graph_free(struct graph *g)
+{
+    arena_free(&g->arena);
+    free(g);
+}
+
+struct expected {
+    uint32_t header;
+    int32_t parent;
+    unsigned depth;
+};
+
+/* innermost: of each block a letter, the loop's place in the list from 'a'; '.': in none. */
+static void check(const char *edges, bool is_irregular, size_t count, const struct expected *loops,
+                  const char *innermost)
+{
+    struct graph *g = graph_of(edges);
+    assert_int_equal(g->loops.is_irregular, is_irregular);
+    assert_int_equal(g->loops.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(g->loops.list[i].header, loops[i].header);
+        assert_int_equal(g->loops.list[i].parent, loops[i].parent);
+        assert_int_equal(g->loops.list[i].depth, loops[i].depth);
+    }
+    assert_int_equal(strlen(innermost), g->function.block_count);
+    for (size_t b = 0; innermost[b]; b++)
+        assert_int_equal(g->loops.innermost[b], innermost[b] == '.' ? -1 : innermost[b] - 'a');
+    graph_free(g);
+}
+
+static void test_no_loop(void **state)
+{
+    (void)state;
+    check("", false, 0, NULL, ".");
+    check("0>1 0>2 1>3 2>3", false, 0, NULL, "....");
+}
+
+static void test_no_body(void **state)
+{
+    (void)state;
+    struct graph *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    find(g);
+    assert_int_equal(g->loops.count, 0);
+    assert_int_equal(g->loops.flow.reached, 0);
+    graph_free(g);
+}
+
+static void test_one_block_is_a_loop(void **state)
+{
+    (void)state;
+    check("0>1 1>1 1>2", false, 1, (struct expected[]){{1, -1, 1}}, ".a.");
+}
+
+static void test_the_entry_is_a_loop(void **state)
+{
+    (void)state;
+    check("0>0 0>1", false, 1, (struct expected[]){{0, -1, 1}}, "a.");
+}
+
+static void test_three_nested(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>7 2>3 2>6 3>4 3>5 4>3 5>2 6>1", false, 3,
+          (struct expected[]){{1, -1, 1}, {2, 0, 2}, {3, 1, 3}}, ".abccba.");
+}
+
+static void test_inner_loop_that_goes_straight_on_with_the_outer(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>4 2>3 3>2 3>1", false, 2, (struct expected[]){{1, -1, 1}, {2, 0, 2}}, ".abb.");
+}
+
+static void test_one_after_the_other(void **state)
+{
+    (void)state;
+    check("0>1 1>1 1>2 2>3 3>2 3>4", false, 2, (struct expected[]){{1, -1, 1}, {2, -1, 1}}, ".abb.");
+}
+
+static void test_one_header_is_one_loop(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>3 2>1 3>1 3>4", false, 1, (struct expected[]){{1, -1, 1}}, ".aaa.");
+}
+
+/* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
+static void test_exits_and_continue(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", false, 1, (struct expected[]){{1, -1, 1}}, ".aaaa..");
+}
+
+/* Block 1 leads into the loop and round, but nothing leads to it. */
+static void test_what_is_not_reached(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>2 1>1 1>2 1>3 2>2 2>3");
+    assert_int_equal(g->loops.flow.reached, 3);
+    assert_int_equal(g->loops.count, 1);
+    assert_int_equal(g->loops.list[0].header, 2);
+    assert_int_equal(g->loops.innermost[1], -1);
+    graph_free(g);
+}
+
+static void test_a_way_into_the_middle(void **state)
+{
+    (void)state;
+    check("0>1 0>2 1>2 2>1 1>3", true, 0, NULL, "....");
+}
+
+/* The circle 2, 3 has two ways in; the loop around it has one. */
+static void test_a_way_into_the_middle_of_an_inner_one(void **state)
+{
+    (void)state;
+    check("0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5", true, 1, (struct expected[]){{1, -1, 1}}, ".aaaa.");
+}
+
+static void test_within(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>1 1>2 2>2 2>3 3>1 3>4 4>4 4>5");
+    assert_int_equal(g->loops.count, 3);
+    assert_true(loop_is_within(&g->loops, 1, 0));
+    assert_true(loop_is_within(&g->loops, 1, 1));
+    assert_true(loop_is_within(&g->loops, 1, -1));
+    assert_true(loop_is_within(&g->loops, -1, -1));
+    assert_false(loop_is_within(&g->loops, 0, 1));
+    assert_false(loop_is_within(&g->loops, 2, 0));
+    assert_false(loop_is_within(&g->loops, -1, 0));
+    graph_free(g);
+}
+
+/* The last block knows the loop's place; else the header's own stands in. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct graph *g = graph_of("0>1 1>2 2>1 2>3");
+    g->blocks[1].place = (struct source_place){"a.c", 4, 1};
+    find(g);
+    assert_int_equal(g->loops.list[0].place.line, 4);
+    g->blocks[2].loop_place = (struct source_place){"a.c", 3, 1};
+    find(g);
+    assert_int_equal(g->loops.list[0].place.line, 3);
+    graph_free(g);
+}
+
+/* --- by definition --------------------------------------------------------------------------------------------- */
+
+/* Which blocks `from` leads to, itself among them, by ways that do not pass `without`. */
+static unsigned led_to(const struct graph *g, uint32_t from, uint32_t without)
+{
+    unsigned seen = from == without ? 0 : 1u << from, before;
+    do {
+        before = seen;
+        for (uint32_t b = 0; b < g->function.block_count; b++)
+            for (size_t e = 0; seen >> b & 1 && e < g->blocks[b].edge_count; e++)
+                if (g->blocks[b].edges[e].to != without)
+                    seen |= 1u << g->blocks[b].edges[e].to;
+    } while (seen != before);
+    return seen;
+}
+
+static bool dominates(const struct graph *g, uint32_t a, uint32_t b)
+{
+    return !(led_to(g, 0, a) >> b & 1);
+}
+
+/* The blocks of the loop at `header`; 0: there is none. */
+static unsigned body_of(const struct graph *g, uint32_t header)
+{
+    unsigned reached = led_to(g, 0, UINT32_MAX), body = 0;
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        for (size_t e = 0; reached >> b & 1 && e < g->blocks[b].edge_count; e++) {
+            if (g->blocks[b].edges[e].to != header || !dominates(g, header, b))
+                continue;
+            body |= 1u << header;
+            for (uint32_t other = 0; other < g->function.block_count; other++)
+                if (reached >> other & 1 && led_to(g, other, header) >> b & 1)
+                    body |= 1u << other;
+        }
+    return body;
+}
+
+/* Without the ways back of loops a graph that is regular has no circle. */
+static bool has_circle(const struct graph *g)
+{
+    unsigned left = led_to(g, 0, UINT32_MAX), before;
+    do { /* takes away what leads nowhere */
+        before = left;
+        for (uint32_t b = 0; b < g->function.block_count; b++) {
+            bool leads = false;
+            for (size_t e = 0; e < g->blocks[b].edge_count; e++) {
+                uint32_t to = g->blocks[b].edges[e].to;
+                leads = leads || (left >> to & 1 && left >> b & 1 && !dominates(g, to, b));
+            }
+            if (!leads)
+                left &= ~(1u << b);
+        }
+    } while (left != before);
+    return left != 0;
+}
+
+static void check_order(const struct graph *g)
+{
+    unsigned listed = 0;
+    for (size_t i = 0; i < g->loops.flow.reached; i++) {
+        uint32_t block = g->loops.flow.order[i];
+        assert_false(listed >> block & 1);
+        listed |= 1u << block;
+    }
+    assert_int_equal(g->loops.flow.order[0], 0);
+    assert_int_equal(listed, led_to(g, 0, UINT32_MAX));
+    for (size_t i = 0; i < g->loops.flow.reached && !g->loops.is_irregular; i++)
+        for (size_t k = 0; k <= i; k++)
+            for (size_t e = 0; e < g->blocks[g->loops.flow.order[i]].edge_count; e++)
+                if (g->blocks[g->loops.flow.order[i]].edges[e].to == g->loops.flow.order[k])
+                    assert_true(dominates(g, g->loops.flow.order[k], g->loops.flow.order[i]));
+}
+
+/* The smallest loop with block `b` that is larger than `than`; -1: none. */
+static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *bodies, unsigned than)
+{
+    int32_t best = -1;
+    for (size_t i = 0; i < g->loops.count; i++)
+        if (bodies[i] >> b & 1 && bodies[i] != than && (bodies[i] & than) == than &&
+            (best < 0 || (bodies[i] & bodies[best]) == bodies[i]))
+            best = (int32_t)i;
+    return best;
+}
+
+static void check_loops(const struct graph *g)
+{
+    unsigned bodies[MOST] = {0};
+    bool has_inner[MOST + 1] = {false};
+    size_t count = 0;
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        count += body_of(g, b) != 0;
+    assert_int_equal(g->loops.count, count);
+    for (size_t i = 0; i < count; i++) {
+        bodies[i] = body_of(g, g->loops.list[i].header);
+        assert_int_not_equal(bodies[i], 0);
+        assert_true(g->loops.list[i].parent < (int32_t)i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct loop *loop = &g->loops.list[i];
+        int32_t parent = smallest_with(g, loop->header, bodies, bodies[i]);
+        assert_int_equal(loop->parent, parent);
+        assert_int_equal(loop->depth, parent < 0 ? 1 : g->loops.list[parent].depth + 1);
+        has_inner[parent < 0 ? MOST : parent] = true;
+    }
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(g->loops.list[i].is_outer, has_inner[i]);
+    for (uint32_t b = 0; b < g->function.block_count; b++)
+        assert_int_equal(g->loops.innermost[b], smallest_with(g, b, bodies, 0));
+    assert_int_equal(g->loops.is_irregular, has_circle(g));
+}
+
+/* --- lists, by definition ------------------------------------------------------------------------------------------ */
+
+static void check_members(const struct graph *g)
+{
+    for (size_t i = 0; i < g->loops.count; i++) {
+        unsigned members = 0;
+        for (uint32_t k = g->loops.list[i].first; k < g->loops.list[i].end; k++)
+            members |= 1u << g->loops.members[k];
+        assert_int_equal(members, body_of(g, g->loops.list[i].header));
+        for (uint32_t b = 0; b < g->function.block_count; b++)
+            if (g->loops.flow.rank[b] != FLOW_NONE)
+                assert_int_equal(loop_has(&g->loops, (int32_t)i, b), members >> b & 1);
+    }
+}
+
+/* Whether a block is a node of the region: directly in it, or the header of a loop that is. */
+static bool is_node(const struct graph *g, uint32_t b, int32_t region)
+{
+    int32_t inner = -1;
+    for (size_t i = 0; i < g->loops.count; i++)
+        if (g->loops.list[i].header == b && g->loops.list[i].parent == region)
+            inner = (int32_t)i;
+    assert_int_equal(loop_at_node(&g->loops, b, region), inner);
+    return inner >= 0 || g->loops.innermost[b] == region;
+}
+
+static void check_nodes(const struct graph *g)
+{
+    for (int32_t region = -1; region < (int32_t)g->loops.count; region++) {
+        uint32_t at = g->loops.node_begin[region + 1];
+        for (size_t i = 0; i < g->loops.flow.reached; i++)
+            if (is_node(g, g->loops.flow.order[i], region))
+                assert_int_equal(g->loops.nodes[at++], g->loops.flow.order[i]);
+        assert_int_equal(at, g->loops.node_begin[region + 2]);
+    }
+}
+
+/* How often an edge is listed among the exits of `loop`. */
+static size_t count_exits(const struct graph *g, size_t loop, uint32_t block, uint32_t edge)
+{
+    size_t count = 0;
+    for (uint32_t i = g->loops.exit_begin[loop]; i < g->loops.exit_begin[loop + 1]; i++)
+        count += g->loops.exits[i].block == block && g->loops.exits[i].edge == edge;
+    return count;
+}
+
+static void check_exits(const struct graph *g)
+{
+    for (size_t i = 0; i < g->loops.flow.reached; i++) {
+        uint32_t b = g->loops.flow.order[i];
+        for (uint32_t e = 0; e < g->blocks[b].edge_count; e++)
+            for (size_t l = 0; l < g->loops.count; l++) {
+                int32_t parent = g->loops.list[l].parent;
+                uint32_t to = g->blocks[b].edges[e].to;
+                bool leaves = loop_has(&g->loops, (int32_t)l, b) && !loop_has(&g->loops, (int32_t)l, to);
+                assert_int_equal(count_exits(g, l, b, e), leaves && loop_has(&g->loops, parent, to));
+            }
+    }
+}
+
+static uint32_t below(uint32_t count)
+{
+    return (uint32_t)(chance_bits() >> 32) % count;
+}
+
+/* Mostly short ways forward and some back, as code has them; now and then one to anywhere. */
+static void add_random_edges(struct graph *g)
+{
+    uint32_t count = 2 + below(MOST - 1);
+    g->function.block_count = count;
+    for (uint32_t b = 0; b < count; b++)
+        for (uint32_t ways = 1 + below(2); ways > 0; ways--) {
+            uint32_t to = chance() < 0.7 ? b + 1 + below(2) : chance() < 0.8 ? below(b + 1) : below(count);
+            add_edge(g, b, to < count ? to : count - 1);
+        }
+}
+
+static void test_random_graphs(void **state)
+{
+    (void)state;
+    chance_state = CHANCE_SEED;
+    size_t regular = 0, irregular = 0, nested = 0;
+    for (int i = 0; i < 4000; i++) {
+        struct graph *g = calloc(1, sizeof *g);
+        assert_non_null(g);
+        add_random_edges(g);
+        find(g);
+        check_order(g);
+        check_loops(g);
+        check_members(g);
+        check_nodes(g);
+        check_exits(g);
+        regular += !g->loops.is_irregular && g->loops.count > 0;
+        irregular += g->loops.is_irregular;
+        nested += g->loops.count > 1 && g->loops.list[g->loops.count - 1].depth > 1;
+        graph_free(g);
+    }
+    assert_true(regular > 100 && irregular > 100 && nested > 100);
+}
+
+/* --- depth --------------------------------------------------------------------------------------------------------- */
+
+/* Headers 1 to depth, one inside the other, and behind them their last blocks. */
+static void check_depth(unsigned depth)
+{
+    struct arena arena = {0};
+    struct loops loops;
+    size_t count = 2 * depth + 2;
+    struct block *blocks = arena_alloc(&arena, count * sizeof *blocks);
+    struct edge *edges = arena_alloc(&arena, 2 * count * sizeof *edges);
+    struct function f = {.blocks = blocks, .block_count = count};
+    assert_true(blocks && edges);
+    for (uint32_t b = 0; b < count; b++) {
+        blocks[b].edges = &edges[(size_t)2 * b];
+        blocks[b].edge_count = b + 1 == count ? 0 : b > depth ? 2 : 1;
+        blocks[b].edges[0].to = b + 1;
+        blocks[b].edges[1].to = 2 * depth + 1 - b;
+    }
+    assert_int_equal(loops_find(&arena, &f, &loops), JOULE_OK);
+    assert_int_equal(loops.count, depth < LOOPS_MOST_DEPTH ? depth : LOOPS_MOST_DEPTH);
+    assert_int_equal(loops.is_too_deep, depth > LOOPS_MOST_DEPTH);
+    assert_false(loops.is_irregular);
+    for (uint32_t i = 0; i < loops.count; i++) {
+        assert_int_equal(loops.list[i].header, i + 1);
+        assert_int_equal(loops.list[i].depth, i + 1);
+        assert_int_equal(loops.list[i].is_outer, i + 1 < loops.count);
+        assert_int_equal(loops.list[i].end - loops.list[i].first, 2 * (depth - i));
+    }
+    assert_int_equal(loops.innermost[depth], (int32_t)loops.count - 1);
+    arena_free(&arena);
+}
+
+static void test_depth_has_an_end(void **state)
+{
+    (void)state;
+    check_depth(3);
+    check_depth(LOOPS_MOST_DEPTH);
+    check_depth(LOOPS_MOST_DEPTH + 1);
+    check_depth(5000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_no_body),
+        cmocka_unit_test(test_one_block_is_a_loop),
+        cmocka_unit_test(test_the_entry_is_a_loop),
+        cmocka_unit_test(test_three_nested),
+        cmocka_unit_test(test_inner_loop_that_goes_straight_on_with_the_outer),
+        cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_one_header_is_one_loop),
+        cmocka_unit_test(test_exits_and_continue),
+        cmocka_unit_test(test_what_is_not_reached),
+        cmocka_unit_test(test_a_way_into_the_middle),
+        cmocka_unit_test(test_a_way_into_the_middle_of_an_inner_one),
+        cmocka_unit_test(test_within),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_depth_has_an_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Functions that call each other round: which they are, and how many frames there are, against calls that are made one by one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/module/recursion.h"
+
+#define MOST 6
+
+/* --- groups ----------------------------------------------------------------------------------------------------- */
+
+struct program {
+    struct arena arena;
+    struct module module;
+    struct function functions[MOST];
+    struct block blocks[MOST];
+    struct call calls[MOST][MOST];
+    struct groups groups;
+};
+
+/* "01 12 20": function 0 calls 1, and so on; '-': one that is elsewhere. */
+static void find_groups(struct program *p, size_t count, const char *calls)
+{
+    *p = (struct program){.module = {.functions = p->functions, .function_count = count}};
+    for (size_t i = 0; i < count; i++) {
+        p->blocks[i].calls = p->calls[i];
+        p->functions[i] = (struct function){.blocks = &p->blocks[i], .block_count = 1};
+    }
+    for (; *calls; calls += calls[2] ? 3 : 2) {
+        struct block *b = &p->blocks[calls[0] - '0'];
+        b->calls[b->call_count++].callee = calls[1] == '-' ? -1 : calls[1] - '0';
+    }
+    assert_int_equal(groups_find(&p->arena, &p->module, &p->groups), JOULE_OK);
+}
+
+/* Functions with the same letter are a group; callees' groups come first. */
+static void check_groups(size_t count, const char *calls, const char *letters)
+{
+    struct program p;
+    find_groups(&p, count, calls);
+    size_t members = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            assert_int_equal(p.groups.group_of[i] == p.groups.group_of[k], letters[i] == letters[k]);
+    for (uint32_t g = 0; g < p.groups.count; g++)
+        for (uint32_t m = p.groups.begin[g]; m < p.groups.begin[g + 1]; m++, members++)
+            assert_int_equal(p.groups.group_of[p.groups.members[m]], g);
+    assert_int_equal(members, count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < p.blocks[i].call_count; c++)
+            if (p.calls[i][c].callee >= 0)
+                assert_true(p.groups.group_of[p.calls[i][c].callee] <= p.groups.group_of[i]);
+    arena_free(&p.arena);
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    check_groups(0, "", "");
+    check_groups(3, "", "abc");
+    check_groups(3, "01 12 0-", "abc");
+    check_groups(1, "00", "a");
+    check_groups(3, "01 12 20", "aaa");
+    check_groups(5, "01 12 21 23 34 43", "abbcc");
+    check_groups(6, "01 12 20 03 34 45 53 25", "aaabbb");
+    check_groups(4, "10 21 32 03 11", "aaaa");
+    check_groups(4, "30 21 01", "abcd");
+}
+
+/* --- frames ----------------------------------------------------------------------------------------------------- */
+
+struct trial {
+    struct recursion_call calls[MOST * MOST];
+    double depth[MOST];
+    struct recursion recursion;
+};
+
+/* "00:2 01:1" are calls; `depth` of each member. */
+static struct recursion *set(struct trial *t, const char *calls, size_t count, const double *depth)
+{
+    size_t n = 0;
+    memset(t, 0, sizeof *t);
+    for (; *calls; calls += calls[4] ? 5 : 4)
+        t->calls[n++] =
+            (struct recursion_call){(uint32_t)(calls[0] - '0'), (uint32_t)(calls[1] - '0'), calls[3] - '0'};
+    memcpy(t->depth, depth, count * sizeof *depth);
+    t->recursion = (struct recursion){t->calls, n, t->depth, count};
+    return &t->recursion;
+}
+
+/* Makes every call that is allowed. */
+static void call(const struct recursion *r, uint32_t f, double left, double *out)
+{
+    if (r->depth[f] > 0 && left-- < 1)
+        return;
+    out[f]++;
+    for (size_t i = 0; i < r->call_count; i++)
+        for (int times = 0; r->calls[i].from == f && times < (int)r->calls[i].most; times++)
+            call(r, r->calls[i].to, left, out);
+}
+
+static void check_frames(const char *calls, size_t count, const double *depth)
+{
+    struct trial t;
+    const struct recursion *r = set(&t, calls, count, depth);
+    struct arena scratch = {0};
+    double all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += depth[i];
+    assert_true(recursion_is_bounded(&scratch, r));
+    for (uint32_t start = 0; start < count; start++) {
+        double frames[MOST], expected[MOST] = {0};
+        assert_true(recursion_frames(&scratch, r, start, all, frames));
+        call(r, start, all, expected);
+        for (size_t i = 0; i < count; i++)
+            assert_true(frames[i] == expected[i]);
+    }
+    arena_free(&scratch);
+}
+
+static double frames_of_one(double most, double depth)
+{
+    struct trial t = {.calls = {{0, 0, most}}, .depth = {depth}};
+    t.recursion = (struct recursion){t.calls, 1, t.depth, 1};
+    struct arena scratch = {0};
+    double frames[1];
+    bool is_good = recursion_frames(&scratch, &t.recursion, 0, depth, frames);
+    arena_free(&scratch);
+    return is_good ? frames[0] : NAN;
+}
+
+static void test_a_function_that_calls_itself(void **state)
+{
+    (void)state;
+    assert_true(frames_of_one(1, 1) == 1);
+    assert_true(frames_of_one(1, 100) == 100);
+    assert_true(frames_of_one(2, 10) == 1023);
+    assert_true(frames_of_one(8, 4) == 585);
+    assert_true(frames_of_one(1, RECURSION_MOST_DEPTH) == RECURSION_MOST_DEPTH);
+    assert_true(frames_of_one(0.5, 1000) == 2);
+    assert_true(isnan(frames_of_one(2, 1000)));
+    assert_true(isnan(frames_of_one(1e300, RECURSION_MOST_DEPTH)));
+}
+
+static void test_frames_are_calls(void **state)
+{
+    (void)state;
+    check_frames("00:1", 1, (double[]){5});
+    check_frames("00:3", 1, (double[]){5});
+    check_frames("01:1 10:1", 2, (double[]){4, 0});
+    check_frames("01:2 10:3 00:1", 2, (double[]){3, 0});
+    check_frames("01:1 12:2 20:1 02:1", 3, (double[]){4, 0, 0});
+    check_frames("01:1 10:1 11:1", 2, (double[]){2, 3}); /* of several depths, all together */
+    check_frames("01:2 12:1 13:2 20:1 30:1 23:1", 4, (double[]){3, 0, 0, 0});
+}
+
+static void test_rounds_that_no_depth_bounds(void **state)
+{
+    (void)state;
+    struct trial t;
+    struct arena scratch = {0};
+    double frames[MOST];
+    assert_false(recursion_is_bounded(&scratch, set(&t, "00:1", 1, (double[]){0})));
+    assert_false(recursion_is_bounded(&scratch, set(&t, "01:1 10:1 11:1", 2, (double[]){3, 0})));
+    assert_false(recursion_frames(&scratch, &t.recursion, 0, 3, frames));
+    assert_false(recursion_is_bounded(&scratch, set(&t, "01:1 12:1 21:1 20:1", 3, (double[]){3, 0, 0})));
+    assert_true(recursion_is_bounded(&scratch, set(&t, "01:1 12:1 21:1 20:1", 3, (double[]){3, 0, 1})));
+    arena_free(&scratch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_a_function_that_calls_itself),
+        cmocka_unit_test(test_frames_are_calls),
+        cmocka_unit_test(test_rounds_that_no_depth_bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

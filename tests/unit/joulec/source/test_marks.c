@@ -1,0 +1,320 @@
+/* JOULE_LOOP as clang's preprocessor writes it: numbers, what is wrong with them, the keyword each one stands before, and the
+ * loops that are left of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/source/constant.h"
+#include "joulec/source/marks.h"
+
+#define MOST 8
+
+/* --- numbers ---------------------------------------------------------------------------------------------------- */
+
+static void check_number(const char *text, int64_t expected)
+{
+    int64_t value = -77;
+    size_t end;
+    joule_error error;
+    assert_int_equal(constant_read(text, strlen(text), &value, &end, &error), JOULE_OK);
+    assert_int_equal(value, expected);
+}
+
+static void check_no_number(const char *text, const char *words)
+{
+    int64_t value;
+    size_t end;
+    joule_error error = {0};
+    assert_int_equal(constant_read(text, strlen(text), &value, &end, &error), JOULE_INVALID);
+    assert_string_equal(error.message, words);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    check_number("0", 0);
+    check_number("1000", 1000);
+    check_number(" ( 64 ) ", 64);
+    check_number("0x40u", 64);
+    check_number("0b101UL", 5);
+    check_number("010", 8);
+    check_number("100ull", 100);
+    check_number("2 + 3 * 4", 14);
+    check_number("(2 + 3) * 4 % 7", 6);
+    check_number("100 - 10 - 1", 89);
+    check_number("1 << 4 << 1", 32);
+    check_number("-(-5)", 5);
+    check_number("9223372036854775807", INT64_MAX);
+    check_number("7 / 2)", 3);
+    check_number("5, 6", 5);
+}
+
+static void test_what_is_no_number(void **state)
+{
+    (void)state;
+    check_no_number("", "a number is missing");
+    check_no_number("n", "'n' is not a whole number");
+    check_no_number("1.5", "'1.5' is not a whole number");
+    check_no_number("08", "'08' is not a whole number");
+    check_no_number("0x", "'0x' is not a whole number");
+    check_no_number("10kB", "'10kB' is not a whole number");
+    check_no_number("sizeof(int)", "'sizeof' is not a whole number");
+    check_no_number("3 4", "'4' is not a whole number");
+    check_no_number("3 +", "a number is missing");
+    check_no_number("(3", "a parenthesis is not closed");
+    check_no_number("1 < 2", "'<' is not a whole number");
+    check_no_number("1 <", "'<' is not a whole number");
+    check_no_number("1 / 0", "a division by 0");
+    check_no_number("1 << 63", "a shift is out of range");
+    check_no_number("9223372036854775808", "a number is too large");
+    check_no_number("9223372036854775807 + 1", "a number is too large");
+    check_no_number("((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))",
+                    "parentheses and signs are too deep");
+}
+
+/* --- the text --------------------------------------------------------------------------------------------------- */
+
+static struct marks read_text(const char *text)
+{
+    struct marks marks;
+    assert_true(marks_read(text, strlen(text), &marks));
+    return marks;
+}
+
+/* The keyword that has a mark; exactly one does. */
+static const struct marks_keyword *only_keyword(const struct marks *marks)
+{
+    const struct marks_keyword *found = NULL;
+    for (size_t i = 0; i < marks->keyword_count; i++)
+        if (marks->keywords[i].mark != MARK_NONE) {
+            assert_null(found);
+            found = &marks->keywords[i];
+        }
+    assert_non_null(found);
+    return found;
+}
+
+/* What stands in a function behind a mark in line 3, and the line of its loop there. */
+static void check_loop(const char *behind, unsigned line)
+{
+    char text[1024];
+    strcpy(text, "# 1 \"a.c\"\nvoid f(void) {\n#pragma joule loop(1, 10)\n");
+    strcat(text, behind);
+    struct marks marks = read_text(text);
+    assert_int_equal(marks.count, 1);
+    assert_null(marks.list[0].fault);
+    assert_int_equal(marks.list[0].low, 1);
+    assert_int_equal(marks.list[0].high, 10);
+    assert_string_equal(marks.list[0].words, "loop(1, 10)");
+    assert_string_equal(marks.list[0].place.file, "a.c");
+    assert_int_equal(marks.list[0].place.line, 2);
+    assert_int_equal(only_keyword(&marks)->line, line);
+    marks_free(&marks);
+}
+
+static void check_fault(const char *text, const char *fault)
+{
+    struct marks marks = read_text(text);
+    assert_int_equal(marks.count, 1);
+    assert_non_null(marks.list[0].fault);
+    assert_string_equal(marks.list[0].fault, fault);
+    marks_free(&marks);
+}
+
+static void test_what_a_mark_stands_before(void **state)
+{
+    (void)state;
+    check_loop("for (;;) ;\n}", 3);
+    check_loop("\n\n  while (x) ;\n}", 5);
+    check_loop("# 40 \"a.c\"\ndo x(); while (y);\n}", 40);
+    check_loop("#pragma clang loop unroll(disable)\n for (;;) ;\n}", 4);
+    check_loop("lab: for (;;) ;\n}", 3);
+    check_loop("case 'a': default : for (;;) ;\n}", 3);
+    check_loop("[[likely]] [[x::y(1, \"for\")]] for (;;) ;\n}", 3);
+    check_loop("__attribute__((opencl_unroll_hint(2)))\nfor (;;) ;\n}", 4);
+    check_loop("for (;;) { for (;;) ; }\n for (;;) ; }", 3);
+}
+
+static void test_a_mark_without_a_loop(void **state)
+{
+    (void)state;
+    check_fault("#pragma joule loop(1, 2)\nint x;\n",
+                "it stands outside of a function: put it right before a loop");
+    check_fault("f() {\n#pragma joule loop(1, 2)\nx(); for (;;) ; }\n",
+                "it stands before 'x': put it right before for, while or do");
+    check_fault("f() {\n#pragma joule loop(1, 2)\n; for (;;) ; }\n",
+                "it stands before ';': put it right before for, while or do");
+    check_fault("f() {\n#pragma joule loop(1, 2)\n}\nf() { for (;;) ; }\n",
+                "it stands before '}': put it right before for, while or do");
+    check_fault("f() {\n#pragma joule loop(1, 2)\n\"for\" }\n",
+                "it stands before a string: put it right before for, while or do");
+    check_fault("f() {\n#pragma joule loop(1, 2)\n",
+                "it stands before the end of the file: put it right before for, while or do");
+    check_fault("f() {\n#pragma joule loop(1, 2)\n[[x; for (;;) ; }\n",
+                "it stands before ';': put it right before for, while or do");
+    /* The `while` that ends a `do` is no loop. */
+    check_fault("f() { do { x();\n#pragma joule loop(1, 2)\n} while (x); }\n",
+                "it stands before '}': put it right before for, while or do");
+    check_fault("f() { do { x(); }\n#pragma joule loop(1, 2)\n while (x); }\n",
+                "it stands before 'while': put it right before for, while or do");
+    check_fault("f() { do x();\n#pragma joule loop(1, 2)\n while (x()); }\n",
+                "it stands before 'while': put it right before for, while or do");
+}
+
+static void test_wrong_numbers(void **state)
+{
+    static const struct {
+        const char *words, *fault;
+    } cases[] = {
+        {"loop(3, 2)", "min 3 is above max 2: the smaller one comes first"},
+        {"loop(-1, 2)", "no loop runs -1 times: the least is 0"},
+        {"loop(1, n)", "'n' is not a whole number: min and max are numbers, or macros that are"},
+        {"loop(1)", "it takes two: min and max are numbers, or macros that are"},
+        {"loop(1, 2, 3)", "it takes two: min and max are numbers, or macros that are"},
+        {"loop(1, 2) 3", "it takes two: min and max are numbers, or macros that are"},
+        {"loop 1, 2", "(min, max) is missing: min and max are numbers, or macros that are"},
+        {"loop(", "a number is missing: min and max are numbers, or macros that are"},
+        {"unroll(2)", "joule knows one pragma, loop(min, max)"},
+        {"", "joule knows one pragma, loop(min, max)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256] = "f() {\n#pragma joule ";
+        strcat(strcat(text, cases[i].words), "\nfor (;;) ; }\n");
+        check_fault(text, cases[i].fault);
+    }
+}
+
+static void test_files_and_lines(void **state)
+{
+    (void)state;
+    struct marks marks =
+        read_text("# 1 \"a.c\"\n# 1 \"in \\\"c\\\\.h\" 1\n\nstatic f() {\n#pragma joule loop(1, 2)\n"
+                  "for (;;) ; }\n# 7 \"a.c\" 2\ng() {\n#line 100 \"other.y\"\n"
+                  "#pragma joule loop(3, 4)\nwhile (x) ; }\n");
+    assert_int_equal(marks.count, 2);
+    assert_int_equal(marks.keyword_count, 2);
+    assert_string_equal(marks.list[0].place.file, "in \"c\\.h");
+    assert_int_equal(marks.list[0].place.line, 3);
+    assert_string_equal(marks.list[1].place.file, "other.y");
+    assert_int_equal(marks.keywords[0].line, 4);
+    assert_int_equal(marks.keywords[1].line, 101);
+    marks_free(&marks);
+    marks = read_text("f() { for (;;) ; }\n");
+    assert_int_equal(marks.count + marks.keyword_count, 0);
+    marks_free(&marks);
+}
+
+/* Ten megabytes, with a mark in every hundredth function. */
+static void test_a_large_text(void **state)
+{
+    (void)state;
+    static const char plain[] = "int f(int n) { for (int i = 0; i < n; i++) { do n--; while (n > 3); } }\n",
+                      marked[] = "int g() {\n#pragma joule loop(1, 7)\nfor (;;) ; }\n";
+    size_t count = 140000, size = 0;
+    char *text = malloc(count * sizeof plain);
+    assert_non_null(text);
+    for (size_t i = 0; i < count; i++) {
+        const char *one = i % 100 ? plain : marked;
+        memcpy(text + size, one, strlen(one));
+        size += strlen(one);
+    }
+    struct marks marks;
+    assert_true(marks_read(text, size, &marks));
+    assert_int_equal(marks.count, count / 100);
+    assert_int_equal(marks.keyword_count, 2 * count - count / 100);
+    for (size_t i = 0, seen = 0; i < marks.keyword_count; i++)
+        if (marks.keywords[i].mark != MARK_NONE) {
+            assert_int_equal(marks.keywords[i].mark, seen);
+            assert_int_equal(marks.keywords[i].line, seen * 102 + 3);
+            seen++;
+        }
+    marks_free(&marks);
+    free(text);
+}
+
+/* --- loops of the code ------------------------------------------------------------------------------------------ */
+
+struct trial {
+    struct marks marks;
+    struct loops loops;
+    struct loop list[MOST];
+    uint32_t mark_of[MOST];
+    bool is_unclear[MOST];
+};
+
+/* Loops at "line:column" with blanks between; '-' before it: not by its keyword. */
+static struct trial join(const char *text, const char *places)
+{
+    struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
+    for (const char *at = places; at && *at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
+        struct loop *loop = &t.list[t.loops.count++];
+        loop->has_own_place = *at != '-';
+        loop->place.file = "a.c";
+        assert_int_equal(sscanf(at + (*at == '-'), "%u:%u", &loop->place.line, &loop->place.column), 2);
+    }
+    t.loops.list = t.list;
+    marks_join(&t.marks, &t.loops, t.mark_of, t.is_unclear);
+    return t;
+}
+
+/* `marks`: of each loop, its number or '.'; `unclear`: the marks that are. */
+static void check_join(const char *text, const char *places, const char *marks, const char *unclear)
+{
+    struct trial t = join(text, places);
+    assert_int_equal(strlen(marks), t.loops.count);
+    for (size_t i = 0; i < t.loops.count; i++)
+        assert_int_equal(t.mark_of[i], marks[i] == '.' ? MARK_NONE : (uint32_t)(marks[i] - '0'));
+    for (uint32_t i = 0; i < t.marks.count; i++)
+        assert_int_equal(t.is_unclear[i], strchr(unclear, (int)('0' + i)) != NULL);
+    marks_free(&t.marks);
+}
+
+#define FILE_OF(body) "# 1 \"a.c\"\nf() {\n" body "}\n"
+#define MARK          "#pragma joule loop(1, 9)\n"
+
+static void test_loops_are_found_again(void **state)
+{
+    (void)state;
+    check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1", "0", "");
+    check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "3:1 4:1", "0.", "");
+    /* It may have become several, or none. */
+    check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 3:1", "00", "");
+    check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "4:1", ".", "");
+    check_join(FILE_OF(MARK "for (;;) ;\n"), "-3:1", ".", "");
+    /* A mark that is wrong bounds nothing. */
+    check_join(FILE_OF("#pragma joule loop(9, 1)\nfor (;;) ;\n"), "3:1", ".", "");
+}
+
+static void test_loops_of_one_line(void **state)
+{
+    (void)state;
+    check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10", "0.", "");
+    check_join(FILE_OF("for (;;)\n" MARK "# 2 \"a.c\"\n         for (;;) ;\n"), "2:1 2:10 2:10", ".00", "");
+    /* All of a macro has one place. */
+    check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1", "0.", "");
+    /* One of the two is gone, or there are two of one of them. */
+    check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1", ".", "0");
+    check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1 3:1", "...", "0");
+    check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10 3:10", "0..", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_what_is_no_number),
+        cmocka_unit_test(test_what_a_mark_stands_before),
+        cmocka_unit_test(test_a_mark_without_a_loop),
+        cmocka_unit_test(test_wrong_numbers),
+        cmocka_unit_test(test_files_and_lines),
+        cmocka_unit_test(test_a_large_text),
+        cmocka_unit_test(test_loops_are_found_again),
+        cmocka_unit_test(test_loops_of_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

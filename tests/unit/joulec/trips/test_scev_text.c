@@ -1,0 +1,130 @@
+/* The printer's text, of LLVM 14 and 19: loops, exits, values; and lines that say nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/trips/scev_text.h"
+
+static const char of_14[] =
+    "Printing analysis 'Scalar Evolution Analysis' for function 'find':\n"
+    "Classifying expressions for: @find\n"
+    "  %wide.trip.count = zext i32 %n to i64, !dbg !12\n"
+    "  -->  (zext i32 %n to i64) U: [0,4294967296) S: [0,4294967296)\n"
+    "  %arrayidx = getelementptr inbounds i32, i32* %a, i64 %indvars.iv, !dbg !14\n"
+    "  -->  {%a,+,4}<nuw><%for.body> U: full-set S: full-set\t\tExits: <<Unknown>>\t\tLoopDispositions: { "
+    "%for.body: Computable }\n"
+    "  %0 = load i32, i32* %arrayidx, align 4, !dbg !14\n"
+    "  -->  %0 U: full-set S: full-set\t\tExits: <<Unknown>>\t\tLoopDispositions: { %for.body: Variant }\n"
+    "  %odd = ptrtoint i32* %a to i64\n"
+    "  -->  ***COULDNOTCOMPUTE***\n"
+    "Determining loop execution counts for: @find\n"
+    "Loop %for.body: <multiple exits> Unpredictable backedge-taken count.\n"
+    "  exit count for for.body: ***COULDNOTCOMPUTE***\n"
+    "  exit count for for.inc: (-1 + (zext i32 %n to i64))<nsw>\n"
+    "Loop %for.body: max backedge-taken count is 2147483646\n"
+    "Loop %for.body: Unpredictable predicated backedge-taken count. \n"
+    "Printing analysis 'Scalar Evolution Analysis' for function 'two':\n"
+    "Classifying expressions for: @two\n"
+    "Determining loop execution counts for: @two\n"
+    "Loop %inner: backedge-taken count is {99,+,-1}<nw><%outer>\n"
+    "Loop %inner: max backedge-taken count is 99\n"
+    "Loop %inner: Predicated backedge-taken count is 5\n"
+    " Predicates:\n\n"
+    "Loop %inner: Trip multiple is 1\n"
+    "Loop %outer: backedge-taken count is 99\n"
+    "Loop %outer: max backedge-taken count is 99, actual taken count either this or zero.\n"
+    "Loop %outer: Trip multiple is 100\n"
+    "Loop %other: Unpredictable backedge-taken count.\n"
+    "Loop %other: max backedge-taken count is -1\n";
+
+static const char of_19[] = "Determining loop execution counts for: @f\n"
+                            "Loop %\"odd name\": backedge-taken count is i64 999\n"
+                            "Loop %\"odd name\": constant max backedge-taken count is i32 999\n"
+                            "Loop %\"odd name\": symbolic max backedge-taken count is i64 7\n"
+                            "Loop %\"odd name\": Trip multiple is 1000\n"
+                            "Loop %b: <multiple exits> backedge-taken count is ((-1 + %n) umin i64 7)\n"
+                            "  exit count for b: (-1 + %n)\n"
+                            "  exit count for : i64 7\n"
+                            "  predicated exit count for b: 3\n"
+                            "Loop %b: constant max backedge-taken count is i64 -2147483646\n"
+                            "Loop %b: symbolic max backedge-taken count is 12\n"
+                            "  symbolic max exit count for b: 5\n"
+                            "Loop %b: Unpredictable constant max backedge-taken count. \n"
+                            "Loop %b: a line of the future with 12\n"
+                            "Loop\nLoop %\nLoop %c\nLoop %c: backedge-taken count is";
+
+static void test_llvm_14(void **state)
+{
+    (void)state;
+    struct scev_text text;
+    assert_true(scev_text_read(of_14, sizeof of_14 - 1, &text));
+    assert_int_equal(text.function_count, 2);
+    const struct scev_function *find = scev_text_function(&text, "find"),
+                               *two = scev_text_function(&text, "two");
+    assert_true(find && two && !scev_text_function(&text, "three"));
+    const struct scev_loop *loop = scev_loop_of(find, "for.body");
+    assert_true(loop && loop->has_several_exits && loop->exit_count == 2);
+    assert_int_equal(loop->taken->kind, EXPR_UNKNOWN);
+    assert_int_equal(loop->most_taken, -1); /* the width of a type */
+    assert_string_equal(loop->exits[0].block, "for.body");
+    assert_int_equal(loop->exits[0].taken->kind, EXPR_UNKNOWN);
+    assert_int_equal(loop->exits[1].taken->kind, EXPR_ADD);
+    assert_int_equal(scev_value_of(find, "arrayidx")->kind, EXPR_RECURRENCE);
+    assert_int_equal(scev_value_of(find, "wide.trip.count")->kind, EXPR_ZEXT);
+    assert_int_equal(scev_value_of(find, "0")->kind, EXPR_SYMBOL);
+    assert_null(scev_value_of(find, "odd"));
+    assert_null(scev_value_of(find, "n")); /* an argument */
+
+    loop = scev_loop_of(two, "inner");
+    assert_int_equal(loop->taken->kind, EXPR_RECURRENCE);
+    assert_int_equal(loop->taken->name, scev_loop_of(two, "outer")->name);
+    assert_int_equal(loop->most_taken, 99);
+    assert_int_equal(scev_loop_of(two, "outer")->taken->integer, 99);
+    assert_int_equal(scev_loop_of(two, "outer")->most_taken, 99);
+    assert_int_equal(scev_loop_of(two, "outer")->multiple, 100);
+    assert_int_equal(scev_loop_of(two, "other")->most_taken, -1);
+    scev_text_free(&text);
+}
+
+static void test_llvm_19(void **state)
+{
+    (void)state;
+    struct scev_text text;
+    assert_true(scev_text_read(of_19, sizeof of_19 - 1, &text));
+    const struct scev_function *f = scev_text_function(&text, "f");
+    assert_int_equal(f->loop_count, 3);
+    const struct scev_loop *odd = scev_loop_of(f, "odd name"), *b = scev_loop_of(f, "b");
+    assert_int_equal(odd->taken->integer, 999);
+    assert_int_equal(odd->most_taken, 999);
+    assert_int_equal(odd->multiple, 1000);
+    assert_false(odd->has_several_exits);
+    assert_true(b->has_several_exits && b->exit_count == 2);
+    assert_int_equal(b->taken->kind, EXPR_UMIN);
+    assert_int_equal(b->most_taken, -1);
+    assert_null(b->exits[1].block);
+    assert_int_equal(b->exits[1].taken->integer, 7);
+    assert_int_equal(scev_loop_of(f, "c")->taken->kind, EXPR_UNKNOWN);
+    scev_text_free(&text);
+}
+
+static void test_any_cut_of_the_text_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof of_14; i++) {
+        struct scev_text text;
+        assert_true(scev_text_read(of_14, i, &text));
+        scev_text_free(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_llvm_14),
+        cmocka_unit_test(test_llvm_19),
+        cmocka_unit_test(test_any_cut_of_the_text_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,354 @@
+/* Classes, ranges and closed sums of trip counts, from facts written here. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/trips/trips.h"
+
+#define MOST 6
+
+/* Loops l0, l1 ..., each within the one before, with these counts of backedges taken; "" is unpredictable. */
+struct nest {
+    struct scev_text text;
+    struct trips_loop loops[MOST];
+    struct trips trips[MOST];
+    size_t count;
+};
+
+static void read_nest(struct nest *nest, const char *const *taken, size_t count, int64_t most)
+{
+    char words[4096], *at = stpcpy(words, "Determining loop execution counts for: @f\n");
+    *nest = (struct nest){.count = count};
+    for (size_t i = 0; i < count; i++) {
+        if (*taken[i])
+            at += sprintf(at, "Loop %%l%zu: backedge-taken count is %s\n", i, taken[i]);
+        at += sprintf(at, "Loop %%l%zu: max backedge-taken count is %lld\n", i, (long long)most);
+    }
+    assert_true(scev_text_read(words, strlen(words), &nest->text));
+    for (size_t i = 0; i < count; i++) {
+        nest->loops[i].parent = i ? (uint32_t)i - 1 : TRIPS_NONE;
+        nest->loops[i].facts = &nest->text.functions[0].loops[i];
+    }
+}
+
+static const struct trips *count_with(struct nest *nest, const struct trips_symbol *symbols,
+                                      size_t symbol_count)
+{
+    assert_true(trips_count(&nest->text.functions[0].pool, nest->loops, nest->count, symbols, symbol_count,
+                            100, nest->trips));
+    return &nest->trips[nest->count - 1];
+}
+
+static const struct trips *count_n(struct nest *nest, int64_t low, int64_t est, int64_t high)
+{
+    struct trips_symbol n = {"n", low, est, high};
+    return count_with(nest, &n, 1);
+}
+
+static void check_range(const struct trips_range *range, double low, double est, double high)
+{
+    if (range->low != low || range->est != est || range->high != high)
+        fail_msg("%.17g..%.17g..%.17g and not %.17g..%.17g..%.17g", range->low, range->est, range->high, low,
+                 est, high);
+}
+
+#define READ(nest, most, ...)                                                                                \
+    read_nest(nest, (const char *const[]){__VA_ARGS__},                                                      \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), most)
+
+static void test_classes_of_one_loop(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, 999, "999");
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->cls, TRIPS_EXACT);
+    check_range(&trips->per_entry, 1000, 1000, 1000);
+    check_range(&trips->iterations, 1000, 1000, 1000);
+    check_range(&trips->entries, 1, 1, 1);
+    assert_true(trips->sigma == 0 && trips->total_sigma == 0);
+    scev_text_free(&nest.text);
+
+    READ(&nest, 2147483646, "(-1 + %n)");
+    trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_GUESSED);
+    check_range(&trips->per_entry, 1, 100, INFINITY);
+    check_range(&trips->iterations, 0, 100, INFINITY); /* the guard may prevent it */
+    assert_true(trips->sigma == 1.5);
+    trips = count_n(&nest, 50, 50, 50);
+    assert_int_equal(trips->total_cls, TRIPS_SYMBOLIC);
+    check_range(&trips->iterations, 50, 50, 50);
+    trips = count_n(&nest, 0, 0, 0);
+    check_range(&trips->iterations, 0, 0, 0);
+    check_range(&trips->entries, 0, 0, 0);
+    trips = count_n(&nest, 0, 10, 40);
+    assert_int_equal(trips->total_cls, TRIPS_SYMBOLIC);
+    check_range(&trips->iterations, 0, 10, 40);
+    check_range(&trips->entries, 0, 1, 1);
+    check_range(&trips->per_entry, 1, 10, 40);
+    assert_true(trips->total_sigma > 0);
+    nest.loops[0].entry = TRIPS_ALWAYS; /* then 0 would be 2^32 */
+    assert_int_equal(count_n(&nest, 0, 0, 0)->total_cls, TRIPS_GUESSED);
+    scev_text_free(&nest.text);
+
+    READ(&nest, 499, "");
+    nest.loops[0].entry = TRIPS_ALWAYS;
+    trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    check_range(&trips->iterations, 1, 250.5, 500);
+    scev_text_free(&nest.text);
+}
+
+static void test_annotations_and_profiles(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "");
+    struct trips_loop *loop = &nest.loops[0];
+    loop->has_annotation = true;
+    loop->annotated_low = 10;
+    loop->annotated_high = 20;
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    check_range(&trips->iterations, 10, 15, 20);
+    loop->has_profile = true;
+    loop->seen_mean = 12;
+    loop->seen_low = loop->seen_high = NAN;
+    trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    check_range(&trips->iterations, 10, 12, 20);
+    loop->has_annotation = false;
+    trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_PROFILED);
+    check_range(&trips->per_entry, 1, 12, INFINITY);
+    assert_true(trips->total_sigma == 0.2);
+    loop->seen_low = 8;
+    loop->seen_high = 16;
+    trips = count_with(&nest, NULL, 0);
+    check_range(&trips->per_entry, 8, 12, 20);
+    scev_text_free(&nest.text);
+
+    READ(&nest, 9, "9");
+    nest.loops[0].has_annotation = true;
+    nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3; /* LLVM knows better */
+    trips = count_with(&nest, NULL, 0);
+    check_range(&trips->iterations, 10, 10, 10);
+    assert_true(trips->refutes_annotation);
+    nest.loops[0].annotated_high = 10;
+    assert_false(count_with(&nest, NULL, 0)->refutes_annotation);
+    scev_text_free(&nest.text);
+}
+
+static struct trips count_annotated(struct nest *nest, double low, double high,
+                                    const struct trips_symbol *symbols, size_t symbol_count)
+{
+    struct trips_loop *loop = &nest->loops[nest->count - 1];
+    loop->has_annotation = true;
+    loop->annotated_low = low;
+    loop->annotated_high = high;
+    return *count_with(nest, symbols, symbol_count);
+}
+
+/* What cannot be, and what is only more than need be said. */
+static void test_annotations_against_the_code(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, 63, ""); /* 64 at most */
+    assert_true(count_annotated(&nest, 100, 200, NULL, 0).refutes_annotation);
+    struct trips trips = count_annotated(&nest, 10, 200, NULL, 0);
+    assert_false(trips.refutes_annotation);
+    check_range(&trips.iterations, 10, 37, 64);
+    trips = count_annotated(&nest, 0, 0, NULL, 0);
+    check_range(&trips.iterations, 0, 0, 0);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "(-1 + %n)");
+    struct trips_symbol n = {"n", 1, 500, 1000};
+    trips = count_annotated(&nest, 5, 20, &n, 1); /* the tighter one counts */
+    assert_false(trips.refutes_annotation);
+    check_range(&trips.iterations, 5, 12.5, 20);
+    n.low = 30;
+    assert_true(count_annotated(&nest, 5, 20, &n, 1).refutes_annotation);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, 50.5 in the mean */
+    assert_false(count_annotated(&nest, 0, 100, NULL, 0).refutes_annotation);
+    assert_true(count_annotated(&nest, 0, 50, NULL, 0).refutes_annotation);
+    scev_text_free(&nest.text);
+}
+
+static void test_how_a_loop_is_reached(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "9", "4");
+    nest.loops[1].last = TRIPS_MISSED;
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    check_range(&trips->iterations, 45, 45, 45);
+    check_range(&trips->entries, 9, 9, 9);
+    nest.loops[1].last = TRIPS_EITHER;
+    trips = count_with(&nest, NULL, 0);
+    check_range(&trips->iterations, 45, 50, 50);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    nest.loops[1].last = TRIPS_REACHED;
+    nest.loops[1].entry = TRIPS_SOMETIMES;
+    trips = count_with(&nest, NULL, 0);
+    check_range(&trips->iterations, 0, 25, 50);
+    check_range(&trips->entries, 0, 5, 10);
+    assert_int_equal(trips->cls, TRIPS_EXACT);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    nest.loops[0].parent = 1;
+    assert_false(trips_count(&nest.text.functions[0].pool, nest.loops, 2, NULL, 0, 100, nest.trips));
+    scev_text_free(&nest.text);
+}
+
+static void test_large_triangles_have_closed_sums(void **state)
+{
+    (void)state;
+    struct nest nest;
+    const double n = 100000;
+    READ(&nest, -1, "(-1 + %n)", "{-1,+,1}<%l0>", "{-1,+,1}<%l1>");
+    count_n(&nest, (int64_t)n, (int64_t)n, (int64_t)n);
+    double two = n * (n - 1) / 2, three = two * (n - 2) / 3;
+    check_range(&nest.trips[1].iterations, two, two, two);
+    check_range(&nest.trips[1].entries, n - 1, n - 1, n - 1);
+    check_range(&nest.trips[2].iterations, three, three, three);
+    double entered = (n - 1) * (n - 2) / 2; /* not where the middle one's number is 0 */
+    check_range(&nest.trips[2].entries, entered, entered, entered);
+    assert_int_equal(nest.trips[2].total_cls, TRIPS_SYMBOLIC);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "4999", "{4999,+,-1}<%l0>", "{{4999,+,-1}<%l0>,+,-1}<%l1>",
+         "{{{4999,+,-1}<%l0>,+,-1}<%l1>,+,-1}<%l2>");
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    double four = 5000.0 * 5001 / 2 * 5002 / 3 * 5003 / 4;
+    check_range(&trips->iterations, four, four, four);
+    assert_int_equal(trips->total_cls, TRIPS_EXACT);
+    scev_text_free(&nest.text);
+}
+
+/* The closed sum is the sum one by one, where guards cut counts off as well. */
+static void test_closed_sums_are_those_of_counting(void **state)
+{
+    (void)state;
+    for (int slope = -3; slope <= 3; slope++)
+        for (int start = -9; start <= 9; start += 3)
+            for (int inner = -1; inner <= 1; inner++) {
+                char second[64], third[64];
+                struct nest nest;
+                sprintf(second, "{%d,+,%d}<%%l0>", slope < 0 ? start + 180 : start, slope);
+                sprintf(third, "{%d,+,%d}<%%l1>", inner < 0 ? 170 : 3, inner);
+                READ(&nest, -1, "59", second, third);
+                const struct trips *trips = count_with(&nest, NULL, 0);
+                double iterations = 0, entries = 0;
+                for (int i = 0; i < 60; i++)
+                    for (int j = 0; j <= (slope < 0 ? start + 180 : start) + slope * i; j++) {
+                        int runs = (inner < 0 ? 170 : 3) + inner * j + 1;
+                        iterations += runs > 0 ? runs : 0;
+                        entries += runs > 0;
+                    }
+                check_range(&trips->iterations, iterations, iterations, iterations);
+                check_range(&trips->entries, entries, entries, entries);
+                assert_int_equal(trips->total_cls, TRIPS_EXACT);
+                scev_text_free(&nest.text);
+            }
+}
+
+static void test_a_sum_that_is_too_long_is_a_range(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "9999999", "({0,+,1}<%l0> /u 2)");
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+    double counted = 0;
+    for (int i = 0; i < 10000000; i++)
+        counted += i / 2 + 1;
+    assert_true(trips->iterations.low <= counted && counted <= trips->iterations.high);
+    assert_true(isfinite(trips->iterations.high) && trips->iterations.low < trips->iterations.high);
+    scev_text_free(&nest.text);
+}
+
+/* Where formulas go up and down with n, its ends are not those of the sum. */
+static void test_ranges_hold_every_value_between(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "(-1 + %n)", "(49 + (-1 * %n))");
+    struct trips wide = *count_n(&nest, 5, 20, 45);
+    for (int n = 5; n <= 45; n++) {
+        const struct trips *one = count_n(&nest, n, n, n);
+        check_range(&one->iterations, n * (50 - n), n * (50 - n), n * (50 - n));
+        assert_true(wide.iterations.low <= one->iterations.low &&
+                    one->iterations.high <= wide.iterations.high);
+    }
+    assert_true(wide.iterations.est == 600 && isfinite(wide.iterations.high));
+    scev_text_free(&nest.text);
+}
+
+static void test_unknown_outer_loop_and_known_inner_one(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "%unknown", "{-1,+,1}<%l0>");
+    const struct trips *trips = count_with(&nest, NULL, 0);
+    assert_int_equal(trips->cls, TRIPS_EXACT);
+    assert_int_equal(trips->total_cls, TRIPS_GUESSED);
+    check_range(&trips->iterations, 0, 4950, INFINITY);
+    assert_true(trips->total_sigma == 1.5);
+    scev_text_free(&nest.text);
+}
+
+static void test_names_of_other_loops_are_not_taken(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "9", "{0,+,1}<%l0>", "{0,+,1}<%elsewhere>");
+    nest.loops[1].parent = TRIPS_NONE; /* l0 is not around it */
+    count_with(&nest, NULL, 0);
+    assert_int_equal(nest.trips[1].cls, TRIPS_GUESSED);
+    assert_int_equal(nest.trips[2].cls, TRIPS_GUESSED);
+    scev_text_free(&nest.text);
+    struct trips_loop bare = {.parent = TRIPS_NONE};
+    struct trips trips;
+    assert_true(trips_count(NULL, &bare, 1, NULL, 0, 7, &trips));
+    check_range(&trips.per_entry, 1, 7, INFINITY);
+}
+
+static void test_deep_nests_are_ranges(void **state)
+{
+    (void)state;
+    enum { deep = 3000 };
+    static struct trips_loop loops[deep];
+    static struct trips trips[deep];
+    for (uint32_t i = 0; i < deep; i++)
+        loops[i] = (struct trips_loop){.parent = i ? i - 1 : TRIPS_NONE,
+                                       .has_annotation = true,
+                                       .annotated_low = 1,
+                                       .annotated_high = 1};
+    assert_true(trips_count(NULL, loops, deep, NULL, 0, 100, trips));
+    check_range(&trips[deep - 1].iterations, 0, 1, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_classes_of_one_loop),
+        cmocka_unit_test(test_annotations_and_profiles),
+        cmocka_unit_test(test_annotations_against_the_code),
+        cmocka_unit_test(test_how_a_loop_is_reached),
+        cmocka_unit_test(test_large_triangles_have_closed_sums),
+        cmocka_unit_test(test_closed_sums_are_those_of_counting),
+        cmocka_unit_test(test_a_sum_that_is_too_long_is_a_range),
+        cmocka_unit_test(test_ranges_hold_every_value_between),
+        cmocka_unit_test(test_unknown_outer_loop_and_known_inner_one),
+        cmocka_unit_test(test_names_of_other_loops_are_not_taken),
+        cmocka_unit_test(test_deep_nests_are_ranges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* Verdicts: what may be proved and what not, at which probabilities they change, and intervals. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/verdict/verdict.h"
+
+#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-6 * fabs((double)(b)))
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+
+struct trial {
+    struct target target;
+    struct cost_cooling cooling;
+    struct amounts call;
+    enum basis basis;
+};
+
+/* 1000, 2000 and 8000 operations, two in a cycle. */
+static struct trial trial_of(joule_class cls)
+{
+    static const double ops[BOUNDS] = {1000, 2000, 8000};
+    struct trial t = {.basis = BASIS_EXACT};
+    cost_core_describe(&server, NAN, &t.target.core);
+    cost_core_table(&server, &t.target.table);
+    cost_cooling_describe(&server, &t.cooling);
+    t.target.table.cls = cls;
+    for (int b = 0; b < BOUNDS; b++) {
+        struct cost_features *work = &t.call.of[b];
+        work->version = COST_VERSION;
+        work->amount[COST_UOPS] = work->amount[COST_INT_OPS] = ops[b];
+        work->amount[COST_CYCLES] = ops[b] / 2;
+    }
+    return t;
+}
+
+static struct judgement judge_by(const struct trial *t, const struct budget_text *budget)
+{
+    struct judgement out;
+    judge(&t->target, &t->call, t->basis, &t->cooling, budget, &out);
+    return out;
+}
+
+static struct judgement judge_joules(const struct trial *t, double max_joules)
+{
+    struct budget_text budget = {max_joules, NAN, NAN, false, true};
+    return judge_by(t, &budget);
+}
+
+static enum verdict verdict_at(const struct trial *t, double max_joules)
+{
+    struct judgement j = judge_joules(t, max_joules);
+    assert_int_equal(j.worst, j.joules_limit.verdict);
+    return j.joules_limit.verdict;
+}
+
+static void check_figure(const struct figure *f)
+{
+    const double rounding = 1 + 1e-9;
+    assert_true(f->least > 0 && f->least <= f->low * rounding && f->low < f->est);
+    assert_true(f->est < f->high && f->high <= f->most * rounding && isfinite(f->most));
+}
+
+static void test_intervals_hold_the_estimate(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct judgement j = judge_by(&t, NULL);
+    check_figure(&j.joules);
+    check_figure(&j.seconds);
+    check_figure(&j.watts);
+    check_figure(&j.kelvin);
+    NEAR(j.joules.est, cost_joules(&t.target.table, &t.call.of[BOUND_EST]));
+    NEAR(j.seconds.est, 1000 / t.target.core.hz);
+    NEAR(j.watts.est, j.joules.est / j.seconds.est);
+    assert_true(j.joules.low < j.joules.est / 2 && j.joules.high > 4 * j.joules.est);
+    assert_int_equal(j.worst, VERDICT_NONE);
+    assert_true(isnan(j.joules_limit.probability));
+}
+
+/* In less time the same work takes more watts: the ends of power are not those of the work. */
+static void test_fewer_cycles_are_more_watts(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    for (int b = 0; b < BOUNDS; b++)
+        t.call.of[b].amount[COST_UOPS] = t.call.of[b].amount[COST_INT_OPS] = 2000;
+    struct judgement j = judge_by(&t, NULL);
+    double fast = cost_joules(&t.target.table, &t.call.of[BOUND_LOW]) / (500 / t.target.core.hz);
+    double slow = cost_joules(&t.target.table, &t.call.of[BOUND_HIGH]) / (4000 / t.target.core.hz);
+    assert_true(slow < j.watts.est && j.watts.est < fast);
+    check_figure(&j.watts);
+    t.call.of[BOUND_LOW] = t.call.of[BOUND_HIGH] = t.call.of[BOUND_EST];
+    double far = judge_by(&t, NULL).watts.most / j.watts.est;
+    NEAR(j.watts.most, fast * far);
+    NEAR(j.watts.least, slow / far);
+}
+
+static void test_no_work(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    for (int b = 0; b < BOUNDS; b++)
+        t.call.of[b] = (struct cost_features){.version = COST_VERSION};
+    struct judgement j = judge_joules(&t, 1e-12);
+    assert_true(j.joules.low <= 0 && j.joules.high <= 0 && j.watts.est <= 0);
+    assert_int_equal(j.worst, VERDICT_PROVED);
+}
+
+static void test_only_a_measured_table_proves(void **state)
+{
+    (void)state;
+    static const joule_class classes[] = {JOULE_CLASS_NONE, JOULE_CLASS_MEASURED, JOULE_CLASS_DERIVED,
+                                          JOULE_CLASS_MODELLED, JOULE_CLASS_ASSUMED};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        struct trial t = trial_of(classes[i]);
+        bool is_measured = classes[i] == JOULE_CLASS_MEASURED || classes[i] == JOULE_CLASS_DERIVED;
+        struct judgement j = judge_joules(&t, 1.001 * judge_by(&t, NULL).joules.most);
+        assert_int_equal(j.worst, is_measured ? VERDICT_PROVED : VERDICT_LIKELY);
+        assert_int_equal(j.quality, is_measured ? 'A' : 'E');
+    }
+}
+
+static void test_guesses_prove_nothing(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct figure joules = judge_by(&t, NULL).joules;
+    t.basis = BASIS_OPEN;
+    assert_int_equal(verdict_at(&t, 1.001 * joules.most), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 1e6 * joules.most), VERDICT_UNDECIDED);
+    assert_false(judge_joules(&t, 1e6 * joules.most).joules_limit.is_vacuous);
+    assert_int_equal(verdict_at(&t, 0.9 * joules.est), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
+}
+
+static void test_quality(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    assert_int_equal(judge_by(&t, NULL).quality, 'A');
+    t.basis = BASIS_BOUNDED;
+    assert_int_equal(judge_by(&t, NULL).quality, 'B');
+    t.basis = BASIS_SEEN;
+    assert_int_equal(judge_by(&t, NULL).quality, 'C');
+    assert_int_equal(verdict_at(&t, 1.001 * judge_by(&t, NULL).joules.most), VERDICT_LIKELY);
+    t.basis = BASIS_OPEN;
+    assert_int_equal(judge_by(&t, NULL).quality, 'D');
+    t.target.table.cls = JOULE_CLASS_ASSUMED;
+    assert_int_equal(judge_by(&t, NULL).quality, 'E');
+}
+
+static void test_verdicts_follow_probability(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct figure f = judge_by(&t, NULL).joules;
+    NEAR(judge_joules(&t, f.low).joules_limit.probability, 0.05);
+    NEAR(judge_joules(&t, f.est).joules_limit.probability, 0.5);
+    NEAR(judge_joules(&t, f.high).joules_limit.probability, 0.95);
+    double sd = log(f.high / f.est) / Z90, sure = f.est * exp(1.2815515655446004 * sd);
+    NEAR(judge_joules(&t, sure).joules_limit.probability, 0.9);
+    assert_int_equal(verdict_at(&t, 1.001 * f.most), VERDICT_PROVED);
+    assert_int_equal(verdict_at(&t, 0.999 * f.most), VERDICT_LIKELY);
+    assert_int_equal(verdict_at(&t, 1.001 * sure), VERDICT_LIKELY);
+    assert_int_equal(verdict_at(&t, 0.999 * sure), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 1.001 * f.est), VERDICT_UNDECIDED);
+    assert_int_equal(verdict_at(&t, 0.999 * f.est), VERDICT_LIKELY_VIOLATED);
+    assert_int_equal(verdict_at(&t, 1.001 * f.least), VERDICT_LIKELY_VIOLATED);
+    assert_int_equal(verdict_at(&t, 0.999 * f.least), VERDICT_VIOLATED);
+}
+
+static void test_more_is_never_worse(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    for (int guesses = 0; guesses < 2; guesses++) {
+        double before = 0, est = judge_by(&t, NULL).joules.est;
+        enum verdict worst = VERDICT_VIOLATED;
+        t.basis = guesses ? BASIS_OPEN : BASIS_EXACT;
+        for (double limit = est / 1e4; limit < est * 1e4; limit *= 1.01) {
+            struct limit now = judge_joules(&t, limit).joules_limit;
+            assert_true(now.probability >= before && now.probability <= 1);
+            assert_true(now.verdict <= worst);
+            before = now.probability;
+            worst = now.verdict;
+        }
+        assert_int_equal(worst, guesses ? VERDICT_UNDECIDED : VERDICT_PROVED);
+    }
+}
+
+static void test_vacuous(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    double high = judge_by(&t, NULL).joules.high;
+    assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
+    assert_false(judge_joules(&t, 999 * high).joules_limit.is_vacuous);
+}
+
+static void test_the_worst_of_all_limits(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct judgement j = judge_by(&t, NULL);
+    struct budget_text budget = {2 * j.joules.most, 0.5 * j.watts.least, NAN, false, false};
+    j = judge_by(&t, &budget);
+    assert_int_equal(j.joules_limit.verdict, VERDICT_PROVED);
+    assert_int_equal(j.watts_limit.verdict, VERDICT_VIOLATED);
+    assert_int_equal(j.kelvin_limit.verdict, VERDICT_NONE);
+    assert_int_equal(j.worst, VERDICT_VIOLATED);
+    budget.max_watts = 2 * j.watts.most;
+    assert_int_equal(judge_by(&t, &budget).worst, VERDICT_PROVED);
+}
+
+/* A single call hardly warms anything; one after the other they come to R times the watts. */
+static void test_sustained_calls_are_warmer(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct budget_text budget = {NAN, NAN, 1, false, false};
+    struct judgement once = judge_by(&t, &budget);
+    budget.is_sustained = true;
+    struct judgement sustained = judge_by(&t, &budget);
+    check_figure(&sustained.kelvin);
+    NEAR(sustained.kelvin.est, t.cooling.kelvin_per_watt * sustained.watts.est);
+    NEAR(once.kelvin.est,
+         t.cooling.kelvin_per_watt * once.watts.est * -expm1(-once.seconds.est / t.cooling.seconds));
+    assert_true(once.kelvin.most < 1e-3);
+    budget.max_temp_delta_kelvin = 0.5 * sustained.kelvin.least;
+    assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
+}
+
+/* Nobody measured the cooler. */
+static void test_warmth_is_never_proved(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct budget_text budget = {NAN, NAN, 1, false, false};
+    struct judgement j = judge_by(&t, &budget);
+    assert_true(j.kelvin.most < 1);
+    assert_int_equal(j.kelvin_limit.verdict, VERDICT_LIKELY);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_string_equal(verdict_name(VERDICT_NONE), "none");
+    assert_string_equal(verdict_name(VERDICT_LIKELY_VIOLATED), "likely_violated");
+    assert_string_equal(verdict_name(VERDICT_VIOLATED), "violated");
+}
+
+static void test_what_nobody_can_tell(void **state)
+{
+    (void)state;
+    struct budget_text budget = {1e-6, NAN, NAN, false, true};
+    struct judgement j;
+    judge_unknown(&budget, &j);
+    assert_int_equal(j.worst, VERDICT_UNDECIDED);
+    assert_int_equal(j.joules_limit.verdict, VERDICT_UNDECIDED);
+    assert_int_equal(j.watts_limit.verdict, VERDICT_NONE);
+    assert_true(isnan(j.joules.est) && isnan(j.kelvin.high) && isnan(j.joules_limit.probability));
+    judge_unknown(NULL, &j);
+    assert_int_equal(j.worst, VERDICT_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intervals_hold_the_estimate),
+        cmocka_unit_test(test_fewer_cycles_are_more_watts),
+        cmocka_unit_test(test_no_work),
+        cmocka_unit_test(test_only_a_measured_table_proves),
+        cmocka_unit_test(test_guesses_prove_nothing),
+        cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_verdicts_follow_probability),
+        cmocka_unit_test(test_more_is_never_worse),
+        cmocka_unit_test(test_vacuous),
+        cmocka_unit_test(test_the_worst_of_all_limits),
+        cmocka_unit_test(test_sustained_calls_are_warmer),
+        cmocka_unit_test(test_warmth_is_never_proved),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_nobody_can_tell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

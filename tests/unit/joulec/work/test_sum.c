@@ -1,0 +1,546 @@
+/* What a call takes, of functions made by hand. Blocks do integer operations only, whose cycles and joules are so many times
+ * those of one: `unit` is the price of one at each bound, and every expectation counts operations.
+ * "0>1:0.9 0>2" is a graph of three blocks and the probability of one edge. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/work/sum.h"
+
+#define MOST       12
+#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-9 * fabs((double)(b)))
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+
+struct body {
+    struct block blocks[MOST];
+    struct edge edges[MOST][MOST];
+    struct call call;
+};
+
+struct trial {
+    struct target target;
+    struct module module;
+    struct function functions[2];
+    struct body bodies[2];
+    struct loops loops;
+    struct loop_times times[MOST];
+    struct function_sum sums[2];
+    bool is_summed[2];
+    double unit[BOUNDS];
+};
+
+static void add_edge(struct function *f, struct body *body, uint32_t from, uint32_t to, double probability)
+{
+    struct block *b = &body->blocks[from];
+    assert_true(from < MOST && to < MOST && b->edge_count < MOST);
+    b->edges = body->edges[from];
+    b->edges[b->edge_count++] = (struct edge){to, probability};
+    uint32_t last = from > to ? from : to;
+    if (f->block_count <= last)
+        f->block_count = last + 1;
+}
+
+/* ops: of each block, -1 behind the last. */
+static void set_function(struct trial *t, size_t index, const char *edges, const double *ops)
+{
+    struct function *f = &t->functions[index];
+    struct body *body = &t->bodies[index];
+    *body = (struct body){0};
+    *f = (struct function){.name = "f", .blocks = body->blocks, .block_count = 1};
+    for (char *end; *edges; edges = *end ? end + 1 : end) {
+        uint32_t from = (uint32_t)strtoul(edges, &end, 10), to = (uint32_t)strtoul(end + 1, &end, 10);
+        add_edge(f, body, from, to, *end == ':' ? strtod(end + 1, &end) : NAN);
+    }
+    for (size_t b = 0; b < f->block_count; b++) {
+        body->blocks[b].work[WORK_INT] = ops[b];
+    }
+    for (size_t i = 0; i < MOST; i++)
+        t->times[i] = (struct loop_times){{1, 1, 1}};
+}
+
+static const struct function_sum *add_up(struct trial *t, size_t index)
+{
+    assert_int_equal(loops_find(&t->module.arena, &t->functions[index], &t->loops), JOULE_OK);
+    const struct function_sum *callees[MOST] = {NULL};
+    for (size_t b = 0; b < t->functions[index].block_count; b++)
+        for (size_t c = 0; c < t->bodies[index].blocks[b].call_count; c++) {
+            const struct call *one = &t->bodies[index].blocks[b].calls[c];
+            if (one->callee >= 0 && t->is_summed[one->callee])
+                callees[one->number] = &t->sums[one->callee];
+        }
+    assert_int_equal(sum_function(&t->module.arena, &t->functions[index], &t->loops, t->times, NULL,
+                                  &t->target, callees, NULL, &t->sums[index]),
+                     JOULE_OK);
+    t->is_summed[index] = true;
+    return &t->sums[index];
+}
+
+static double joules(const struct trial *t, const struct function_sum *sum, enum bound bound)
+{
+    return amounts_joules(&t->target, &sum->call, bound);
+}
+
+static struct trial *trial_new(const char *edges, const double *ops)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    cost_core_describe(&server, NAN, &t->target.core);
+    cost_core_table(&server, &t->target.table);
+    t->module.functions = t->functions;
+    t->module.function_count = 2;
+    set_function(t, 0, "", (double[]){1});
+    for (int b = 0; b < BOUNDS; b++)
+        t->unit[b] = joules(t, add_up(t, 0), (enum bound)b);
+    t->is_summed[0] = false;
+    set_function(t, 0, edges, ops);
+    return t;
+}
+
+static void trial_free(struct trial *t)
+{
+    arena_free(&t->module.arena);
+    free(t);
+}
+
+/* So many operations at each bound, and no doubts. */
+static void check(struct trial *t, double low, double est, double high)
+{
+    const double expected[BOUNDS] = {low, est, high};
+    const struct function_sum *sum = add_up(t, 0);
+    assert_int_equal(sum->doubt_count, 0);
+    for (int b = 0; b < BOUNDS; b++) {
+        NEAR(joules(t, sum, (enum bound)b), expected[b] * t->unit[b]);
+        NEAR(sum->call.of[b].amount[COST_INT_OPS], expected[b]);
+    }
+    assert_true(joules(t, sum, BOUND_LOW) <= joules(t, sum, BOUND_EST));
+    assert_true(joules(t, sum, BOUND_EST) <= joules(t, sum, BOUND_HIGH));
+    trial_free(t);
+}
+
+static void check_graph(const char *edges, const double *ops, double low, double est, double high)
+{
+    check(trial_new(edges, ops), low, est, high);
+}
+
+/* --- paths ------------------------------------------------------------------------------------------------------ */
+
+static void test_straight_line(void **state)
+{
+    (void)state;
+    check_graph("", (double[]){7}, 7, 7, 7);
+    check_graph("0>1 1>2", (double[]){1, 2, 3}, 6, 6, 6);
+}
+
+static void test_time_is_cycles_and_the_packages_share(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("", (double[]){1000});
+    const struct function_sum *sum = add_up(t, 0);
+    struct cost_features work = {.version = COST_VERSION};
+    work.amount[COST_UOPS] = work.amount[COST_INT_OPS] = 1000;
+    struct cost_range cycles = cost_core_cycles(&t->target.core, &work, &(struct cost_flow){NAN, NAN});
+    const double expected[BOUNDS] = {cycles.low, cycles.est, cycles.high};
+    for (int b = 0; b < BOUNDS; b++) {
+        NEAR(sum->call.of[b].amount[COST_CYCLES], expected[b]);
+        NEAR(sum->call.of[b].amount[COST_PACKAGE_SECONDS],
+             expected[b] / t->target.core.hz * t->target.core.package_share);
+        work.amount[COST_CYCLES] = sum->call.of[b].amount[COST_CYCLES];
+        work.amount[COST_PACKAGE_SECONDS] = sum->call.of[b].amount[COST_PACKAGE_SECONDS];
+        NEAR(joules(t, sum, (enum bound)b), cost_joules(&t->target.table, &work));
+    }
+    trial_free(t);
+}
+
+static void test_cheap_and_dear_arm(void **state)
+{
+    (void)state;
+    check_graph("0>1 0>2 1>3 2>3", (double[]){1, 10, 100, 2}, 13, 58, 103);
+    check_graph("0>1:0.9 0>2:0.1 1>3 2>3", (double[]){1, 10, 100, 2}, 13, 22, 103);
+    check_graph("0>1:0 0>2:1 1>3 2>3", (double[]){1, 10, 100, 2}, 13, 103, 103);
+    check_graph("0>1 0>2 1>2", (double[]){1, 10, 100}, 101, 106, 111);
+}
+
+static void test_arms_that_return(void **state)
+{
+    (void)state;
+    check_graph("0>1 0>2", (double[]){1, 10, 100}, 11, 56, 101);
+}
+
+static void test_weights_that_do_not_add_up_to_one(void **state)
+{
+    (void)state;
+    check_graph("0>1:3 0>2:1", (double[]){0, 100, 200}, 100, 125, 200);
+}
+
+static void test_dead_ends_are_on_no_path(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 0>2", (double[]){1, 10, 1000});
+    t->bodies[0].blocks[2].is_dead_end = true;
+    check(t, 11, 11, 11);
+    t = trial_new("0>1 0>2", (double[]){1, 10, 0});
+    t->bodies[0].blocks[2].is_dead_end = true;
+    check(t, 11, 11, 11);
+}
+
+/* assert() calls a function first that says why. */
+static void test_ways_to_dead_ends_alone_are_not_likely(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 0>2 2>3 3>4 3>5", (double[]){1, 100, 10, 20, 1, 1});
+    t->bodies[0].blocks[4].is_dead_end = t->bodies[0].blocks[5].is_dead_end = true;
+    check(t, 101, 101, 101);
+}
+
+/* It never comes back, and takes something before. */
+static void test_all_ways_are_dead_ends(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1", (double[]){1, 10});
+    t->bodies[0].blocks[1].is_dead_end = true;
+    check(t, 11, 11, 11);
+}
+
+static void test_what_is_not_reached_takes_nothing(void **state)
+{
+    (void)state;
+    check_graph("0>2 1>2", (double[]){1, 1000, 10}, 11, 11, 11);
+}
+
+/* --- loops ------------------------------------------------------------------------------------------------------- */
+
+static void test_loop_times(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>1 1>2", (double[]){1, 10, 2});
+    t->times[0] = (struct loop_times){{2, 5, 9}};
+    check(t, 23, 53, 93);
+}
+
+static void test_entry_is_a_loop(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>0 0>1", (double[]){10, 2});
+    t->times[0] = (struct loop_times){{2, 5, 9}};
+    check(t, 22, 52, 92);
+}
+
+static void test_branch_in_a_loop(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2:0.75 1>3:0.25 2>4 3>4 4>1 4>5", (double[]){0, 1, 10, 100, 2, 0});
+    t->times[0] = (struct loop_times){{2, 4, 8}};
+    check(t, 2 * 13, 4 * (3 + 7.5 + 25), 8 * 103);
+}
+
+/* for (...) { 1; if (...) continue; 2 } */
+static void test_continue_is_a_way_round(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>1:0.9 1>2:0.1 2>1 2>3", (double[]){0, 1, 100, 0});
+    t->times[0] = (struct loop_times){{10, 10, 10}};
+    check(t, 10, 110, 1010);
+}
+
+/* A round is one that goes on: what leads out has no part in it. */
+static void test_break_is_not_a_way_round(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 1>4 2>3 2>4 3>1", (double[]){0, 1, 2, 3, 0});
+    t->times[0] = (struct loop_times){{10, 10, 10}};
+    check(t, 60, 60, 60);
+}
+
+static void test_nested_loops(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){1, 10, 100, 10, 1});
+    t->times[0] = (struct loop_times){{1, 2, 3}};
+    t->times[1] = (struct loop_times){{2, 4, 6}};
+    check(t, 2 + 1 * 220, 2 + 2 * 420, 2 + 3 * 620);
+}
+
+static void test_each_loop_is_kept(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){1, 10, 100, 10, 1});
+    t->times[0] = (struct loop_times){{2, 2, 2}};
+    t->times[1] = (struct loop_times){{4, 4, 4}};
+    const struct function_sum *sum = add_up(t, 0);
+    for (int b = 0; b < BOUNDS; b++) {
+        NEAR(sum->loops[0].of[b].amount[COST_INT_OPS], 840);
+        NEAR(sum->loops[1].of[b].amount[COST_INT_OPS], 400);
+    }
+    trial_free(t);
+}
+
+/* The inner loop's last block leads to the outer one's first, with none between. */
+static void test_inner_loop_that_goes_straight_on_with_the_outer(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 1>4 2>3 3>2 3>1", (double[]){0, 1, 10, 100, 0});
+    t->times[0] = (struct loop_times){{2, 2, 2}};
+    t->times[1] = (struct loop_times){{3, 3, 3}};
+    check(t, 2 * 331, 2 * 331, 2 * 331);
+}
+
+static void test_loops_one_after_the_other(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>1 1>2 2>2 2>3", (double[]){1, 10, 100, 1});
+    t->times[0] = (struct loop_times){{1, 2, 3}};
+    t->times[1] = (struct loop_times){{4, 5, 6}};
+    check(t, 2 + 10 + 400, 2 + 20 + 500, 2 + 30 + 600);
+}
+
+static void test_loop_inside_one_arm(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1:0.5 0>2:0.5 1>1 1>3 2>3", (double[]){1, 10, 5, 2});
+    t->times[0] = (struct loop_times){{2, 4, 8}};
+    check(t, 8, 3 + 0.5 * 40 + 0.5 * 5, 83);
+}
+
+/* if (n > 0) do ... while (...): who asks only that mostly goes in. */
+static void test_a_guard_mostly_lets_in(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 0>2 1>1 1>2", (double[]){1, 10, 2});
+    t->times[0] = (struct loop_times){{4, 4, 4}};
+    check(t, 3, 3 + 0.95 * 40, 43);
+}
+
+/* Two ways out of the loop, one of which ends the program: all that returns went the other. */
+static void test_loop_with_a_way_to_a_dead_end(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 1>4 2>1 2>3", (double[]){0, 1, 10, 100, 0});
+    t->bodies[0].blocks[4].is_dead_end = true;
+    t->times[0] = (struct loop_times){{3, 3, 3}};
+    check(t, 133, 133, 133);
+}
+
+static void test_loop_out_of_which_all_ways_are_dead_ends(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 1>3 2>1 2>4", (double[]){0, 1, 10, 100, 200});
+    t->bodies[0].blocks[3].is_dead_end = t->bodies[0].blocks[4].is_dead_end = true;
+    t->times[0] = (struct loop_times){{3, 3, 3}};
+    check(t, 133, 33 + 150, 233);
+}
+
+static void test_loop_with_two_ways_out(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 1>3 2>1 2>4", (double[]){0, 1, 10, 100, 200});
+    t->times[0] = (struct loop_times){{3, 3, 3}};
+    check(t, 133, 33 + 150, 233);
+}
+
+/* while (1): what can be said is what its rounds take. */
+static void test_loop_without_a_way_out(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>1", (double[]){1, 10});
+    t->times[0] = (struct loop_times){{2, 3, 4}};
+    check(t, 21, 31, 41);
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------- */
+
+static void call(struct trial *t, size_t index, uint32_t block, const char *name, int32_t callee)
+{
+    struct body *body = &t->bodies[index];
+    body->call = (struct call){name, callee, {"a.c", 7, 3}};
+    body->blocks[block].calls = &body->call;
+    body->blocks[block].call_count = 1;
+}
+
+static void test_call_of_a_summed_function(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 0>2 1>3 2>3", (double[]){1, 10, 100, 2});
+    set_function(t, 1, "0>1 0>2", (double[]){1, 2, 4});
+    add_up(t, 1);
+    call(t, 0, 1, "g", 1);
+    check(t, 13 + 3, 58 + 0.5 * 4, 103);
+}
+
+static void test_call_in_a_loop(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>1 1>2", (double[]){1, 10, 2});
+    set_function(t, 1, "", (double[]){5});
+    add_up(t, 1);
+    call(t, 0, 1, "g", 1);
+    t->times[0] = (struct loop_times){{1, 2, 3}};
+    check(t, 18, 33, 48);
+}
+
+static void test_contract_of_the_c_library(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("", (double[]){1});
+    call(t, 0, 0, "sin", -1);
+    const struct function_sum *sum = add_up(t, 0);
+    assert_int_equal(sum->doubt_count, 0);
+    for (int b = 0; b < BOUNDS; b++)
+        assert_true(joules(t, sum, (enum bound)b) > t->unit[b]);
+    trial_free(t);
+}
+
+static double cycles_of_copy(const char *name, struct operand length, enum bound bound)
+{
+    struct trial *t = trial_new("", (double[]){0});
+    struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, length};
+    call(t, 0, 0, name, -1);
+    t->bodies[0].call.arguments = arguments;
+    t->bodies[0].call.argument_count = 3;
+    double cycles = add_up(t, 0)->call.of[bound].amount[COST_CYCLES];
+    trial_free(t);
+    return cycles;
+}
+
+static void test_copies_of_known_length(void **state)
+{
+    (void)state;
+    static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 64},
+                                many = {.is_constant = true, .constant = 1 << 20},
+                                broken = {.is_constant = true, .constant = -1};
+    NEAR(cycles_of_copy("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* a store of 16 bytes in a cycle */
+    NEAR(cycles_of_copy("memset", few, BOUND_LOW), 1);
+    assert_true(cycles_of_copy("memmove", many, BOUND_LOW) > 10000);
+    assert_true(cycles_of_copy("memmove", many, BOUND_HIGH) > 1e6);
+    NEAR(cycles_of_copy("memcpy", none, BOUND_EST), 40);
+    NEAR(cycles_of_copy("memcpy", broken, BOUND_EST), 40);
+    NEAR(cycles_of_copy("strncpy", few, BOUND_EST), 40);
+}
+
+/* A product of 10 steps on the way round, in a loop of `times` in a loop. */
+static double cycles_of_inner(bool begins_anew, double times, enum bound bound)
+{
+    struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
+    struct block *inner = &t->bodies[0].blocks[2];
+    t->times[0] = (struct loop_times){{1, 1, 1}};
+    t->times[1] = (struct loop_times){{times, times, times}};
+    inner->has_chain = true;
+    inner->chain[WORK_INT_MUL] = 10;
+    inner->begins_anew = begins_anew;
+    double cycles = add_up(t, 0)->loops[1].of[bound].amount[COST_CYCLES];
+    trial_free(t);
+    return cycles;
+}
+
+static void test_loops_that_begin_anew_run_beside_each_other(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("", (double[]){0});
+    struct cost_core core = t->target.core;
+    trial_free(t);
+    struct cost_features work = {.version = COST_VERSION};
+    work.amount[COST_UOPS] = work.amount[COST_INT_OPS] = 4;
+    double chain = 10 * core.latency[COST_INT_MULS], beside = cost_core_restarted(&core, chain, 4 * 8);
+    assert_true(beside < chain / 7);
+    NEAR(cycles_of_inner(false, 8, BOUND_EST),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){chain, NAN}).est);
+    NEAR(cycles_of_inner(true, 8, BOUND_EST),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){beside, NAN}).est);
+    NEAR(cycles_of_inner(true, 8, BOUND_LOW),
+         8 * cost_core_cycles(&core, &work, &(struct cost_flow){beside, NAN}).low);
+    NEAR(cycles_of_inner(true, 8, BOUND_HIGH), cycles_of_inner(false, 8, BOUND_HIGH));
+    assert_true(cycles_of_inner(true, 1e6, BOUND_EST) > 0.99 * cycles_of_inner(false, 1e6, BOUND_EST));
+}
+
+/* What is in doubt is named, with its place, and adds nothing. */
+static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
+{
+    struct trial *t = trial_new("0>1 0>2", (double[]){1, 10, 10});
+    call(t, 0, 1, name, callee);
+    const struct function_sum *sum = add_up(t, 0);
+    assert_int_equal(sum->doubt_count, 1);
+    assert_int_equal(sum->doubts[0].kind, kind);
+    assert_ptr_equal(sum->doubts[0].name, name);
+    assert_int_equal(sum->doubts[0].place.line, 7);
+    NEAR(joules(t, sum, BOUND_EST), 11 * t->unit[BOUND_EST]);
+    trial_free(t);
+}
+
+static void test_doubtful_calls(void **state)
+{
+    (void)state;
+    check_doubt("f", 0, DOUBT_RECURSION);
+    check_doubt("g", 1, DOUBT_RECURSION); /* that comes back to f, or it would have been added up */
+    check_doubt("nobody_knows", -1, DOUBT_CALLEE);
+    check_doubt(NULL, -1, DOUBT_POINTER);
+}
+
+static void test_many_doubts(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 1>2 2>3 3>4 4>5 5>6", (double[]){0, 0, 0, 0, 0, 0, 0});
+    call(t, 0, 0, "nobody_knows", -1);
+    for (int b = 1; b < 7; b++) {
+        t->bodies[0].blocks[b].calls = &t->bodies[0].call;
+        t->bodies[0].blocks[b].call_count = 1;
+    }
+    const struct function_sum *sum = add_up(t, 0);
+    assert_int_equal(sum->doubt_count, 7);
+    for (int i = 0; i < 7; i++)
+        assert_string_equal(sum->doubts[i].name, "nobody_knows");
+    assert_true(joules(t, sum, BOUND_HIGH) == 0); /* NOLINT */
+    trial_free(t);
+}
+
+static void test_a_way_into_the_middle_is_a_doubt(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new("0>1 0>2 1>2 2>1 1>3", (double[]){1, 1, 1, 1});
+    const struct function_sum *sum = add_up(t, 0);
+    assert_int_equal(sum->doubt_count, 1);
+    assert_int_equal(sum->doubts[0].kind, DOUBT_SHAPE);
+    trial_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_straight_line),
+        cmocka_unit_test(test_time_is_cycles_and_the_packages_share),
+        cmocka_unit_test(test_cheap_and_dear_arm),
+        cmocka_unit_test(test_arms_that_return),
+        cmocka_unit_test(test_weights_that_do_not_add_up_to_one),
+        cmocka_unit_test(test_dead_ends_are_on_no_path),
+        cmocka_unit_test(test_ways_to_dead_ends_alone_are_not_likely),
+        cmocka_unit_test(test_all_ways_are_dead_ends),
+        cmocka_unit_test(test_what_is_not_reached_takes_nothing),
+        cmocka_unit_test(test_loop_times),
+        cmocka_unit_test(test_entry_is_a_loop),
+        cmocka_unit_test(test_branch_in_a_loop),
+        cmocka_unit_test(test_continue_is_a_way_round),
+        cmocka_unit_test(test_break_is_not_a_way_round),
+        cmocka_unit_test(test_nested_loops),
+        cmocka_unit_test(test_each_loop_is_kept),
+        cmocka_unit_test(test_inner_loop_that_goes_straight_on_with_the_outer),
+        cmocka_unit_test(test_loops_one_after_the_other),
+        cmocka_unit_test(test_loop_inside_one_arm),
+        cmocka_unit_test(test_a_guard_mostly_lets_in),
+        cmocka_unit_test(test_loop_with_a_way_to_a_dead_end),
+        cmocka_unit_test(test_loop_out_of_which_all_ways_are_dead_ends),
+        cmocka_unit_test(test_loop_with_two_ways_out),
+        cmocka_unit_test(test_loop_without_a_way_out),
+        cmocka_unit_test(test_call_of_a_summed_function),
+        cmocka_unit_test(test_call_in_a_loop),
+        cmocka_unit_test(test_contract_of_the_c_library),
+        cmocka_unit_test(test_copies_of_known_length),
+        cmocka_unit_test(test_loops_that_begin_anew_run_beside_each_other),
+        cmocka_unit_test(test_doubtful_calls),
+        cmocka_unit_test(test_many_doubts),
+        cmocka_unit_test(test_a_way_into_the_middle_is_a_doubt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* A round of a loop as the build makes it: which of its loops is which, and what is left of a round when several go at once. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/work/wide.h"
+
+#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-9 * fabs((double)(b)))
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+static const char file[] = "a.c";
+
+/* Two loops in each other, and the build's. */
+struct trial {
+    struct target target;
+    struct module module;
+    struct function function;
+    struct wide_loop wide[3];
+    struct loop list[2];
+    struct loops loops;
+};
+
+static struct trial trial_of(void)
+{
+    struct trial t = {.module = {.is_built = true}};
+    cost_core_describe(&server, NAN, &t.target.core);
+    cost_core_table(&server, &t.target.table);
+    t.list[0] = (struct loop){
+        .parent = -1, .depth = 1, .place = {file, 3, 5}, .is_outer = true, .first = 0, .end = 2};
+    t.list[1] = (struct loop){.parent = 0, .depth = 2, .place = {file, 4, 9}, .first = 1, .end = 2};
+    return t;
+}
+
+static void join(struct trial *t, size_t wide_count)
+{
+    t->function.wide = t->wide;
+    t->function.wide_count = wide_count;
+    t->loops = (struct loops){.list = t->list, .count = 2};
+    t->list[0].wide = t->list[1].wide = NULL;
+    wide_join(&t->module, &t->function, &t->loops);
+}
+
+static void test_loops_are_found_by_their_place(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 8, .is_whole = true, .is_vector = true};
+    t.wide[1] =
+        (struct wide_loop){.place = {file, 4, 9}, .at_once = 1, .is_whole = true}; /* what is left over */
+    join(&t, 2);
+    assert_ptr_equal(t.list[1].wide, &t.wide[0]);
+    assert_null(t.list[0].wide);
+    assert_false(t.list[0].is_unjoined || t.list[1].is_unjoined);
+}
+
+static void test_a_loop_that_stays_is_priced_as_it_stands(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 1, .is_whole = true};
+    join(&t, 1);
+    assert_null(t.list[1].wide);
+    assert_false(t.list[1].is_unjoined);
+}
+
+/* The inner one is gone: the outer one's rounds have all of it. */
+static void test_unrolled_loops(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 3, 5}, .at_once = 1, .is_whole = true};
+    join(&t, 1);
+    assert_ptr_equal(t.list[0].wide, &t.wide[0]);
+    assert_null(t.list[1].wide);
+    assert_false(t.list[1].is_unjoined);
+}
+
+static void test_what_is_not_found_is_not_joined(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 9, 9}, .at_once = 4, .is_whole = true, .is_vector = true};
+    join(&t, 1);
+    assert_true(t.list[1].is_unjoined && !t.list[0].is_unjoined);
+    /* Copies of one loop that the build made differently: nobody knows which is which. */
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 8, .is_whole = true, .is_vector = true};
+    t.wide[1] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 4, .is_whole = true, .is_vector = true};
+    join(&t, 2);
+    assert_null(t.list[1].wide);
+    assert_true(t.list[1].is_unjoined);
+    /* No passes were asked for: loops are as they stand. */
+    t.function.wide = NULL;
+    t.function.wide_count = 0;
+    t.list[1].wide = NULL;
+    wide_join(&t.module, &t.function, &t.loops);
+    assert_false(t.list[1].is_unjoined);
+    t.module.is_built = false;
+    wide_join(&t.module, &t.function, &t.loops);
+    assert_true(t.list[1].is_unjoined);
+}
+
+static void test_branches_and_calls_stay(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9}, .at_once = 8, .is_vector = true};
+    join(&t, 1);
+    assert_null(t.list[1].wide);
+    t.wide[0].is_whole = true;
+    t.wide[0].round.call_count = 1;
+    join(&t, 1);
+    assert_null(t.list[1].wide);
+}
+
+/* --- rounds ----------------------------------------------------------------------------------------------------- */
+
+/* 32 operations a round, and a line. */
+static struct amounts round_of(const struct target *target)
+{
+    const struct block block = {.work = {[WORK_INT] = 32}};
+    struct amounts round;
+    for (int b = 0; b < BOUNDS; b++) {
+        round.of[b] = sum_features(&block);
+        round.of[b].amount[COST_L2_LINES] = 1;
+        sum_set_time(target, &round.of[b], 32 * (b + 1));
+    }
+    return round;
+}
+
+static void apply(struct trial *t, size_t loop, double times, struct amounts *round, struct amounts *inner)
+{
+    struct loop_times all = {{times, times, times}};
+    wide_apply(&t->target, &t->loops, loop, &all, &(struct wide_order){1, INFINITY}, round, inner);
+}
+
+static void test_several_at_once(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 8,
+                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true};
+    join(&t, 1);
+    struct amounts inner[2], plain = round_of(&t.target), round = plain;
+    apply(&t, 1, 8000, &round, inner);
+    for (int b = 0; b < BOUNDS; b++) {
+        NEAR(round.of[b].amount[COST_INT_OPS], 4);
+        NEAR(round.of[b].amount[COST_L2_LINES], 1); /* each moves as before */
+        assert_true(round.of[b].amount[COST_CYCLES] < plain.of[b].amount[COST_CYCLES]);
+    }
+    assert_true(amounts_joules(&t.target, &round, BOUND_LOW) <= amounts_joules(&t.target, &round, BOUND_EST));
+    assert_true(amounts_joules(&t.target, &round, BOUND_EST) <=
+                amounts_joules(&t.target, &round, BOUND_HIGH));
+    round = plain; /* four of twelve are left over */
+    apply(&t, 1, 12, &round, inner);
+    NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], (8 * 4 + 4 * 32) / 12.);
+    round = plain; /* too few */
+    apply(&t, 1, 7, &round, inner);
+    NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], 32);
+    NEAR(round.of[BOUND_EST].amount[COST_CYCLES], plain.of[BOUND_EST].amount[COST_CYCLES]);
+    t.wide[0].is_checked = true; /* data may overlap: then it goes as before */
+    round = plain;
+    apply(&t, 1, 8000, &round, inner);
+    NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], 4);
+    NEAR(round.of[BOUND_HIGH].amount[COST_INT_OPS], 32);
+}
+
+static void test_wide_registers_are_priced(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 8,
+                                   .round = {.work = {[WORK_FLOAT] = 8}, .simd_256 = 8, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true};
+    join(&t, 1);
+    struct amounts inner[2], round = round_of(&t.target);
+    apply(&t, 1, 8000, &round, inner);
+    NEAR(round.of[BOUND_EST].amount[COST_SIMD_256], 1);
+}
+
+/* It is believed that 40 steps do not wait for each other, but not where they may do so by memory. */
+static void test_simulators_see_no_chain_in_memory(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){
+        .place = {file, 4, 9},
+        .at_once = 1,
+        .round = {.work = {[WORK_INT] = 16}, .chain = {[WORK_INT] = 40}, .has_chain = true},
+        .is_whole = true,
+        .simulated = {.unit_cycles = 4, .cycles = 5}};
+    join(&t, 1);
+    struct amounts inner[2], round = round_of(&t.target);
+    apply(&t, 1, 100, &round, inner);
+    assert_true(round.of[BOUND_EST].amount[COST_CYCLES] < 8);
+    t.wide[0].round.is_chain_stored = true;
+    round = round_of(&t.target);
+    apply(&t, 1, 100, &round, inner);
+    assert_true(round.of[BOUND_EST].amount[COST_CYCLES] > 40);
+}
+
+static void test_inner_loops_take_their_part(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 3, 5},
+                                   .at_once = 1,
+                                   .round = {.work = {[WORK_INT] = 16}, .has_chain = true},
+                                   .is_whole = true};
+    join(&t, 1);
+    struct amounts inner[2] = {round_of(&t.target), round_of(&t.target)}, round = round_of(&t.target);
+    double before = amounts_joules(&t.target, &round, BOUND_EST);
+    apply(&t, 0, 100, &round, inner);
+    double by = amounts_joules(&t.target, &round, BOUND_EST) / before;
+    assert_true(by < 1);
+    NEAR(amounts_joules(&t.target, &inner[1], BOUND_EST), by * before);
+    struct loop_times times = {{100, 100, 100}};
+    struct amounts alone = round_of(&t.target);
+    wide_apply(&t.target, &t.loops, 0, &times, &(struct wide_order){.streamed = 1, .entry_uops = INFINITY},
+               &alone, NULL);
+    NEAR(amounts_joules(&t.target, &alone, BOUND_EST), amounts_joules(&t.target, &round, BOUND_EST));
+}
+
+static void test_vectors_that_are_never_used(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    struct loop_times times = {{100, 100, 100}};
+    const struct wide_order order = {.streamed = 1, .entry_uops = INFINITY, .overlaps = true};
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 8,
+                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true,
+                                   .is_checked = true};
+    join(&t, 1);
+    struct amounts plain = round_of(&t.target), by_distance = plain, by_ranges = plain;
+    wide_apply(&t.target, &t.loops, 1, &times, &order, &by_distance, NULL);
+    t.wide[0].compares_ranges = true;
+    wide_apply(&t.target, &t.loops, 1, &times, &order, &by_ranges, NULL);
+    assert_true(amounts_joules(&t.target, &by_distance, BOUND_EST) <
+                amounts_joules(&t.target, &plain, BOUND_EST));
+    assert_memory_equal(&by_ranges, &plain, sizeof plain);
+}
+
+/* At best as much as vectors save; no more is known. */
+static void test_not_joined_is_wider(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    join(&t, 0);
+    t.list[1].is_unjoined = true;
+    struct amounts inner[2], plain = round_of(&t.target), round = plain;
+    apply(&t, 1, 100, &round, inner);
+    NEAR(round.of[BOUND_LOW].amount[COST_INT_OPS], 4);
+    NEAR(round.of[BOUND_EST].amount[COST_INT_OPS], 32);
+    NEAR(round.of[BOUND_HIGH].amount[COST_CYCLES], plain.of[BOUND_HIGH].amount[COST_CYCLES]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops_are_found_by_their_place),
+        cmocka_unit_test(test_a_loop_that_stays_is_priced_as_it_stands),
+        cmocka_unit_test(test_unrolled_loops),
+        cmocka_unit_test(test_what_is_not_found_is_not_joined),
+        cmocka_unit_test(test_branches_and_calls_stay),
+        cmocka_unit_test(test_several_at_once),
+        cmocka_unit_test(test_wide_registers_are_priced),
+        cmocka_unit_test(test_simulators_see_no_chain_in_memory),
+        cmocka_unit_test(test_inner_loops_take_their_part),
+        cmocka_unit_test(test_vectors_that_are_never_used),
+        cmocka_unit_test(test_not_joined_is_wider),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
