@@ -4,11 +4,11 @@
  * Newcomers: functions that nobody asks for stay in it as "available externally", for which no code is made; and so do variables,
  * whose contents may be long.
  */
-#include <llvm-c/BitWriter.h>
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/TargetMachine.h>
 #include <string.h>
-#include "joulec/module/annotation.h"
 #include "joulec/llvm/llvm_module.h"
+#include "joulec/module/annotation.h"
 #include "joulec/module/recursion.h"
 
 /* Who calls stands behind who is called. False: no memory. */
@@ -42,6 +42,35 @@ static void leave_out(LLVMValueRef global)
         LLVMSetLinkage(global, LLVMAvailableExternallyLinkage);
 }
 
+/* What LLVM has to say of the code is clang's to say, when it makes the same for the user. */
+static void say_nothing(LLVMDiagnosticInfoRef about, void *context)
+{
+    (void)about;
+    (void)context;
+}
+
+/* Changes `built`. False: no memory. */
+static bool assemble(struct arena *arena, LLVMModuleRef built, struct module *out)
+{
+    char *words = NULL;
+    LLVMMemoryBufferRef text;
+    LLVMTargetMachineRef machine = llvm_machine(built);
+    if (!machine || LLVMInitializeNativeAsmPrinter() || LLVMInitializeNativeAsmParser())
+        return true;
+    LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(built), say_nothing, NULL);
+    LLVMSetTargetMachineAsmVerbosity(machine, true); /* blocks have their names in comments */
+    bool is_made = !LLVMTargetMachineEmitToMemoryBuffer(machine, built, LLVMAssemblyFile, &words, &text);
+    LLVMDisposeTargetMachine(machine);
+    if (!is_made) {
+        LLVMDisposeMessage(words);
+        return true;
+    }
+    out->assembly = arena_copy(arena, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+    out->triple = arena_copy(arena, LLVMGetTarget(built), strlen(LLVMGetTarget(built)));
+    LLVMDisposeMemoryBuffer(text);
+    return out->assembly && out->triple;
+}
+
 bool llvm_keep_code(struct arena *arena, LLVMModuleRef built, enum module_code keeps, struct module *out)
 {
     bool *is_asked = arena_alloc(arena, out->function_count + 1), is_any = false;
@@ -63,13 +92,5 @@ bool llvm_keep_code(struct arena *arena, LLVMModuleRef built, enum module_code k
         if (!LLVMIsDeclaration(g))
             leave_out(g);
     LLVMStripModuleDebugInfo(built);
-    LLVMMemoryBufferRef code = LLVMWriteBitcodeToMemoryBuffer(built);
-    void *copy = arena_alloc(arena, LLVMGetBufferSize(code));
-    if (copy)
-        memcpy(copy, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
-    out->code = copy;
-    out->code_bytes = LLVMGetBufferSize(code);
-    out->triple = arena_copy(arena, LLVMGetTarget(built), strlen(LLVMGetTarget(built)));
-    LLVMDisposeMemoryBuffer(code);
-    return out->code && out->triple;
+    return assemble(arena, built, out);
 }

@@ -206,8 +206,7 @@ static void allow_all(LLVMModuleRef module)
         }
 }
 
-/* NULL: this LLVM does not make code for it. */
-static LLVMTargetMachineRef machine_of(LLVMModuleRef module)
+LLVMTargetMachineRef llvm_machine(LLVMModuleRef module)
 {
     LLVMTargetRef target;
     char *words = NULL;
@@ -222,7 +221,7 @@ static LLVMTargetMachineRef machine_of(LLVMModuleRef module)
 bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
 {
     char passes[600];
-    LLVMTargetMachineRef machine = machine_of(module);
+    LLVMTargetMachineRef machine = llvm_machine(module);
     if (!machine)
         return false;
     if (build->unrolls)

@@ -220,14 +220,13 @@ struct module {
     size_t function_count;
     struct object *objects; /* global variables, by name */
     size_t object_count;
-    bool is_built;    /* what the build makes of loops is known */
-    const void *code; /* LLVM's bitcode of what the build makes of it; NULL: nobody asked for it */
-    size_t code_bytes;
-    const char *triple;    /* for what machines it is */
+    bool is_built;         /* what the build makes of loops is known */
+    const char *assembly;  /* of what the build makes of it; NULL: nobody asked for it, or LLVM makes none */
+    const char *triple;    /* for what machines that is */
     const char *loop_text; /* LLVM's print<scalar-evolution> */
 };
 
-/* Of which functions the module's code is kept. */
+/* Of which functions the assembly is kept. */
 enum module_code {
     MODULE_CODE_NONE,
     MODULE_CODE_OF_BUDGETS, /* those with budgets, and what they call */

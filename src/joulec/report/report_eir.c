@@ -6,8 +6,8 @@
 #include "joulec/report/report.h"
 
 #include <math.h>
-#include "joulec/work/contract.h"
 #include "joulec/trips/figure_words.h"
+#include "joulec/work/contract.h"
 
 struct page {
     struct text *out;

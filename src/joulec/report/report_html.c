@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/trips/figure_words.h"
 #include "joulec/source/source.h"
 #include "joulec/source/whole_file.h"
+#include "joulec/trips/figure_words.h"
 
 static const char head[] =
     "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\n"

@@ -7,8 +7,8 @@
 #ifndef JOULEC_LINEAR_H
 #define JOULEC_LINEAR_H
 
-#include "joulec/trips/expr.h"
 #include "joulec/module/module.h"
+#include "joulec/trips/expr.h"
 
 #define LINEAR_MOST_TERMS   12
 #define LINEAR_MOST_FACTORS 4

@@ -6,11 +6,11 @@
 #ifndef JOULEC_ANALYSIS_H
 #define JOULEC_ANALYSIS_H
 
-#include "joulec/work/advice.h"
-#include "joulec/work/evaluate.h"
 #include "joulec/source/marks.h"
 #include "joulec/trips/profile.h"
 #include "joulec/verdict/verdict.h"
+#include "joulec/work/advice.h"
+#include "joulec/work/evaluate.h"
 
 struct function_result {
     const struct function *function;

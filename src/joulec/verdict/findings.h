@@ -8,9 +8,9 @@
 #define JOULEC_FINDINGS_H
 
 #include <joule/quantity.h>
+#include "base/string.h"
 #include "joule/sources/cpu/cpu_calibration.h"
 #include "joulec/verdict/analysis.h"
-#include "base/string.h"
 
 /* What is printed, as pages are (tools/common/page.h). */
 struct judged {

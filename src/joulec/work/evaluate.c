@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/work/advice.h"
 #include "joulec/trips/formula.h"
-#include "joulec/work/levels.h"
 #include "joulec/trips/nest.h"
+#include "joulec/work/advice.h"
+#include "joulec/work/levels.h"
 #include "joulec/work/overlap.h"
 #include "joulec/work/wide.h"
 

@@ -8,8 +8,8 @@
 #ifndef JOULEC_EVALUATE_H
 #define JOULEC_EVALUATE_H
 
-#include "joulec/trips/known.h"
 #include "joulec/module/recursion.h"
+#include "joulec/trips/known.h"
 #include "joulec/work/sum.h"
 
 /* What a function takes where its arguments are in these ranges. */

@@ -8,8 +8,8 @@
 #ifndef JOULEC_OVERLAP_H
 #define JOULEC_OVERLAP_H
 
-#include "joulec/work/address.h"
 #include "joulec/trips/trips.h"
+#include "joulec/work/address.h"
 
 /* Sets `overlap` of all loops, from how often each runs. */
 void overlap_find(const struct addresses *addresses, const struct trips *trips, struct loops *loops);

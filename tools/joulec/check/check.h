@@ -8,8 +8,8 @@
 
 #include "arguments.h"
 #include "joule/sources/cpu/cpu_calibration.h"
-#include "joulec/verdict/instrument.h"
 #include "joulec/report/report.h"
+#include "joulec/verdict/instrument.h"
 #include "outputs.h"
 
 /* On which core it would run. */

@@ -9,8 +9,8 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/host/find_program.h"
-#include "joulec/work/simulator.h"
 #include "joulec/source/whole_file.h"
+#include "joulec/work/simulator.h"
 
 #define NEWEST 30 /* releases of LLVM that are looked for */
 #define OLDEST 14
@@ -91,31 +91,6 @@ static unsigned version_of(const struct order *order, const char *path)
     return got > 0 ? simulator_version(text) : 0;
 }
 
-/* The assembly of the module's code; -1: there is none. */
-static int assemble(const struct order *order, const struct module *module)
-{
-    char path[64], target[128];
-    int code = file_with(module->code, module->code_bytes, path, sizeof path);
-    string_print(target, sizeof target, "--target=%s", module->triple);
-    const char *words[] = {order->arguments->clang[0],
-                           target,
-                           "-O2",
-                           "-S",
-                           "-w",
-                           "-Xclang",
-                           "-disable-llvm-passes",
-                           "-x",
-                           "ir",
-                           path,
-                           "-o",
-                           "-",
-                           NULL};
-    int fd = code >= 0 ? output_of(order, words) : -1;
-    if (code >= 0)
-        close(code);
-    return fd;
-}
-
 /* A run of llvm-mca for loops[0..count). */
 static bool run_once(const struct order *order, const struct simulator *simulator, const char *triple,
                      struct assembly_loop *loops, size_t count)
@@ -171,19 +146,15 @@ void simulator_run(const struct order *order, struct module *module, struct simu
     struct arena arena = {0};
     size_t count = 0;
     int runs = MOST_RUNS;
-    struct assembly_loop *loops = module->code ? assembly_loops(&arena, module, &count) : NULL;
+    struct assembly_loop *loops = module->assembly ? assembly_loops(&arena, module, &count) : NULL;
     if (loops && count) {
         if (!simulator->version)
             simulator->version = version_of(order, simulator->path);
         simulator->cpu = simulator_cpu(order->machine->target.core.id, module->triple, simulator->version);
-        int fd = simulator->cpu ? assemble(order, module) : -1;
-        const char *text = fd >= 0 ? whole_fd(&arena, fd) : NULL;
-        if (text) {
-            assembly_find(text, strlen(text), loops, count);
+        if (simulator->cpu) {
+            assembly_find(module->assembly, strlen(module->assembly), loops, count);
             run_all(order, simulator, module->triple, loops, keep_found(loops, count), &runs);
         }
-        if (fd >= 0)
-            close(fd);
     }
     arena_free(&arena);
 }

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joulec/verdict/verdict.h"
 #include "joulec/work/contract.h"
 #include "joulec/work/foresight.h"
 #include "joulec/work/levels.h"
-#include "joulec/verdict/verdict.h"
 #include "support/chance.h"
 
 #define FUNCTIONS 40 /* of each group */
