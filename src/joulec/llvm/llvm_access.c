@@ -101,6 +101,30 @@ bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
+struct extent llvm_extent_of(LLVMTargetDataRef layout, LLVMValueRef access)
+{
+    LLVMValueRef address = llvm_address_of(access), base = llvm_base_of(address);
+    LLVMTypeRef type = LLVMTypeOf(LLVMIsAStoreInst(access) ? LLVMGetOperand(access, 0) : access);
+    while (address != base && LLVMIsABitCastInst(address))
+        address = LLVMGetOperand(address, 0);
+    struct part part = part_of(layout, address);
+    if (address == base)
+        part = (struct part){0, size_of(layout, type)};
+    return (struct extent){base, part.low, part.high};
+}
+
+struct extent llvm_extent_at(LLVMTargetDataRef layout, LLVMValueRef address)
+{
+    LLVMValueRef base = llvm_base_of(address);
+    double low = address == base ? 0 : part_of(layout, address).low;
+    return (struct extent){base, low, INFINITY};
+}
+
+bool llvm_extents_meet(const struct extent *a, const struct extent *b)
+{
+    return a->base && a->base == b->base && !(a->high <= b->low || b->high <= a->low);
+}
+
 /* A global as loops' text has it. */
 static const char *global_name(struct arena *arena, LLVMValueRef global)
 {

@@ -92,6 +92,16 @@ LLVMValueRef llvm_address_of(LLVMValueRef instruction);
 LLVMValueRef llvm_base_of(LLVMValueRef address);
 /* Whether two addresses may be one: they lie in one variable, and not in different members of it. */
 bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
+/* Bytes of a variable; base NULL: of none. */
+struct extent {
+    LLVMValueRef base;
+    double low, high; /* from its begin; infinite: any of it */
+};
+/* Where a load or a store must be, as far as constants say it. */
+struct extent llvm_extent_of(LLVMTargetDataRef layout, LLVMValueRef access);
+/* The same of what an address is handed for: all behind it is meant. */
+struct extent llvm_extent_at(LLVMTargetDataRef layout, LLVMValueRef address);
+bool llvm_extents_meet(const struct extent *a, const struct extent *b);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

@@ -81,6 +81,10 @@ struct promise {
     size_t calls_before; /* calls of its block that stand before it */
 };
 
+/* How what a call makes comes to who waits for it: by its result, by variables that it was handed or that are global, or by those in
+ * which it found what it made that of. */
+enum via { VIA_NOTHING, VIA_RESULT, VIA_MEMORY, VIA_STATE, VIAS };
+
 struct call {
     const char *name; /* NULL: through a pointer */
     int32_t callee; /* index of a function with a body in this module; -1: elsewhere, or through a pointer */
@@ -88,6 +92,8 @@ struct call {
     uint32_t number; /* among the calls of its function */
     bool
         is_beside; /* nothing of the next round of its loop, an innermost one, waits for it, and it writes no memory */
+    enum via in_chain;      /* of its innermost loop: by what the next step of that waits for it */
+    enum via in_path[VIAS]; /* the same of its function's critical paths */
     struct operand *arguments;
     size_t argument_count;
     /* Through a pointer: what that may be, of the functions with a body; all of it where is_closed, else there may be others. */
@@ -208,6 +214,9 @@ struct function {
     struct operand *parameters; /* without a name: no whole number */
     size_t parameter_count;
     bool has_loops;
+    /* Critical paths, where there are no loops: steps that wait for each other from whatever it is given to its result, from what it
+     * finds in variables to what it leaves in any, and in the same. None: there is no such path, or nobody knows. */
+    double path[VIAS][WORK_KINDS];
     struct wide_loop *wide; /* by place, those that do most at once first */
     size_t wide_count;
     const char **annotations; /* of clang's attribute annotate */

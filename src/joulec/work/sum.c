@@ -81,12 +81,17 @@ struct cost_features sum_features(const struct block *block)
     return work;
 }
 
-double sum_longest_cycles(const struct block *block, const struct cost_core *core)
+static double sum_latencies(const double steps[WORK_KINDS], const struct cost_core *core)
 {
     double cycles = 0;
     for (int k = 0; k < WORK_KINDS; k++)
-        cycles += block->chain[k] * core->latency[feature_of[k]];
+        cycles += steps[k] * core->latency[feature_of[k]];
     return cycles;
+}
+
+double sum_longest_cycles(const struct block *block, const struct cost_core *core)
+{
+    return sum_latencies(block->chain, core);
 }
 
 double sum_chain_cycles(const struct block *block, const struct cost_core *core)
@@ -228,6 +233,20 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
     sum_set_cycles(r->target, bound, &flow, work);
 }
 
+/* Where calls are part of a loop's chain, a round takes as long as that at least. */
+static void wait_for_calls(const struct region *r, const struct block *block, struct amounts *sum)
+{
+    double cycles = 0;
+    for (size_t i = 0; i < block->call_count; i++) {
+        const struct function_sum *callee = r->callees[block->calls[i].number];
+        cycles += callee ? callee->path_cycles[block->calls[i].in_chain] : 0;
+    }
+    if (cycles > 0)
+        cycles += sum_longest_cycles(block, &r->target->core);
+    if (cycles > sum->of[BOUND_EST].amount[COST_CYCLES])
+        sum_set_time(r->target, &sum->of[BOUND_EST], cycles);
+}
+
 static struct amounts amounts_of_block(struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
@@ -241,6 +260,7 @@ static struct amounts amounts_of_block(struct region *r, uint32_t block)
     }
     for (size_t i = 0; i < b->call_count; i++)
         add_call(r, &b->calls[i], &sum);
+    wait_for_calls(r, b, &sum);
     return sum;
 }
 
@@ -528,6 +548,26 @@ static void forget(struct region *r, int32_t loop)
     }
 }
 
+/* What a call adds to a path of its function. */
+static double path_of_call(const struct region *r, const struct call *call, enum via kind)
+{
+    enum via via = call->in_path[kind];
+    const struct function_sum *callee = via == VIA_NOTHING ? NULL : r->callees[call->number];
+    return callee ? fmax(callee->path_cycles[via], callee->call.of[BOUND_EST].amount[COST_CYCLES]) : 0;
+}
+
+static void sum_paths(struct region *r)
+{
+    const struct function *f = r->function;
+    for (enum via kind = VIA_RESULT; kind < VIAS; kind++) {
+        double cycles = sum_latencies(f->path[kind], &r->target->core);
+        for (size_t b = 0; b < f->block_count; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                cycles += path_of_call(r, &f->blocks[b].calls[c], kind);
+        r->out->path_cycles[kind] = cycles;
+    }
+}
+
 /* Ways back lead to blocks that are not known yet, and so save. */
 static void find_doomed(struct region *r)
 {
@@ -586,6 +626,7 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     }
     r->entry_uops = INFINITY;
     r->out->call = sum_region(r, -1);
+    sum_paths(r);
     if (r->loops->is_irregular)
         add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);
     if (r->loops->is_too_deep)

@@ -52,6 +52,7 @@ enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
 
 struct function_sum {
     struct amounts call;
+    double path_cycles[VIAS]; /* that who waits for what a call leaves waits at least; 0: nobody knows */
     double bytes[BOUNDS];     /* that a call touches; who knows the addresses fills them in */
     enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
     struct block_sum *blocks; /* of each block; zeros where it cannot be reached */

@@ -1,0 +1,209 @@
+/* joulec/llvm/llvm_steps.c - see llvm_steps.h. */
+#include "joulec/llvm/llvm_steps.h"
+
+#include <string.h>
+
+#define MOST_STEPS (1 << 22) /* that are looked at for what calls return */
+/* Cycles of a call, to find the longest way; how long one takes is added when that is known (assumed). */
+#define CALL_CYCLES 10
+
+/* --- the order ---------------------------------------------------------------------------------------------------- */
+
+static size_t most_waits(const struct steps *s)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < s->count; i++)
+        most += (size_t)LLVMGetNumOperands(s->list[i].value) + handed_add(s, i, NULL);
+    return most;
+}
+
+static void describe(struct step *step)
+{
+    bool is_call = step->call;
+    step->latency = is_call ? CALL_CYCLES : llvm_latency(llvm_work(step->value));
+    step->waits_at_once = is_call ? 1 : LLVMGetNumOperands(step->value) ? llvm_waits(step->value, 0) : 0;
+}
+
+/* What each step waits for, once for all walks. */
+static bool lay_out_waits(struct steps *s)
+{
+    uint32_t count = 0;
+    s->waits = arena_alloc(s->arena, (most_waits(s) + 1) * sizeof *s->waits);
+    for (size_t i = 0; i < s->count && s->waits; i++) {
+        struct step *step = &s->list[i];
+        describe(step);
+        step->first_wait = count;
+        for (int k = 0; k < LLVMGetNumOperands(step->value); k++) {
+            int32_t on = llvm_number_of(&s->numbers, LLVMGetOperand(step->value, (unsigned)k));
+            if (on >= 0)
+                s->waits[count++] =
+                    (struct wait){on, step->call ? 1 : llvm_waits(step->value, (unsigned)k), NULL};
+        }
+        step->operand_count = count - step->first_wait;
+        count += handed_add(s, i, s->waits + count);
+        step->wait_count = count - step->first_wait;
+    }
+    return s->waits != NULL;
+}
+
+static void add_block(struct steps *s, uint32_t number)
+{
+    struct block *block = &s->function->blocks[number];
+    size_t calls = 0;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(s->from[number]); v; v = LLVMGetNextInstruction(v)) {
+        bool is_call = llvm_is_real_call(v) && calls < block->call_count;
+        s->list[s->count++] =
+            (struct step){.value = v, .block = number, .call = is_call ? &block->calls[calls++] : NULL};
+    }
+}
+
+bool steps_lay_out(struct steps *s, const uint32_t *blocks, size_t block_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < block_count; i++)
+        for (LLVMValueRef v = LLVMGetFirstInstruction(s->from[blocks[i]]); v; v = LLVMGetNextInstruction(v))
+            count++;
+    s->list = arena_alloc(s->arena, (count + 1) * sizeof *s->list);
+    LLVMValueRef *values = arena_alloc(s->arena, (count + 1) * sizeof *values);
+    if (!s->list || !values)
+        return false;
+    s->count = 0;
+    for (size_t i = 0; i < block_count; i++)
+        add_block(s, blocks[i]);
+    for (size_t i = 0; i < count; i++)
+        values[i] = s->list[i].value;
+    return llvm_number_all(s->arena, (void *const *)values, count, &s->numbers) && handed_find(s) &&
+           lay_out_waits(s);
+}
+
+int32_t steps_address(const struct steps *s, size_t access)
+{
+    return llvm_number_of(&s->numbers, llvm_address_of(s->list[access].value));
+}
+
+/* --- ways --------------------------------------------------------------------------------------------------------- */
+
+struct step steps_end(void)
+{
+    return (struct step){.cycles = -1, .from = -1};
+}
+
+void steps_take_wait(const struct steps *s, struct step *step, struct wait wait)
+{
+    double before = wait.on >= 0 ? s->list[wait.on].cycles : -1;
+    if (before >= 0 && before + wait.times * step->latency > step->cycles) {
+        step->cycles = before + wait.times * step->latency;
+        step->from = wait.on;
+        step->waits = wait.times;
+        step->by = wait.variable;
+    }
+}
+
+/* The longest way to a step, from its own begin or by those before. */
+static void walk_to(const struct steps *s, struct step *step, bool is_begin, bool has_waits)
+{
+    step->from = -1;
+    step->by = NULL;
+    step->waits = is_begin && has_waits ? step->waits_at_once : 0;
+    step->cycles = is_begin ? step->waits * step->latency : -1;
+    for (uint32_t i = step->first_wait; i < step->first_wait + step->wait_count && has_waits; i++)
+        steps_take_wait(s, step, s->waits[i]);
+}
+
+void steps_walk(struct steps *s, size_t phis)
+{
+    for (size_t i = 0; i < s->count; i++)
+        walk_to(s, &s->list[i], s->list[i].is_begin, i >= phis);
+}
+
+int32_t steps_walk_all(struct steps *s)
+{
+    int32_t last = -1;
+    for (size_t i = 0; i < s->count; i++) {
+        s->list[i].begins = NULL;
+        walk_to(s, &s->list[i], true, true);
+        if (last < 0 || s->list[i].cycles > s->list[last].cycles)
+            last = (int32_t)i;
+    }
+    return last;
+}
+
+LLVMValueRef steps_begin_of(const struct steps *s, const struct step *end)
+{
+    const struct step *first = end;
+    while (first->from >= 0)
+        first = &s->list[first->from];
+    return first == end ? NULL : first->begins;
+}
+
+static enum via via_of(const struct step *call, LLVMValueRef to)
+{
+    LLVMValueRef from = call->from >= 0 ? call->by : call->begins;
+    return !to ? VIA_RESULT : to == from ? VIA_STATE : VIA_MEMORY;
+}
+
+void steps_add_work(const struct step *step, double out_chain[WORK_KINDS])
+{
+    enum work work = llvm_work(step->value);
+    if (!step->call && work < WORK_KINDS)
+        out_chain[work] += step->waits;
+}
+
+void steps_keep(struct steps *s, const struct step *end, enum via path)
+{
+    LLVMValueRef by = end->by; /* what the next one finds it in */
+    for (int32_t i = end->from; i >= 0; i = s->list[i].from) {
+        struct step *step = &s->list[i];
+        bool is_loop = path == VIA_NOTHING;
+        steps_add_work(step, is_loop ? s->function->blocks[step->block].chain : s->function->path[path]);
+        if (step->call)
+            *(is_loop ? &step->call->in_chain : &step->call->in_path[path]) = via_of(step, by);
+        by = step->by;
+    }
+}
+
+/* --- calls beside each other -------------------------------------------------------------------------------------- */
+
+/* Adds the users of a step's value; each is looked at once. `is_seen` by step. False: the call is among them. */
+static bool add_users(const struct steps *s, size_t step, size_t call, bool *is_seen, size_t *queue,
+                      size_t *queued)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(s->list[step].value); use; use = LLVMGetNextUse(use)) {
+        int32_t number = llvm_number_of(&s->numbers, LLVMGetUser(use));
+        if (number == (int32_t)call)
+            return false;
+        if (number < 0 || is_seen[number])
+            continue;
+        is_seen[number] = true;
+        queue[(*queued)++] = (size_t)number;
+    }
+    return true;
+}
+
+/* Whether what the call returns never comes back to it, by whatever round. */
+static bool is_beside(const struct steps *s, size_t call, bool *is_seen, size_t *queue)
+{
+    size_t queued = 0;
+    memset(is_seen, 0, s->count * sizeof *is_seen);
+    bool is = add_users(s, call, call, is_seen, queue, &queued);
+    for (size_t i = 0; i < queued && is; i++)
+        is = add_users(s, queue[i], call, is_seen, queue, &queued);
+    return is;
+}
+
+bool steps_find_beside(struct steps *s)
+{
+    bool *is_seen = arena_alloc(s->arena, s->count + 1);
+    size_t *queue = arena_alloc(s->arena, (s->count + 1) * sizeof *queue), looks = 0;
+    if (!is_seen || !queue)
+        return false;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct step *step = &s->list[i];
+        if (!step->call)
+            continue;
+        looks += s->count;
+        step->call->is_beside =
+            looks < MOST_STEPS && llvm_writes_nothing(step->value) && is_beside(s, i, is_seen, queue);
+    }
+    return true;
+}
