@@ -177,8 +177,8 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  *     JOULE_GPU_KERNEL                  it runs on a GPU
  * JOULE_LOOP(min, max) right before `for`, `while` or `do`, without a semicolon: the body of that loop runs min to max times
  * whenever the loop is reached. Both are whole numbers, or macros that are; + - * / % << >> and parentheses are allowed.
- * For joulec, which defines __JOULEC__ (and __JOULEC_COUNTS__ where it only counts), the first four are clang's annotations "joule.budget:TEXT", "joule.depth:N",
- * "joule.thermal_aware" and "joule.gpu_kernel" of the function. JOULE_LOOP is the pragma `joule loop(min, max)`: it changes
+ * For joulec, which defines __JOULEC__ (and __JOULEC_COUNTS__ where it only counts), the first four are clang's annotations
+ * "joule.budget:TEXT", "joule.depth:N", "joule.thermal_aware" and "joule.gpu_kernel" of the function. JOULE_LOOP is the pragma `joule loop(min, max)`: it changes
  * nothing in the code, and joulec finds it in what `clang -E` writes, with its line. Labels, attributes and other pragmas may
  * stand between it and its loop. */
 #if defined(__JOULEC__)

@@ -157,6 +157,13 @@ static bool is_refuted(const struct trips_loop *loop, const struct trips_range *
            (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
 }
 
+/* Of rounds that the data decide nothing is known but their bounds: each order of magnitude between is as likely as another
+ * (Jeffreys' prior of a scale; one is added since there may be none). */
+static double middle_of(const struct trips_range *range)
+{
+    return sqrt((range->low + 1) * (range->high + 1)) - 1;
+}
+
 /* A range from what is not a formula, and its class. */
 static void plan_range(struct counting *counting, size_t at)
 {
@@ -173,7 +180,7 @@ static void plan_range(struct counting *counting, size_t at)
     out->cls = TRIPS_GUESSED;
     if (isfinite(range.high)) {
         out->cls = TRIPS_BOUNDED;
-        range.est = (range.low + range.high) / 2;
+        range.est = middle_of(&range);
     }
     out->sigma = sigma_of(&range);
     if (loop->has_profile && loop->seen_mean >= 0) {
