@@ -71,25 +71,43 @@ static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef
     return is_known;
 }
 
-/* Of what an address lies in, the part in which it must be, as far as constant indices say it from the left. */
+static bool is_cast(LLVMValueRef address)
+{
+    return LLVMIsABitCastInst(address) ||
+           (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMBitCast);
+}
+
+/* An address that is made of another one, and of indices. */
+static bool is_indexed(LLVMValueRef address)
+{
+    return LLVMIsAGetElementPtrInst(address) ||
+           (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
+}
+
+/* Of what an indexed address is made of, the part in which it must be, as far as constant indices say it from the left. False: not all
+ * are constant. */
+static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *out)
+{
+    int64_t first;
+    *out = (struct part){-INFINITY, INFINITY};
+    if (!llvm_constant(LLVMGetOperand(address, 1), &first))
+        return false;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    *out = (struct part){(double)first * size_of(layout, type), (double)(first + 1) * size_of(layout, type)};
+    for (int i = 2; i < LLVMGetNumOperands(address); i++)
+        if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, out))
+            return false;
+    return true;
+}
+
+/* Of what an address lies in, the part in which it must be. */
 static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
 {
-    const struct part all = {-INFINITY, INFINITY};
-    int64_t first;
-    while (LLVMIsABitCastInst(address) ||
-           (LLVMIsAConstantExpr(address) && !LLVMIsAGetElementPtrInst(address) &&
-            LLVMGetConstOpcode(address) == LLVMBitCast))
+    struct part part = {-INFINITY, INFINITY};
+    while (is_cast(address))
         address = LLVMGetOperand(address, 0);
-    bool is_place = LLVMIsAGetElementPtrInst(address) ||
-                    (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
-    if (!is_place || llvm_base_of(address) != LLVMGetOperand(address, 0) ||
-        !llvm_constant(LLVMGetOperand(address, 1), &first))
-        return all;
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
-    struct part part = {(double)first * size_of(layout, type), (double)(first + 1) * size_of(layout, type)};
-    for (int i = 2; i < LLVMGetNumOperands(address); i++)
-        if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, &part))
-            break;
+    if (is_indexed(address) && llvm_base_of(address) == LLVMGetOperand(address, 0))
+        narrow(layout, address, &part);
     return part;
 }
 
@@ -101,19 +119,7 @@ bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
-struct extent llvm_extent_of(LLVMTargetDataRef layout, LLVMValueRef access)
-{
-    LLVMValueRef address = llvm_address_of(access), base = llvm_base_of(address);
-    LLVMTypeRef type = LLVMTypeOf(LLVMIsAStoreInst(access) ? LLVMGetOperand(access, 0) : access);
-    while (address != base && LLVMIsABitCastInst(address))
-        address = LLVMGetOperand(address, 0);
-    struct part part = part_of(layout, address);
-    if (address == base)
-        part = (struct part){0, size_of(layout, type)};
-    return (struct extent){base, part.low, part.high};
-}
-
-struct extent llvm_extent_at(LLVMTargetDataRef layout, LLVMValueRef address)
+struct extent llvm_extent_behind(LLVMTargetDataRef layout, LLVMValueRef address)
 {
     LLVMValueRef base = llvm_base_of(address);
     double low = address == base ? 0 : part_of(layout, address).low;
@@ -154,6 +160,34 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     bool is_store = LLVMGetInstructionOpcode(value) == LLVMStore;
     double bytes = size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
     return bytes > 0 ? bytes : 8;
+}
+
+struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
+{
+    LLVMValueRef address = llvm_address_of(access);
+    struct llvm_place place = {.address = address, .bytes = bytes_of(layout, access), .is_exact = true};
+    struct part part = {0, 0};
+    double at = 0;
+    for (int steps = 0; steps < MOST_BASE_STEPS && (is_cast(address) || is_indexed(address)); steps++) {
+        if (is_indexed(address)) {
+            bool is_exact = narrow(layout, address, &part);
+            if (!place.is_exact) /* an index that is not constant may lead on from there to anywhere */
+                part = (struct part){-INFINITY, INFINITY};
+            place.is_exact = is_exact && place.is_exact;
+            at += part.low;
+        }
+        address = LLVMGetOperand(address, 0);
+    }
+    place.extent = (struct extent){address, place.is_exact ? at : part.low,
+                                   place.is_exact ? at + place.bytes : part.high};
+    return place;
+}
+
+bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b)
+{
+    bool is_equal =
+        a->is_exact && b->is_exact && a->extent.base == b->extent.base && a->extent.low == b->extent.low;
+    return a->bytes == b->bytes && (a->address == b->address || is_equal);
 }
 
 /* Formulas go through the operations that scalar evolution knows, and so not by their names. */

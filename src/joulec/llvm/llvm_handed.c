@@ -84,7 +84,8 @@ static bool add_whole(struct steps *s, uint32_t number, unsigned argument)
     bool is_kept = llvm_writes_nothing(call) || argument_is(call, argument, "readonly");
     if (argument_is(call, argument, "readnone"))
         return true;
-    return add(s, number, llvm_extent_at(s->layout, LLVMGetOperand(call, argument)), !is_result, !is_kept);
+    return add(s, number, llvm_extent_behind(s->layout, LLVMGetOperand(call, argument)), !is_result,
+               !is_kept);
 }
 
 /* An address that the call is handed, and that stays. */
@@ -124,13 +125,13 @@ static bool is_plain(LLVMValueRef address, int depth)
 static bool add_access(struct steps *s, uint32_t number, LLVMValueRef callee, LLVMValueRef access)
 {
     LLVMValueRef call = s->list[number].value;
-    struct extent place = llvm_extent_of(s->layout, access);
+    struct extent place = llvm_place_of(s->layout, access).extent;
     int parameter = parameter_of(callee, place.base);
     bool is_global = LLVMIsAGlobalVariable(place.base) && !LLVMIsGlobalConstant(place.base) &&
                      LLVMIsAConstant(llvm_address_of(access));
     if (parameter >= 0 && (unsigned)parameter < LLVMGetNumArgOperands(call)) {
         LLVMValueRef argument = LLVMGetOperand(call, (unsigned)parameter);
-        struct extent at = llvm_extent_at(s->layout, argument);
+        struct extent at = llvm_extent_behind(s->layout, argument);
         if (!is_handed(s, argument) || !is_plain(place.base, 0))
             return true;
         place = (struct extent){at.base, at.low + place.low, at.low + place.high};
@@ -173,7 +174,7 @@ static void find_places(struct steps *s)
         LLVMValueRef value = s->list[i].value;
         bool is_access = LLVMIsALoadInst(value) || LLVMIsAStoreInst(value);
         if (is_access && stays(s, llvm_address_of(value)))
-            s->list[i].extent = llvm_extent_of(s->layout, value);
+            s->list[i].extent = llvm_place_of(s->layout, value).extent;
     }
 }
 

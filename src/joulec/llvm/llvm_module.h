@@ -56,6 +56,10 @@ bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
  * for those that end the loop, are by data no more. */
 void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                        const struct loops *loops);
+/* Where a count goes on by the same step until a branch finds it to be what it is compared with, and is set back there: the period of
+ * such blocks. `from` are LLVM's blocks, as in function->blocks, and `blocks` their numbers. False: no memory. */
+bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const struct numbering *blocks,
+                       struct function *function, const struct loops *loops);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 /* One that is no instruction of LLVM's in a call's clothes; and whether what it calls leaves memory as it is. */
@@ -97,11 +101,19 @@ struct extent {
     LLVMValueRef base;
     double low, high; /* from its begin; infinite: any of it */
 };
-/* Where a load or a store must be, as far as constants say it. */
-struct extent llvm_extent_of(LLVMTargetDataRef layout, LLVMValueRef access);
-/* The same of what an address is handed for: all behind it is meant. */
-struct extent llvm_extent_at(LLVMTargetDataRef layout, LLVMValueRef address);
+/* All that lies behind an address. */
+struct extent llvm_extent_behind(LLVMTargetDataRef layout, LLVMValueRef address);
+/* Whether they may have bytes in common. Pointers from different places are taken to lead to different ones. */
 bool llvm_extents_meet(const struct extent *a, const struct extent *b);
+/* Where a load or a store goes, as far as constants say it. */
+struct llvm_place {
+    LLVMValueRef address;
+    struct extent extent;
+    double bytes;
+    bool is_exact; /* it is all of the extent, and not a part */
+};
+struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access);
+bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

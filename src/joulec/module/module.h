@@ -174,6 +174,10 @@ struct block {
     bool is_dead_end;       /* what ends the program, or cannot be */
     bool is_by_data;        /* where it goes on is for values from memory to say ... */
     enum question question; /* what it asks */
+    /* Of two edges, edges[period_edge] is taken once in so many times, whenever a count that goes on by a constant step has come to
+     * its end and is set back; 0: nothing of the kind is known. */
+    double period;
+    uint32_t period_edge;
     struct call *calls;
     size_t call_count;
     struct source_place place;      /* of the first instruction that has one */

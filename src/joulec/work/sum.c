@@ -392,6 +392,8 @@ static double likelihood(const struct region *r, const struct block *b, const st
         return edge->probability;
     if (r->is_doomed[edge->to])
         return 0;
+    if (b->period > 0)
+        return edge == &b->edges[b->period_edge] ? 1 / b->period : 1 - 1 / b->period;
     bool to_loop = leads_to_loop(r, edge->to, loop);
     bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
     int equal = asks_equal(b, edge);

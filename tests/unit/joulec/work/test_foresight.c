@@ -56,6 +56,29 @@ static void test_what_is_likely_is_guessed(void **state)
     check_block(true, 2, (double[]){0.5, 0.5}, 0.5, 0.5);
 }
 
+/* Edge 0 is taken once in it; NAN: nobody has said how likely it is. */
+static void check_period(double period, bool is_by_data, double probability, double est, double high)
+{
+    struct edge edges[2] = {{1, probability}, {2, 1 - probability}};
+    double wrong[BOUNDS];
+    struct block block = {.edges = edges, .edge_count = 2, .is_by_data = is_by_data, .period = period};
+    foresight_of_block(&block, wrong);
+    NEAR(wrong[BOUND_LOW], 0);
+    NEAR(wrong[BOUND_EST], est);
+    NEAR(wrong[BOUND_HIGH], high);
+}
+
+static void test_once_in_a_period(void **state)
+{
+    (void)state;
+    check_period(8, false, NAN, 0, 0.25);
+    check_period(8, true, NAN, 0.125, 0.25);
+    check_period(100, false, NAN, 0.01, 0.02);
+    check_period(1.25, true, NAN, 0.2, 0.4);
+    check_period(100, true, 0.25, 0.25, 0.5);
+    check_period(100, false, 0.25, 0, 0);
+}
+
 static void check_loop(double low, double est, double high, bool ends_by_data, double est_wrong,
                        double high_wrong)
 {
@@ -112,9 +135,11 @@ static void test_a_branch_by_data_costs_cycles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_data_surprise), cmocka_unit_test(test_what_is_asked),
-        cmocka_unit_test(test_what_is_likely_is_guessed), cmocka_unit_test(test_ends_of_loops),
-        cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_only_data_surprise),
+                                       cmocka_unit_test(test_what_is_asked),
+                                       cmocka_unit_test(test_what_is_likely_is_guessed),
+                                       cmocka_unit_test(test_once_in_a_period),
+                                       cmocka_unit_test(test_ends_of_loops),
+                                       cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
