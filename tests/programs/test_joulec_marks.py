@@ -46,7 +46,25 @@ class Loops(Source):
     def test_a_mark_bounds_its_loop(self):
         loops = self.loops("int f(const int *x, int n) { int s = 1;\nJOULE_LOOP(1, 49)\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
         self.assertEqual([(loop["line"], loop["class"], loop["iterations_each"], loop["marked"]) for loop in loops],
-                         [(4, "bounded", [1, 9, 49], [1, 49])])
+                         [(4, "bounded", [1, 25, 49], [1, 49])])
+
+    def test_a_loop_with_a_break_has_its_mark(self):
+        """LLVM forgets where such a loop stands, here and where it is inlined."""
+        loops = self.report("""static inline void sink(unsigned *heap, int at, unsigned value) {
+JOULE_LOOP(0, 2)
+while (2 * at + 1 < 7) {
+    int child = 2 * at + 1;
+    if (child + 1 < 7 && heap[child + 1] < heap[child])
+        child++;
+    if (value <= heap[child])
+        break;
+    heap[at] = heap[child];
+    at = child;
+}
+heap[at] = value; }
+void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[i] > heap[0]) sink(heap, 0, s[i]); }
+""")["by_name"]["f"]["loops"]
+        self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("exact", None), ("bounded", [0, 2])])
 
     def test_a_budget_is_decided_by_it(self):
         body = "int f(const int *x, int n) { int s = 1;\n%s\nwhile (x[n]) n = x[n]; return n + s; }\n"

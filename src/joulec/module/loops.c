@@ -111,6 +111,7 @@ static void fill(struct search *s, int32_t number)
         uint32_t from = flow->before[k];
         if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
             take_place(loop, place_behind(s, from));
+            loop->last = s->function->blocks[from].place;
             depth = push(s, number, from, depth);
         }
     }

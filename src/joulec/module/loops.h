@@ -24,6 +24,7 @@ struct loop {
     int32_t parent;               /* loop around it; -1: none */
     unsigned depth;               /* 1: outermost */
     struct source_place place;    /* in the source, as far as it is known */
+    struct source_place last;     /* of its last block; file NULL: unknown */
     const struct wide_loop *wide; /* as the build makes it: wide.h; NULL: as it stands, or it is not known */
     enum overlap overlap;
     const struct object *overlapped; /* of ONE_PLACE, what it lies in; NULL: unknown */

@@ -113,6 +113,40 @@ static void set_unclear(const struct line *line, bool *out_is_unclear)
             out_is_unclear[line->keywords[i]->mark] = true;
 }
 
+/* --- loops without a place of their own ---------------------------------------------------------------------------------- */
+
+static bool is_in(const struct marks_keyword *keyword, const struct source_place *place)
+{
+    return keyword->line <= place->line && place->line <= keyword->last_line &&
+           is_same_file(keyword->file, place->file);
+}
+
+/* Whether a loop of the function is at the keyword by its own place. */
+static bool is_taken(const struct marks_keyword *keyword, const struct loops *loops)
+{
+    for (size_t i = 0; i < loops->count; i++)
+        if (loops->list[i].has_own_place && loops->list[i].place.line == keyword->line &&
+            is_same_file(keyword->file, loops->list[i].place.file))
+            return true;
+    return false;
+}
+
+/* LLVM forgets the place of some loops with a `break`. What they begin and end with stands in their statement, and in no smaller one that
+ * no other loop is of. */
+static const struct marks_keyword *keyword_around(const struct marks *marks, const struct loops *loops,
+                                                  const struct loop *loop)
+{
+    const struct marks_keyword *found = NULL;
+    for (size_t i = 0; i < marks->keyword_count && marks->keywords[i].line <= loop->place.line; i++) {
+        const struct marks_keyword *k = &marks->keywords[i];
+        bool is_around = is_in(k, &loop->place) && (!loop->last.file || is_in(k, &loop->last));
+        bool is_smaller = !found || k->last_line - k->line <= found->last_line - found->line;
+        if (is_around && is_smaller && !is_taken(k, loops))
+            found = k;
+    }
+    return found;
+}
+
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear)
 {
     for (size_t i = 0; i < loops->count; i++)
@@ -120,8 +154,14 @@ void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *
     for (size_t i = 0; i < loops->count && marks->keyword_count; i++) {
         struct line line = {.has_mark = false};
         const struct source_place *place = &loops->list[i].place;
-        if (!loops->list[i].has_own_place || !place->file)
+        if (!place->file)
             continue;
+        if (!loops->list[i].has_own_place) {
+            const struct marks_keyword *around = keyword_around(marks, loops, &loops->list[i]);
+            if (around && around->mark != MARK_NONE && !marks->list[around->mark].fault)
+                out[i] = around->mark;
+            continue;
+        }
         add_keywords(marks, place, &line);
         if (!line.has_mark)
             continue;

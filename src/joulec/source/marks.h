@@ -21,10 +21,10 @@ struct mark {
 
 /* `for`, `while` or `do`. */
 struct marks_keyword {
-    const char *file; /* NULL: unknown */
-    unsigned line;
-    uint32_t order; /* in the text */
-    uint32_t mark;  /* MARK_NONE: it has none */
+    const char *file;         /* NULL: unknown */
+    unsigned line, last_line; /* its own, and where its loop ends */
+    uint32_t order;           /* in the text */
+    uint32_t mark;            /* MARK_NONE: it has none */
 };
 
 struct marks {

@@ -10,6 +10,7 @@
 #include "base/string.h"
 #include "joulec/source/constant.h"
 #include "joulec/source/marks.h"
+#include "joulec/source/statement.h"
 
 #define MOST_LOOK_AHEAD 4096
 
@@ -37,6 +38,7 @@ struct reading {
     size_t mark_room, keyword_room, level_room;
     struct level *levels; /* [0]: outside of everything */
     size_t depth;
+    struct statements loops;
     uint32_t waiting; /* the mark whose loop has not come; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
@@ -260,7 +262,13 @@ static bool is_tail_of_do(struct reading *r)
     return true;
 }
 
-static void add_keyword(struct reading *r)
+static void end_loop(void *context, uint32_t keyword)
+{
+    struct reading *r = context;
+    r->out->keywords[keyword].last_line = r->line;
+}
+
+static void add_keyword(struct reading *r, bool is_do)
 {
     struct marks *out = r->out;
     if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
@@ -268,8 +276,8 @@ static void add_keyword(struct reading *r)
         return;
     }
     out->keywords[out->keyword_count] =
-        (struct marks_keyword){file_here(r), r->line, (uint32_t)out->keyword_count, r->waiting};
-    out->keyword_count++;
+        (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting};
+    statements_begin(&r->loops, (uint32_t)out->keyword_count++, r->depth, is_do);
     r->waiting = MARK_NONE;
 }
 
@@ -295,9 +303,13 @@ static void take_source_word(struct reading *r, struct span word)
     bool is_while = is(word, "while"), is_do = is(word, "do");
     if (r->is_behind_do)
         here(r)->open_dos++;
-    if (r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail_of_do(r))))
-        add_keyword(r);
-    else if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))
+    bool is_loop =
+        r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail_of_do(r)));
+    if (is_loop)
+        add_keyword(r, is_do);
+    else
+        statements_take(&r->loops, STATEMENT_WORD, r->depth);
+    if (!is_loop && r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))
         end_waiting(r, "'", word);
     r->is_behind_do = is_do;
     r->is_behind_body_of_do = false;
@@ -338,6 +350,7 @@ static void take_sign(struct reading *r, char c)
         end_waiting(r, "'", (struct span){&c, 1});
     if (r->between != BETWEEN_NOTHING)
         take_between(r, c);
+    statements_take(&r->loops, c, r->depth - (c == '}' && r->depth));
     if (c == '{') {
         open_brace(r);
     } else if (c == '}' && r->depth) {
@@ -362,6 +375,7 @@ static void skip_quoted(struct reading *r)
         r->at = r->end;
     if (r->between == BETWEEN_NOTHING)
         end_waiting(r, "a string", (struct span){"", 0});
+    statements_take(&r->loops, STATEMENT_WORD, r->depth);
     r->is_behind_do = r->is_behind_body_of_do = false;
 }
 
@@ -420,6 +434,7 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
     if (!marks_are_possible(text, size))
         return true;
     struct reading r = {.out = out_marks, .at = text, .end = text + size, .line = 1, .waiting = MARK_NONE};
+    r.loops = (struct statements){.end = end_loop, .context = &r};
     r.is_short = !ARRAY_ROOM(r.levels, r.level_room, 0);
     if (!r.is_short)
         r.levels[0] = (struct level){false, 0};
@@ -427,6 +442,8 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
         take_line(&r);
     end_waiting(&r, "the end of the file", (struct span){"", 0});
     free(r.levels);
+    statements_free(&r.loops);
+    r.is_short = r.is_short || r.loops.is_short;
     if (r.is_short)
         marks_free(out_marks);
     else if (!out_marks->count)

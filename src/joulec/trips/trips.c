@@ -157,10 +157,13 @@ static bool is_refuted(const struct trips_loop *loop, const struct trips_range *
            (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
 }
 
-/* Of rounds that the data decide nothing is known but their bounds: each order of magnitude between is as likely as another
- * (Jeffreys' prior of a scale; one is added since there may be none). */
-static double middle_of(const struct trips_range *range)
+/* Of rounds that the data decide nothing is known but their bounds. A loop that is entered once goes through whatever there is: the
+ * middle. One that stands in another is entered anew and anew, mostly for little: there each order of magnitude is as likely
+ * as another (Jeffreys' prior of a scale; one is added since there may be none). */
+static double middle_of(const struct counting *counting, size_t at, const struct trips_range *range)
 {
+    if (counting->loops[at].parent == TRIPS_NONE)
+        return (range->low + range->high) / 2;
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
@@ -180,7 +183,7 @@ static void plan_range(struct counting *counting, size_t at)
     out->cls = TRIPS_GUESSED;
     if (isfinite(range.high)) {
         out->cls = TRIPS_BOUNDED;
-        range.est = middle_of(&range);
+        range.est = middle_of(counting, at, &range);
     }
     out->sigma = sigma_of(&range);
     if (loop->has_profile && loop->seen_mean >= 0) {
