@@ -34,7 +34,7 @@ class Corpus(unittest.TestCase):
             self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
             self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
-        halves = ("tuning", "held_out", "fresh", "blind", "third")
+        halves = load().HALVES
         self.assertEqual(sum(found[half]["programs"] for half in halves), len(programs))
         self.assertTrue(min(found[half]["groups"] for half in halves) >= 4, done.stdout)
 

@@ -37,6 +37,34 @@ JOULE_BUDGET("max_joules=1J") int vacuous(int n) { return n + 1; }
 KEPT = ALL[:ALL.index("/*")].replace("100pJ", "50uJ")
 
 
+SELDOM = """
+int seldom(const int *p, int n)
+{
+    if (!p) return -1;
+    if (p[0] == 7) return 0;
+    if (p[1] == 9) return 1;
+    if (p[2] == 9) return 1;
+    int s = 0;
+    for (int i = 0; i < n; i++) {
+        s += p[i];
+        if (p[i] == 77 && p[i + 1] == 78)
+            for (int k = 0; k < p[i]; k++)
+                s ^= p[k + i] * k;
+    }
+    return s;
+}
+int walk(const unsigned char *a, const unsigned char *b, int at)
+{
+    do {
+        if (a[at] != b[at]) return a[at] > b[at];
+        at++;
+        while (a[at] == 7) at++;
+    } while (at < 1000);
+    return 0;
+}
+"""
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -88,6 +116,22 @@ class Folder(unittest.TestCase):
             for related in result["relatedLocations"]:
                 self.assertTrue(related["message"]["text"])
         return run
+
+
+class Conservation(Folder):
+    def test_no_loop_takes_more_than_what_it_is_in(self):
+        self.write("a.c", SELDOM)
+        self.joulec("-O2", "--energy-report", "a.json", "-c", "a.c")
+        seen = 0
+        for function in json.loads(self.read("a.json"))["functions"]:
+            loops = function["loops"]
+            seen += len(loops)
+            for loop in loops:
+                self.assertGreater(loop["energy_joules"], 0)
+                self.assertLessEqual(loop["energy_joules"], 1.0001 * function["energy_joules"], (function["name"], loop))
+            for outer, inner in zip(loops, loops[1:]): # each function has one in another
+                self.assertLessEqual(inner["energy_joules"], 1.0001 * outer["energy_joules"], function["name"])
+        self.assertEqual(seen, 4)
 
 
 class Sarif(Folder):

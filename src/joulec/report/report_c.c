@@ -85,9 +85,10 @@ static void say_loop(struct text *out, const struct analysis *analysis, const st
 {
     const struct trips *trips = &remark->result->trips[remark->loop];
     double each = amounts_joules(&analysis->target, &remark->result->sum.loops[remark->loop], BOUND_EST);
-    text_printf(out, "loop in %s: %s, %s; %s of a call", remark->result->function->name,
-                trips_class_name(trips->total_cls), trips_words(&trips->iterations).text,
-                figure_words(each * trips->entries.est, JOULE_DIMENSION_ENERGY).text);
+    text_printf(
+        out, "loop in %s: %s, %s; %s of a call", remark->result->function->name,
+        trips_class_name(trips->total_cls), trips_words(&trips->iterations).text,
+        figure_words(each * remark->result->sum.runs[remark->loop].entries, JOULE_DIMENSION_ENERGY).text);
 }
 
 /* --- the text ----------------------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static struct line *line_of(struct page *p, const struct source_place *place)
 static double runs_of(const struct function_result *r, uint32_t block)
 {
     int32_t loop = r->loops.innermost[block];
-    return r->sum.blocks[block].share * (loop < 0 ? 1 : r->trips[loop].iterations.est);
+    return r->sum.blocks[block].share * (loop < 0 ? 1 : r->sum.runs[loop].rounds);
 }
 
 /* Into sums of this function alone; then the larger ones stay. */

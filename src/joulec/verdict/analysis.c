@@ -338,7 +338,7 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     double all = amounts_joules(&target, &result->sum.call, BOUND_EST), most = 0;
     int32_t largest = -1;
     for (size_t i = 0; i < result->loops.count; i++) {
-        double entries = result->frames[BOUND_EST] * result->trips[i].entries.est;
+        double entries = result->frames[BOUND_EST] * result->sum.runs[i].entries;
         double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
         if (joules >= 0.8 * most && joules > 0) { /* inner ones stand later */
             most = joules;
@@ -354,7 +354,7 @@ struct cost analysis_loop_cost(const struct analysis *analysis, const struct fun
 {
     *out_work = result->sum.loops[loop].of[BOUND_EST];
     for (int i = 0; i < COST_FEATURES; i++)
-        out_work->amount[i] *= result->frames[BOUND_EST] * result->trips[loop].entries.est;
+        out_work->amount[i] *= result->frames[BOUND_EST] * result->sum.runs[loop].entries;
     struct target target = analysis_target(analysis, result);
     return cost_of(&target.table, out_work);
 }

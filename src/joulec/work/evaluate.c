@@ -160,6 +160,7 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     arena_free(&scratch);
     new->sum.blocks = NULL;
     new->sum.loops = NULL;
+    new->sum.runs = NULL;
     new->sum.doubts = NULL;
     new->sum.doubt_count = 0;
     if (status != JOULE_OK)

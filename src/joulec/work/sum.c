@@ -521,6 +521,8 @@ static struct amounts sum_region(struct region *r, int32_t loop)
             continue;
         int32_t inner = loop_at_node(r->loops, block, loop);
         struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
+        if (inner >= 0)
+            r->out->runs[inner].entries = r->share[block];
         double share[BOUNDS] = {0, r->share[block], 0};
         if (inner < 0)
             keep_block(r, block, &own);
@@ -547,6 +549,17 @@ static void forget(struct region *r, int32_t loop)
     for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
         r->is_reached[r->loops->nodes[i]] = false;
         r->share[r->loops->nodes[i]] = 0;
+    }
+}
+
+/* From entries for each round of the loop around to those of a call. */
+static void sum_runs(struct region *r, const struct loop_times *times)
+{
+    for (size_t i = 0; i < r->loops->count; i++) { /* outer ones first */
+        struct loop_runs *runs = &r->out->runs[i];
+        int32_t around = r->loops->list[i].parent;
+        runs->entries *= around < 0 ? 1 : r->out->runs[around].rounds;
+        runs->rounds = runs->entries * times[i].times[BOUND_EST];
     }
 }
 
@@ -628,6 +641,7 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     }
     r->entry_uops = INFINITY;
     r->out->call = sum_region(r, -1);
+    sum_runs(r, times);
     sum_paths(r);
     if (r->loops->is_irregular)
         add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);
@@ -642,10 +656,10 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
 {
     size_t count = function->block_count + 1;
     struct arena own = {0};
-    *out_sum =
-        (struct function_sum){.call = nothing,
-                              .blocks = arena_alloc(arena, count * sizeof *out_sum->blocks),
-                              .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops)};
+    *out_sum = (struct function_sum){.call = nothing,
+                                     .blocks = arena_alloc(arena, count * sizeof *out_sum->blocks),
+                                     .loops = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->loops),
+                                     .runs = arena_alloc(arena, (loops->count + 1) * sizeof *out_sum->runs)};
     struct region r = {arena,
                        function,
                        loops,
@@ -658,7 +672,7 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                        .share = arena_alloc(&own, count * sizeof *r.share),
                        .is_reached = arena_alloc(&own, count * sizeof *r.is_reached),
                        .is_doomed = arena_alloc(&own, count * sizeof *r.is_doomed)};
-    r.is_short = !out_sum->blocks || !out_sum->loops || own.is_short;
+    r.is_short = !out_sum->blocks || !out_sum->loops || !out_sum->runs || own.is_short;
     if (!r.is_short)
         sum_regions(&r, times);
     arena_free(&own);

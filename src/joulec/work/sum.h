@@ -47,6 +47,11 @@ struct block_sum {
     double cycles[BOUNDS], joules[BOUNDS];
 };
 
+/* A loop in a call, as is likely. */
+struct loop_runs {
+    double entries, rounds;
+};
+
 /* The weakest thing that a figure rests on. Seen: by a profile, or on other machines (contract.h). */
 enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
 
@@ -57,6 +62,7 @@ struct function_sum {
     enum basis basis;         /* that of its callees, and of its doubts; who counted the loops adds theirs */
     struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
     struct amounts *loops;    /* of each loop, what it takes each time that it is entered */
+    struct loop_runs *runs;   /* of each loop */
     struct doubt *doubts;
     size_t doubt_count;
 };
