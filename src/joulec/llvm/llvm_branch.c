@@ -174,45 +174,65 @@ static bool always_steps(const struct place *place, LLVMValueRef phi)
     return true;
 }
 
-/* A counter of the loop, or a sum of one and what stays. */
-static bool counts(const struct place *place, LLVMValueRef value)
+/* The counter of the loop that a value is, or is a sum of with what stays; NULL: it is none. */
+static LLVMValueRef counter_of(const struct place *place, LLVMValueRef value)
 {
     if (is_from_outside(place, value))
-        return false;
+        return NULL;
     if (LLVMIsAPHINode(value)) {
         uint32_t header = place->loops->list[place->loop].header;
-        return llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) == (int32_t)header &&
-               always_steps(place, value);
+        bool is_of_header = llvm_number_of(place->blocks, LLVMGetInstructionParent(value)) == (int32_t)header;
+        return is_of_header && always_steps(place, value) ? value : NULL;
     }
-    bool is_one = false, is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
+    LLVMValueRef counter = NULL;
+    bool is_sum = LLVMGetNumOperands(value) > 0 && LLVMGetNumOperands(value) <= 2;
     for (int i = 0; i < LLVMGetNumOperands(value) && is_sum; i++) {
         LLVMValueRef operand = LLVMGetOperand(value, (unsigned)i);
-        bool is_phi = LLVMIsAPHINode(operand) && counts(place, operand);
-        is_sum = is_phi || is_from_outside(place, operand);
-        is_one = is_one || is_phi;
+        LLVMValueRef phi = LLVMIsAPHINode(operand) ? counter_of(place, operand) : NULL;
+        is_sum = phi || is_from_outside(place, operand);
+        counter = phi ? phi : counter;
     }
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    return is_sum && is_one &&
-           (opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMZExt || opcode == LLVMSExt);
+    bool is_step = opcode == LLVMAdd || opcode == LLVMSub || opcode == LLVMZExt || opcode == LLVMSExt;
+    return is_sum && is_step ? counter : NULL;
 }
 
-static bool turns_once(const struct place *place, LLVMValueRef last)
+/* The counter that the end of a block compares with what stays; NULL: it does not. */
+static LLVMValueRef turning(const struct place *place, LLVMValueRef last)
 {
-    LLVMValueRef condition = LLVMIsABranchInst(last) ? LLVMGetCondition(last) : NULL;
+    LLVMValueRef condition =
+        last && LLVMIsABranchInst(last) && LLVMIsConditional(last) ? LLVMGetCondition(last) : NULL;
     if (!condition || !LLVMIsAICmpInst(condition))
-        return false;
+        return NULL;
     LLVMValueRef a = LLVMGetOperand(condition, 0), b = LLVMGetOperand(condition, 1);
-    return (counts(place, a) && is_from_outside(place, b)) || (counts(place, b) && is_from_outside(place, a));
+    LLVMValueRef counter = is_from_outside(place, b) ? counter_of(place, a) : NULL;
+    return !counter && is_from_outside(place, a) ? counter_of(place, b) : counter;
 }
 
-void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
-                       const struct loops *loops)
+/* Whether a counter begins with data, and with others each time that its loop is entered. */
+static bool begins_by_data(const struct place *place, LLVMValueRef counter)
+{
+    const struct place around = {place->blocks, place->loops, place->loops->list[place->loop].parent};
+    for (unsigned i = 0; i < LLVMCountIncoming(counter) && around.loop >= 0; i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(counter, i);
+        if (is_from_outside(place, value) && !is_from_outside(&around, value) && is_data(value))
+            return true;
+    }
+    return false;
+}
+
+void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                      const struct loops *loops)
 {
     for (uint32_t b = 0; b < function->block_count; b++) {
         struct block *block = &function->blocks[b];
         struct place place = {blocks, loops, loops->innermost[b]};
-        if (block->is_by_data && place.loop >= 0 && !loop_is_left_from(loops, place.loop, block) &&
-            turns_once(&place, LLVMGetBasicBlockTerminator(from[b])))
+        LLVMValueRef counter = place.loop < 0 ? NULL : turning(&place, LLVMGetBasicBlockTerminator(from[b]));
+        if (!counter)
+            continue;
+        if (!loop_is_left_from(loops, place.loop, block))
             block->is_by_data = false;
+        else
+            block->is_by_data = block->is_by_data || begins_by_data(&place, counter);
     }
 }

@@ -52,10 +52,10 @@ bool llvm_is_intrinsic(const char *name, enum work *out_work);
 bool llvm_is_counter(LLVMValueRef phi);
 /* Whether values from memory decide which way a block's last instruction goes; and what it asks. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
-/* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks, but
- * for those that end the loop, are by data no more. */
-void llvm_forget_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
-                       const struct loops *loops);
+/* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks are by data no more. Those that
+ * end the loop are by data, too, where that counter begins with data each time. */
+void llvm_judge_turns(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
+                      const struct loops *loops);
 /* Where a count goes on by the same step until a branch finds it to be what it is compared with, and is set back there: the period of
  * such blocks. `from` are LLVM's blocks, as in function->blocks, and `blocks` their numbers. False: no memory. */
 bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const struct numbering *blocks,
