@@ -10,46 +10,46 @@
 #include "base/string.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "response.h"
 
 #define DEFAULT_TRIPS 100
 #define MOST_KELVIN   100
 
-bool argument_is_source(const char *word)
-{
-    return word[0] != '-' && (string_ends(word, ".c") || string_ends(word, ".i"));
-}
-
-/* Options of clang whose value is the next word. */
 bool argument_takes_a_word(const char *word)
 {
-    static const char *const options[] = {"-o",
-                                          "-I",
-                                          "-D",
-                                          "-U",
-                                          "-include",
-                                          "-isystem",
-                                          "-iquote",
-                                          "-x",
-                                          "-MF",
-                                          "-MT",
-                                          "-MQ",
-                                          "-L",
-                                          "-l",
-                                          "-Xclang",
-                                          "-Xlinker",
-                                          "-Xassembler",
-                                          "-Xpreprocessor",
-                                          "-target",
-                                          "-arch",
-                                          "-idirafter",
-                                          "-imacros",
-                                          "-isysroot",
-                                          "-T",
-                                          "-u",
-                                          "-z",
-                                          "-mllvm",
-                                          NULL};
-    return string_is_one_of(word, options);
+    /* of clang 14 and 19 */
+    static const char options[] =
+        " -o -I -D -U -include -isystem -iquote -x -MF -MT -MQ -MJ -L -l -Xclang -Xlinker -Xassembler"
+        " -Xpreprocessor -Xanalyzer -Xopenmp-target -Xoffload-linker -Xarch_host -Xarch_device -Xcuda-ptxas"
+        " -Xcuda-fatbinary -target -arch -arch_only -idirafter -imacros -isysroot -include-pch -iprefix"
+        " -iwithprefix -iwithprefixbefore -iwithsysroot -isystem-after -cxx-isystem -stdlib++-isystem"
+        " -iframework -iframeworkwithsysroot -imultilib -ivfsoverlay -vfsoverlay -iapinotes-modules -T -u"
+        " -z -e -b -A -B -F -mllvm -mmlir -meabi -mthread-model -resource-dir -working-directory"
+        " -dependency-file -dependency-dot -module-dependency-dir -dumpdir -serialize-diagnostics"
+        " -gen-cdb-fragment-path -fmodules-user-build-path -rpath -init -filelist -framework"
+        " -weak_framework -weak_library -lazy_library -force_load -install_name -current_version"
+        " -compatibility_version -bundle_loader -exported_symbols_list -unexported_symbols_list"
+        " -ccc-gcc-name -ccc-install-dir --analyzer-output --assert --config --define-macro --dyld-prefix"
+        " --encoding --for-linker --imacros --include --include-directory --include-directory-after"
+        " --include-with-prefix --include-with-prefix-after --include-with-prefix-before --language"
+        " --library-directory --output --param --prefix --rtlib --serialize-diagnostics --std --stdlib"
+        " --sysroot --undefine-macro ";
+    size_t length = strlen(word);
+    const char *at = word[0] == '-' ? strstr(options, word) : NULL;
+    while (at && !(at[-1] == ' ' && at[length] == ' '))
+        at = strstr(at + length, word);
+    return at;
+}
+
+const char *argument_language(const char *word, const char *next)
+{
+    static const char name[] = "--language";
+    size_t length = strlen(name);
+    if (string_starts(word, "-x"))
+        return word[2] ? word + 2 : next;
+    if (!string_starts(word, name))
+        return NULL;
+    return word[length] == '=' ? word + length + 1 : word[length] ? NULL : next;
 }
 
 /* --- joulec's own words ------------------------------------------------------------------------------------- */
@@ -77,9 +77,12 @@ static bool take_advice(struct arguments *out, const char *value)
 static bool take_file(const char *name, const char *value, const char **out_file)
 {
     *out_file = value;
-    if (value && *value)
+    if (!value || !*value)
+        complain("", "%s needs a file, or '-' for standard output", name);
+    else if (value[0] == '-' && value[1])
+        complain("", "%s needs a file, and '%s' looks like an option; ./%s is a file", name, value, value);
+    else
         return true;
-    complain("", "%s needs a file, or '-' for standard output", name);
     return false;
 }
 
@@ -183,6 +186,10 @@ static bool take_budget(struct arguments *out, const char *value)
     joule_error error;
     if (!value || joule_parse(value, JOULE_DIMENSION_ENERGY, &out->file_joules, &error) != JOULE_OK) {
         complain("", "--energy-budget is an energy, as 100nJ: %s", value ? error.message : "there is none");
+        return false;
+    }
+    if (strchr("0123456789.", value[strlen(value) - 1])) {
+        complain("", "--energy-budget needs a unit, such as %snJ: J, mJ, uJ, nJ, pJ, Wh", value);
         return false;
     }
     if (out->file_joules > 0)
@@ -291,6 +298,14 @@ int arguments_become_clang(const char **words)
     return EXIT_USAGE;
 }
 
+bool arguments_has_input(const struct arguments *a, const char *word)
+{
+    for (size_t i = 0; i < a->input_count; i++)
+        if (a->inputs[i] == word)
+            return true;
+    return false;
+}
+
 const char *arguments_value(const struct arguments *a, const char *option)
 {
     const char *value = NULL;
@@ -372,69 +387,168 @@ static bool profile_has_use(const struct arguments *a)
     return !a->profile || is_read;
 }
 
-/* Of what is written, each thing needs a file of its own. */
-static bool are_apart(const struct arguments *a)
+/* Of what is written, each thing needs a file of its own, which is none of those that are read. */
+static bool are_apart(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
                                                            : output             ? output
                                                                                 : "-";
-    const char *const paths[] = {a->database, a->report, a->sarif, a->gitlab, a->html, page};
-    size_t count = sizeof paths / sizeof *paths, streams = 0;
+    const char *const written[] = {a->report, a->sarif, a->gitlab, a->html, page};
+    size_t count = sizeof written / sizeof *written, streams = 0, inputs = 0;
+    const char **paths = arena_alloc(arena, (a->input_count + 1 + count) * sizeof *paths);
     joule_error error;
-    for (size_t i = 1; i < count; i++)
-        streams += paths[i] && strcmp(paths[i], "-") == 0;
+    if (!paths)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        streams += written[i] && strcmp(written[i], "-") == 0;
     if (streams > 1) {
         complain("", "only one report can go to standard output: name a file for each other");
         return false;
     }
-    if (output_check_apart(paths, 1, count, &error) == JOULE_OK)
+    paths[inputs++] = a->database;
+    for (size_t i = 0; i < a->input_count; i++)
+        if (strcmp(a->inputs[i], "-") != 0)
+            paths[inputs++] = a->inputs[i];
+    memcpy(paths + inputs, written, sizeof written);
+    if (output_check_apart(paths, inputs, inputs + count, &error) == JOULE_OK)
         return true;
     complain("", "%s", error.message);
     return false;
 }
 
-/* How far clang goes. */
-static void take_stage(struct arguments *out, const char *word)
+/* What clang does of itself with `-Xclang WORD` instead of compiling. */
+static bool is_other_action(const char *word)
 {
-    static const char *const stops[] = {"-E", "-M", "-MM", "-fsyntax-only", "--analyze", "-###", NULL};
+    static const char *const words[] = {
+        "-E",          "-Eonly",       "-S",         "-fsyntax-only",     "-analyze",         "-plugin",
+        "-emit-pch",   "-emit-module", "-emit-html", "-emit-header-unit", "-dump-raw-tokens", "-dump-tokens",
+        "-verify-pch", "-print-stats", "-fixit",     "-rewrite-test",     "-templight-dump",  NULL};
+    return string_starts(word, "-ast-") || string_is_one_of(word, words);
+}
+
+/* How far clang goes. */
+static void take_stage(struct arguments *out, const char *word, const char *value)
+{
+    static const char *const others[] = {"-E",
+                                         "--preprocess",
+                                         "-M",
+                                         "-MM",
+                                         "--dependencies",
+                                         "--user-dependencies",
+                                         "-emit-ast",
+                                         "--precompile",
+                                         "-###",
+                                         "-rewrite-objc",
+                                         NULL};
+    static const char *const stops[] = {"-fsyntax-only", "--analyze", NULL};
     static const char *const objects[] = {"-c", "-S", "-r", "-nostdlib", "-nodefaultlibs", "-ffreestanding",
                                           NULL};
-    if (string_is_one_of(word, stops))
+    if (string_is_one_of(word, others) || string_starts(word, "-ccc-print-") ||
+        (strcmp(word, "-Xclang") == 0 && is_other_action(value)))
+        out->is_for_clang = true;
+    else if (string_is_one_of(word, stops))
         out->compiles = out->links = false;
     else if (string_is_one_of(word, objects))
         out->links = false;
 }
 
-bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out)
+static bool is_c(const char *word, const char *language)
 {
-    size_t inputs = 0;
-    *out = (struct arguments){.runs = true,
+    static const char *const c[] = {"c", "cpp-output", NULL};
+    return language ? string_is_one_of(language, c) : string_ends(word, ".c") || string_ends(word, ".i");
+}
+
+/* clang precompiles it, and links nothing. */
+static bool is_header(const char *word, const char *language)
+{
+    static const char *const endings[] = {".h", ".hh", ".hpp", ".hxx", ".H", ".hp", ".h++", NULL};
+    const char *dot = strrchr(word, '.');
+    return language ? string_ends(language, "-header") : dot && string_is_one_of(dot, endings);
+}
+
+/* `language`: what -x said before it; NULL: nothing. */
+static void take_input(struct arguments *out, const char *word, const char *language)
+{
+    out->clang[out->clang_count++] = word;
+    out->inputs[out->input_count++] = word;
+    out->links = out->links && !is_header(word, language);
+    if (!is_c(word, language))
+        return;
+    out->languages[out->source_count] = language;
+    out->sources[out->source_count++] = word;
+}
+
+/* Behind "--", where all are files. False: no memory. */
+static bool take_files(struct arena *arena, struct arguments *out, const char **words, const char *language)
+{
+    for (; *words; words++) {
+        const char *word = *words;
+        if (word[0] == '-' && word[1]) { /* as it stands before the options that are added behind it */
+            char *path = arena_alloc(arena, strlen(word) + sizeof "./");
+            if (!path)
+                return false;
+            word = strcat(strcpy(path, "./"), word);
+        }
+        take_input(out, word, language);
+    }
+    return true;
+}
+
+/* One of clang's, and what follows it: so many words. */
+static size_t take_clangs(struct arguments *out, const char *word, const char *next, const char **language)
+{
+    if (word[0] != '-' || !word[1]) {
+        take_input(out, word, *language);
+        return 1;
+    }
+    bool is_pair = argument_takes_a_word(word) && next;
+    const char *said = argument_language(word, next);
+    if (said)
+        *language = strcmp(said, "none") == 0 ? NULL : said;
+    take_stage(out, word, is_pair ? next : "");
+    out->clang[out->clang_count++] = word;
+    if (is_pair)
+        out->clang[out->clang_count++] = next;
+    return is_pair ? 2 : 1;
+}
+
+/* False after a message. */
+static bool read_words(struct arena *arena, const char **words, struct arguments *out)
+{
+    const char *language = NULL;
+    while (*words && strcmp(*words, "--") != 0) {
+        int taken = take_own(out, *words, words[1]);
+        if (taken < 0)
+            return false;
+        out->is_plain = out->is_plain && !taken;
+        words += taken ? (size_t)taken : take_clangs(out, *words, words[1], &language);
+    }
+    return !*words || take_files(arena, out, words + 1, language);
+}
+
+bool arguments_read(struct arena *arena, const char *folder, char **argv, struct arguments *out)
+{
+    size_t count;
+    const char **words = response_expand(arena, argv, folder, &count);
+    *out = (struct arguments){.is_plain = true,
+                              .runs = true,
                               .compiles = true,
                               .links = true,
                               .default_trips = DEFAULT_TRIPS,
                               .warmer_kelvin = NAN,
                               .file_joules = NAN,
-                              .clang = arena_alloc(arena, ((size_t)argc + 2) * sizeof *out->clang),
-                              .sources = arena_alloc(arena, ((size_t)argc + 1) * sizeof *out->sources)};
-    if (!out->clang || !out->sources)
+                              .clang = arena_alloc(arena, (count + 2) * sizeof *out->clang),
+                              .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
+                              .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
+                              .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages)};
+    if (arena->is_short) {
+        complain("", "no memory for so many words");
         return false;
-    out->clang[out->clang_count++] = clang_path();
-    for (char **word = argv + 1; *word; word++) {
-        int taken = take_own(out, *word, word[1]);
-        if (taken < 0)
-            return false;
-        if (taken) {
-            word += taken - 1;
-            continue;
-        }
-        out->clang[out->clang_count++] = *word;
-        take_stage(out, *word);
-        inputs += word[0][0] != '-';
-        if (argument_is_source(*word))
-            out->sources[out->source_count++] = *word;
-        if (argument_takes_a_word(*word) && word[1])
-            out->clang[out->clang_count++] = *++word;
     }
-    out->links = out->links && inputs;
-    return profile_has_use(out) && are_apart(out) && read_page_words(out) && read_database_words(out);
+    out->clang[out->clang_count++] = clang_path();
+    if (!read_words(arena, words, out))
+        return false;
+    out->links = out->links && out->input_count && !out->is_for_clang;
+    out->compiles = out->compiles && !out->is_for_clang;
+    return profile_has_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

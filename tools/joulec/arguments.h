@@ -16,7 +16,9 @@
 enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 
 struct arguments {
+    bool is_plain; /* no word of it is joulec's */
     bool checks, is_strict;
+    bool is_for_clang; /* it is to preprocess alone, or the like: nothing is compiled that could be judged */
     enum page_kind page;
     bool advises_all;     /* advice for all functions, not only for those with budgets */
     bool runs;            /* budgets are watched at run time, too */
@@ -33,14 +35,19 @@ struct arguments {
     const char *counts;   /* the same as clang reads it, once it is made; NULL: not yet */
     const char **clang;   /* clang's words, ended by NULL; [0]: the program */
     size_t clang_count;
-    const char **sources; /* C files among them */
+    const char **inputs; /* files among them; the same pointers, as an option's value may read the same */
+    size_t input_count;
+    const char **sources;   /* those in C */
+    const char **languages; /* of these, as -x says; NULL: their names say it */
     size_t source_count;
 };
 
-/* False after a message: a word of joulec's is wrong. */
-bool arguments_read(struct arena *arena, int argc, char **argv, struct arguments *out);
-/* What a word is to a C compiler. */
-bool argument_is_source(const char *word);
+/* `folder`: in which clang runs; NULL: this one. False after a message: a word of joulec's is wrong. */
+bool arguments_read(struct arena *arena, const char *folder, char **argv, struct arguments *out);
+/* One of a->inputs itself. */
+bool arguments_has_input(const struct arguments *arguments, const char *word);
+/* What `word` and the `next` say of the language of files behind them; NULL: nothing. */
+const char *argument_language(const char *word, const char *next);
 /* Its value is the next word. */
 bool argument_takes_a_word(const char *word);
 

@@ -53,6 +53,18 @@ static const char help[] =
     "JOULEC_CLANG names another clang, whose LLVM must not be newer than joulec's; JOULEC_LLVM_MCA another "
     "llvm-mca.\n";
 
+static bool judges(const struct arguments *a)
+{
+    return a->database || a->page != PAGE_NONE || (a->checks && !a->is_for_clang);
+}
+
+/* With the very words that were given where none is joulec's: those of a response file may be too many for a command line. */
+static int become_clang(const struct arguments *a, char **argv)
+{
+    argv[0] = (char *)a->clang[0];
+    return arguments_become_clang(a->is_plain ? (const char **)argv : a->clang);
+}
+
 int main(int argc, char **argv)
 {
     struct arena arena = {0};
@@ -62,12 +74,12 @@ int main(int argc, char **argv)
         return output_end("", 0);
     }
     int code = EXIT_USAGE;
-    if (arguments_read(&arena, argc, argv, &arguments)) {
+    if (arguments_read(&arena, NULL, argv, &arguments)) {
         code = EXIT_OWN_FAILURE;
-        if (arguments.checks || arguments.page != PAGE_NONE)
+        if (judges(&arguments))
             companion_become("", "joulec-check", argv);
         else
-            code = arguments_become_clang(arguments.clang);
+            code = become_clang(&arguments, argv);
     }
     arena_free(&arena);
     return code;

@@ -2,6 +2,7 @@
 #include "build.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,37 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
         if (arguments->links && arguments->runs)
             find_library(library);
         const char **words = words_of_build(arena, arguments, bitcode, 0, count, library);
+        check_rewind_input();
         code = words ? arguments_become_clang(words) : FAILED;
     }
     return code < 0 ? EXIT_OWN_FAILURE : code;
+}
+
+/* What clang has to say of the build that it refuses. */
+static void tell_why(struct arena *arena, const struct arguments *arguments, const char *source)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const char **words = words_of_count(arena, arguments, source, "/dev/null");
+    if (words && nowhere >= 0)
+        check_run_clang(&here, words, nowhere);
+    if (nowhere >= 0)
+        close(nowhere);
+}
+
+int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source)
+{
+    static const struct order quiet = {.is_quiet = true};
+    const char **words = words_of_nothing(arena, arguments, source);
+    int code = words ? check_run_clang(&quiet, words, STDOUT_FILENO) : FAILED;
+    if (code > 0)
+        code = check_run_clang(&here, arguments->clang, STDOUT_FILENO);
+    if (code == 0) {
+        tell_why(arena, arguments, source);
+        complain("",
+                 "%s: could not be checked: clang compiles it, but not as joulec counts it, see above: at "
+                 "-O2 with "
+                 "__JOULEC__ defined; mend that, or leave out --energy-check and its like for this file",
+                 source);
+    }
+    return code > 0 ? code : EXIT_OWN_FAILURE;
 }

@@ -12,5 +12,8 @@
 /* Builds what the user asked for; plans[i] is of arguments->sources[i]. Becomes clang where it can. The exit code: clang's, or
  * EXIT_OWN_FAILURE after a message. */
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans);
+/* Where clang refuses what joulec would count of `source`. Mostly it refuses what the user asked for, too, and says why. The exit
+ * code: clang's; where it takes that, EXIT_OWN_FAILURE after a message, as budgets would go by unseen. */
+int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common/options.h"
+#include "common/output.h"
 #include "joule/sources/cpu/cpu_caches.h"
 #include "joulec/source/whole_file.h"
 #include "simulate.h"
@@ -29,6 +30,30 @@ bool machine_read(struct machine *out)
     return true;
 }
 
+static bool has_input; /* standard input is a file in memory */
+
+bool check_hold_input(void)
+{
+    char bytes[1 << 16];
+    int fd = memfd_create("joulec-input", MFD_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(STDIN_FILENO, bytes, sizeof bytes);
+    for (; got > 0; got = read(STDIN_FILENO, bytes, sizeof bytes))
+        if (!output_write_all(fd, bytes, (size_t)got))
+            break;
+    has_input = got == 0 && dup2(fd, STDIN_FILENO) >= 0;
+    if (!has_input)
+        complain("", "standard input cannot be read: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return has_input;
+}
+
+void check_rewind_input(void)
+{
+    if (has_input)
+        lseek(STDIN_FILENO, 0, SEEK_SET);
+}
+
 int check_run(const struct order *order, const char **words, int fd)
 {
     pid_t pid;
@@ -40,6 +65,7 @@ int check_run(const struct order *order, const char **words, int fd)
         posix_spawn_file_actions_addchdir_np(&actions, order->folder);
     if (order->is_quiet)
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    check_rewind_input();
     int problem = posix_spawnp(&pid, words[0], &actions, NULL, (char **)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (problem) {

@@ -38,6 +38,10 @@ struct checked {
     struct instrument_plan plan; /* what the build is to put into it, in order->arena */
 };
 
+/* Keeps standard input, which is a source, for each clang that reads it. False after a message. */
+bool check_hold_input(void);
+/* From its beginning for the next program, where it is kept. */
+void check_rewind_input(void);
 /* Runs the program words[0] with standard output to `fd`. Its exit code; -1, and errno: it cannot be run. */
 int check_run(const struct order *order, const char **words, int fd);
 /* The same of clang, after a message where it cannot be run. */

@@ -3,6 +3,7 @@
  * Owns the order: what is to be checked is checked first, and only then built, so that no build leaves an object behind whose
  * budgets are exceeded. Newcomers: a source that clang refuses is not judged; the build then says what is wrong with it.
  */
+#include <string.h>
 #include <unistd.h>
 #include "arguments.h"
 #include "build.h"
@@ -34,6 +35,15 @@ static bool check_all(struct arena *arena, const struct machine *machine, const 
     return done;
 }
 
+/* False after a message. */
+static bool hold_input(const struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->source_count; i++)
+        if (strcmp(arguments->sources[i], "-") == 0)
+            return check_hold_input();
+    return true;
+}
+
 static int check_and_build(struct arena *arena, const struct machine *machine,
                            const struct arguments *arguments, const char *root)
 {
@@ -42,7 +52,8 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     struct instrument_plan *plans = arena_alloc(arena, (arguments->source_count + 1) * sizeof *plans);
     if (!plans || !outputs_open(&outputs, arguments, root))
         return EXIT_OWN_FAILURE;
-    bool done = check_all(arena, machine, arguments, &outputs, &all, plans);
+    bool done = hold_input(arguments) && check_all(arena, machine, arguments, &outputs, &all, plans);
+    const char *refused = outputs.refused_count ? outputs.refused[0] : NULL;
     bool is_whole = done && (arguments->page == PAGE_NONE || !all.is_refused);
     bool is_written = outputs_close(&outputs, is_whole);
     if (!done || (is_whole && !is_written))
@@ -50,7 +61,7 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     if (arguments->page != PAGE_NONE)
         return all.is_refused ? 1 : arguments->checks ? check_exit_code(all.outcome) : 0;
     if (all.is_refused)
-        return arguments_become_clang(arguments->clang);
+        return build_unjudged(arena, arguments, refused);
     if (all.outcome != OUTCOME_GOOD)
         return check_exit_code(all.outcome);
     return build_all(arena, arguments, plans);
@@ -78,7 +89,8 @@ int main(int argc, char **argv)
     struct arguments arguments;
     struct machine machine;
     char root[PATH_MAX];
-    if (!arguments_read(&arena, argc, argv, &arguments)) {
+    (void)argc;
+    if (!arguments_read(&arena, NULL, argv, &arguments)) {
         arena_free(&arena);
         return EXIT_USAGE;
     }

@@ -141,13 +141,15 @@ static void check_entry(void *context, size_t number, struct outputs *part, stru
     char from[PATH_MAX];
     struct arguments entry, own = *p->arguments;
     char **words = words_of(p, e);
-    int count = (int)(e->word_count + p->arguments->clang_count);
-    out->is_broken = !words || !arguments_read(&p->arena, count, words, &entry);
+    out->is_broken = !words || !arguments_read(&p->arena, e->folder, words, &entry);
     if (out->is_broken)
         return;
     own.clang = entry.clang; /* how it is compiled is the entry's, how it is checked is not */
     own.clang_count = entry.clang_count;
+    own.inputs = entry.inputs;
+    own.input_count = entry.input_count;
     own.sources = entry.sources;
+    own.languages = entry.languages;
     own.source_count = entry.source_count;
     own.compiles = entry.compiles;
     own.links = entry.links;

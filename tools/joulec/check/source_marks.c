@@ -76,7 +76,7 @@ static bool may_have_marks(const struct order *order, const struct view *rule)
     const struct arguments *arguments = order->arguments;
     char name[PATH_MAX], path[PATH_MAX];
     size_t at = 0;
-    bool may = !rule->bytes;
+    bool may = !rule->bytes || strcmp(order->source, "-") == 0;
     for (size_t i = 1; i < arguments->clang_count && !may; i++)
         may = strstr(arguments->clang[i], "joule loop") != NULL;
     while (!may && next_file(rule, &at, name, sizeof name))

@@ -22,11 +22,12 @@ static bool is_dependency(const char *word)
 static bool is_uncounted(const char *word)
 {
     static const char *const exact[] = {"-E", "-fsyntax-only", "--analyze", "-###", "-pipe", NULL};
-    bool is_level = word[0] == '-' && word[1] == 'O';
+    bool is_level = word[0] == '-' && word[1] == 'O' && strcmp(word, "-Ofast") != 0; /* see add_level */
     return is_level || is_output(word) || is_dependency(word) || string_is_one_of(word, exact) ||
            string_starts(word, "-flto") || string_starts(word, "-fsanitize") ||
            string_starts(word, "-Werror") || string_starts(word, "-l") || string_starts(word, "-Wl,") ||
-           string_starts(word, "-fprofile-");
+           string_starts(word, "-fprofile-") || string_starts(word, "-fcs-profile-") ||
+           string_starts(word, "-fcoverage-");
 }
 
 /* Says nothing to a compiler of bitcode. */
@@ -35,7 +36,7 @@ static bool is_of_text(const char *word)
     return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
 }
 
-/* The user's words without sources and without what `is_left_out`, and room for `more` and the NULL. */
+/* The user's words without files and their languages, and without what `is_left_out`, and room for `more` and the NULL. */
 static const char **words_without(struct arena *arena, const struct arguments *a,
                                   bool (*is_left_out)(const char *), size_t more, size_t *out_count)
 {
@@ -44,7 +45,7 @@ static const char **words_without(struct arena *arena, const struct arguments *a
     for (size_t i = 0; i < a->clang_count && words; i++) {
         const char *word = a->clang[i];
         bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count;
-        if (!is_left_out(word) && !argument_is_source(word)) {
+        if (!is_left_out(word) && !arguments_has_input(a, word) && !argument_language(word, "")) {
             words[count++] = word;
             if (is_pair)
                 words[count++] = a->clang[i + 1];
@@ -55,16 +56,67 @@ static const char **words_without(struct arena *arena, const struct arguments *a
     return words;
 }
 
+/* The file itself, which may be none of the words: then it is in the language of what stands behind them all. Takes room for
+ * three. */
+static void add_source(const struct arguments *a, const char *source, const char **words, size_t *count)
+{
+    const char *language = NULL;
+    for (size_t i = 1; i < a->clang_count; i++) {
+        const char *said = argument_language(a->clang[i], a->clang[i + 1]);
+        language = said ? said : language;
+        i += argument_takes_a_word(a->clang[i]);
+    }
+    for (size_t i = 0; i < a->source_count; i++)
+        if (a->sources[i] == source)
+            language = a->languages[i];
+    if (language) {
+        words[(*count)++] = "-x";
+        words[(*count)++] = language;
+    }
+    words[(*count)++] = source;
+}
+
+/* Of the options -O the last one counts. */
+static char level_of(const struct arguments *a)
+{
+    char level = '0';
+    for (size_t i = 1; i < a->clang_count; i++) {
+        const char *word = a->clang[i];
+        if (word[0] == '-' && word[1] == 'O')
+            level = word[2] ? word[2] : '2';
+        i += argument_takes_a_word(word);
+    }
+    return level;
+}
+
+/* What the user's level says to the preprocessor and of the language, as the level that is counted says something else.
+ * Takes room for three. */
+static void add_level(const struct arguments *a, const char **words, size_t *count)
+{
+    char level = level_of(a);
+    bool is_small = level == 's' || level == 'z';
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(words[i], "-Ofast") == 0)
+            words[i] = level == 'f' ? "-ffast-math" : "-Qunused-arguments";
+    if (!is_small && level != '0')
+        return;
+    words[(*count)++] = is_small ? "-D__OPTIMIZE_SIZE__=1" : "-U__OPTIMIZE__";
+    words[(*count)++] = "-Xclang"; /* a precompiled header is of the user's level */
+    words[(*count)++] = "-fno-validate-pch";
+}
+
 /* The user's words for the front end, and ours behind them. */
 static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
                                         const char *const *added, size_t added_count, const char *source)
 {
     size_t count;
-    const char **words = words_without(arena, a, is_uncounted, added_count + 1, &count);
+    const char **words = words_without(arena, a, is_uncounted, added_count + 6, &count);
     if (!words)
         return NULL;
+    add_level(a, words, &count);
     memcpy(words + count, added, added_count * sizeof *added);
-    words[count + added_count] = source;
+    count += added_count;
+    add_source(a, source, words, &count);
     return words;
 }
 
@@ -114,12 +166,10 @@ static void take_switch(const char *word, const char *name, bool *is_on)
 
 struct module_build words_on_loops(const struct arguments *a)
 {
-    char level = '0';
+    char level = level_of(a);
     bool vectorises = true, packs = true, unrolls = true;
     for (size_t i = 1; i < a->clang_count; i++) {
         const char *word = a->clang[i];
-        if (word[0] == '-' && word[1] == 'O')
-            level = word[2] ? word[2] : '2';
         take_switch(word, "vectorize", &vectorises);
         take_switch(word, "tree-vectorize", &vectorises);
         take_switch(word, "slp-vectorize", &packs);
@@ -226,11 +276,31 @@ const char **words_of_ship(struct arena *arena, const struct arguments *a, const
                                         "-o",
                                         "-"};
     size_t added_count = sizeof added / sizeof *added, count;
-    const char **words = words_without(arena, a, is_output, added_count + 5, &count);
+    const char **words = words_without(arena, a, is_output, added_count + 7, &count);
     if (!words || !add_dependencies(arena, a, source, words, &count))
         return NULL;
     memcpy(words + count, added, sizeof added);
-    words[count + added_count] = source;
+    count += added_count;
+    add_source(a, source, words, &count);
+    return words;
+}
+
+/* What clang itself may refuse does not stay out. */
+static bool is_of_no_account(const char *word)
+{
+    return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");
+}
+
+const char **words_of_nothing(struct arena *arena, const struct arguments *a, const char *source)
+{
+    static const char *const added[] = {"-Qunused-arguments", "-c", "-o", "/dev/null"};
+    size_t added_count = sizeof added / sizeof *added, count;
+    const char **words = words_without(arena, a, is_of_no_account, added_count + 3, &count);
+    if (!words)
+        return NULL;
+    memcpy(words + count, added, sizeof added);
+    count += added_count;
+    add_source(a, source, words, &count);
     return words;
 }
 
@@ -292,9 +362,9 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
     for (size_t i = 0; i < a->clang_count && words; i++) {
         const char *word = a->clang[i];
         bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count,
-             is_source = argument_is_source(word);
-        if (is_pair && strcmp(word, "-x") == 0)
-            language = a->clang[i + 1];
+             is_source = source < a->source_count && word == a->sources[source];
+        const char *said = argument_language(word, a->clang[i + 1]);
+        language = said ? said : language;
         if (is_source && source >= first && source < end && bitcode[source]) {
             add_bitcode(bitcode[source], language, words, &count);
         } else if (is_source ? source >= first && source < end

@@ -24,6 +24,8 @@ const char **words_of_text(struct arena *arena, const struct arguments *argument
 /* Words that print bitcode of it with the user's own flags, before anything is optimised; what the preprocessor writes beside
  * is written. */
 const char **words_of_ship(struct arena *arena, const struct arguments *arguments, const char *source);
+/* Words that compile it as the user would, and leave nothing. */
+const char **words_of_nothing(struct arena *arena, const struct arguments *arguments, const char *source);
 /* The user's words, with the path bitcode[i] for sources[i] where it is not NULL, without the sources outside [first, end); and
  * with libjoule, which lies in `library`, where a program is linked that needs it; "": it is left to the user. */
 const char **words_of_build(struct arena *arena, const struct arguments *arguments,

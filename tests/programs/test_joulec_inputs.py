@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What joulec is given to read: however a C file comes to clang, its budgets are judged, or joulec says that they are not."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+DEAR = """#include <joule/budget.h>
+JOULE_BUDGET("max_joules=1nJ")
+int f(int x) { int s = x; for (int i = 0; i < 1000; i++) s = s * 31 + i; return s; }
+int main(int c, char **v) { (void)v; return f(c) == 3; }
+"""
+KEPT = DEAR.replace("1nJ", "1mJ")
+
+
+class Inputs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.write("dear.c", DEAR)
+        self.write("kept.c", KEPT)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def joulec(self, *words, text=None, check=("--energy-check",), **environment):
+        return subprocess.run([JOULEC, *check, *words], input=text, capture_output=True, text=True, check=False, cwd=self.folder.name,
+                              env=dict(os.environ, C_INCLUDE_PATH=INCLUDE, **environment),
+                              stdin=subprocess.DEVNULL if text is None else None)
+
+    def judged(self, *words, text=None, output="out"):
+        """The messages of a check that finds the budget of DEAR exceeded, once, and builds nothing."""
+        done = self.joulec(*words, "-o", output, text=text)
+        self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), (words, done.stderr))
+        self.assertFalse(os.path.exists(self.path(output)), words)
+        return done.stderr
+
+    def test_files_of_other_languages_beside_it(self):
+        for name, text in (("lib.S", "#define EMPTY\n" + ASSEMBLY), ("lib.s", ASSEMBLY), ("lib.cc", "int g() { return 1; }\n"),
+                           ("lib.h", "int g(void);\n")):
+            self.write(name, text)
+            self.judged("dear.c", name)
+            self.judged(name, "dear.c")
+        done = self.joulec("kept.c", "lib.S", "-o", "both")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(subprocess.run([self.path("both")], check=False).returncode, 0)
+
+    def test_response_files(self):
+        self.write("inner", "dear.c\n")
+        self.write("words", '-c\n"-DTEXT=\\"a b\\""  @inner\t-D\'X=1 + 2\' -DY=\\ 3 ""')
+        self.judged("@words")
+        self.write("all", "--energy-check dear.c -c -o out")
+        self.assertIn("[JE0001]", self.joulec("@all", check=()).stderr)
+        self.write("object", "-c kept.c")
+        done = self.joulec("@object", "-Werror", "-o", "kept.o")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.write("self", "@self")
+        for words in (["@absent"], ["@self"]):
+            self.assertEqual(self.joulec(*words, "-c", "kept.c", "-o", "kept.o").returncode, 1)
+
+    def test_response_files_too_long_for_a_command_line(self):
+        self.write("many", "-c kept.c -o kept.o " + "".join(f"-DNAME_{i}={'x' * 90}\n" for i in range(30000)))
+        done = self.joulec("@many", check=())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_standard_input(self):
+        self.write("near.h", "#define ROUNDS 1000\n")
+        text = '#include "near.h"\n' + DEAR.replace("1000", "ROUNDS")
+        self.assertIn("<stdin>:4:", self.judged("-x", "c", "-", "-c", text=text))
+        self.assertIn("<stdin>:3:", self.judged("-c", "-xc", "-", text=DEAR))
+        marked = DEAR.replace("i < 1000", "i < x").replace("for", "JOULE_LOOP(500, 1000) for")
+        self.assertIn("707.2 times round in a call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
+        done = self.joulec("-x", "c", "-", "-o", "program", text=KEPT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(subprocess.run([self.path("program")], check=False).returncode, 0)
+
+    def test_the_language_is_what_x_says(self):
+        shutil.copy(self.path("dear.c"), self.path("dear.inc"))
+        for words in (["-x", "c"], ["-xc"], ["--language=c"], ["--language", "c"]):
+            self.judged(*words, "-c", "dear.inc")
+        self.write("other.s", ASSEMBLY)
+        self.judged("-x", "c", "dear.inc", "-x", "none", "other.s")
+        self.judged("-x", "assembler", "other.s", "-x", "none", "dear.c")
+        self.judged("other.s", "-x", "c", "dear.inc")
+        self.write("kept.inc", KEPT)
+        done = self.joulec("-x", "c", "kept.inc", "-x", "none", "other.s", "-o", "both")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_files_behind_two_dashes(self):
+        shutil.copy(self.path("dear.c"), self.path("-dear.c"))
+        for name in ("dear.c", "-dear.c"):
+            done = self.joulec("-c", "-o", "out", "--", name)
+            self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
+        done = self.joulec("-o", "kept", "--", "kept.c")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_values_of_options_are_no_files(self):
+        self.write("other.c", "nonsense")
+        for words in (["-iprefix", "other.c"], ["--param", "other.c"], ["-Xanalyzer", "other.c"], ["-MJ", "other.c"],
+                      ["--include-directory", "other.c"]):
+            self.judged("-c", *words, "dear.c")
+
+    def test_the_preprocessor_sees_the_level_of_the_build(self):
+        for level, guard in (("-O0", "ifdef __OPTIMIZE__"), ("-Ofast", "ifndef __FAST_MATH__"), ("-Os", "ifndef __OPTIMIZE_SIZE__"),
+                             ("-O1", "ifndef __OPTIMIZE__"), ("-O3", "ifdef __FAST_MATH__")):
+            self.write("guarded.c", f"#{guard}\n#error\n#endif\n" + DEAR)
+            self.judged(level, "-c", "guarded.c")
+        self.judged("-Ofast", "-O0", "-c", "dear.c")
+
+    def test_precompiled_headers_of_any_level(self):
+        self.write("p.h", "#include <stdio.h>\n#define BELOW 1000\n")
+        for level in ("-O0", "-O1", "-Os", "-Ofast"):
+            done = self.joulec(level, "-x", "c-header", "p.h", "-o", "p.pch")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.write("uses.c", DEAR.replace("1000", "BELOW"))
+            self.judged(level, "-include-pch", "p.pch", "-c", "uses.c")
+
+    def test_fast_math_is_counted_as_such(self):
+        self.write("sum.c", "float sum(const float *x) { float s = 0; for (int i = 0; i < 4096; i++) s += x[i]; return s; }\n")
+        times = {}
+        for options in (("-O2",), ("-O2", "-ffast-math"), ("-Ofast",), ("-Ofast", "-fno-fast-math")):
+            self.assertEqual(self.joulec(*options, "-c", "sum.c", "-o", "sum.o", check=("--energy-report", "r.json")).returncode, 0)
+            times[options] = json.loads(self.read("r.json"))["functions"][0]["time_seconds"]
+        self.assertEqual(times["-Ofast",], times["-O2", "-ffast-math"])
+        self.assertEqual(times["-Ofast", "-fno-fast-math"], times["-O2",])
+        self.assertLess(times["-Ofast",], 0.5 * times["-O2",])
+
+    def test_what_counts_at_run_time_is_not_counted(self):
+        for words in (["-fprofile-instr-generate", "-fcoverage-mapping"], ["-fcs-profile-generate"], ["-fprofile-generate"]):
+            self.judged(*words, "-c", "dear.c")
+
+    def test_what_cannot_be_judged_is_not_built_silently(self):
+        self.write("shy.c", "#ifdef __JOULEC__\n#error not for joulec\n#endif\n" + DEAR)
+        done = self.joulec("-c", "shy.c", "-o", "shy.o")
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertIn("shy.c: could not be checked", done.stderr)
+        self.assertIn("error: not for joulec", done.stderr)
+        self.assertFalse(os.path.exists(self.path("shy.o")))
+        self.write("wrong.c", DEAR + "int g(void) { return nobody; }\n")
+        for check in ((), ("--energy-check",)):
+            done = self.joulec("-c", "wrong.c", "-o", "wrong.o", check=check)
+            self.assertEqual((done.returncode, done.stderr.count("error: ")), (1, 1), done.stderr)
+
+    def test_a_file_that_is_read_is_not_written(self):
+        for option in ("--energy-report", "--energy-sarif", "--energy-html", "--energy-annotations=gitlab:"):
+            for name in ("kept.c", "other.s", "./kept.c"):
+                self.write("other.s", ASSEMBLY)
+                words = [option + name] if option.endswith(":") else [option, name]
+                done = self.joulec(*words, "-c", "kept.c", "other.s", check=())
+                self.assertEqual((done.returncode, self.read("kept.c"), self.read("other.s")), (2, KEPT, ASSEMBLY), done.stderr)
+                self.assertIn("named twice", done.stderr)
+        done = self.joulec("--energy-report", "-c", "kept.c", check=())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'-c' looks like an option", done.stderr)
+        done = self.joulec("--energy-report", "-", "-c", "kept.c", "-o", "kept.o", check=())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def runs_of_clang(self, *words):
+        real = next(line for line in self.joulec("--version", check=()).stdout.splitlines() if line.startswith("InstalledDir: "))
+        self.write("clang", f'#!/bin/sh\necho run >>"{self.path("runs")}"\nexec {real[len("InstalledDir: "):]}/clang "$@"\n')
+        os.chmod(self.path("clang"), 0o755)
+        self.write("runs", "")
+        self.joulec(*words, JOULEC_CLANG=self.path("clang"))
+        return len(self.read("runs").splitlines())
+
+    def test_what_only_clang_does(self):
+        """Nothing that could be judged is compiled: the same comes out, and as soon, as of clang."""
+        self.write("p.h", "int g(void);\n")
+        for words in (["-E"], ["--preprocess"], ["-M"], ["-MM"], ["-emit-ast", "-o", "x.ast"], ["-Xclang", "-ast-dump", "-fsyntax-only"],
+                      ["-Xclang", "-S", "-c", "-o", "-"], ["-ccc-print-phases"], ["-###"]):
+            plain, checked = (self.joulec(*words, "dear.c", check=check) for check in ((), ("--energy-check",)))
+            self.assertEqual(checked.returncode, plain.returncode, (words, checked.stderr))
+            self.assertNotIn("[JE", checked.stderr, words)
+            self.assertEqual(checked.stdout.count("\n"), plain.stdout.count("\n"), words)
+            self.assertEqual(self.runs_of_clang(*words, "dear.c"), 1, words)
+        for words in (["p.h"], ["-c", "p.h", "-o", "c.pch"], ["-x", "c-header", "p.h", "-o", "p.pch"], ["-x", "c-header", "dear.c", "-o", "p.pch"]):
+            done = self.joulec(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+
+    def test_precompiled_headers_of_cmake(self):
+        """As target_precompile_headers calls a compiler."""
+        self.write("cmake_pch.h", "#pragma clang system_header\n#include <stdio.h>\n")
+        self.write("cmake_pch.h.c", "/* generated by CMake */\n")
+        header = ["-Xclang", "-include", "-Xclang", self.path("cmake_pch.h")]
+        done = self.joulec("-Winvalid-pch", "-Xclang", "-emit-pch", *header, "-x", "c-header", "-o", "cmake_pch.h.pch", "-c", "cmake_pch.h.c")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        uses = ["-Winvalid-pch", "-Xclang", "-include-pch", "-Xclang", self.path("cmake_pch.h.pch"), *header]
+        self.judged(*uses, "-c", "dear.c")
+        done = self.joulec(*uses, "-c", "kept.c", "-o", "kept.o")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_budget_has_a_unit(self):
+        done = self.joulec("--energy-budget", "100", "-c", "kept.c")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("needs a unit, such as 100nJ", done.stderr)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(JOULEC):
+        print("skipped: this build has no joulec (no LLVM)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

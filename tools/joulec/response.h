@@ -1,0 +1,16 @@
+/* tools/joulec/response.h - the words of a command line, with those of its response files in their places.
+ *
+ * Owns clang's rules for a word "@FILE": what stands in FILE takes its place, parted at white space, with quotes and backslashes,
+ * and with further files in it. Newcomers: a file that cannot be read is no response file, so that clang says what it says.
+ */
+#ifndef JOULEC_RESPONSE_H
+#define JOULEC_RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/arena.h"
+
+/* The words argv[1] and on, ended by NULL. `folder`: in which clang runs; NULL: this one. NULL: no memory. */
+const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
+
+#endif
