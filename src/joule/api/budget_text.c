@@ -115,6 +115,18 @@ static enum key find_key(const char *word)
     return key;
 }
 
+/* Where in an item, work[at..], a key begins another one, with a space in place of the comma; 0: nowhere. */
+static size_t find_joined(const struct reading *r, size_t at)
+{
+    for (at += strcspn(r->work + at, SPACE); r->work[at]; at += strcspn(r->work + at, SPACE)) {
+        at += strspn(r->work + at, SPACE);
+        for (enum key key = 0; key < KEYS; key++)
+            if (string_starts(r->work + at, keys[key].name))
+                return at;
+    }
+    return 0;
+}
+
 /* One item, work[at..], without spaces around it. */
 static joule_status read_item(struct reading *r, size_t at)
 {
@@ -124,6 +136,9 @@ static joule_status read_item(struct reading *r, size_t at)
     string_copy(word, sizeof word, r->work + at);
     word[length] = '\0';
     string_trim(word);
+    size_t joined = find_joined(r, at);
+    if (joined)
+        return error_set(r->error, JOULE_INVALID, "a comma is missing before column %u", place(r, joined));
     enum key key = find_key(word);
     if (key == KEYS)
         return refuse_key(r, at, word);
