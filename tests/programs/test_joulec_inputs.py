@@ -59,6 +59,30 @@ class Inputs(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(subprocess.run([self.path("both")], check=False).returncode, 0)
 
+    def test_objects_of_several_files(self):
+        """Each is called after its file, as clang does it, and read with all options."""
+        self.write("more.c", KEPT.replace("f(", "more_f(").replace("main", "more_main"))
+        self.write("lib.cc", "int g() { return NEEDED; }\n")
+        self.write("needed.h", "#define NEEDED 1\n")
+        self.write("lib.s", ASSEMBLY)
+        for words in (["-c", "kept.c", "lib.s"], ["-c", "kept.c", "lib.cc", "more.c"], ["-S", "lib.cc", "kept.c"]):
+            done = self.joulec(*words, "-include", "needed.h")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+            for name in words[1:]:
+                made = self.path(os.path.splitext(name)[0] + (".o" if words[0] == "-c" else ".s"))
+                with open(made, "rb") as file:
+                    self.assertEqual(b"joule_budget_" in file.read(), name.endswith(".c"), (words, name))
+                os.remove(made)
+            self.write("lib.s", ASSEMBLY)
+        done = self.joulec("kept.c", "lib.cc", "-include", "needed.h", "-o", "both")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_warnings_come_once(self):
+        for words in (["-Werror=foo"], ["-Wfoo"], ["-O99"], ["-O5"], ["-Wall"]):
+            self.write("warns.c", KEPT + "static int nobody;\n")
+            plain, checked = (self.joulec(*words, "-c", "warns.c", "-o", "x.o", check=check) for check in ((), ("--energy-check",)))
+            self.assertEqual((checked.returncode, checked.stderr), (plain.returncode, plain.stderr), words)
+
     def test_response_files(self):
         self.write("inner", "dear.c\n")
         self.write("words", '-c\n"-DTEXT=\\"a b\\""  @inner\t-D\'X=1 + 2\' -DY=\\ 3 ""')

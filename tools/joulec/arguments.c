@@ -298,12 +298,23 @@ int arguments_become_clang(const char **words)
     return EXIT_USAGE;
 }
 
-bool arguments_has_input(const struct arguments *a, const char *word)
+/* The very pointer. */
+static bool has(const char *const *list, size_t count, const char *word)
 {
-    for (size_t i = 0; i < a->input_count; i++)
-        if (a->inputs[i] == word)
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == word)
             return true;
     return false;
+}
+
+bool arguments_has_input(const struct arguments *a, const char *word)
+{
+    return has(a->inputs, a->input_count, word);
+}
+
+bool arguments_has_source(const struct arguments *a, const char *word)
+{
+    return has(a->sources, a->source_count, word);
 }
 
 const char *arguments_value(const struct arguments *a, const char *option)

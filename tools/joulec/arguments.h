@@ -46,6 +46,7 @@ struct arguments {
 bool arguments_read(struct arena *arena, const char *folder, char **argv, struct arguments *out);
 /* One of a->inputs itself. */
 bool arguments_has_input(const struct arguments *arguments, const char *word);
+bool arguments_has_source(const struct arguments *arguments, const char *word);
 /* What `word` and the `next` say of the language of files behind them; NULL: nothing. */
 const char *argument_language(const char *word, const char *next);
 /* Its value is the next word. */

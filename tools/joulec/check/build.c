@@ -59,15 +59,39 @@ static void find_library(char out_folder[PATH_MAX])
         out_folder[0] = '\0';
 }
 
-/* Each source by itself, to the end, as clang would. */
+/* The same, without the sources among the files, or without the others. False: no memory. */
+static bool take_part(struct arena *arena, const struct arguments *all, bool is_of_sources,
+                      struct arguments *out)
+{
+    *out = *all;
+    out->clang_count = 0;
+    out->clang = arena_alloc(arena, (all->clang_count + 2) * sizeof *out->clang);
+    for (size_t i = 0; i < all->clang_count && out->clang; i++) {
+        const char *word = all->clang[i];
+        if (!arguments_has_input(all, word) || arguments_has_source(all, word) == is_of_sources)
+            out->clang[out->clang_count++] = word;
+    }
+    if (out->clang)
+        out->clang[out->clang_count++] = "-Qunused-arguments"; /* some are for the other part */
+    out->inputs = all->sources;
+    out->input_count = all->source_count;
+    return out->clang;
+}
+
+/* Each source by itself, to the end, as clang would, and then the other files. */
 static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
 {
     int code = 0;
-    for (size_t i = 0; i < arguments->source_count && code >= 0; i++) {
-        const char **words = words_of_build(arena, arguments, bitcode, i, i + 1, "");
+    struct arguments part, others;
+    if (!take_part(arena, arguments, true, &part) || !take_part(arena, arguments, false, &others))
+        return FAILED;
+    for (size_t i = 0; i < part.source_count && code >= 0; i++) {
+        const char **words = words_of_build(arena, &part, bitcode, i, i + 1, "");
         int one = words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
         code = one < 0 || code == 0 ? one : code;
     }
+    if (code == 0 && arguments->input_count > arguments->source_count)
+        code = check_run_clang(&here, others.clang, STDOUT_FILENO);
     return code;
 }
 

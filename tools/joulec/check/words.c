@@ -338,7 +338,7 @@ static void add_bitcode(const char *bitcode, const char *language, const char **
 
 bool words_of_build_are_apart(const struct arguments *a)
 {
-    return a->compiles && !a->links && a->source_count > 1 && !arguments_value(a, "-o");
+    return a->compiles && !a->links && a->source_count && a->input_count > 1 && !arguments_value(a, "-o");
 }
 
 /* Bitcode has no name after which clang could call what it makes. False: no memory. */
@@ -351,14 +351,36 @@ static bool add_output(struct arena *arena, const struct arguments *a, const cha
     return (words[(*count)++] = name_beside(arena, a, source, ending_of(a))) != NULL;
 }
 
+/* A file beside the sources is neither object nor library, so that the options for texts are for it, too. */
+static bool has_text_beside(const struct arguments *a)
+{
+    static const char *const endings[] = {".o", ".lo", ".a", ".so", NULL};
+    bool is_found = false;
+    for (size_t i = 0; i < a->input_count && !is_found; i++) {
+        const char *ending = strrchr(a->inputs[i], '.');
+        is_found = !arguments_has_source(a, a->inputs[i]) && !(ending && string_is_one_of(ending, endings)) &&
+                   !strstr(a->inputs[i], ".so.");
+    }
+    return is_found;
+}
+
+/* As clang would read it in the end, without saying again that there is no such level. */
+static const char *known_level(const char *word)
+{
+    uint64_t level;
+    bool is_level = string_starts(word, "-O") && string_to_u64(word + 2, 10, &level);
+    return is_level && level > 3 ? "-O3" : word;
+}
+
 const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
                             size_t first, size_t end, const char *library)
 {
-    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 17) * sizeof *words);
+    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 18) * sizeof *words);
     const char *language = "none";
     size_t count = 0, source = 0, replaced = 0;
     for (size_t i = first; i < end; i++)
         replaced += bitcode[i] != NULL;
+    bool reads_text = replaced < end - first || has_text_beside(a);
     for (size_t i = 0; i < a->clang_count && words; i++) {
         const char *word = a->clang[i];
         bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count,
@@ -367,9 +389,8 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
         language = said ? said : language;
         if (is_source && source >= first && source < end && bitcode[source]) {
             add_bitcode(bitcode[source], language, words, &count);
-        } else if (is_source ? source >= first && source < end
-                             : replaced < end - first || !is_of_text(word)) {
-            words[count++] = word;
+        } else if (is_source ? source >= first && source < end : reads_text || !is_of_text(word)) {
+            words[count++] = replaced ? known_level(word) : word;
             if (is_pair)
                 words[count++] = a->clang[i + 1];
         }
@@ -378,6 +399,7 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
     }
     if (words && replaced) {
         words[count++] = "-Qunused-arguments";
+        words[count++] = "-Wno-unknown-warning-option"; /* the source's step said so */
         words[count++] =
             "-Wno-unused-command-line-argument"; /* clang 19 of the last -x, where no input follows */
     }

@@ -30,7 +30,7 @@ const char **words_of_nothing(struct arena *arena, const struct arguments *argum
  * with libjoule, which lies in `library`, where a program is linked that needs it; "": it is left to the user. */
 const char **words_of_build(struct arena *arena, const struct arguments *arguments,
                             const char *const *bitcode, size_t first, size_t end, const char *library);
-/* Several sources make an object each, called after it: bitcode has no name, so that they are built one by one. */
+/* Several files make an object each, called after it: bitcode has no name, so that sources are built one by one. */
 bool words_of_build_are_apart(const struct arguments *arguments);
 
 #endif
