@@ -431,10 +431,9 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
 static bool is_other_action(const char *word)
 {
     static const char *const words[] = {
-        "-E",          "-Eonly",       "-S",         "-fsyntax-only",     "-analyze",         "-plugin",
-        "-emit-pch",   "-emit-module", "-emit-html", "-emit-header-unit", "-dump-raw-tokens", "-dump-tokens",
-        "-verify-pch", "-print-stats", "-fixit",     "-rewrite-test",     "-templight-dump",  NULL};
-    return string_starts(word, "-ast-") || string_is_one_of(word, words);
+        "-E",           "-S",           "-fsyntax-only",    "-analyze", "-plugin", "-emit-pch",
+        "-emit-module", "-dump-tokens", "-dump-raw-tokens", "-fixit",   NULL};
+    return (string_starts(word, "-ast-") && !strstr(word, "-filter")) || string_is_one_of(word, words);
 }
 
 /* How far clang goes. */

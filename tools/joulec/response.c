@@ -7,7 +7,7 @@
 #include "base/string.h"
 #include "joulec/source/whole_file.h"
 
-#define MOST_NESTED 16 /* a file may name itself */
+#define MOST_NESTED 8 /* a file may name itself */
 
 struct words {
     struct arena *arena;
