@@ -107,7 +107,7 @@ class Inputs(unittest.TestCase):
         self.assertIn("<stdin>:4:", self.judged("-x", "c", "-", "-c", text=text))
         self.assertIn("<stdin>:3:", self.judged("-c", "-xc", "-", text=DEAR))
         marked = DEAR.replace("i < 1000", "i < x").replace("for", "JOULE_LOOP(500, 1000) for")
-        self.assertIn("707.2 times round in a call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
+        self.assertIn("712.5 times round in a call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
         done = self.joulec("-x", "c", "-", "-o", "program", text=KEPT)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(subprocess.run([self.path("program")], check=False).returncode, 0)

@@ -43,13 +43,7 @@ bool argument_takes_a_word(const char *word)
 
 const char *argument_language(const char *word, const char *next)
 {
-    static const char name[] = "--language";
-    size_t length = strlen(name);
-    if (string_starts(word, "-x"))
-        return word[2] ? word + 2 : next;
-    if (!string_starts(word, name))
-        return NULL;
-    return word[length] == '=' ? word + length + 1 : word[length] ? NULL : next;
+    return !string_starts(word, "-x") ? NULL : word[2] ? word + 2 : next;
 }
 
 /* --- joulec's own words ------------------------------------------------------------------------------------- */
@@ -427,6 +421,55 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
     return false;
 }
 
+/* GNU's long forms; NULL: it is none. `out_value`: what stands behind its '='; NULL: nothing does. */
+static const char *short_form(const char *word, const char **out_value)
+{
+    static const struct {
+        const char *name, *option;
+    } forms[] = {
+        {"--output", "-o"},
+        {"--compile", "-c"},
+        {"--assemble", "-S"},
+        {"--preprocess", "-E"},
+        {"--dependencies", "-M"},
+        {"--user-dependencies", "-MM"},
+        {"--write-dependencies", "-MD"},
+        {"--write-user-dependencies", "-MMD"},
+        {"--language", "-x"},
+        {"--include", "-include"},
+        {"--include-directory", "-I"},
+        {"--library-directory", "-L"},
+        {"--define-macro", "-D"},
+        {"--undefine-macro", "-U"},
+        {"--static", "-static"},
+    };
+    size_t length = strcspn(word, "=");
+    *out_value = word[length] ? word + length + 1 : NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strlen(forms[i].name) == length && memcmp(forms[i].name, word, length) == 0)
+            return argument_takes_a_word(forms[i].option) || !*out_value ? forms[i].option : NULL;
+    return NULL;
+}
+
+/* The words with long forms made short, so that one spelling is all that is known behind this. NULL: no memory. */
+static const char **with_short_forms(struct arena *arena, const char **said, size_t *count)
+{
+    const char **words = arena_alloc(arena, (2 * *count + 1) * sizeof *words);
+    size_t kept = 0;
+    bool is_file = false; /* all behind "--" are */
+    for (; *said && words; said++) {
+        const char *value, *option = is_file ? NULL : short_form(*said, &value);
+        is_file = is_file || strcmp(*said, "--") == 0;
+        words[kept++] = option ? option : *said;
+        if (option && value)
+            words[kept++] = value;
+        else if (!is_file && argument_takes_a_word(words[kept - 1]) && said[1])
+            words[kept++] = *++said;
+    }
+    *count = kept;
+    return words;
+}
+
 /* What clang does of itself with `-Xclang WORD` instead of compiling. */
 static bool is_other_action(const char *word)
 {
@@ -439,20 +482,10 @@ static bool is_other_action(const char *word)
 /* How far clang goes. */
 static void take_stage(struct arguments *out, const char *word, const char *value)
 {
-    static const char *const others[] = {"-E",
-                                         "--preprocess",
-                                         "-M",
-                                         "-MM",
-                                         "--dependencies",
-                                         "--user-dependencies",
-                                         "-emit-ast",
-                                         "--precompile",
-                                         "-###",
-                                         "-rewrite-objc",
-                                         NULL};
+    static const char *const others[] = {"-E",           "-M",   "-MM",           "-emit-ast",
+                                         "--precompile", "-###", "-rewrite-objc", NULL};
     static const char *const stops[] = {"-fsyntax-only", "--analyze", NULL};
-    static const char *const objects[] = {"-c", "-S", "-r", "-nostdlib", "-nodefaultlibs", "-ffreestanding",
-                                          NULL};
+    static const char *const objects[] = {"-c", "-S", "-r", NULL};
     if (string_is_one_of(word, others) || string_starts(word, "-ccc-print-") ||
         (strcmp(word, "-Xclang") == 0 && is_other_action(value)))
         out->is_for_clang = true;
@@ -540,6 +573,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
 {
     size_t count;
     const char **words = response_expand(arena, argv, folder, &count);
+    words = words ? with_short_forms(arena, words, &count) : NULL;
     *out = (struct arguments){.is_plain = true,
                               .runs = true,
                               .compiles = true,

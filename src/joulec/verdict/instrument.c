@@ -3,16 +3,18 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/string.h"
 
-static bool calls_setjmp(const struct function *function)
+const char *const instrument_calls[] = {"joule_budget_scope_begin", "joule_budget_count", NULL};
+
+static void look_at_calls(const struct function *function, struct instrument_plan *plan)
 {
     for (size_t b = 0; b < function->block_count; b++)
         for (size_t c = 0; c < function->blocks[b].call_count; c++) {
             const char *name = function->blocks[b].calls[c].name;
-            if (name && strstr(name, "setjmp"))
-                return true;
+            plan->has_setjmp = plan->has_setjmp || (name && strstr(name, "setjmp"));
+            plan->calls_library = plan->calls_library || string_is_one_of(name, instrument_calls);
         }
-    return false;
 }
 
 static bool is_watched(const struct function_result *result)
@@ -44,8 +46,8 @@ joule_status instrument_plan_make(struct arena *arena, const struct module *modu
         .functions = arena_alloc(arena, (analysis->result_count + 1) * sizeof *out_plan->functions)};
     if (!out_plan->functions)
         return JOULE_NO_MEMORY;
-    for (size_t i = 0; i < module->function_count && !out_plan->has_setjmp; i++)
-        out_plan->has_setjmp = calls_setjmp(&module->functions[i]);
+    for (size_t i = 0; i < module->function_count; i++)
+        look_at_calls(&module->functions[i], out_plan);
     joule_class cls =
         analysis->target.table.cls == JOULE_CLASS_ASSUMED ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED;
     for (size_t i = 0; i < analysis->result_count; i++) {

@@ -12,6 +12,9 @@
 /* Shorter functions are counted: two stamps would take a tenth of their time or more. */
 #define INSTRUMENT_SECONDS 1e-6
 
+/* Functions of libjoule; whatever watches a budget calls one of them. Ended by NULL. */
+extern const char *const instrument_calls[];
+
 struct instrument_function {
     const char *name;
     const char *budget; /* as it was written */
@@ -23,7 +26,8 @@ struct instrument_function {
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp; /* what longjmp skips has to be ended where it lands */
+    bool has_setjmp;    /* what longjmp skips has to be ended where it lands */
+    bool calls_library; /* by words of the source: JOULE_BUDGET_SCOPE */
 };
 
 /* For what was judged: functions with a right budget in joules. In `arena`, also the words. NO_MEMORY, or OK. */

@@ -3,15 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/string.h"
 #include "check.h"
 #include "common/options.h"
-#include "common/own_folder.h"
+#include "library.h"
 #include "words.h"
 
 #define FAILED (-1)
@@ -30,36 +28,38 @@ static const char *open_bitcode(struct arena *arena, int *out_fd)
     return kept;
 }
 
+/* What clang would leave of a source before it is bitcode. 0, clang's exit code, or FAILED after a message. */
+static int save_text(struct arena *arena, const struct arguments *arguments, const char *source)
+{
+    const char *text = words_saved_name(arena, arguments, source, ".i");
+    const char **words = text ? words_of_saved_text(arena, arguments, source, text) : NULL;
+    return words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
+}
+
 /* 0 with the bitcode's path, clang's exit code, or FAILED after a message. */
 static int instrument_source(struct arena *arena, const struct arguments *arguments, const char *source,
                              const struct instrument_plan *plan, const char **out_bitcode)
 {
     joule_error error;
     int fd, ready_fd;
-    const char *path = open_bitcode(arena, &fd), *ready = path ? open_bitcode(arena, &ready_fd) : NULL;
-    const char **words = ready ? words_of_ship(arena, arguments, source) : NULL;
+    const char *saved = words_saved_name(arena, arguments, source, ".bc");
+    const char *path = open_bitcode(arena, &fd);
+    const char *ready = saved || !path ? saved : open_bitcode(arena, &ready_fd);
+    const char **words = path && ready ? words_of_ship(arena, arguments, source) : NULL;
     int code = words ? check_run_clang(&here, words, fd) : FAILED;
     if (code == 0 && module_instrument(path, ready, plan, &error) != JOULE_OK) {
         complain("", "%s: %s", source, error.message);
         code = FAILED;
     }
+    if (code == 0 && saved)
+        code = save_text(arena, arguments, source);
     if (path)
         close(fd);
     *out_bitcode = ready;
     return code;
 }
 
-/* Where libjoule lies, by where this program does; empty: it is not to be found. */
-static void find_library(char out_folder[PATH_MAX])
-{
-    char own[PATH_MAX], wanted[2 * PATH_MAX];
-    find_own_folder(own);
-    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_LIBRARY_FOLDER);
-    if (!realpath(wanted, out_folder))
-        out_folder[0] = '\0';
-}
-
-/* The same, without the sources among the files, or without the others. False: no memory. */
+/* The words, without the sources among the files, or without the others. False: no memory. */
 static bool take_part(struct arena *arena, const struct arguments *all, bool is_of_sources,
                       struct arguments *out)
 {
@@ -81,12 +81,13 @@ static bool take_part(struct arena *arena, const struct arguments *all, bool is_
 /* Each source by itself, to the end, as clang would, and then the other files. */
 static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
 {
+    static const char *const no_library[] = {NULL};
     int code = 0;
     struct arguments part, others;
     if (!take_part(arena, arguments, true, &part) || !take_part(arena, arguments, false, &others))
         return FAILED;
     for (size_t i = 0; i < part.source_count && code >= 0; i++) {
-        const char **words = words_of_build(arena, &part, bitcode, i, i + 1, "");
+        const char **words = words_of_build(arena, &part, bitcode, i, i + 1, no_library);
         int one = words ? check_run_clang(&here, words, STDOUT_FILENO) : FAILED;
         code = one < 0 || code == 0 ? one : code;
     }
@@ -95,23 +96,43 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
     return code;
 }
 
+/* What runs without a C library has none of libjoule's, either. */
+static bool may_call(const struct arguments *arguments, const struct instrument_plan *plans)
+{
+    static const char *const bare[] = {"-nostdlib", "-ffreestanding", NULL};
+    const char *why = NULL;
+    size_t function_count = 0;
+    for (size_t i = 1; i < arguments->clang_count; i++)
+        why = string_is_one_of(arguments->clang[i], bare) ? arguments->clang[i] : why;
+    for (size_t i = 0; i < arguments->source_count; i++)
+        function_count += plans[i].function_count;
+    if (why && function_count)
+        complain(
+            "",
+            "functions with budgets are not watched when they run: with %s there is no libjoule to call; "
+            "--energy-run=no builds so without this message",
+            why);
+    return !why;
+}
+
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans)
 {
     size_t count = arguments->source_count, instrumented = 0;
+    bool is_watched = arguments->runs && arguments->compiles && may_call(arguments, plans), is_called = false;
     const char **bitcode = arena_alloc(arena, (count + 1) * sizeof *bitcode);
     int code = bitcode ? 0 : FAILED;
-    for (size_t i = 0; i < count && code == 0 && arguments->compiles && arguments->runs; i++)
-        if (!instrument_plan_is_empty(&plans[i])) {
+    for (size_t i = 0; i < count && code == 0; i++) {
+        is_called = is_called || plans[i].calls_library || (is_watched && plans[i].function_count);
+        if (is_watched && !instrument_plan_is_empty(&plans[i])) {
             code = instrument_source(arena, arguments, arguments->sources[i], &plans[i], &bitcode[i]);
             instrumented++;
         }
+    }
     if (code == 0 && instrumented && words_of_build_are_apart(arguments)) {
         code = build_apart(arena, arguments, bitcode);
     } else if (code == 0) {
-        char library[PATH_MAX] = "";
-        if (arguments->links && arguments->runs)
-            find_library(library);
-        const char **words = words_of_build(arena, arguments, bitcode, 0, count, library);
+        const char **library = library_words(arena, arguments, is_called);
+        const char **words = library ? words_of_build(arena, arguments, bitcode, 0, count, library) : NULL;
         check_rewind_input();
         code = words ? arguments_become_clang(words) : FAILED;
     }

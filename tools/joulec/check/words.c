@@ -1,21 +1,45 @@
 /* tools/joulec/check/words.c - see words.h. */
 #include "words.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/string.h"
+
+/* Asks for files that are called as the object is, by whatever step ends with the object. */
+static bool is_aside(const char *word)
+{
+    static const char *const starts[] = {"-save-temps",
+                                         "--save-temps",
+                                         "-ftime-trace",
+                                         "-fsave-optimization-record",
+                                         "-foptimization-record",
+                                         "-fstack-usage",
+                                         NULL};
+    bool is_found = false;
+    for (size_t i = 0; starts[i] && !is_found; i++)
+        is_found = string_starts(word, starts[i]);
+    return is_found;
+}
 
 /* Where the compiler puts what, and how far it goes. */
 static bool is_output(const char *word)
 {
     static const char *const exact[] = {"-c", "-S", "-o", "-emit-llvm", NULL};
-    return string_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) ||
-           string_starts(word, "-save-temps");
+    return string_is_one_of(word, exact) || (string_starts(word, "-o") && word[2]) || is_aside(word);
 }
 
 /* What the preprocessor writes for make. */
 static bool is_dependency(const char *word)
 {
-    return string_starts(word, "-M") && (strlen(word) <= 4);
+    return string_starts(word, "-M") || string_starts(word, "-Wp,-M");
+}
+
+/* What makes a program count its own runs, and the compiler write where. */
+static bool is_coverage(const char *word)
+{
+    static const char *const exact[] = {"--coverage", "-coverage", "-ftest-coverage", "-fprofile-arcs", NULL};
+    return string_is_one_of(word, exact);
 }
 
 /* What is no business of the build that is counted: outputs, dependencies, how far to go, and how much to optimise. */
@@ -23,11 +47,11 @@ static bool is_uncounted(const char *word)
 {
     static const char *const exact[] = {"-E", "-fsyntax-only", "--analyze", "-###", "-pipe", NULL};
     bool is_level = word[0] == '-' && word[1] == 'O' && strcmp(word, "-Ofast") != 0; /* see add_level */
-    return is_level || is_output(word) || is_dependency(word) || string_is_one_of(word, exact) ||
-           string_starts(word, "-flto") || string_starts(word, "-fsanitize") ||
-           string_starts(word, "-Werror") || string_starts(word, "-l") || string_starts(word, "-Wl,") ||
-           string_starts(word, "-fprofile-") || string_starts(word, "-fcs-profile-") ||
-           string_starts(word, "-fcoverage-");
+    return is_level || is_output(word) || is_dependency(word) || is_coverage(word) ||
+           string_is_one_of(word, exact) || string_starts(word, "-flto") ||
+           string_starts(word, "-fsanitize") || string_starts(word, "-Werror") || string_starts(word, "-l") ||
+           string_starts(word, "-Wl,") || string_starts(word, "-fprofile-") ||
+           string_starts(word, "-fcs-profile-") || string_starts(word, "-fcoverage-");
 }
 
 /* Says nothing to a compiler of bitcode. */
@@ -221,11 +245,17 @@ static bool has_word(const struct arguments *a, const char *word)
     return false;
 }
 
-/* What clang would call the object, or what lies beside it. */
-static const char *name_beside(struct arena *arena, const struct arguments *a, const char *source,
+/* The object's name as the user gave it; NULL: clang gives it. */
+static const char *object_of(const struct arguments *a)
+{
+    return a->links ? NULL : arguments_value(a, "-o");
+}
+
+/* What clang calls the file with this ending that lies beside `output`, or NULL: that is called after the source. */
+static const char *name_beside(struct arena *arena, const char *output, const char *source,
                                const char *ending)
 {
-    const char *output = arguments_value(a, "-o"), *slash = strrchr(source, '/');
+    const char *slash = strrchr(source, '/');
     const char *name = output ? output : slash ? slash + 1 : source;
     const char *dot = strrchr(name, '.'), *last = strrchr(name, '/');
     size_t stem = dot && (!last || dot > last) ? (size_t)(dot - name) : strlen(name);
@@ -242,25 +272,85 @@ static const char *ending_of(const struct arguments *a)
     return has_word(a, "-emit-llvm") ? (is_text ? ".ll" : ".bc") : is_text ? ".s" : ".o";
 }
 
+/* A word that `is_it`; NULL: there is none. */
+static const char *first_that(const struct arguments *a, bool (*is_it)(const char *word))
+{
+    for (size_t i = 1; i < a->clang_count; i++)
+        if (is_it(a->clang[i]))
+            return a->clang[i];
+    return NULL;
+}
+
+/* They name their file. */
+static bool is_dependency_of_preprocessor(const char *word)
+{
+    return string_starts(word, "-Wp,-MD,") || string_starts(word, "-Wp,-MMD,");
+}
+
 /* Rules for make are of the object that the user asked for. False: no memory. */
 static bool add_dependencies(struct arena *arena, const struct arguments *a, const char *source,
                              const char **words, size_t *count)
 {
-    if (!has_word(a, "-MD") && !has_word(a, "-MMD"))
+    bool is_named = first_that(a, is_dependency_of_preprocessor);
+    if (!has_word(a, "-MD") && !has_word(a, "-MMD") && !is_named)
         return true;
     const char *object = arguments_value(a, "-o");
-    const char *file = name_beside(arena, a, source, ".d");
+    const char *file = name_beside(arena, object, source, ".d");
     if (!object)
-        object = name_beside(arena, a, source, ending_of(a));
+        object = name_beside(arena, NULL, source, ".o");
     if (!file || !object)
         return false;
-    if (!arguments_value(a, "-MF")) {
+    if (!arguments_value(a, "-MF") && !is_named) {
         words[(*count)++] = "-MF";
         words[(*count)++] = file;
     }
     if (!arguments_value(a, "-MT") && !arguments_value(a, "-MQ")) {
         words[(*count)++] = "-MQ";
         words[(*count)++] = object;
+    }
+    return true;
+}
+
+static bool is_split(const char *word)
+{
+    return string_starts(word, "-gsplit-dwarf");
+}
+
+/* From the root: counts are written wherever the program runs. NULL: no memory. */
+static const char *from_root(struct arena *arena, const char *name)
+{
+    char folder[PATH_MAX];
+    if (name[0] == '/' || !getcwd(folder, sizeof folder))
+        return name;
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *made = arena_alloc(arena, size);
+    if (made)
+        string_print(made, size, "%s/%s", folder, name);
+    return made;
+}
+
+/* Bitcode holds the names of some files that are to lie beside the object; clang would call them after the bitcode. False: no
+ * memory. */
+static bool add_names_in_bitcode(struct arena *arena, const struct arguments *a, const char *source,
+                                 const char **words, size_t *count)
+{
+    static const struct {
+        const char *option, *ending;
+        bool (*is_asked)(const char *word);
+    } files[] = {{"-coverage-notes-file", ".gcno", is_coverage},
+                 {"-coverage-data-file", ".gcda", is_coverage},
+                 {"-split-dwarf-file", ".dwo", is_split}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!first_that(a, files[i].is_asked))
+            continue;
+        const char *name = name_beside(arena, object_of(a), source, files[i].ending);
+        if (name && files[i].is_asked == is_coverage)
+            name = from_root(arena, name);
+        if (!name)
+            return false;
+        const char *const added[] = {"-Xclang", files[i].option, "-Xclang", name};
+        memcpy(words + *count, added, sizeof added);
+        *count += sizeof added / sizeof *added;
     }
     return true;
 }
@@ -276,8 +366,9 @@ const char **words_of_ship(struct arena *arena, const struct arguments *a, const
                                         "-o",
                                         "-"};
     size_t added_count = sizeof added / sizeof *added, count;
-    const char **words = words_without(arena, a, is_output, added_count + 7, &count);
-    if (!words || !add_dependencies(arena, a, source, words, &count))
+    const char **words = words_without(arena, a, is_output, added_count + 19, &count);
+    if (!words || !add_dependencies(arena, a, source, words, &count) ||
+        !add_names_in_bitcode(arena, a, source, words, &count))
         return NULL;
     memcpy(words + count, added, sizeof added);
     count += added_count;
@@ -304,28 +395,41 @@ const char **words_of_nothing(struct arena *arena, const struct arguments *a, co
     return words;
 }
 
-/* Where the system's programs find libraries anyway. */
-static bool is_usual_folder(const char *folder)
+const char *words_saved_name(struct arena *arena, const struct arguments *a, const char *source,
+                             const char *ending)
 {
-    return string_starts(folder, "/usr/lib") || string_starts(folder, "/lib") ||
-           strcmp(folder, "/usr/local/lib") == 0;
+    const char *output = arguments_value(a, "-o"), *slash = output ? strrchr(output, '/') : NULL;
+    const char *name = name_beside(arena, NULL, source, ending);
+    bool is_beside_object = has_word(a, "-save-temps=obj") || has_word(a, "--save-temps=obj");
+    bool is_asked = is_beside_object || has_word(a, "-save-temps") || has_word(a, "--save-temps") ||
+                    has_word(a, "-save-temps=cwd") || has_word(a, "--save-temps=cwd");
+    if (!name || !is_asked || has_word(a, "-emit-llvm")) /* bitcode is no step there, but the end */
+        return NULL;
+    if (!is_beside_object || !slash)
+        return name;
+    size_t folder = (size_t)(slash - output) + 1, size = folder + strlen(name) + 1;
+    char *made = arena_alloc(arena, size);
+    if (made)
+        string_print(made, size, "%.*s%s", (int)folder, output, name);
+    return made;
 }
 
-/* Nothing of it stays in a program that calls no libjoule. False: no memory. */
-static bool add_library(struct arena *arena, const char *library, const char **words, size_t *count)
+/* Leaves nothing beside what it writes. */
+static bool is_output_or_dependency(const char *word)
 {
-    static const char *const added[] = {
-        "-Wl,--push-state,--as-needed", "-ljoule", "-lm", "-lpthread", "-ldl", "-Wl,--pop-state"};
-    char *folder = arena_alloc(arena, strlen(library) + sizeof "-L");
-    char *found = arena_alloc(arena, strlen(library) + sizeof "-Wl,-rpath,");
-    if (!folder || !found)
-        return false;
-    words[(*count)++] = strcat(strcpy(folder, "-L"), library);
-    if (!is_usual_folder(library))
-        words[(*count)++] = strcat(strcpy(found, "-Wl,-rpath,"), library);
-    memcpy(words + *count, added, sizeof added);
-    *count += sizeof added / sizeof *added;
-    return true;
+    return is_output(word) || is_dependency(word);
+}
+
+const char **words_of_saved_text(struct arena *arena, const struct arguments *a, const char *source,
+                                 const char *output)
+{
+    const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output, source};
+    size_t count;
+    const char **words =
+        words_without(arena, a, is_output_or_dependency, sizeof added / sizeof *added, &count);
+    if (words)
+        memcpy(words + count, added, sizeof added);
+    return words;
 }
 
 /* Whatever language the user said that sources are in. */
@@ -348,7 +452,7 @@ static bool add_output(struct arena *arena, const struct arguments *a, const cha
     if (arguments_value(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
         return true;
     words[(*count)++] = "-o";
-    return (words[(*count)++] = name_beside(arena, a, source, ending_of(a))) != NULL;
+    return (words[(*count)++] = name_beside(arena, NULL, source, ending_of(a))) != NULL;
 }
 
 /* A file beside the sources is neither object nor library, so that the options for texts are for it, too. */
@@ -373,9 +477,13 @@ static const char *known_level(const char *word)
 }
 
 const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
-                            size_t first, size_t end, const char *library)
+                            size_t first, size_t end, const char *const *library)
 {
-    const char **words = arena_alloc(arena, (a->clang_count + 4 * a->source_count + 18) * sizeof *words);
+    size_t library_count = 0;
+    while (library[library_count])
+        library_count++;
+    const char **words =
+        arena_alloc(arena, (a->clang_count + 4 * a->source_count + library_count + 20) * sizeof *words);
     const char *language = "none";
     size_t count = 0, source = 0, replaced = 0;
     for (size_t i = first; i < end; i++)
@@ -405,7 +513,7 @@ const char **words_of_build(struct arena *arena, const struct arguments *a, cons
     }
     if (words && replaced && end - first == 1 && !add_output(arena, a, a->sources[first], words, &count))
         return NULL;
-    if (words && *library && !add_library(arena, library, words, &count))
-        return NULL;
+    if (words)
+        memcpy(words + count, library, library_count * sizeof *library);
     return words;
 }

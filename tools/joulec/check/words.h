@@ -24,12 +24,18 @@ const char **words_of_text(struct arena *arena, const struct arguments *argument
 /* Words that print bitcode of it with the user's own flags, before anything is optimised; what the preprocessor writes beside
  * is written. */
 const char **words_of_ship(struct arena *arena, const struct arguments *arguments, const char *source);
+/* What -save-temps calls a step of `source`, by its ending; NULL: it is not asked for, or there is no memory. */
+const char *words_saved_name(struct arena *arena, const struct arguments *arguments, const char *source,
+                             const char *ending);
+/* Words that write what the preprocessor makes of it, as that build sees it, to `output`. */
+const char **words_of_saved_text(struct arena *arena, const struct arguments *arguments, const char *source,
+                                 const char *output);
 /* Words that compile it as the user would, and leave nothing. */
 const char **words_of_nothing(struct arena *arena, const struct arguments *arguments, const char *source);
 /* The user's words, with the path bitcode[i] for sources[i] where it is not NULL, without the sources outside [first, end); and
- * with libjoule, which lies in `library`, where a program is linked that needs it; "": it is left to the user. */
+ * those of `library` behind them. */
 const char **words_of_build(struct arena *arena, const struct arguments *arguments,
-                            const char *const *bitcode, size_t first, size_t end, const char *library);
+                            const char *const *bitcode, size_t first, size_t end, const char *const *library);
 /* Several files make an object each, called after it: bitcode has no name, so that sources are built one by one. */
 bool words_of_build_are_apart(const struct arguments *arguments);
 

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""What joulec leaves behind: the files that clang would, under the names that clang gives them, and programs linked as clang's are."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOULEC = os.environ.get("JOULEC", "")
+INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
+ARCHIVE = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.a")
+PLAIN = "int main(void) { return 0; }\n"
+BUDGET = """#include <joule/budget.h>
+JOULE_BUDGET("max_joules=1J") int twice(int x) { return 2 * x; }
+"""
+SCOPE = """#include <joule/budget.h>
+int main(void) { JOULE_BUDGET_SCOPE("max_joules=1J"); return 0; }
+"""
+MAIN = "int twice(int); int main(void) { return twice(2) - 4; }\n"
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def folder_with(self, name, **texts):
+        """A new folder with a file NAME.c for each text."""
+        folder = os.path.join(self.folder, name)
+        os.makedirs(os.path.join(folder, "out"))
+        for stem, text in texts.items():
+            with open(os.path.join(folder, stem + ".c"), "w", encoding="utf-8") as file:
+                file.write(text)
+        return folder
+
+    def compile(self, folder, *words, check=True, own=("--energy-check",)):
+        done = subprocess.run([JOULEC, *own, "-I", INCLUDE, *words], cwd=folder, capture_output=True, text=True, check=False)
+        if check:
+            self.assertEqual(done.returncode, 0, (words, done.stderr))
+        return done
+
+    def both(self, *words, **texts):
+        """Folders in which clang alone and joulec did the same."""
+        number = len(os.listdir(self.folder))
+        theirs, ours = self.folder_with(f"{number}", **texts), self.folder_with(f"{number + 1}", **texts)
+        self.compile(theirs, *words, own=())
+        self.compile(ours, *words)
+        return theirs, ours
+
+    @staticmethod
+    def files(folder):
+        return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+    @staticmethod
+    def read(*parts):
+        with open(os.path.join(*parts), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    @staticmethod
+    def links(program):
+        """What the loader is told: libraries, and folders to look in."""
+        told = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        return re.findall(r"\((?:NEEDED|RUNPATH|RPATH)\).*\[(.*)\]", told)
+
+    # --- names ----------------------------------------------------------------------------------------------------
+
+    def test_the_files_of_clang(self):
+        for words in (["-c", "a.c"], ["-c", "a.c", "-o", "out/x.o"], ["-S", "a.c"], ["--compile", "a.c"], ["--assemble", "a.c"],
+                      ["-c", "a.c", "--output=out/x.o"], ["-c", "a.c", "--output", "out/x.o"], ["-c", "a.c", "-oout/x.o"],
+                      ["-ftime-trace", "-c", "a.c", "-o", "out/x.o"], ["-fsave-optimization-record", "-c", "a.c", "-o", "out/x.o"],
+                      ["--coverage", "-c", "a.c", "-o", "out/x.o"], ["--coverage", "-c", "a.c", "b.c"],
+                      ["-ftest-coverage", "-fprofile-arcs", "-c", "a.c"], ["-g", "-gsplit-dwarf", "-c", "a.c", "-o", "out/x.o"],
+                      ["-fstack-usage", "-c", "a.c", "-o", "out/x.o"], ["-Wp,-MMD,out/x.d", "-c", "a.c", "-o", "out/x.o"],
+                      ["-MMD", "-MFout/x.d", "-c", "a.c"], ["-save-temps", "-c", "a.c", "-o", "out/x.o"],
+                      ["-save-temps=obj", "-c", "a.c", "-o", "out/x.o"], ["--save-temps", "a.c", "b.c", "-o", "p"]):
+            for text in (BUDGET, "int twice(int x) { return 2 * x; }\n"):
+                theirs, ours = self.both("-O2", *words, a=text, b=MAIN)
+                self.assertEqual(self.files(ours), self.files(theirs), words)
+
+    def test_names_in_the_files(self):
+        words = {"-Wp,-MMD,out/x.d": "out/x.d", "-Wp,-MD,out/x.d": "out/x.d", "-MMD": "out/x.d", "-MD": "out/x.d"}
+        for word, file in words.items():
+            theirs, ours = self.both("-O2", word, "-c", "a.c", "-o", "out/x.o", a=BUDGET)
+            self.assertEqual(self.read(ours, file).split(":")[0], "out/x.o", word)
+            self.assertIn("joule/budget.h", self.read(ours, "out/x.d"), word)
+            theirs, ours = self.both("-O2", word.replace("out/", ""), "-S", "a.c", a=BUDGET)
+            name = "x.d" if "Wp" in word else "a.d"
+            self.assertEqual(self.read(ours, name).split(":")[0], self.read(theirs, name).split(":")[0], word)
+        _, ours = self.both("-O2", "-g", "-gsplit-dwarf", "-c", "a.c", "-o", "out/x.o", a=BUDGET)
+        told = subprocess.run(["readelf", "--debug-dump=info", "x.o"], cwd=os.path.join(ours, "out"), capture_output=True, text=True,
+                              check=True).stdout
+        self.assertRegex(told, r"dwo_name.*out/x\.dwo")
+
+    def test_coverage_of_each_file(self):
+        for words in (["-c"], []):
+            folder = self.folder_with("coverage" + "".join(words), a=BUDGET, b=BUDGET.replace("twice", "thrice") + MAIN)
+            if words:
+                self.compile(folder, "--coverage", "-c", "a.c", "b.c")
+                done = self.compile(folder, "--coverage", "a.o", "b.o", "-o", "p", check=False)
+            else:
+                done = self.compile(folder, "--coverage", "a.c", "b.c", "-o", "p", check=False)
+            if "libclang_rt" in done.stderr:
+                self.skipTest("this clang has no library for --coverage")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            subprocess.run(["./p"], cwd=folder, check=True)
+            left = [name for name in self.files(folder) if ".gc" in name]
+            self.assertEqual(left, ["a.gcda", "a.gcno", "b.gcda", "b.gcno"])
+
+    # --- links ----------------------------------------------------------------------------------------------------
+
+    def test_a_program_without_budgets_is_clangs(self):
+        for words in (["a.c"], ["-shared", "-fPIC", "a.c"], ["a.c", "-lm"]):
+            theirs, ours = self.both(*words, "-o", "p", a=PLAIN)
+            self.assertEqual(self.links(os.path.join(ours, "p")), self.links(os.path.join(theirs, "p")))
+            self.compile(ours, "-c", "-fPIC", "a.c")
+            self.compile(ours, *["a.o" if word == "a.c" else word for word in words], "-o", "p")
+            self.assertEqual(self.links(os.path.join(ours, "p")), self.links(os.path.join(theirs, "p")))
+
+    def test_what_is_not_on_the_line_is_not_linked(self):
+        """configure asks so whether a function needs a library."""
+        for text in ("char pow(); int main(void) { return pow(); }\n",
+                     BUDGET + "char pow(); int main(void) { return pow() + twice(2); }\n"):
+            done = self.compile(self.folder_with(str(len(text)), a=text), "-w", "a.c", "-o", "p", check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("pow", done.stderr)
+
+    def needs(self, folder, *words):
+        self.compile(folder, *words, "-o", "p")
+        subprocess.run([os.path.join(folder, "p")], check=True)
+        return any("libjoule" in library for library in self.links(os.path.join(folder, "p")))
+
+    def test_whatever_calls_it_is_linked_with_it(self):
+        folder = self.folder_with("calls", a=BUDGET, m=MAIN, n=PLAIN, s=SCOPE)
+        os.mkdir(os.path.join(folder, "lib"))
+        self.compile(folder, "-c", "a.c", "m.c", "s.c")
+        subprocess.run(["ar", "rcs", "lib/liba.a", "a.o"], cwd=folder, check=True)
+        subprocess.run(["ar", "rcsT", "lib/libthin.a", "a.o"], cwd=folder, check=True)
+        self.compile(folder, "-S", "a.c")
+        with open(os.path.join(folder, "words"), "w", encoding="utf-8") as file:
+            file.write("a.o")
+        for words in (["s.c"], ["s.o"], ["a.c", "m.c"], ["a.o", "m.o"], ["m.c", "a.o"], ["m.c", "lib/liba.a"], ["m.c", "-Llib", "-la"],
+                      ["m.c", "-L", "lib", "-l", "a"], ["m.c", "-Llib", "-l:liba.a"], ["m.c", "lib/libthin.a"], ["m.o", "a.s"],
+                      ["m.c", "-Wl,--start-group,lib/liba.a,--end-group"], ["m.c", "-Xlinker", "a.o"], ["m.c", "@words"],
+                      ["-x", "c", "a.c", "m.c"], ["-nodefaultlibs", "-lc", "a.c", "m.c"], ["-nodefaultlibs", "m.c", "a.o", "-lc"]):
+            self.assertTrue(self.needs(folder, *words), words)
+        self.assertFalse(self.needs(folder, "n.c", "-Llib", "-la"))
+        self.assertIn("undefined", self.compile(folder, "--energy-run=no", "m.c", "a.o", "-o", "p", check=False).stderr)
+
+    def test_bitcode_for_the_linker(self):
+        folder = self.folder_with("lto", a=BUDGET, m=MAIN)
+        self.compile(folder, "-flto", "-c", "a.c", "m.c")
+        if self.compile(folder, "-flto", "-fuse-ld=lld", "m.o", "-Wl,--unresolved-symbols=ignore-all", "-o", "p", check=False).returncode:
+            self.skipTest("no linker for this clang's bitcode")
+        self.assertTrue(self.needs(folder, "-flto", "-fuse-ld=lld", "a.o", "m.o"))
+
+    def test_without_a_library_of_c(self):
+        folder = self.folder_with("bare", a=BUDGET)
+        for word in ("-nostdlib", "-ffreestanding"):
+            done = self.compile(folder, word, "-c", "a.c")
+            self.assertEqual(done.stderr.count("not watched when they run"), 1, done.stderr)
+            names = subprocess.run(["nm", "a.o"], cwd=folder, capture_output=True, text=True, check=True).stdout
+            self.assertNotIn("joule_", names)
+            self.assertEqual(self.compile(folder, "--energy-run=no", word, "-c", "a.c").stderr.count("not watched"), 0)
+
+    def test_static(self):
+        folder = self.folder_with("static", a=BUDGET, m=MAIN, n=PLAIN)
+        for word in ("-static", "-static-pie", "--static"):
+            if self.compile(folder, word, "n.c", "-o", "p", own=(), check=False).returncode:
+                print(f"skipped: {word}: this machine has no static C library")
+                continue
+            self.compile(folder, word, "n.c", "-o", "p")
+            if not os.path.exists(ARCHIVE):
+                print("skipped: static programs with budgets: libjoule.a was not built")
+                continue
+            self.assertFalse(self.needs(folder, word, "a.c", "m.c"))
+            names = subprocess.run(["nm", "p"], cwd=folder, capture_output=True, text=True, check=True).stdout
+            self.assertRegex(names, r" T joule_budget_count")
+
+
+if __name__ == "__main__":
+    if not JOULEC:
+        print("this build has no joulec: LLVM's headers were not found")
+        sys.exit(77)
+    with open(LIBRARY, "rb") as library:
+        code = library.read()
+    if b"__asan_init" in code or b"__tsan_init" in code:
+        print("libjoule has a sanitizer in it, and a program without one cannot be relied on to run with that")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,204 @@
+/* tools/joulec/check/library.c - see library.h. */
+#include "library.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/string.h"
+#include "common/options.h"
+#include "common/own_folder.h"
+#include "joulec/verdict/instrument.h"
+
+/* --- what calls it ------------------------------------------------------------------------------------------ */
+
+static bool has_names(const char *bytes, size_t size)
+{
+    bool is_found = false;
+    for (const char *const *name = instrument_calls; *name && !is_found; name++)
+        is_found = memmem(bytes, size, *name, strlen(*name)) != NULL;
+    return is_found;
+}
+
+/* Names of functions stand in objects, archives, assembly and bitcode alike. An archive of mere paths has none to look at. A
+ * shared library finds its libjoule itself. */
+static bool bytes_call(const char *bytes, size_t size)
+{
+    static const char thin[] = "!<thin>\n";
+    bool is_shared = size > EI_NIDENT && memcmp(bytes, ELFMAG, SELFMAG) == 0 && bytes[EI_NIDENT] == ET_DYN;
+    bool is_thin = size >= sizeof thin - 1 && memcmp(bytes, thin, sizeof thin - 1) == 0;
+    return !is_shared && (is_thin || has_names(bytes, size));
+}
+
+/* What cannot be read is clang's to tell. */
+static bool file_calls(const char *path)
+{
+    struct stat status;
+    bool is_found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        size_t size = (size_t)status.st_size;
+        char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            is_found = bytes_call(bytes, size);
+            munmap(bytes, size);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return is_found;
+}
+
+/* lib`name`.a in that folder, or for ":name" the file of this name. */
+static bool archive_calls(const char *folder, size_t length, const char *name)
+{
+    char path[PATH_MAX];
+    if (name[0] == ':')
+        string_print(path, sizeof path, "%.*s/%s", (int)length, folder, name + 1);
+    else
+        string_print(path, sizeof path, "%.*s/lib%s.a", (int)length, folder, name);
+    return file_calls(path);
+}
+
+/* Where -l`name` is looked for: folders that the user named, and the one of what is installed by hand. */
+static bool library_calls(const struct arguments *a, const char *name)
+{
+    bool is_found = archive_calls("/usr/local/lib", strlen("/usr/local/lib"), name);
+    for (size_t i = 1; i < a->clang_count && !is_found; i++) {
+        bool is_pair = strcmp(a->clang[i], "-L") == 0 && i + 1 < a->clang_count;
+        const char *folder = is_pair ? a->clang[i + 1] : a->clang[i] + strlen("-L");
+        is_found = string_starts(a->clang[i], "-L") && archive_calls(folder, strlen(folder), name);
+    }
+    for (const char *at = getenv("LIBRARY_PATH"); at && *at && !is_found; at += *at == ':') {
+        size_t length = strcspn(at, ":");
+        is_found = length && archive_calls(at, length, name);
+        at += length;
+    }
+    return is_found;
+}
+
+/* "-Wl,--start-group,a.a,b.a,--end-group" */
+static bool parts_call(const char *words)
+{
+    char path[PATH_MAX];
+    bool is_found = false;
+    for (const char *at = words; *at && !is_found; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        string_print(path, sizeof path, "%.*s", (int)length, at);
+        is_found = file_calls(path);
+        at += length;
+    }
+    return is_found;
+}
+
+/* `next`: the word behind it, or NULL. A source that has the names in its text calls them, too. */
+static bool word_calls(const struct arguments *a, const char *word, const char *next)
+{
+    if (string_starts(word, "-l"))
+        return word[2] ? library_calls(a, word + 2) : next && library_calls(a, next);
+    if (string_starts(word, "-Wl,"))
+        return parts_call(word + strlen("-Wl,"));
+    if (strcmp(word, "-Xlinker") == 0)
+        return next && file_calls(next);
+    bool is_list = word[0] == '@'; /* of words that clang reads: what is in there may call it */
+    return is_list || (word[0] != '-' && file_calls(word));
+}
+
+static bool line_calls(const struct arguments *a)
+{
+    bool is_found = false;
+    for (size_t i = 1; i < a->clang_count && !is_found; i++) {
+        const char *word = a->clang[i];
+        is_found = word_calls(a, word, i + 1 < a->clang_count ? a->clang[i + 1] : NULL);
+        i += argument_takes_a_word(word);
+    }
+    return is_found;
+}
+
+/* --- the words that link it --------------------------------------------------------------------------------- */
+
+/* Where libjoule lies, by where this program does; empty: it is not to be found. */
+static void find_folder(char out_folder[PATH_MAX])
+{
+    char own[PATH_MAX], wanted[2 * PATH_MAX];
+    find_own_folder(own);
+    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_LIBRARY_FOLDER);
+    if (!realpath(wanted, out_folder))
+        out_folder[0] = '\0';
+}
+
+/* Where the system's programs find libraries anyway. */
+static bool is_usual_folder(const char *folder)
+{
+    return string_starts(folder, "/usr/lib") || string_starts(folder, "/lib") ||
+           strcmp(folder, "/usr/local/lib") == 0;
+}
+
+static bool has_one_of(const struct arguments *a, const char *const *options)
+{
+    bool is_found = false;
+    for (size_t i = 1; i < a->clang_count && !is_found; i++)
+        is_found = string_is_one_of(a->clang[i], options);
+    return is_found;
+}
+
+/* By its path, since a folder more to look in could find other libraries, too; and as a word for the linker, since the user may
+ * have said that all files that follow are C. */
+static const char **shared_words(struct arena *arena, const char *folder, const char *path)
+{
+    const char *const words[] = {"-Wl,--push-state,--as-needed",
+                                 "-Xlinker",
+                                 path,
+                                 "-Wl,--pop-state",
+                                 is_usual_folder(folder) ? NULL : "-Xlinker",
+                                 "-rpath",
+                                 "-Xlinker",
+                                 folder,
+                                 NULL};
+    const char **kept = arena_alloc(arena, sizeof words);
+    if (kept)
+        memcpy(kept, words, sizeof words);
+    return kept;
+}
+
+static const char **static_words(struct arena *arena, const char *path)
+{
+    const char *const words[] = {"-Xlinker", path, "-lm", "-lpthread", "-ldl", NULL};
+    const char **kept = arena_alloc(arena, sizeof words);
+    if (kept)
+        memcpy(kept, words, sizeof words);
+    return kept;
+}
+
+const char **library_words(struct arena *arena, const struct arguments *arguments, bool is_called)
+{
+    static const char *const static_options[] = {"-static", "-static-pie", NULL};
+    static const char *const own_options[] = {"-ljoule", NULL};
+    static const char *none[] = {NULL};
+    char found[PATH_MAX];
+    if (!arguments->links || !arguments->runs || !(is_called || line_calls(arguments)))
+        return none;
+    find_folder(found);
+    bool is_archive = has_one_of(arguments, static_options);
+    size_t size = strlen(found) + sizeof "/libjoule.so";
+    const char *folder = arena_copy(arena, found, strlen(found));
+    char *path = arena_alloc(arena, size);
+    if (!folder || !path) {
+        complain("", "no memory for the linker's words");
+        return NULL;
+    }
+    string_print(path, size, "%s/libjoule.%s", folder, is_archive ? "a" : "so");
+    if (access(path, R_OK) != 0 && has_one_of(arguments, own_options))
+        return none;
+    if (access(path, R_OK) != 0) {
+        complain("",
+                 "%s is missing, and functions with budgets call it%s; --energy-run=no compiles them without",
+                 path, is_archive ? " in a program that is linked with -static" : "");
+        return NULL;
+    }
+    return is_archive ? static_words(arena, path) : shared_words(arena, folder, path);
+}
