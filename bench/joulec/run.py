@@ -124,7 +124,7 @@ def compare(rows, predictions):
         programs.append({"program": name, "group": group, "tuning": is_for_tuning(group), "half": half_of(group),
                          "predicted_seconds": predicted, "low_seconds": low, "high_seconds": high,
                          "measured_seconds": seconds, "ratio": ratio, "error_factor": max(ratio, 1 / ratio),
-                         "inside": low <= seconds <= high, "energy_joules": function["energy_joules"],
+                         "inside": high is not None and low <= seconds <= high, "energy_joules": function["energy_joules"],
                          "quality": function["quality"], "right": is_right})
     return programs
 
@@ -155,7 +155,7 @@ def print_tables(heading, programs, groups, halves):
     for p in programs:
         remark = ("" if p["inside"] else " OUTSIDE") + ("" if p["right"] else " WRONG RESULT")
         print(f"{p['program']:26} {p['half'].replace('_', ' '):9} {p['predicted_seconds'] * 1e6:13.1f} "
-              f"{p['low_seconds'] * 1e6:9.1f} {p['high_seconds'] * 1e6:9.1f} {p['measured_seconds'] * 1e6:12.1f} "
+              f"{p['low_seconds'] * 1e6:9.1f} {(p['high_seconds'] or float('nan')) * 1e6:9.1f} {p['measured_seconds'] * 1e6:12.1f} "
               f"{p['ratio']:7.2f}{remark}")
     print(f"\n{'group':26} {'half':9} {'programs':>13} {'spread':>9} {'Spearman':>9}")
     for g in groups:

@@ -2,6 +2,7 @@
 """joulec as a C programmer meets it: a compiler like clang, that also holds functions to their energy budgets."""
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -161,6 +162,120 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertIn("warning: energy budget may or may not be kept in 'f' [JE0004]", done.stderr)
         self.assertIn("nobody knows what 'other' takes", done.stderr)
         self.assertIn("nothing bounds this loop", done.stderr)
+
+    def test_unknown_is_never_0(self):
+        """What nobody knows has no upper end, and a budget no probability; each callee is named once."""
+        text = """int power(unsigned *a, const unsigned *b);
+JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigned *b)
+{
+    return power(a, b) || power(a, b) || power(a, b) || power(a, b);
+}
+"""
+        found = self.report(text % "1uJ")["sign"]
+        self.assertTrue(0 < found["interval_joules"][0] < found["energy_joules"] < 1e-6, found)
+        for interval in ("joules", "seconds", "watts", "kelvin"):
+            self.assertIsNone(found["interval_" + interval][1])
+        self.assertEqual([found["budget_probability"], found["max_watts"]["probability"], found["interval_watts"][0]], [None] * 3)
+        self.assertEqual((found["verdict"], found["quality"], found["confidence"]), ("undecided", "E", None))
+        done = self.compile(HEADER + text % "1uJ", "-O2", "--energy-check")
+        self.assertRegex(done.stderr, r"estimate  at least [\d.]+ .?J; [\d.]+ .?J without what 'power' takes, which nobody knows  \(assumed\), quality E\n")
+        self.assertRegex(done.stderr, r"estimate  unknown; [\d.]+ .?W without what 'power' takes, which nobody knows")
+        self.assertNotIn("P(within)", done.stderr)
+        self.assertEqual(done.stderr.count("nobody knows what 'power' takes, here and in 3 more calls: "), 2)  # of each limit
+        self.assertIn("is exceeded", self.compile(HEADER + text % "0.001pJ", "-O2", "--energy-check").stderr)
+
+    def test_each_thing_is_told_once_with_what_to_do(self):
+        """A callee with many calls, loops of code that is inlined twice, the table; and a list that ends says how much is left."""
+        text = """int g(void *), (*handler)(void *);
+static inline __attribute__((always_inline)) int count(const char *p) { int n = 0; while (*p++ != 'x') n += *p; return n; }
+JOULE_BUDGET("max_joules=1uJ") int many(void **p) { int s = 0; %s return s + handler(p) + count(p[0]) + count(p[1]); }
+JOULE_BUDGET("max_joules=1uJ") int jumps(const char *p, const char *q)
+{
+    int n = 0;
+again:
+    if (*p == *q)
+        n += 2;
+    p++;
+    q++;
+    if (*p)
+        goto again;
+    return n;
+}
+""" % "".join(f"s += g(p[{i}]);" for i in range(12))
+        said = self.compile(HEADER + text, "-O2", "--energy-check").stderr
+        self.assertEqual(said.count("nobody knows what 'g' takes"), 1, said)
+        self.assertIn("nobody knows what 'g' takes, here and in 11 more calls: it has no body here; give it one in this file", said)
+        self.assertEqual(said.count("nothing bounds this loop"), 1, said)
+        self.assertRegex(said, r"through this pointer: call functions of this file by name")
+        self.assertRegex(said, r"nothing bounds the loop that goes on here, taken to run 100 times: write JOULE_LOOP\(min, max\) before its for, while or do; where goto makes it there is none")
+        self.assertEqual(said.count("  table  "), 1, said)
+        text = "".join(f"int g{i}(int);\nint f{i}(int x) {{ return g{i}(x) + 1; }}\n" for i in range(14))
+        said = self.compile(HEADER + text, "-O2", "--energy-check", "--energy-budget=1mJ").stderr
+        self.assertEqual(said.count("it has no body here"), 10, said)
+        self.assertIn("note: and 4 more that are open; --energy-report has them all", said)
+
+    def test_another_architecture_decides_nothing(self):
+        """Neither that a budget is kept nor that it is exceeded; and the file says so once."""
+        text = ('__attribute__((annotate("joule.budget:max_joules=%s")))\n'
+                "int f(int x) { int s = 0; for (int i = 0; i < 1000; i++) s += x * i ^ s; return s; }\n"
+                '__attribute__((annotate("joule.budget:max_watts=1kW"))) int g(int x) { return x; }\n')
+        other = "riscv64" if platform.machine() != "riscv64" else "x86_64"
+        for limit in ("0.001pJ", "1MJ"):
+            done = self.compile(text % limit, "-O2", f"--target={other}-unknown-linux-gnu", "--energy-run=no", "--energy-check")
+            if "No available targets" in done.stderr:
+                self.skipTest("clang has no " + other)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("[JW0106]"), 1, done.stderr)
+            self.assertEqual(done.stderr.count("may or may not be kept"), 2)
+            self.assertNotIn("P(within)", done.stderr)
+        self.assertNotIn("[JW0106]", self.compile(text % "1MJ", "-O2", "--energy-check").stderr)
+
+    def test_guesses_inside_of_guesses(self):
+        """Hundreds in hundreds of hundreds are more than anything runs; who names a number means each loop."""
+        text = """
+int inner(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i & 15] / (s | 1); return s; }
+int nest(const int *p, int a, int b, int c) {
+    int s = 0;
+    for (int i = 0; i < a; i++) for (int j = 0; j < b; j++) for (int k = 0; k < c; k++) s += p[(i ^ j ^ k) & 15];
+    return s;
+}
+int calls(const int *p, int n, int m) { int s = 0; for (int i = 0; i < m; i++) s += inner(p, n - i); return s; }
+int once(const int *p, int n) { return inner(p, n) + 1; }
+JOULE_BUDGET("max_joules=1J") int vague(const int *p, int a, int b, int c) { return nest(p, a, b, c) + 1; }
+"""
+        found = self.report(text, "-fno-inline")
+        self.assertEqual([loop["iterations_each"][1] for loop in found["nest"]["loops"]], [100, 10, 10])
+        self.assertLess(found["calls"]["energy_joules"], 15 * found["once"]["energy_joules"])
+        self.assertEqual((found["nest"]["quality"], found["vague"]["verdict"]), ("E", "undecided"))
+        found = self.report(text, "-fno-inline", "--energy-loop-default=50")
+        self.assertEqual([loop["iterations_each"][1] for loop in found["nest"]["loops"]], [50, 50, 50])
+        self.assertGreater(found["calls"]["energy_joules"], 25 * found["once"]["energy_joules"])
+        done = self.compile(HEADER + text.replace("int nest", 'JOULE_BUDGET("max_joules=1J") int nest'), "-O2", "--energy-check")
+        self.assertRegex(done.stderr, r"estimate  not known: between [\d.]+ .?J and [\d.]+ .?J, by how often its loops in line 6 run, which nothing bounds")
+
+    def test_an_assumption_counts_for_what_comes_behind_it(self):
+        """Where its note says to write it: right before the loop, whatever returns before. Not for a loop elsewhere."""
+        text = """
+unsigned f(const unsigned char *p, unsigned long len)
+{
+    unsigned s = 1;
+    if (len == 1)
+        return p[0];
+    if (p[0] == 7) {
+        for (unsigned long i = 0; i < len; i++)
+            s += p[i] * s;
+        return s;
+    }
+    JOULE_ASSUME(len <= 500);
+    for (unsigned long i = 0; i < len; i++)
+        s += p[i] * s ^ i;
+    return s;
+}
+"""
+        loops = {loop["line"]: loop for loop in self.report(text)["f"]["loops"]}
+        self.assertEqual((loops[9]["class"], loops[9]["iterations_each"][2]), ("guessed", None))
+        self.assertIn(loops[14]["class"], ("symbolic", "bounded"))
+        self.assertTrue(499 <= loops[14]["iterations_each"][2] <= 500, loops)
 
     def test_what_a_callee_leaves_open_stays_open(self):
         text = """int other(int);

@@ -68,6 +68,31 @@ int *grow(const int *x) { int *p = NULL; for (int i = 0; i < 500; i++) { p = rea
 char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0; i < 500; i++) { if (i == room) p = realloc(p, room = room ? room * 2 : 16); p[i] = x[i]; } return p; }
 """), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
 
+    def test_nothing_saves_more_than_there_is(self):
+        """An allocation that not every round comes to; and what is inlined into several functions is said once."""
+        text = """
+struct big { unsigned *p; unsigned n; };
+static inline __attribute__((always_inline)) int grow(struct big *x, unsigned n)
+{
+    if (x->n >= n)
+        return 0;
+    unsigned *p = calloc(n, sizeof *p);
+    if (!p)
+        return -1;
+    free(x->p);
+    x->p = p;
+    x->n = n;
+    return 0;
+}
+int one(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && grow(x, i + 1)) return -1; x->p[i] += c; c = x->p[i++] < c; } return 0; }
+int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && grow(x, i + 1)) return -1; x->p[i] -= c; c = x->p[i++] > c; } return 0; }
+"""
+        found, said = self.advise(text, "--energy-advice")
+        for name in ("one", "two"):
+            self.assertEqual([advice["kind"] for advice in found[name]], ["allocation"])
+            self.assertLess(found[name][0]["saves_share"], 1)
+        self.assertEqual(said.count("[JA0203]"), 1, said)
+
     def test_vectors_that_are_never_used(self):
         """A place of the row that is written; another row; a variable; and a place that the caller chooses."""
         head = "int way[40][40], *row;\nint less(int a, int b) { return a < b ? a : b; }\n"

@@ -32,7 +32,9 @@ class Corpus(unittest.TestCase):
         for p in programs:
             self.assertTrue(p["right"], p)
             self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
-            self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
+            self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"], p)
+            if p["group"] != "tree":  # whose calls are too many to count
+                self.assertTrue(p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
         halves = load().HALVES
         self.assertEqual(sum(found[half]["programs"] for half in halves), len(programs))
@@ -73,6 +75,8 @@ class Corpus(unittest.TestCase):
         function = {"time_seconds": 1.0, "interval_seconds": [0.5, 1.5], "energy_joules": 3.0, "quality": "E"}
         record, = corpus.compare([("sort", "sort_x", 2.0, True)], {"sort": {"sort_x": function}})
         self.assertEqual((record["ratio"], record["error_factor"], record["inside"], record["tuning"]), (0.5, 2.0, False, True))
+        function["interval_seconds"] = [0.5, None]
+        self.assertFalse(corpus.compare([("sort", "sort_x", 2.0, True)], {"sort": {"sort_x": function}})[0]["inside"])
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@
 #include "common/output.h"
 #include "response.h"
 
-#define DEFAULT_TRIPS 100
-#define MOST_KELVIN   100
+#define MOST_KELVIN 100
 
 bool argument_takes_a_word(const char *word)
 {
@@ -578,7 +577,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .runs = true,
                               .compiles = true,
                               .links = true,
-                              .default_trips = DEFAULT_TRIPS,
+                              .default_trips = NAN,
                               .warmer_kelvin = NAN,
                               .file_joules = NAN,
                               .clang = arena_alloc(arena, (count + 2) * sizeof *out->clang),

@@ -28,7 +28,7 @@ struct arguments {
     const char *database; /* FILE: its entries are checked, and nothing is built; NULL: none */
     const char *only;     /* of them those with this in their file or output; NULL: all */
     unsigned jobs;        /* at a time; 0: as many as there are processors */
-    double default_trips; /* of loops that nothing bounds */
+    double default_trips; /* of loops that nothing bounds; NaN: nothing was said */
     double warmer_kelvin; /* the machine, than where its figures hold; NaN: nothing was said */
     double file_joules;   /* that a file may take; NaN: nothing was said */
     const char *profile;  /* FILE that a run wrote; NULL: none */

@@ -11,6 +11,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/IRReader.h>
+#include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <limits.h>
 #include <math.h>
@@ -450,13 +451,35 @@ static bool read_build(struct reader *r, const struct module_build *build)
 
 /* --- a module ----------------------------------------------------------------------------------------------- */
 
+/* What a triple begins with, under one name for all that the same cores run. */
+static void architecture_of(const char *triple, char out[16])
+{
+    string_print(out, 16, "%.*s", (int)strcspn(triple, "-"), triple);
+    if (strcmp(out, "x86_64") == 0 || strcmp(out, "amd64") == 0 || (out[0] == 'i' && string_ends(out, "86")))
+        string_copy(out, 16, "x86");
+    else if (strcmp(out, "arm64") == 0)
+        string_copy(out, 16, "aarch64");
+}
+
+/* False: no memory. */
+static bool read_architecture(struct reader *r)
+{
+    char own[16], here[16], *triple = LLVMGetDefaultTargetTriple();
+    architecture_of(LLVMGetTarget(r->module), own);
+    architecture_of(triple, here);
+    LLVMDisposeMessage(triple);
+    if (own[0] && strcmp(own, here) != 0)
+        r->out->foreign = copy(r, own, strlen(own));
+    return !r->arena->is_short;
+}
+
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
     llvm_settle(r->module);
     joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&
-        !(read_functions(r) && read_annotations(r) &&
+        !(read_architecture(r) && read_functions(r) && read_annotations(r) &&
           llvm_read_globals(r->arena, r->layout, r->module, r->out) && read_build(r, build)))
         status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
     return status == JOULE_OK ? print_loops(r, error) : status;

@@ -233,9 +233,11 @@ struct module {
     size_t function_count;
     struct object *objects; /* global variables, by name */
     size_t object_count;
-    bool is_built;         /* what the build makes of loops is known */
-    const char *assembly;  /* of what the build makes of it; NULL: nobody asked for it, or LLVM makes none */
-    const char *triple;    /* for what machines that is */
+    bool is_built;        /* what the build makes of loops is known */
+    const char *assembly; /* of what the build makes of it; NULL: nobody asked for it, or LLVM makes none */
+    const char *triple;   /* for what machines that is */
+    const char *
+        foreign; /* the architecture that all of it is for, where this machine is of another; NULL: of the same */
     const char *loop_text; /* LLVM's print<scalar-evolution> */
 };
 

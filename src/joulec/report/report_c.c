@@ -72,10 +72,9 @@ static bool find_remarks(struct page *p, struct arena *arena)
 static void say_function(struct text *out, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
-    text_printf(out, "%s: %s a call (%s to %s), %s", r->function->name,
+    text_printf(out, "%s: %s a call (%s), %s", r->function->name,
                 figure_words(j->joules.est, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.low, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.high, JOULE_DIMENSION_ENERGY).text,
+                range_words(j->joules.low, j->joules.high, JOULE_DIMENSION_ENERGY).text,
                 figure_words(j->seconds.est, JOULE_DIMENSION_TIME).text);
     if (r->budget_words)
         text_printf(out, "; budget: %s", r->bad_column ? "cannot be read" : verdict_name(j->worst));

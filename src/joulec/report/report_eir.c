@@ -121,13 +121,17 @@ static void add_region(const struct page *p, int32_t loop, unsigned depth)
 static void add_figures(const struct page *p)
 {
     const struct judgement *j = &p->result->judgement;
+    bool has_end = !isnan(j->joules.high);
     joule_quantity joules = {j->joules.est, j->joules.low, j->joules.high, p->analysis->target.table.cls};
-    text_printf(p->out, "  call %s (%s .. %s, 90 %%), %s, %s, quality %c, confidence %.2g\n",
+    text_printf(p->out, "  call %s (%s%s%s, 90 %%), %s, %s, quality %c",
                 figure_words(j->joules.est, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.low, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.high, JOULE_DIMENSION_ENERGY).text,
+                figure_words(j->joules.low, JOULE_DIMENSION_ENERGY).text, has_end ? " .. " : "",
+                has_end ? figure_words(j->joules.high, JOULE_DIMENSION_ENERGY).text : " and more",
                 figure_words(j->seconds.est, JOULE_DIMENSION_TIME).text,
-                figure_words(j->watts.est, JOULE_DIMENSION_POWER).text, j->quality, joule_confidence(joules));
+                figure_words(j->watts.est, JOULE_DIMENSION_POWER).text, j->quality);
+    if (!isnan(joule_confidence(joules)))
+        text_printf(p->out, ", confidence %.2g", joule_confidence(joules));
+    text_add(p->out, "\n");
 }
 
 static void add_function(const struct page *p)
@@ -173,10 +177,14 @@ void report_lift(const void *judged, struct text *out)
         const struct figure *f = &r->judgement.joules;
         joule_quantity joules = {f->est, f->low, f->high, j->analysis->target.table.cls};
         total += f->est;
-        text_printf(out, "%-32s %10s  (%s to %s)  (confidence: %.2f)\n", r->function->name,
+        text_printf(out, "%-32s %10s  (%s)", r->function->name,
                     figure_words(f->est, JOULE_DIMENSION_ENERGY).text,
-                    figure_words(f->low, JOULE_DIMENSION_ENERGY).text,
-                    figure_words(f->high, JOULE_DIMENSION_ENERGY).text, joule_confidence(joules));
+                    range_words(f->low, f->high, JOULE_DIMENSION_ENERGY).text);
+        double confidence = joule_confidence(joules);
+        if (isnan(confidence))
+            text_add(out, "  (confidence: unknown)\n");
+        else
+            text_printf(out, "  (confidence: %.2f)\n", confidence);
     }
     text_printf(out, "%-32s %10s  one call of each, in %s\n", "total",
                 figure_words(total, JOULE_DIMENSION_ENERGY).text, j->source);

@@ -124,10 +124,9 @@ static void add_function(const struct page *p, const struct function_result *r)
     const struct judgement *j = &r->judgement;
     text_add(p->out, "<tr class=f><td><td colspan=4><b>");
     add_escaped(p->out, r->function->name, strlen(r->function->name));
-    text_printf(p->out, "</b> %s a call (%s to %s, 90 %%), %s, quality %c",
+    text_printf(p->out, "</b> %s a call (%s, 90 %%), %s, quality %c",
                 figure_words(j->joules.est, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.low, JOULE_DIMENSION_ENERGY).text,
-                figure_words(j->joules.high, JOULE_DIMENSION_ENERGY).text,
+                range_words(j->joules.low, j->joules.high, JOULE_DIMENSION_ENERGY).text,
                 figure_words(j->seconds.est, JOULE_DIMENSION_TIME).text, j->quality);
     if (r->budget_words) {
         text_add(p->out, "; ");

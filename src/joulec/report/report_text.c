@@ -8,6 +8,7 @@
 struct message {
     struct text *out;
     const struct judged *judged;
+    bool has_figures;
 };
 
 /* The line of the source with a mark below the column; nothing where the file cannot be read. */
@@ -62,9 +63,7 @@ static void add_figures(struct message *m, const struct finding *finding)
     text_add(m->out, "\n");
     finding_notes(finding, add_note, m);
     add_warmth(m, finding->result);
-    text_add(m->out, "  table     ");
-    finding_table(m->judged, m->out);
-    text_add(m->out, "\n");
+    m->has_figures = true;
 }
 
 static void add_finding(void *context, const struct finding *finding)
@@ -81,7 +80,7 @@ static void add_finding(void *context, const struct finding *finding)
         quote_budget(m->out, finding->result);
         return;
     }
-    if (finding->rule == RULE_STALE)
+    if (finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN)
         return;
     quote_source(m->out, &finding->name);
     if (finding_has_estimate(finding))
@@ -90,8 +89,13 @@ static void add_finding(void *context, const struct finding *finding)
 
 void report_messages(const void *judged, struct text *out)
 {
-    struct message m = {out, judged};
+    struct message m = {out, judged, false};
     findings_each(judged, add_finding, &m);
+    if (!m.has_figures)
+        return;
+    text_add(out, "  table     "); /* the same of all */
+    finding_table(m.judged, out);
+    text_add(out, "\n");
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */

@@ -16,6 +16,16 @@ struct words figure_words(double value, joule_dimension dimension)
     return w;
 }
 
+struct words range_words(double low, double high, joule_dimension dimension)
+{
+    struct words w, from = figure_words(low, dimension);
+    if (isnan(high))
+        string_print(w.text, sizeof w.text, isnan(low) ? "%s" : "%s and more", from.text);
+    else
+        string_print(w.text, sizeof w.text, "%s to %s", from.text, figure_words(high, dimension).text);
+    return w;
+}
+
 struct words trips_words(const struct trips_range *range)
 {
     struct words w;

@@ -14,6 +14,8 @@ struct words {
 
 /* "3.4 uJ"; "unknown". */
 struct words figure_words(double value, joule_dimension dimension);
+/* "2.1 uJ to 6 uJ"; "2.1 uJ and more" where nobody knows the upper end. */
+struct words range_words(double low, double high, joule_dimension dimension);
 /* "1000 times"; "once"; "1 to 64 times, 33 expected". */
 struct words trips_words(const struct trips_range *range);
 

@@ -273,10 +273,13 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
     return true;
 }
 
-size_t known_at_entry(const struct known *known, struct trips_symbol *out, size_t room)
+size_t known_promised(const struct known *known, uint32_t block, struct trips_symbol *out, size_t room)
 {
     struct place place = {.known = known};
     size_t count = 0;
+    const uint32_t *dominator = known->loops->flow.dominator;
+    for (unsigned steps = 0; block != 0 && steps < MOST_STEPS; steps++, block = dominator[block])
+        learn_promises(&place, &known->function->blocks[block], SIZE_MAX);
     if (known->function->block_count)
         learn_promises(&place, &known->function->blocks[0], SIZE_MAX);
     for (size_t i = 0; i < place.count && count < room; i++) {

@@ -34,7 +34,8 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
 enum known_answer { KNOWN_NOT, KNOWN_HOLDS, KNOWN_FAILS };
 /* Whether a condition holds anywhere in the function. */
 enum known_answer known_answers(const struct known *known, const struct condition *condition);
-/* What holds in all of the function by what JOULE_ASSUME says at its beginning; at most `room`. Their number. */
-size_t known_at_entry(const struct known *known, struct trips_symbol *out, size_t room);
+/* What holds wherever a block runs by what JOULE_ASSUME says on all ways to it, at most `room`; of the first block: in all of the
+ * function. Their number. */
+size_t known_promised(const struct known *known, uint32_t block, struct trips_symbol *out, size_t room);
 
 #endif

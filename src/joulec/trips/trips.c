@@ -101,6 +101,17 @@ static bool is_bound(const struct counting *counting, const struct expr *expr, s
     return true;
 }
 
+/* How often a loop is taken to go round of which nothing is known. */
+static double guess_at(const struct counting *counting, size_t loop)
+{
+    if (!isnan(counting->default_trips))
+        return fmax(counting->default_trips, 1);
+    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent)
+        if (counting->out[at].cls == TRIPS_GUESSED)
+            return TRIPS_GUESS_INSIDE;
+    return TRIPS_GUESS;
+}
+
 /* The value for all that symbols and the loops around it may be. */
 static struct expr_range value_anywhere(struct counting *counting, const struct expr *expr, size_t loop)
 {
@@ -173,7 +184,7 @@ static void plan_range(struct counting *counting, size_t at)
     const struct trips_loop *loop = &counting->loops[at];
     struct plan *plan = &counting->plans[at];
     struct trips *out = &counting->out[at];
-    struct trips_range range = {1, counting->default_trips, fmin(plan->most, most_by_exits(counting, at))};
+    struct trips_range range = {1, guess_at(counting, at), fmin(plan->most, most_by_exits(counting, at))};
     if (loop->has_annotation) {
         out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
         range.low = loop->annotated_low > 0 ? loop->annotated_low : 0;
@@ -215,8 +226,7 @@ static void plan_formula(struct counting *counting, size_t at)
         range.high = fmin(range.high, fmax((double)taken.high + 1, 0));
         range.low = fmin(fmax((double)taken.low + 1, 1), range.high);
     }
-    range.est =
-        isfinite(range.high) ? (range.low + range.high) / 2 : fmax(range.low, counting->default_trips);
+    range.est = isfinite(range.high) ? (range.low + range.high) / 2 : fmax(range.low, guess_at(counting, at));
     out->per_entry = range;
     out->cls = plan->has_symbols ? TRIPS_SYMBOLIC : TRIPS_EXACT;
     out->sigma = plan->has_ranges ? sigma_of(&range) : 0;
@@ -407,21 +417,15 @@ static void count_loop(struct counting *counting, size_t loop)
         out->total_cls = TRIPS_GUESSED;
 }
 
-/* Tables from names to symbols and loops. */
-static bool prepare(struct counting *counting)
+/* From here on these are known; the first of a name counts. */
+static void use_symbols(struct counting *counting, const struct trips_symbol *symbols, size_t count)
 {
     size_t names = counting->name_count;
-    counting->plans = calloc(counting->count + 1, sizeof *counting->plans);
-    counting->symbol_of = calloc(names + 1, sizeof *counting->symbol_of);
-    counting->symbol_name = calloc(counting->symbol_count + 1, sizeof *counting->symbol_name);
-    counting->loop_of = calloc(names + 1, sizeof *counting->loop_of);
-    counting->values = calloc(names + 1, sizeof *counting->values);
-    if (!counting->plans || !counting->symbol_of || !counting->symbol_name || !counting->loop_of ||
-        !counting->values)
-        return false;
-    memset(counting->loop_of, 0xff, names * sizeof *counting->loop_of);
-    for (size_t i = 0; i < counting->symbol_count; i++) {
-        const struct trips_symbol *symbol = &counting->symbols[i];
+    memset(counting->symbol_of, 0, names * sizeof *counting->symbol_of);
+    counting->symbols = symbols;
+    counting->symbol_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct trips_symbol *symbol = &symbols[i];
         uint32_t name = counting->pool ? expr_find_name(counting->pool, symbol->name) : INDEX_NONE;
         bool is_used = name < names && !counting->symbol_of[name] && symbol->low <= symbol->est &&
                        symbol->est <= symbol->high;
@@ -429,6 +433,30 @@ static bool prepare(struct counting *counting)
         if (is_used)
             counting->symbol_of[name] = symbol;
     }
+}
+
+static size_t most_symbols(const struct counting *counting)
+{
+    size_t most = counting->symbol_count;
+    for (size_t i = 0; i < counting->count; i++)
+        if (counting->loops[i].symbols && counting->loops[i].symbol_count > most)
+            most = counting->loops[i].symbol_count;
+    return most;
+}
+
+/* Tables from names to symbols and loops. */
+static bool prepare(struct counting *counting)
+{
+    size_t names = counting->name_count;
+    counting->plans = calloc(counting->count + 1, sizeof *counting->plans);
+    counting->symbol_of = calloc(names + 1, sizeof *counting->symbol_of);
+    counting->symbol_name = calloc(most_symbols(counting) + 1, sizeof *counting->symbol_name);
+    counting->loop_of = calloc(names + 1, sizeof *counting->loop_of);
+    counting->values = calloc(names + 1, sizeof *counting->values);
+    if (!counting->plans || !counting->symbol_of || !counting->symbol_name || !counting->loop_of ||
+        !counting->values)
+        return false;
+    memset(counting->loop_of, 0xff, names * sizeof *counting->loop_of);
     for (size_t i = 0; i < counting->count; i++) {
         const struct scev_loop *facts = counting->loops[i].facts;
         if (counting->loops[i].parent != TRIPS_NONE && counting->loops[i].parent >= i)
@@ -450,15 +478,20 @@ bool trips_count(const struct expr_pool *pool, const struct trips_loop *loops, s
                                 .symbols = symbols,
                                 .count = count,
                                 .symbol_count = symbol_count,
-                                .default_trips = fmax(default_trips, 1),
+                                .default_trips = default_trips,
                                 .name_count = pool ? pool->name_count : 0,
                                 .budget = MOST_NODES_PER_FUNCTION,
                                 .out = out};
     bool is_ready = prepare(&counting);
     if (is_ready)
         memset(out, 0, count * sizeof *out);
-    for (size_t i = 0; is_ready && i < count; i++)
+    for (size_t i = 0; is_ready && i < count; i++) {
+        if (loops[i].symbols)
+            use_symbols(&counting, loops[i].symbols, loops[i].symbol_count);
+        else
+            use_symbols(&counting, symbols, symbol_count);
         count_loop(&counting, i);
+    }
     free(counting.plans);
     free(counting.symbol_of);
     free(counting.symbol_name);

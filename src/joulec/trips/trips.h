@@ -17,6 +17,11 @@
 #include "joulec/trips/scev_text.h"
 
 #define TRIPS_NONE UINT32_MAX
+/* How often a loop goes round of which nothing is known, each time that it is entered: assumed for an outermost one, whose data are
+ * what a program was written for. Inside another guess it is what loops do on the average of programs, some 8 times (Wu and Larus
+ * 1994), rounded: hundreds in hundreds of hundreds would be more than anything ever runs. */
+#define TRIPS_GUESS        100
+#define TRIPS_GUESS_INSIDE 10
 
 enum trips_class {
     TRIPS_EXACT,    /* follows from the code alone */
@@ -53,6 +58,10 @@ struct trips_loop {
     bool has_annotation, has_profile;
     double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */
+    /* What is known of symbols wherever this loop is entered, in the place of what is known all over the function; NULL: no more than
+     * that. Of a loop around it, that or less. */
+    const struct trips_symbol *symbols;
+    size_t symbol_count;
 };
 
 /* What an argument may be, low <= est <= high; all the same where it is known. An argument that is not listed is unknown. */
@@ -78,7 +87,8 @@ struct trips {
     double total_sigma;
 };
 
-/* Fills out[0..count). default_trips: what is guessed, per entry (100). False: memory was used up, or a parent does not
+/* Fills out[0..count). default_trips: what is guessed, per entry; NaN: TRIPS_GUESS,
+ * and TRIPS_GUESS_INSIDE of a loop in another that is guessed. False: memory was used up, or a parent does not
  * stand earlier. `pool` is of the function whose facts these are; NULL where no loop has facts. */
 bool trips_count(const struct expr_pool *pool, const struct trips_loop *loops, size_t count,
                  const struct trips_symbol *symbols, size_t symbol_count, double default_trips,

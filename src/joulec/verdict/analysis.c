@@ -99,6 +99,8 @@ static void judge_function(const struct analysis *a, struct function_result *res
         result->warmer_kelvin = own_warmth(a, result);
     struct target target = analysis_target(a, result);
     judge(&target, &result->sum.call, result->sum.basis, &a->cooling, budget, &result->judgement);
+    if (a->foreign)
+        judge_elsewhere(&result->judgement);
 }
 
 static joule_status evaluate_one(struct walk *w, size_t index)
@@ -279,6 +281,8 @@ static void judge_whole(struct analysis *a)
     whole->budget = (struct budget_text){a->options.file_joules, NAN, NAN, false, false};
     struct target target = analysis_target(a, whole);
     judge(&target, &whole->sum.call, whole->sum.basis, &a->cooling, &whole->budget, &whole->judgement);
+    if (a->foreign)
+        judge_elsewhere(&whole->judgement);
 }
 
 static bool make_room_for_marks(struct analysis *a)
@@ -297,6 +301,7 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     struct analysis *a = out_analysis;
     *a = (struct analysis){.options = *options, .result_count = module->function_count};
     a->target = *target;
+    a->foreign = module->foreign;
     cost_cooling_describe(cpu, &a->cooling);
     a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
     if (!a->results || !make_room_for_marks(a) ||

@@ -38,7 +38,7 @@ struct function_result {
 
 /* What is said beside the code. */
 struct analysis_options {
-    double default_trips;          /* of loops that nothing bounds */
+    double default_trips;          /* of loops that nothing bounds; NaN: trips.h says */
     const struct marks *marks;     /* of the source, which outlive the analysis; NULL: none */
     const struct profile *profile; /* which does, too; NULL: none */
     double warmer_kelvin; /* the machine, than where the table's figures hold; NaN: nothing was said */
@@ -48,6 +48,7 @@ struct analysis_options {
 struct analysis {
     struct arena arena;
     struct target target;
+    const char *foreign; /* as the module's: figures are of a core that it does not run on; NULL: it does */
     struct cost_cooling cooling;
     struct analysis_options options;
     bool *mark_is_unclear;                /* of each mark: nobody can tell which loop it is for */

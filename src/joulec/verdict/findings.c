@@ -2,12 +2,9 @@
 #include "joulec/verdict/findings.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
-
-#define MOST_NOTES_OF_FILE 10
 
 /* --- findings ----------------------------------------------------------------------------------------------- */
 
@@ -65,9 +62,32 @@ static void see_gpu_kernel(struct seeing *s, const struct function_result *r)
     see(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
 }
 
+static bool gives_advice(const struct judged *judged, const struct function_result *r)
+{
+    return (r->budget_words || judged->advises_all) && !r->is_gpu_kernel;
+}
+
+/* Whether the same was advised before of the same place, which stands in several functions where it is inlined. */
+static bool is_told(const struct judged *judged, const struct advice *advice)
+{
+    const struct analysis *a = judged->analysis;
+    for (size_t i = 0; i < a->result_count && advice->place.file; i++)
+        for (size_t k = 0; k < a->results[i].advice_count && gives_advice(judged, &a->results[i]); k++) {
+            const struct advice *other = &a->results[i].advice[k];
+            if (other == advice)
+                return false;
+            if (other->kind == advice->kind && other->place.file &&
+                source_place_order(&other->place, &advice->place) == 0)
+                return true;
+        }
+    return false;
+}
+
 static void see_advice(struct seeing *s, const struct function_result *r)
 {
-    for (size_t i = 0; i < r->advice_count && !r->is_gpu_kernel; i++) {
+    for (size_t i = 0; i < r->advice_count; i++) {
+        if (is_told(s->finding.judged, &r->advice[i]))
+            continue;
         s->finding = (struct finding){.judged = s->finding.judged,
                                       .result = r,
                                       .is_note = true,
@@ -124,24 +144,26 @@ static void see_mark(struct seeing *s, uint32_t mark)
 }
 
 /* Of the whole file, where anything in it is judged. */
-static void see_stale(struct seeing *s)
+static void see_machine(struct seeing *s)
 {
     const struct analysis *a = s->finding.judged->analysis;
     const struct cpu_calibration *found = s->finding.judged->calibration;
     bool is_judged = !isnan(a->options.file_joules);
     for (size_t i = 0; i < a->result_count; i++)
         is_judged |= a->results[i].budget_words != NULL;
-    if (!is_judged || !found || found->state == CALIBRATION_NONE || found->state == CALIBRATION_GOOD)
-        return;
+    bool is_stale = found && found->state != CALIBRATION_NONE && found->state != CALIBRATION_GOOD;
     s->finding = (struct finding){.judged = s->finding.judged, .result = &a->whole, .mark = MARK_NONE};
-    see(s, RULE_STALE, false);
+    if (is_judged && a->foreign)
+        see(s, RULE_FOREIGN, false);
+    else if (is_judged && is_stale)
+        see(s, RULE_STALE, false);
 }
 
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context)
 {
     struct seeing s = {each, context, {.judged = judged}};
-    see_stale(&s);
+    see_machine(&s);
     const struct marks *marks = judged->analysis->options.marks;
     for (uint32_t i = 0; marks && i < marks->count; i++)
         see_mark(&s, i);
@@ -149,7 +171,7 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
         const struct function_result *result = &judged->analysis->results[i];
         if (result->budget_words || result->bad_depth.message[0])
             see_function(&s, result);
-        if (result->budget_words || judged->advises_all)
+        if (gives_advice(judged, result))
             see_advice(&s, result);
     }
     const struct function_result *whole = &judged->analysis->whole;
@@ -262,6 +284,11 @@ void finding_say(const struct finding *finding, struct text *out)
         say_vacuous(finding, out);
     else if (finding->rule == RULE_STALE)
         say_stale(finding->judged->calibration, out);
+    else if (finding->rule == RULE_FOREIGN)
+        text_printf(out,
+                    "this is code for %s, and figures are those of this machine's core, %s: no budget is "
+                    "decided by them",
+                    finding->judged->analysis->foreign, finding->judged->analysis->target.core.id);
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
     else if (finding->result == &finding->judged->analysis->whole)
@@ -280,15 +307,90 @@ void finding_budget(const struct finding *finding, struct text *out)
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
 }
 
+/* Of several things that count for nothing, the first one. */
+static void say_missing(const struct doubt *doubt, struct text *out)
+{
+    const char *name = doubt->name ? doubt->name : "";
+    if (doubt->kind == DOUBT_POINTER)
+        text_add(out, "what is called through a pointer");
+    else if (doubt->kind == DOUBT_SHAPE || doubt->kind == DOUBT_DEPTH)
+        text_add(out, "loops that are not counted");
+    else if (doubt->kind == DOUBT_RECURSION || doubt->kind == DOUBT_FRAMES)
+        text_printf(out, "how often '%s' calls itself", name);
+    else
+        text_printf(out, "what '%s' %s", name, doubt->kind == DOUBT_CALL ? "leaves open" : "takes");
+}
+
+/* What has no figure, of a function or of all. */
+static void say_all_missing(const struct finding *f, struct text *out)
+{
+    const struct analysis *a = f->judged->analysis;
+    const struct doubt *first = NULL;
+    bool is_whole = f->result == &a->whole, has_more = false;
+    for (size_t i = 0; i < (is_whole ? a->result_count : 1); i++) {
+        const struct function_result *r = is_whole ? &a->results[i] : f->result;
+        for (size_t d = 0; d < r->sum.doubt_count; d++) {
+            const struct doubt *doubt = &r->sum.doubts[d];
+            if (!doubt->is_missing)
+                continue;
+            has_more = has_more || (first && !doubt_is_same(first, doubt));
+            first = first ? first : doubt;
+        }
+    }
+    if (first)
+        say_missing(first, out);
+    text_add(out, has_more ? " and more that nobody knows"
+                  : first  ? ", which nobody knows"
+                           : "something that nobody knows");
+}
+
+/* Which loops to bound: "its loops in line 5, 7 and more". */
+static void say_guessed(const struct function_result *r, struct text *out)
+{
+    size_t told = 0;
+    unsigned last = 0;
+    for (size_t i = 0; i < r->loops.count; i++) {
+        unsigned line = r->loops.list[i].place.line;
+        if (r->trips[i].cls != TRIPS_GUESSED || !line || line == last)
+            continue;
+        if (told < 3)
+            text_printf(out, "%s%u", told ? ", " : "its loops in line ", line);
+        else if (told == 3)
+            text_add(out, " and more");
+        last = line;
+        told++;
+    }
+    for (size_t d = 0; d < r->sum.doubt_count && !told; d++)
+        if (r->sum.doubts[d].name) {
+            text_printf(out, "loops of '%s'", r->sum.doubts[d].name);
+            told++;
+        }
+    text_add(out, told ? " run, which nothing bounds" : "loops run that nothing bounds");
+}
+
 void finding_estimate(const struct finding *finding, struct text *out)
 {
     const struct figure *figure = finding->figure;
-    text_printf(out, "%s  (%s to %s, 90 %%, %s), quality %c, P(within) = %.2g",
-                figure_words(figure->est, finding->dimension).text,
-                figure_words(figure->low, finding->dimension).text,
-                figure_words(figure->high, finding->dimension).text,
-                joule_class_name(finding->judged->analysis->target.table.cls),
-                finding->result->judgement.quality, finding->limit->probability);
+    const struct judgement *j = &finding->result->judgement;
+    struct words est = figure_words(figure->est, finding->dimension),
+                 low = figure_words(figure->low, finding->dimension),
+                 high = figure_words(figure->high, finding->dimension);
+    const char *cls = joule_class_name(finding->judged->analysis->target.table.cls);
+    if (j->basis == BASIS_MISSING) {
+        text_printf(out, isnan(figure->low) ? "%s; %s without " : "at least %s; %s without ", low.text,
+                    est.text);
+        say_all_missing(finding, out);
+        text_printf(out, "  (%s)", cls);
+    } else if (j->is_vague) {
+        text_printf(out, "not known: between %s and %s, by how often ", low.text, high.text);
+        say_guessed(finding->result, out);
+        text_printf(out, "  (%s)", cls);
+    } else {
+        text_printf(out, "%s  (%s to %s, 90 %%, %s)", est.text, low.text, high.text, cls);
+    }
+    text_printf(out, ", quality %c", j->quality);
+    if (j->basis < BASIS_OPEN && !isnan(finding->limit->probability)) /* else it were one of a guess */
+        text_printf(out, ", P(within) = %.2g", finding->limit->probability);
 }
 
 void finding_table(const struct judged *judged, struct text *out)
@@ -312,209 +414,4 @@ void finding_table(const struct judged *judged, struct text *out)
     if (judged->simulator_cpu)
         text_printf(out, "; loops simulated by llvm-mca %u (%s)", judged->simulator_version,
                     judged->simulator_cpu);
-}
-
-/* --- what is behind a figure -------------------------------------------------------------------------------- */
-
-struct share {
-    const char *name;
-    double part;
-};
-
-static int by_part(const void *a, const void *b)
-{
-    double left = ((const struct share *)a)->part, right = ((const struct share *)b)->part;
-    return (left < right) - (left > right);
-}
-
-/* The two greatest of a tenth and more: ": DRAM lines 61 %, core cycles 31 %". */
-static void add_shares(const struct finding *f, size_t loop, char *words, size_t size)
-{
-    struct cost_features work;
-    struct cost cost = analysis_loop_cost(f->judged->analysis, f->result, loop, &work);
-    const struct estimate *part = cost.part;
-    double operations = cost.part[COST_MISPREDICTS].value, total = cost.total.value;
-    for (int i = COST_UOPS; i <= COST_BRANCHES; i++)
-        operations += part[i].value;
-    struct share shares[] = {{"core cycles", part[COST_CYCLES].value},
-                             {"idle package", part[COST_PACKAGE_SECONDS].value},
-                             {"operations", operations},
-                             {"L2 lines", part[COST_L2_LINES].value},
-                             {"L3 lines", part[COST_L3_LINES].value},
-                             {"DRAM lines", part[COST_DRAM_LINES].value}};
-    qsort(shares, sizeof shares / sizeof *shares, sizeof *shares, by_part);
-    for (int i = 0; i < 2 && shares[i].part >= 0.1 * total; i++) {
-        size_t length = strlen(words);
-        string_print(words + length, size - length, "%s%s %.0f %%", i ? ", " : ": ", shares[i].name,
-                     100 * shares[i].part / total);
-    }
-}
-
-static bool note_largest_function(const struct finding *f, struct note *out)
-{
-    double part;
-    const struct function_result *largest = analysis_largest_function(f->judged->analysis, &part);
-    if (!largest)
-        return false;
-    *out = (struct note){.place = source_place_of_name(largest->function), .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in a call of '%s'", 100 * fmin(part, 1),
-                 largest->function->name);
-    return true;
-}
-
-/* What the build makes of it. */
-static void add_build(const struct loop *loop, char *words, size_t size)
-{
-    size_t length = strlen(words);
-    if (loop->is_unjoined)
-        string_print(words + length, size - length, "; not joined: nobody knows what the build makes of it");
-    else if (loop->wide && loop->wide->at_once > 1)
-        string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
-}
-
-static bool note_largest(const struct finding *f, struct note *out)
-{
-    double part;
-    if (f->result == &f->judged->analysis->whole)
-        return note_largest_function(f, out);
-    int32_t largest = analysis_largest_loop(f->judged->analysis, f->result, &part);
-    if (largest < 0 || part < 0.1)
-        return false;
-    const struct trips *trips = &f->result->trips[largest];
-    *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
-                 100 * fmin(part, 1), f->result->sum.runs[largest].rounds,
-                 trips_class_name(trips->total_cls));
-    add_shares(f, (size_t)largest, out->words, sizeof out->words);
-    add_build(&f->result->loops.list[largest], out->words, sizeof out->words);
-    return true;
-}
-
-static bool note_guess(const struct function_result *r, size_t loop, struct note *out)
-{
-    const struct trips *trips = &r->trips[loop];
-    if (trips->cls != TRIPS_GUESSED)
-        return false;
-    if (!r->loops.list[loop].has_own_place) {
-        *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
-        string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %.0f times; LLVM does not say which it is, so "
-                     "no JOULE_LOOP "
-                     "reaches it: write JOULE_ASSUME(n <= ...) before it, or JOULE_DEPTH(n) before '%s' if "
-                     "that calls itself",
-                     trips->per_entry.est, r->function->name);
-        return true;
-    }
-    const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
-    *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
-    if (!parameter)
-        string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
-                     "JOULE_ASSUME(n <= ...) before it",
-                     trips->per_entry.est);
-    else
-        string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %.0f times; it runs as '%s' says%s%s%s: "
-                     "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
-                     trips->per_entry.est, parameter, formula ? " (" : "", formula ? formula : "",
-                     formula ? " times)" : "", parameter);
-    return true;
-}
-
-/* Which argument of a callee has to be bounded, where it is one. */
-static void note_call(const struct finding *f, const struct doubt *doubt, struct note *out)
-{
-    const struct analysis *a = f->judged->analysis;
-    const struct function_result *callee = NULL;
-    for (size_t i = 0; i < a->result_count && !callee; i++)
-        if (strcmp(a->results[i].function->name, doubt->name) == 0)
-            callee = &a->results[i];
-    string_print(out->words, sizeof out->words, "'%s' leaves open what it takes when it is called here",
-                 doubt->name);
-    for (size_t i = 0; callee && i < callee->loops.count; i++)
-        if (callee->trips[i].cls == TRIPS_GUESSED && callee->words[i].parameter) {
-            string_print(out->words, sizeof out->words,
-                         "'%s' leaves open what it takes when it is called here: its loop in line %u runs by "
-                         "'%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) before the call",
-                         doubt->name, callee->loops.list[i].place.line, callee->words[i].parameter);
-            return;
-        }
-}
-
-static void note_doubt(const struct finding *f, const struct doubt *doubt, struct note *out)
-{
-    *out = (struct note){.place = doubt->place};
-    switch (doubt->kind) {
-    case DOUBT_CALLEE:
-        string_print(out->words, sizeof out->words, "nobody knows what '%s' takes: it has no body here",
-                     doubt->name);
-        break;
-    case DOUBT_POINTER:
-        string_print(out->words, sizeof out->words,
-                     "nobody knows all that may be called through this pointer");
-        break;
-    case DOUBT_DEVICE:
-        string_print(out->words, sizeof out->words, "'%s' runs on a GPU, which is not judged here",
-                     doubt->name);
-        break;
-    case DOUBT_RECURSION:
-        string_print(out->words, sizeof out->words,
-                     "'%s' calls itself in the end, nobody knows how often: write JOULE_DEPTH(n) before it",
-                     doubt->name);
-        break;
-    case DOUBT_FRAMES:
-        string_print(out->words, sizeof out->words,
-                     "'%s' calls itself more than once, which is too often at this JOULE_DEPTH: it needs a "
-                     "smaller one, or fewer calls of itself",
-                     doubt->name);
-        break;
-    case DOUBT_CALL:
-        note_call(f, doubt, out);
-        break;
-    case DOUBT_DEPTH:
-        string_print(out->words, sizeof out->words,
-                     "loops of this function are nested more than %d deep: inner ones are not counted",
-                     LOOPS_MOST_DEPTH);
-        break;
-    default:
-        string_print(out->words, sizeof out->words,
-                     "a jump leads into the middle of a loop of this function");
-    }
-}
-
-/* What is open in a function itself, up to *left of it. */
-static void note_open(const struct finding *f, const struct function_result *r, size_t *left,
-                      void (*each)(void *context, const struct note *note), void *context)
-{
-    struct note note;
-    for (size_t i = 0; i < r->loops.count && *left; i++)
-        if (note_guess(r, i, &note)) {
-            each(context, &note);
-            --*left;
-        }
-    for (size_t i = 0; i < r->sum.doubt_count && *left; i++, --*left) {
-        note_doubt(f, &r->sum.doubts[i], &note);
-        each(context, &note);
-    }
-}
-
-void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
-                   void *context)
-{
-    const struct analysis *a = finding->judged->analysis;
-    struct note note;
-    size_t left = SIZE_MAX;
-    if (!finding_has_estimate(finding))
-        return;
-    if (note_largest(finding, &note))
-        each(context, &note);
-    if (finding->rule != RULE_UNDECIDED)
-        return;
-    if (finding->result != &a->whole) {
-        note_open(finding, finding->result, &left, each, context);
-        return;
-    }
-    left = MOST_NOTES_OF_FILE;
-    for (size_t i = 0; i < a->result_count; i++)
-        note_open(finding, &a->results[i], &left, each, context);
 }

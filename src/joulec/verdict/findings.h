@@ -38,6 +38,7 @@ enum rule {
     RULE_GPU_KERNEL,
     RULE_STALE,
     RULE_PROFILE,
+    RULE_FOREIGN,
     RULE_LOOP_ORDER, /* from here on: advice, in its own order */
     RULE_STRIDE,
     RULE_ALLOCATION,

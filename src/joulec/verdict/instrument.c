@@ -33,7 +33,7 @@ static bool plan_function(struct arena *arena, const struct function_result *res
     const struct figure *joules = &result->judgement.joules;
     *out = (struct instrument_function){.name = keep(arena, result->function->name),
                                         .budget = keep(arena, result->budget_words),
-                                        .is_counted = result->sum.basis != BASIS_OPEN &&
+                                        .is_counted = result->sum.basis < BASIS_OPEN &&
                                                       result->judgement.seconds.est < INSTRUMENT_SECONDS,
                                         .of_a_call = {joules->est, joules->low, joules->high, cls, 0}};
     return out->name && out->budget;

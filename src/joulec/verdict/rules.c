@@ -64,6 +64,11 @@ static const struct rule_words rules[RULES] = {
          "Make the profile anew: build with joulec --profile-generate, run the program, and name "
          "what it wrote with --profile-use=FILE.",
          false},
+    [RULE_FOREIGN] =
+        {"JW0106", "ForeignTarget", "Code for another architecture than this machine's.",
+         "joulec knows the core on which it runs. Figures of code that is built for another one are those of "
+         "this core, and no budget is decided by them.",
+         "Judge budgets where the code runs, or build for this machine to judge them.", false},
     [RULE_LOOP_ORDER] =
         {"JA0201", "LoopOrder", "Loops walk through data across its order.",
          "The innermost loop goes on by a cache line or more in each round, and the loop around it by "

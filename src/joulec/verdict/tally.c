@@ -89,9 +89,9 @@ static void add_verdicts(struct text *out, const struct tally *tally)
 
 static void add_row(struct text *out, const struct tally_row *row)
 {
-    text_printf(out, "  %10s  %10s to %-10s  %-15s  %s", figure_words(row->est, JOULE_DIMENSION_ENERGY).text,
-                figure_words(row->low, JOULE_DIMENSION_ENERGY).text,
-                figure_words(row->high, JOULE_DIMENSION_ENERGY).text,
+    text_printf(out, "  %10s  %10s %s %-10s  %-15s  %s", figure_words(row->est, JOULE_DIMENSION_ENERGY).text,
+                figure_words(row->low, JOULE_DIMENSION_ENERGY).text, isnan(row->high) ? "  " : "to",
+                isnan(row->high) ? "and more" : figure_words(row->high, JOULE_DIMENSION_ENERGY).text,
                 row->verdict == VERDICT_NONE ? "" : verdict_name(row->verdict), row->name);
     if (row->line)
         text_printf(out, "  %s:%u", row->file, row->line);

@@ -11,6 +11,7 @@
 #define WAY_TO_END 0.9
 #define SURE       0.9
 #define VACUOUS    1000
+#define VAGUE      1e4 /* so far apart are the ends of what is no figure */
 /* A proof is wrong of one program in ten thousand, at most: the standard normal's point. With that of intervals it would be wrong of
  * one in twenty whose budgets lie at their ends. */
 #define Z_PROOF 3.7190164854556804
@@ -52,7 +53,7 @@ static double normal_below(double z)
 
 static double probability_within(const struct figure *figure, double limit)
 {
-    if (isnan(figure->est))
+    if (isnan(figure->est) || isnan(figure->high))
         return NAN;
     double distance = log_ratio(limit, figure->est);
     double side = distance < 0 ? log_ratio(figure->est, figure->low) : log_ratio(figure->high, figure->est);
@@ -110,6 +111,15 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
+/* Something counts for nothing: unknown is not 0. */
+static void forget_ends(struct judgement *j)
+{
+    j->joules.high = j->joules.most = j->seconds.high = j->seconds.most = NAN;
+    struct figure *both_ways[] = {&j->watts, &j->kelvin};
+    for (int i = 0; i < 2; i++)
+        *both_ways[i] = (struct figure){NAN, both_ways[i]->est, NAN, NAN, NAN};
+}
+
 /* --- verdicts ----------------------------------------------------------------------------------------------- */
 
 static enum verdict verdict_of(const struct figure *figure, double limit, double probability, bool can_prove,
@@ -143,13 +153,20 @@ static struct limit judge_limit(const struct figure *figure, double limit, bool 
 void judge(const struct target *target, const struct amounts *call, enum basis basis,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
 {
-    static const char qualities[] = {
-        [BASIS_EXACT] = 'A', [BASIS_BOUNDED] = 'B', [BASIS_SEEN] = 'C', [BASIS_OPEN] = 'D'};
+    static const char qualities[] = {[BASIS_EXACT] = 'A',
+                                     [BASIS_BOUNDED] = 'B',
+                                     [BASIS_SEEN] = 'C',
+                                     [BASIS_OPEN] = 'D',
+                                     [BASIS_MISSING] = 'E'};
     joule_class cls = target->table.cls;
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
-    bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis == BASIS_OPEN;
-    *out = (struct judgement){.quality = is_measured ? qualities[basis] : 'E'};
+    bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis >= BASIS_OPEN;
+    *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, call, cooling, budget && budget->is_sustained, out);
+    if (basis == BASIS_MISSING)
+        forget_ends(out);
+    out->is_vague = basis == BASIS_OPEN && out->joules.high > VAGUE * out->joules.low;
+    out->quality = out->is_vague ? 'E' : out->quality;
     struct budget_text none = {NAN, NAN, NAN, false, false};
     const struct budget_text *b = budget ? budget : &none;
     out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, has_guesses, out);
@@ -176,5 +193,15 @@ void judge_unknown(const struct budget_text *budget, struct judgement *out)
                               .watts_limit = unknown_limit(b->max_watts),
                               .kelvin_limit = unknown_limit(b->max_temp_delta_kelvin),
                               .worst = budget ? VERDICT_UNDECIDED : VERDICT_NONE,
+                              .basis = BASIS_MISSING,
                               .quality = 'E'};
+}
+
+void judge_elsewhere(struct judgement *j)
+{
+    struct limit *limits[] = {&j->joules_limit, &j->watts_limit, &j->kelvin_limit};
+    for (int i = 0; i < 3; i++)
+        *limits[i] = unknown_limit(limits[i]->limit);
+    j->worst = j->worst == VERDICT_NONE ? VERDICT_NONE : VERDICT_UNDECIDED;
+    j->quality = 'E';
 }

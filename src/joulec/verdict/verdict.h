@@ -19,7 +19,8 @@ enum verdict {
     VERDICT_VIOLATED
 };
 
-/* A figure of one call. low and high are its 5 % and 95 % points. */
+/* A figure of one call. low and high are its 5 % and 95 % points; NaN: nobody knows one, as where something counts for nothing. est is
+ * of what is known. */
 struct figure {
     double low, est, high;
     double least,
@@ -28,7 +29,7 @@ struct figure {
 
 struct limit {
     double limit;       /* NaN: none */
-    double probability; /* that the figure is within it */
+    double probability; /* that the figure is within it; NaN: nobody knows */
     enum verdict verdict;
     bool is_vacuous; /* more than a thousand times above what can be */
 };
@@ -37,15 +38,21 @@ struct judgement {
     struct figure joules, seconds, watts, kelvin;
     struct limit joules_limit, watts_limit, kelvin_limit;
     enum verdict worst;
-    char quality; /* A exact, B bounded, C profiled, D guessed, E the table is no measurement */
+    enum basis basis;
+    bool is_vague; /* guesses leave more than four orders of magnitude: no figure is worth its digits */
+    char
+        quality; /* A exact, B bounded, C profiled, D guessed, E no table that was measured, or hardly a figure */
 };
 
-/* `basis`: what the amounts rest on. Where something is open nothing is decided, and what was only seen proves nothing.
+/* `basis`: what the amounts rest on. Where something is open nothing is decided, and what was only seen proves nothing. Where something
+ * is missing joules and seconds have no upper end, and watts and kelvin, which more time may lower, none at all.
  * `budget` NULL: figures alone. */
 void judge(const struct target *target, const struct amounts *call, enum basis basis,
            const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out);
 /* Of what nobody can tell anything: figures are NaN, each limit undecided. */
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
+/* What was judged runs on another core than the target: nothing is decided. */
+void judge_elsewhere(struct judgement *judgement);
 /* "proved", "likely", "undecided", "likely_violated", "violated"; "none". */
 const char *verdict_name(enum verdict verdict);
 

@@ -39,7 +39,8 @@ struct streams {
 static void add(struct walk *w, struct advice advice)
 {
     double all = amounts_joules(w->of->target, &w->of->sum->call, BOUND_EST);
-    advice.part = all > 0 ? fmin(1, advice.joules / all) : 0;
+    advice.joules = fmin(advice.joules, all); /* what the call takes elsewhere is no saving here */
+    advice.part = all > 0 ? advice.joules / all : 0;
     if (!(advice.part >= LEAST_PART))
         return;
     struct advice *list = arena_alloc(w->of->arena, (w->count + 1) * sizeof *list);
@@ -118,7 +119,7 @@ static double saved_by_lines(const struct walk *w, int32_t l, double part)
     double cycles = before > 0 ? now->amount[COST_CYCLES] * fmax(0, 1 - after / before) : 0;
     saved.amount[COST_CYCLES] = cycles;
     saved.amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
-    return w->of->trips[l].entries.est * cost_joules(&target->table, &saved);
+    return w->of->sum->runs[l].entries * cost_joules(&target->table, &saved);
 }
 
 static double lines_of(const struct stream *s, double stride, double line)
@@ -225,7 +226,7 @@ static void advise_overlap(struct walk *w, int32_t l)
                            .loop = l,
                            .inner = -1,
                            .name = name_of(loop->overlapped),
-                           .joules = trips->entries.est * rounds * saved});
+                           .joules = w->of->sum->runs[l].entries * rounds * saved});
 }
 
 /* --- memory that is asked for ------------------------------------------------------------------------------- */
@@ -255,9 +256,10 @@ static double joules_of_call(const struct walk *w, const struct call *call)
     return contract_of(call, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST) : 0;
 }
 
-static void advise_allocation(struct walk *w, int32_t l, const struct call *call)
+static void advise_allocation(struct walk *w, int32_t l, uint32_t block, const struct call *call)
 {
-    double times = w->of->trips[l].iterations.est;
+    double share = w->of->sum->blocks[block].share, times = share * w->of->sum->runs[l].rounds;
+    double kept = fmin(share, 1) * w->of->sum->runs[l].entries; /* one before the loop remains */
     if (!frees_in(w, l) || !(times > 1))
         return;
     double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
@@ -267,7 +269,7 @@ static void advise_allocation(struct walk *w, int32_t l, const struct call *call
                            .inner = -1,
                            .name = call->name,
                            .times = times,
-                           .joules = (times - w->of->trips[l].entries.est) * each});
+                           .joules = (times - kept) * each});
 }
 
 /* A size that is a constant more in each round. */
@@ -283,11 +285,12 @@ static bool grows_by_constant(const struct expr *size, uint32_t loop)
     return growing == 1;
 }
 
-static void advise_growth(struct walk *w, int32_t l, const struct call *call)
+static void advise_growth(struct walk *w, int32_t l, uint32_t block, const struct call *call)
 {
     const struct evaluated *f = w->of->f;
     struct expr room;
-    double times = w->of->trips[l].iterations.est, entries = w->of->trips[l].entries.est;
+    double share = w->of->sum->blocks[block].share;
+    double times = share * w->of->sum->runs[l].rounds, entries = w->of->sum->runs[l].entries;
     if (!f->facts || call->argument_count < 2 || !(times > entries) || !(entries > 0))
         return;
     uint32_t header = expr_find_name(&f->facts->pool, f->function->blocks[f->loops.list[l].header].name);
@@ -311,9 +314,9 @@ static void advise_calls(struct walk *w, uint32_t block)
     for (size_t c = 0; c < b->call_count && l >= 0; c++) {
         const struct call *call = &b->calls[c];
         if (is_allocation(call->name))
-            advise_allocation(w, l, call);
+            advise_allocation(w, l, block, call);
         else if (call->name && strcmp(call->name, "realloc") == 0)
-            advise_growth(w, l, call);
+            advise_growth(w, l, block, call);
     }
 }
 

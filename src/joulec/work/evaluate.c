@@ -14,6 +14,7 @@
 #define MOST_INSTANCES 256 /* of a function */
 #define MOST_DEPTH     24  /* of calls with known arguments within one another */
 #define MOST_SYMBOLS   16
+#define GUESS_SPREAD   10 /* a loop that nothing bounds may run so many times as often as was guessed */
 
 /* --- what matters --------------------------------------------------------------------------------------------- */
 
@@ -80,8 +81,9 @@ struct loop_times evaluate_times(const struct trips *trips)
         {entries->low > 0 ? all->low / entries->low : one->low,
          entries->est > 0 ? all->est / entries->est : one->est,
          entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high}};
+    bool is_guess = trips->cls == TRIPS_GUESSED;
     if (!isfinite(out.times[BOUND_HIGH]))
-        out.times[BOUND_HIGH] = fmax(out.times[BOUND_EST], 1);
+        out.times[BOUND_HIGH] = fmax(out.times[BOUND_EST], 1) * (is_guess ? GUESS_SPREAD : 1);
     return out;
 }
 
@@ -99,6 +101,7 @@ struct evaluation {
     struct evaluator *evaluator;
     struct evaluated *f;
     unsigned depth;
+    bool is_in_guess; /* it is called in a loop whose rounds are guessed */
     struct arena scratch;
     struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* what is known of arguments */
     size_t symbol_count;
@@ -109,12 +112,15 @@ struct evaluation {
     struct addresses addresses;
 };
 
-static joule_status evaluate_with(struct evaluator *e, struct evaluated *f,
-                                  const struct trips_symbol *symbols, size_t count, unsigned depth,
-                                  struct trips *trips, struct arena *arena, struct function_sum *out);
+static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, const struct instance *as,
+                                  unsigned depth, struct trips *trips, struct arena *arena,
+                                  struct function_sum *out);
 
-static bool is_same_binding(const struct instance *instance, const struct trips_symbol *symbols, size_t count)
+static bool is_same_binding(const struct instance *instance, const struct trips_symbol *symbols, size_t count,
+                            bool is_in_guess)
 {
+    if (instance->is_in_guess != is_in_guess)
+        return false;
     for (size_t i = 0; i < count && instance->count == count; i++)
         if (strcmp(instance->symbols[i].name, symbols[i].name) != 0 ||
             instance->symbols[i].low != symbols[i].low || instance->symbols[i].est != symbols[i].est ||
@@ -140,23 +146,24 @@ static size_t bind(const struct evaluation *now, const struct evaluated *callee,
 
 /* A new one, or NULL where it would be one too many. */
 static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
-                                     const struct trips_symbol *symbols, size_t count, unsigned depth)
+                                     const struct trips_symbol *symbols, size_t count, unsigned depth,
+                                     bool is_in_guess)
 {
     if (f->instance_count >= MOST_INSTANCES || depth >= MOST_DEPTH ||
         e->blocks_left < f->function->block_count)
         return NULL;
     e->blocks_left -= f->function->block_count;
     struct instance *new = arena_alloc(e->arena, sizeof *new);
-    struct trips_symbol *kept = arena_alloc(e->arena, count * sizeof *kept);
+    struct trips_symbol *kept = arena_alloc(e->arena, (count + 1) * sizeof *kept);
     struct instance **list = new &&kept ? arena_push(e->arena, f->instances, f->instance_count, new) : NULL;
     if (!list)
         return NULL;
     memcpy(kept, symbols, count * sizeof *kept);
-    *new = (struct instance){.symbols = kept, .count = count};
+    *new = (struct instance){.symbols = kept, .count = count, .is_in_guess = is_in_guess};
     struct arena scratch = {0};
     struct trips *trips = arena_alloc(&scratch, (f->loops.count + 1) * sizeof *trips);
     joule_status status =
-        trips ? evaluate_with(e, f, symbols, count, depth + 1, trips, &scratch, &new->sum) : JOULE_NO_MEMORY;
+        trips ? evaluate_with(e, f, new, depth + 1, trips, &scratch, &new->sum) : JOULE_NO_MEMORY;
     arena_free(&scratch);
     new->sum.blocks = NULL;
     new->sum.loops = NULL;
@@ -227,6 +234,15 @@ static const struct function_sum *sum_of_targets(const struct evaluation *now, c
     return out;
 }
 
+/* Whether what a block calls runs as often as somebody has guessed. */
+static bool calls_in_guess(const struct evaluation *now, uint32_t block)
+{
+    bool is = now->is_in_guess;
+    for (int32_t l = now->f->loops.innermost[block]; l >= 0 && !is; l = now->f->loops.list[l].parent)
+        is = now->trips[l].cls == TRIPS_GUESSED;
+    return is && isnan(now->evaluator->default_trips);
+}
+
 static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t block, size_t number)
 {
     const struct call *call = &now->f->function->blocks[block].calls[number];
@@ -240,35 +256,62 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
     if (!callee || !callee->order || callee->order >= now->f->order)
         return NULL;
     size_t count = now->known.facts && !is_counted ? bind(now, callee, block, number, symbols) : 0;
-    if (!count)
+    bool is_in_guess = !is_counted && callee->sum.basis >= BASIS_OPEN && calls_in_guess(now, block);
+    if (!count && !is_in_guess)
         return &callee->sum;
     for (size_t i = 0; i < callee->instance_count; i++)
-        if (is_same_binding(callee->instances[i], symbols, count))
+        if (is_same_binding(callee->instances[i], symbols, count, is_in_guess))
             return &callee->instances[i]->sum;
-    const struct instance *new = add_instance(now->evaluator, callee, symbols, count, now->depth);
+    const struct instance *new =
+        add_instance(now->evaluator, callee, symbols, count, now->depth, is_in_guess);
     return new ? &new->sum : &callee->sum;
 }
 
-/* Arguments as they are bound, and what the function itself promises. */
-static void bind_own(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
+/* Arguments as they are bound, and what the function itself promises on all ways to a block; their number. */
+static size_t bind_own(const struct evaluation *now, uint32_t block, const struct trips_symbol *symbols,
+                       size_t count, struct trips_symbol out[2 * MOST_SYMBOLS])
 {
     struct trips_symbol promised[MOST_SYMBOLS];
-    size_t more = known_at_entry(&now->known, promised, MOST_SYMBOLS);
+    size_t more = known_promised(&now->known, block, promised, MOST_SYMBOLS), bound = count;
     for (size_t i = 0; i < count; i++)
-        now->symbols[i] = symbols[i];
-    now->symbol_count = count;
+        out[i] = symbols[i];
     for (size_t i = 0; i < more; i++) {
         size_t k = 0;
         while (k < count && strcmp(symbols[k].name, promised[i].name) != 0)
             k++;
-        struct trips_symbol *own = &now->symbols[k];
+        struct trips_symbol *own = &out[k];
         if (k == count)
-            now->symbols[now->symbol_count++] = promised[i];
+            out[bound++] = promised[i];
         else if (promised[i].low <= own->est && own->est <= promised[i].high) {
             own->low = own->low > promised[i].low ? own->low : promised[i].low;
             own->high = own->high < promised[i].high ? own->high : promised[i].high;
         }
     }
+    return bound;
+}
+
+static bool promises_behind_entry(const struct function *f)
+{
+    for (size_t i = 1; i < f->block_count; i++)
+        if (f->blocks[i].promise_count)
+            return true;
+    return false;
+}
+
+/* A promise that stands on all ways to a loop counts for it. False: no memory. */
+static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
+{
+    const struct evaluated *f = now->f;
+    bool has_more = promises_behind_entry(f->function);
+    for (size_t i = 0; i < f->loops.count; i++) {
+        struct trips_symbol *own =
+            has_more ? arena_alloc(&now->scratch, 2 * MOST_SYMBOLS * sizeof *own) : NULL;
+        if (has_more && !own)
+            return false;
+        f->nest[i].symbols = own;
+        f->nest[i].symbol_count = own ? bind_own(now, f->loops.list[i].header, symbols, count, own) : 0;
+    }
+    return true;
 }
 
 static joule_status learn(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
@@ -278,9 +321,24 @@ static joule_status learn(struct evaluation *now, const struct trips_symbol *sym
         return JOULE_OK;
     joule_status status =
         known_prepare(&now->scratch, f->function, &f->loops, f->facts, symbols, count, NULL, &now->known);
-    if (status == JOULE_OK)
-        bind_own(now, symbols, count);
-    return status;
+    if (status != JOULE_OK)
+        return status;
+    now->symbol_count = bind_own(now, 0, symbols, count, now->symbols);
+    return bind_loops(now, symbols, count) ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+/* All loops of the function, or no memory. */
+static bool count_loops(struct evaluation *now)
+{
+    struct evaluated *f = now->f;
+    double guess = now->evaluator->default_trips;
+    if (isnan(guess) && now->is_in_guess)
+        guess = TRIPS_GUESS_INSIDE;
+    bool is_counted = trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count, now->symbols,
+                                  now->symbol_count, guess, now->trips);
+    for (size_t i = 0; i < f->loops.count; i++) /* it was of this evaluation */
+        f->nest[i].symbols = NULL;
+    return is_counted;
 }
 
 /* What branches decide by what is known, but for those of loops, which are counted. */
@@ -385,14 +443,14 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     return status;
 }
 
-static joule_status evaluate_with(struct evaluator *e, struct evaluated *f,
-                                  const struct trips_symbol *symbols, size_t count, unsigned depth,
-                                  struct trips *trips, struct arena *arena, struct function_sum *out)
+static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, const struct instance *as,
+                                  unsigned depth, struct trips *trips, struct arena *arena,
+                                  struct function_sum *out)
 {
-    struct evaluation now = {.evaluator = e, .f = f, .depth = depth, .trips = trips};
-    joule_status status = learn(&now, symbols, count);
-    if (status == JOULE_OK && !trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count,
-                                           now.symbols, now.symbol_count, e->default_trips, trips))
+    struct evaluation now = {
+        .evaluator = e, .f = f, .depth = depth, .is_in_guess = as->is_in_guess, .trips = trips};
+    joule_status status = learn(&now, as->symbols, as->count);
+    if (status == JOULE_OK && !count_loops(&now))
         status = JOULE_NO_MEMORY;
     if (status == JOULE_OK && f->facts)
         status = known_prepare(&now.scratch, f->function, &f->loops, f->facts, now.symbols, now.symbol_count,
@@ -471,5 +529,5 @@ joule_status evaluate(struct evaluator *e, size_t index)
     f->order = ++e->order;
     find_what_matters(e, f);
     find_words(e, f);
-    return evaluate_with(e, f, NULL, 0, 0, f->trips, e->arena, &f->sum);
+    return evaluate_with(e, f, &(struct instance){0}, 0, f->trips, e->arena, &f->sum);
 }

@@ -12,10 +12,11 @@
 #include "joulec/trips/known.h"
 #include "joulec/work/sum.h"
 
-/* What a function takes where its arguments are in these ranges. */
+/* What a function takes where its arguments are in these ranges, and where it is called in a loop whose rounds are guessed. */
 struct instance {
     struct trips_symbol *symbols;
     size_t count;
+    bool is_in_guess;
     struct function_sum sum; /* without loops and doubts */
 };
 
@@ -46,7 +47,7 @@ struct evaluator {
     struct arena *arena;
     const struct module *module;
     const struct target *target;
-    double default_trips;
+    double default_trips;        /* NaN: trips.h says how often */
     const struct groups *groups; /* NULL: none is known ... */
     const bool *is_bounded;      /* of each group: evaluate_group will count its frames */
     struct evaluated *functions; /* as in the module */
@@ -64,7 +65,8 @@ joule_status evaluate(struct evaluator *evaluator, size_t index);
 /* Functions of a bounded group, once each is evaluated; `depth` of each, 0: none. NO_MEMORY, or OK. */
 joule_status evaluate_group(struct evaluator *evaluator, const uint32_t *members, size_t count,
                             const double *depth);
-/* For each time that a loop is entered. One without a bound is taken to run as often as was guessed. */
+/* For each time that a loop is entered. One without a bound is taken to run ten times as often as was guessed, at
+ * most. */
 struct loop_times evaluate_times(const struct trips *trips);
 
 #endif

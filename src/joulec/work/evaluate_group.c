@@ -132,11 +132,13 @@ static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
         memcpy(list, sum->doubts, sum->doubt_count * sizeof *list);
     sum->doubts = list;
     if (!has_frames)
-        list[sum->doubt_count++] = (struct doubt){DOUBT_FRAMES, own->function->name, own->function->place};
+        list[sum->doubt_count++] =
+            (struct doubt){DOUBT_FRAMES, own->function->name, own->function->place, true};
     for (uint32_t m = 0; m < g->recursion.member_count && has_frames; m++) {
         const struct evaluated *f = &g->evaluator->functions[g->members[m]];
-        if (m != member && f->sum.basis == BASIS_OPEN)
-            list[sum->doubt_count++] = (struct doubt){DOUBT_CALL, f->function->name, f->function->place};
+        if (m != member && f->sum.basis >= BASIS_OPEN)
+            list[sum->doubt_count++] = (struct doubt){DOUBT_CALL, f->function->name, f->function->place,
+                                                      f->sum.basis == BASIS_MISSING};
     }
     return true;
 }
@@ -163,9 +165,9 @@ static bool sum_member(struct group *g, uint32_t member, double depth)
         if (most[member] > 1 && sum->basis < BASIS_BOUNDED)
             sum->basis = BASIS_BOUNDED;
     } else {
-        sum->basis = BASIS_OPEN;
+        sum->basis = BASIS_MISSING;
     }
-    return sum->basis != BASIS_OPEN || add_doubts(g, member, has_frames);
+    return sum->basis < BASIS_OPEN || add_doubts(g, member, has_frames);
 }
 
 static joule_status sum_members(struct group *g)

@@ -61,6 +61,14 @@ const char *doubt_name(enum doubt_kind kind)
     return names[kind];
 }
 
+bool doubt_is_same(const struct doubt *a, const struct doubt *b)
+{
+    if (a->kind != b->kind || !a->name != !b->name)
+        return false;
+    return a->name ? strcmp(a->name, b->name) == 0
+                   : a->place.line == b->place.line && a->place.column == b->place.column;
+}
+
 /* --- a block ------------------------------------------------------------------------------------------------ */
 
 static const enum cost_feature feature_of[WORK_KINDS] = {
@@ -119,10 +127,11 @@ struct region {
     bool is_short; /* of memory */
 };
 
-static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
+static void add_doubt(struct region *r, struct doubt doubt)
 {
     struct function_sum *out = r->out;
-    out->basis = BASIS_OPEN;
+    enum basis basis = doubt.is_missing ? BASIS_MISSING : BASIS_OPEN;
+    out->basis = basis > out->basis ? basis : out->basis;
     if (out->doubt_count == r->doubt_room) {
         size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
         struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
@@ -134,7 +143,12 @@ static void add_doubt(struct region *r, enum doubt_kind kind, const char *name, 
         out->doubts = list;
         r->doubt_room = room;
     }
-    out->doubts[out->doubt_count++] = (struct doubt){kind, name, place};
+    out->doubts[out->doubt_count++] = doubt;
+}
+
+static void add_missing(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
+{
+    add_doubt(r, (struct doubt){kind, name, place, true});
 }
 
 /* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
@@ -165,8 +179,8 @@ static void add_callee(struct region *r, const struct call *call, struct amounts
 {
     enum basis basis = r->callees[call->number]->basis;
     add_amounts(r, call, out);
-    if (basis == BASIS_OPEN)
-        add_doubt(r, DOUBT_CALL, call->name, call->place);
+    if (basis >= BASIS_OPEN)
+        add_doubt(r, (struct doubt){DOUBT_CALL, call->name, call->place, basis == BASIS_MISSING});
     else if (basis > r->out->basis)
         r->out->basis = basis;
 }
@@ -177,8 +191,9 @@ static void add_by_pointer(struct region *r, const struct call *call, struct amo
     const struct function_sum *callee = r->callees[call->number];
     if (callee)
         add_amounts(r, call, out);
-    if (!callee || !call->is_closed || callee->basis == BASIS_OPEN)
-        add_doubt(r, DOUBT_POINTER, NULL, call->place);
+    bool is_missing = !callee || !call->is_closed || callee->basis == BASIS_MISSING;
+    if (is_missing || callee->basis == BASIS_OPEN)
+        add_doubt(r, (struct doubt){DOUBT_POINTER, NULL, call->place, is_missing});
     else if (callee->basis > r->out->basis)
         r->out->basis = callee->basis;
 }
@@ -200,11 +215,11 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
     else if (call->callee >= 0 && r->callees[call->number])
         add_callee(r, call, out);
     else if (call->callee >= 0)
-        add_doubt(r, DOUBT_RECURSION, call->name, call->place);
+        add_missing(r, DOUBT_RECURSION, call->name, call->place);
     else if (contract_of(call, r->target, &contract))
         add_contract(r, &contract, out);
     else
-        add_doubt(r, DOUBT_CALLEE, call->name, call->place);
+        add_missing(r, DOUBT_CALLEE, call->name, call->place);
 }
 
 /* A branch that ends its loop is wrong once in a while of the loop's. */
@@ -644,9 +659,9 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     sum_runs(r, times);
     sum_paths(r);
     if (r->loops->is_irregular)
-        add_doubt(r, DOUBT_SHAPE, NULL, r->function->place);
+        add_missing(r, DOUBT_SHAPE, NULL, r->function->place);
     if (r->loops->is_too_deep)
-        add_doubt(r, DOUBT_DEPTH, NULL, r->function->place);
+        add_missing(r, DOUBT_DEPTH, NULL, r->function->place);
 }
 
 joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
@@ -678,7 +693,7 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
     arena_free(&own);
     if (annotation_of(function, ANNOTATION_GPU_KERNEL)) {
         out_sum->call = nothing;
-        add_doubt(&r, DOUBT_DEVICE, function->name, function->place);
+        add_missing(&r, DOUBT_DEVICE, function->name, function->place);
     }
     return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -39,6 +39,7 @@ struct doubt {
     enum doubt_kind kind;
     const char *name; /* of the callee; NULL: none */
     struct source_place place;
+    bool is_missing; /* it has no figure at all, and counts for nothing; else its rounds are guessed */
 };
 
 /* A block each time that it runs, with what it calls. */
@@ -52,8 +53,9 @@ struct loop_runs {
     double entries, rounds;
 };
 
-/* The weakest thing that a figure rests on. Seen: by a profile, or on other machines (contract.h). */
-enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN };
+/* The weakest thing that a figure rests on. Seen: by a profile, or on other machines (contract.h). Open: how often a loop runs is
+ * guessed. Missing: something in it has no figure and counts for nothing, so that it takes this at least. */
+enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN, BASIS_MISSING };
 
 struct function_sum {
     struct amounts call;
@@ -90,6 +92,8 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                           const struct sum_ways *ways, struct function_sum *out_sum);
 /* "callee"; the kinds of a report. */
 const char *doubt_name(enum doubt_kind kind);
+/* The same callee, or, of what has no name, the same place. */
+bool doubt_is_same(const struct doubt *a, const struct doubt *b);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* The operations of a block, without their time. */

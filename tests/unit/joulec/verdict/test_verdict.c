@@ -137,6 +137,46 @@ static void test_guesses_prove_nothing(void **state)
     assert_int_equal(verdict_at(&t, 0.999 * joules.least), VERDICT_VIOLATED);
 }
 
+/* What counts for nothing may be anything: there is no upper end, and no probability. Less power may be, where it waits. */
+static void test_unknown_is_never_0(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct judgement known = judge_by(&t, NULL);
+    t.basis = BASIS_MISSING;
+    struct budget_text budget = {1e6 * known.joules.most, 1e6 * known.watts.most, 1e6 * known.kelvin.most,
+                                 false, true};
+    struct judgement j = judge_by(&t, &budget);
+    NEAR(j.joules.low, known.joules.low);
+    NEAR(j.seconds.est, known.seconds.est);
+    assert_true(isnan(j.joules.high) && isnan(j.joules.most) && isnan(j.seconds.high) &&
+                isnan(j.seconds.most));
+    assert_true(isnan(j.watts.low) && isnan(j.watts.high) && isnan(j.kelvin.least) && isnan(j.kelvin.high));
+    assert_true(isnan(j.joules_limit.probability) && isnan(j.watts_limit.probability));
+    assert_true(isnan(j.kelvin_limit.probability));
+    assert_int_equal(j.worst, VERDICT_UNDECIDED);
+    assert_false(j.joules_limit.is_vacuous || j.watts_limit.is_vacuous || j.kelvin_limit.is_vacuous);
+    assert_int_equal(j.quality, 'E');
+    assert_int_equal(verdict_at(&t, 0.999 * known.joules.least), VERDICT_VIOLATED);
+    budget = (struct budget_text){NAN, 1e-3 * known.watts.least, NAN, false, false};
+    assert_int_equal(judge_by(&t, &budget).worst, VERDICT_UNDECIDED);
+}
+
+/* Loops that are guessed may leave so much that digits say nothing. */
+static void test_a_vague_figure(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    t.basis = BASIS_OPEN;
+    assert_false(judge_by(&t, NULL).is_vague);
+    for (int i = 0; i < COST_FEATURES; i++)
+        t.call.of[BOUND_HIGH].amount[i] *= 1e5;
+    assert_true(judge_by(&t, NULL).is_vague);
+    assert_int_equal(judge_by(&t, NULL).quality, 'E');
+    t.basis = BASIS_BOUNDED;
+    assert_false(judge_by(&t, NULL).is_vague);
+}
+
 static void test_quality(void **state)
 {
     (void)state;
@@ -275,6 +315,8 @@ int main(void)
         cmocka_unit_test(test_no_work),
         cmocka_unit_test(test_only_a_measured_table_proves),
         cmocka_unit_test(test_guesses_prove_nothing),
+        cmocka_unit_test(test_unknown_is_never_0),
+        cmocka_unit_test(test_a_vague_figure),
         cmocka_unit_test(test_quality),
         cmocka_unit_test(test_verdicts_follow_probability),
         cmocka_unit_test(test_more_is_never_worse),

@@ -1,0 +1,286 @@
+/* joulec/verdict/notes.c - what is behind a figure: the loop that takes most, what is open, and what can be done about that.
+ *
+ * Owns the notes of a finding; findings.h has their form. Newcomers: each thing that is open is told once, wherever it stands
+ * again; what a note says to write must help.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "joulec/source/source.h"
+#include "joulec/verdict/findings.h"
+
+#define MOST_NOTES_OF_FILE 10
+
+struct share {
+    const char *name;
+    double part;
+};
+
+static int by_part(const void *a, const void *b)
+{
+    double left = ((const struct share *)a)->part, right = ((const struct share *)b)->part;
+    return (left < right) - (left > right);
+}
+
+/* The two greatest of a tenth and more: ": DRAM lines 61 %, core cycles 31 %". */
+static void add_shares(const struct finding *f, size_t loop, char *words, size_t size)
+{
+    struct cost_features work;
+    struct cost cost = analysis_loop_cost(f->judged->analysis, f->result, loop, &work);
+    const struct estimate *part = cost.part;
+    double operations = cost.part[COST_MISPREDICTS].value, total = cost.total.value;
+    for (int i = COST_UOPS; i <= COST_BRANCHES; i++)
+        operations += part[i].value;
+    struct share shares[] = {{"core cycles", part[COST_CYCLES].value},
+                             {"idle package", part[COST_PACKAGE_SECONDS].value},
+                             {"operations", operations},
+                             {"L2 lines", part[COST_L2_LINES].value},
+                             {"L3 lines", part[COST_L3_LINES].value},
+                             {"DRAM lines", part[COST_DRAM_LINES].value}};
+    qsort(shares, sizeof shares / sizeof *shares, sizeof *shares, by_part);
+    for (int i = 0; i < 2 && shares[i].part >= 0.1 * total; i++) {
+        size_t length = strlen(words);
+        string_print(words + length, size - length, "%s%s %.0f %%", i ? ", " : ": ", shares[i].name,
+                     100 * shares[i].part / total);
+    }
+}
+
+static bool note_largest_function(const struct finding *f, struct note *out)
+{
+    double part;
+    const struct function_result *largest = analysis_largest_function(f->judged->analysis, &part);
+    if (!largest)
+        return false;
+    *out = (struct note){.place = source_place_of_name(largest->function), .is_line = true};
+    string_print(out->words, sizeof out->words, "%.0f %% of it in a call of '%s'", 100 * fmin(part, 1),
+                 largest->function->name);
+    return true;
+}
+
+/* What the build makes of it. */
+static void add_build(const struct loop *loop, char *words, size_t size)
+{
+    size_t length = strlen(words);
+    if (loop->is_unjoined)
+        string_print(words + length, size - length, "; not joined: nobody knows what the build makes of it");
+    else if (loop->wide && loop->wide->at_once > 1)
+        string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
+}
+
+static bool note_largest(const struct finding *f, struct note *out)
+{
+    double part;
+    if (f->result == &f->judged->analysis->whole)
+        return note_largest_function(f, out);
+    int32_t largest = analysis_largest_loop(f->judged->analysis, f->result, &part);
+    if (largest < 0 || part < 0.1)
+        return false;
+    const struct trips *trips = &f->result->trips[largest];
+    *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
+    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
+                 100 * fmin(part, 1), f->result->sum.runs[largest].rounds,
+                 trips_class_name(trips->total_cls));
+    add_shares(f, (size_t)largest, out->words, sizeof out->words);
+    add_build(&f->result->loops.list[largest], out->words, sizeof out->words);
+    return true;
+}
+
+/* Whether an earlier loop of the function stands at the same place: a copy of it, as of code that was inlined twice. */
+static bool is_copy(const struct function_result *r, size_t loop)
+{
+    const struct source_place *place = &r->loops.list[loop].place;
+    for (size_t i = 0; i < loop; i++)
+        if (r->trips[i].cls == TRIPS_GUESSED && place->line &&
+            source_place_order(&r->loops.list[i].place, place) == 0)
+            return true;
+    return false;
+}
+
+static bool note_guess(const struct function_result *r, size_t loop, struct note *out)
+{
+    const struct trips *trips = &r->trips[loop];
+    const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
+    if (trips->cls != TRIPS_GUESSED || is_copy(r, loop))
+        return false;
+    *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
+    if (!r->loops.list[loop].has_own_place)
+        string_print(
+            out->words, sizeof out->words,
+            "nothing bounds the loop that goes on here, taken to run %.0f times: write JOULE_LOOP(min, max) "
+            "before "
+            "its for, while or do; where goto makes it there is none, so write it with one of them, or "
+            "JOULE_ASSUME(n <= ...) before it, or JOULE_DEPTH(n) before '%s' if that calls itself",
+            trips->per_entry.est, r->function->name);
+    else if (!parameter)
+        string_print(out->words, sizeof out->words,
+                     "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
+                     "JOULE_ASSUME(n <= ...) before it",
+                     trips->per_entry.est);
+    else
+        string_print(out->words, sizeof out->words,
+                     "nothing bounds this loop, taken to run %.0f times; it runs as '%s' says%s%s%s: "
+                     "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
+                     trips->per_entry.est, parameter, formula ? " (as LLVM leaves it: " : "",
+                     formula ? formula : "", formula ? " times)" : "", parameter);
+    return true;
+}
+
+static const struct function_result *result_of(const struct finding *f, const char *name)
+{
+    const struct analysis *a = f->judged->analysis;
+    for (size_t i = 0; i < a->result_count; i++)
+        if (strcmp(a->results[i].function->name, name) == 0)
+            return &a->results[i];
+    return NULL;
+}
+
+/* What to do about a callee: its first loop that nothing bounds, or who has no figure in it. */
+static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
+{
+    const struct function_result *callee = result_of(f, doubt->name);
+    string_print(out->words, sizeof out->words, "'%s' leaves open what it takes when it is called here%s",
+                 doubt->name, more);
+    size_t length = strlen(out->words);
+    char *rest = out->words + length;
+    size_t size = sizeof out->words - length;
+    for (size_t i = 0; callee && i < callee->loops.count; i++) {
+        unsigned line = callee->loops.list[i].place.line;
+        const char *parameter = callee->words[i].parameter;
+        if (callee->trips[i].cls != TRIPS_GUESSED)
+            continue;
+        if (parameter)
+            string_print(
+                rest, size,
+                ": its loop in line %u runs by '%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) "
+                "before the call",
+                line, parameter);
+        else
+            string_print(rest, size,
+                         ": nothing bounds its loop in line %u; write JOULE_LOOP(min, max) before that",
+                         line);
+        return;
+    }
+    for (size_t i = 0; callee && i < callee->sum.doubt_count; i++)
+        if (callee->sum.doubts[i].kind != DOUBT_CALL || i + 1 == callee->sum.doubt_count) {
+            string_print(rest, size, ": see line %u%s%s", callee->sum.doubts[i].place.line,
+                         callee->sum.doubts[i].name ? ", where it calls " : "",
+                         callee->sum.doubts[i].name ? callee->sum.doubts[i].name : "");
+            return;
+        }
+}
+
+/* `more`: how many other calls it is about. */
+static void note_doubt(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
+{
+    *out = (struct note){.place = doubt->place};
+    switch (doubt->kind) {
+    case DOUBT_CALLEE:
+        string_print(out->words, sizeof out->words,
+                     "nobody knows what '%s' takes%s: it has no body here; give it one in this file or in a "
+                     "header that "
+                     "it includes, or measure it with joule run",
+                     doubt->name, more);
+        break;
+    case DOUBT_POINTER:
+        string_print(
+            out->words, sizeof out->words,
+            "nobody knows all that may be called through this pointer: call functions of this file by name, "
+            "as in a switch, or by a static const table of them; or measure it with joule run");
+        break;
+    case DOUBT_DEVICE:
+        string_print(out->words, sizeof out->words,
+                     "'%s' runs on a GPU, which is not judged here: measure it with joule run", doubt->name);
+        break;
+    case DOUBT_RECURSION:
+        string_print(out->words, sizeof out->words,
+                     "'%s' calls itself in the end%s, nobody knows how often: write JOULE_DEPTH(n) before it",
+                     doubt->name, more);
+        break;
+    case DOUBT_FRAMES:
+        string_print(out->words, sizeof out->words,
+                     "'%s' calls itself more than once, which is too often at this JOULE_DEPTH: it needs a "
+                     "smaller one, or fewer calls of itself",
+                     doubt->name);
+        break;
+    case DOUBT_CALL:
+        note_call(f, doubt, more, out);
+        break;
+    case DOUBT_DEPTH:
+        string_print(out->words, sizeof out->words,
+                     "loops of this function are nested more than %d deep: inner ones are not counted",
+                     LOOPS_MOST_DEPTH);
+        break;
+    default:
+        string_print(out->words, sizeof out->words,
+                     "a jump leads into the middle of a loop of this function, so nobody counts its rounds: "
+                     "jump to its "
+                     "beginning");
+    }
+}
+
+/* Whether an earlier doubt is the same; how many later ones are. */
+static bool is_repeated(const struct function_result *r, size_t doubt, size_t *out_more)
+{
+    *out_more = 0;
+    for (size_t i = 0; i < r->sum.doubt_count; i++) {
+        bool is_same = i != doubt && doubt_is_same(&r->sum.doubts[i], &r->sum.doubts[doubt]);
+        if (is_same && i < doubt)
+            return true;
+        *out_more += is_same;
+    }
+    return false;
+}
+
+/* What is open in a function itself, up to *left of it; each once. How many there would be besides. */
+static size_t note_open(const struct finding *f, const struct function_result *r, size_t *left,
+                        void (*each)(void *context, const struct note *note), void *context)
+{
+    struct note note;
+    char more[40] = "";
+    size_t others, untold = 0;
+    for (size_t i = 0; i < r->loops.count; i++) {
+        if (!note_guess(r, i, &note))
+            continue;
+        if (*left)
+            each(context, &note);
+        untold += !*left;
+        *left -= *left > 0;
+    }
+    for (size_t i = 0; i < r->sum.doubt_count; i++) {
+        if (is_repeated(r, i, &others))
+            continue;
+        more[0] = '\0';
+        if (others)
+            string_print(more, sizeof more, ", here and in %zu more call%s", others, others == 1 ? "" : "s");
+        note_doubt(f, &r->sum.doubts[i], more, &note);
+        if (*left)
+            each(context, &note);
+        untold += !*left;
+        *left -= *left > 0;
+    }
+    return untold;
+}
+
+void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
+                   void *context)
+{
+    const struct analysis *a = finding->judged->analysis;
+    struct note note;
+    bool is_whole = finding->result == &a->whole;
+    size_t left = is_whole ? MOST_NOTES_OF_FILE : SIZE_MAX, untold = 0;
+    if (!finding_has_estimate(finding))
+        return;
+    if (note_largest(finding, &note))
+        each(context, &note);
+    if (finding->rule != RULE_UNDECIDED)
+        return;
+    for (size_t i = 0; i < (is_whole ? a->result_count : 1); i++)
+        untold += note_open(finding, is_whole ? &a->results[i] : finding->result, &left, each, context);
+    if (!untold)
+        return;
+    note = (struct note){0};
+    string_print(note.words, sizeof note.words, "and %zu more that are open; --energy-report has them all",
+                 untold);
+    each(context, &note);
+}
