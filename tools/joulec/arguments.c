@@ -584,7 +584,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
                               .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
                               .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages)};
-    if (arena->is_short) {
+    if (!words || arena->is_short) {
         complain("", "no memory for so many words");
         return false;
     }
