@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MOST_BASE_STEPS 16
+#define MOST_TYPE_DEPTH 16
 
 LLVMValueRef llvm_address_of(LLVMValueRef value)
 {
@@ -40,9 +41,27 @@ LLVMValueRef llvm_base_of(LLVMValueRef address)
     return address;
 }
 
-static double size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
+/* A vector whose length the machine knows when it runs, or what holds one: LLVM ends the program that asks for its size. */
+static bool is_scalable(LLVMTypeRef type, int depth)
 {
-    return LLVMTypeIsSized(type) ? (double)LLVMABISizeOfType(layout, type) : NAN;
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMScalableVectorTypeKind:
+        return true;
+    case LLVMArrayTypeKind:
+        return depth == MOST_TYPE_DEPTH || is_scalable(LLVMGetElementType(type), depth + 1);
+    case LLVMStructTypeKind:
+        for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++)
+            if (depth == MOST_TYPE_DEPTH || is_scalable(LLVMStructGetTypeAtIndex(type, i), depth + 1))
+                return true;
+        return false;
+    default:
+        return false;
+    }
+}
+
+double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
+{
+    return LLVMTypeIsSized(type) && !is_scalable(type, 0) ? (double)LLVMABISizeOfType(layout, type) : NAN;
 }
 
 /* Bytes of a variable. */
@@ -56,17 +75,19 @@ static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef
     int64_t number;
     bool is_known = llvm_constant(index, &number);
     if (LLVMGetTypeKind(*type) == LLVMStructTypeKind) {
+        if (!is_known || is_scalable(*type, 0))
+            return false;
         part->low += (double)LLVMOffsetOfElement(layout, *type, (unsigned)number);
         *type = LLVMStructGetTypeAtIndex(*type, (unsigned)number);
-        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+        part->high = part->low + llvm_size_of(layout, *type);
         return true;
     }
     if (LLVMGetTypeKind(*type) != LLVMArrayTypeKind)
         return false;
     *type = LLVMGetElementType(*type);
     if (is_known) {
-        part->low += (double)number * (double)LLVMABISizeOfType(layout, *type);
-        part->high = part->low + (double)LLVMABISizeOfType(layout, *type);
+        part->low += (double)number * llvm_size_of(layout, *type);
+        part->high = part->low + llvm_size_of(layout, *type);
     }
     return is_known;
 }
@@ -93,7 +114,8 @@ static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *
     if (!llvm_constant(LLVMGetOperand(address, 1), &first))
         return false;
     LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
-    *out = (struct part){(double)first * size_of(layout, type), (double)(first + 1) * size_of(layout, type)};
+    *out = (struct part){(double)first * llvm_size_of(layout, type),
+                         ((double)first + 1) * llvm_size_of(layout, type)};
     for (int i = 2; i < LLVMGetNumOperands(address); i++)
         if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, out))
             return false;
@@ -158,7 +180,7 @@ const char *llvm_address_name(struct arena *arena, LLVMValueRef address)
 static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
 {
     bool is_store = LLVMGetInstructionOpcode(value) == LLVMStore;
-    double bytes = size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
+    double bytes = llvm_size_of(layout, LLVMTypeOf(is_store ? LLVMGetOperand(value, 0) : value));
     return bytes > 0 ? bytes : 8;
 }
 
@@ -244,7 +266,8 @@ bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBl
         LLVMValueRef times = LLVMIsAAllocaInst(v) ? LLVMGetOperand(v, 0) : NULL;
         if (!times || !LLVMIsAConstantInt(times))
             continue;
-        double bytes = size_of(layout, LLVMGetAllocatedType(v)) * (double)LLVMConstIntGetZExtValue(times);
+        double bytes =
+            llvm_size_of(layout, LLVMGetAllocatedType(v)) * (double)LLVMConstIntGetZExtValue(times);
         struct object local = {llvm_address_name(arena, v), bytes, true};
         out->objects[out->object_count++] = local;
         is_good = is_good && local.name;
@@ -266,7 +289,7 @@ bool llvm_read_globals(struct arena *arena, LLVMTargetDataRef layout, LLVMModule
     if (!out->objects)
         return false;
     for (LLVMValueRef g = LLVMGetFirstGlobal(from); g; g = LLVMGetNextGlobal(g)) {
-        double bytes = size_of(layout, LLVMGlobalGetValueType(g));
+        double bytes = llvm_size_of(layout, LLVMGlobalGetValueType(g));
         struct object global = {global_name(arena, g), bytes > 0 ? bytes : NAN, false};
         if (!global.name)
             return false;

@@ -207,10 +207,11 @@ static bool span_of_address(struct walk *w, LLVMValueRef value, struct span *out
 {
     struct span amount;
     LLVMTypeRef type = LLVMGetGEPSourceElementType(value);
-    if (LLVMGetNumOperands(value) != 2 || !LLVMTypeIsSized(type) ||
+    double size = llvm_size_of(w->layout, type);
+    if (LLVMGetNumOperands(value) != 2 || isnan(size) ||
         !amount_of(w, LLVMGetOperand(value, 1), 0, &amount) || !span_of(w, LLVMGetOperand(value, 0), out))
         return false;
-    *out = beyond(*out, amount, (double)LLVMABISizeOfType(w->layout, type));
+    *out = beyond(*out, amount, size);
     return true;
 }
 

@@ -12,13 +12,13 @@
 #define MOST_LOOKS   (1 << 18) /* of all calls of a loop together: what others read and write stays unknown */
 #define MOST_OF_BODY 256       /* instructions of what is called */
 #define MOST_PLACES  16        /* of a call; and in places of an address */
+#define MOST_STORES  64        /* into one of them */
 
 /* --- what calls read and write --------------------------------------------------------------------------------------- */
 
 static bool is_same(const struct extent *a, const struct extent *b)
 {
-    return a->base == b->base && !(a->low < b->low || a->low > b->low) &&
-           !(a->high < b->high || a->high > b->high);
+    return a->base == b->base && a->low == b->low && a->high == b->high;
 }
 
 static bool make_room(struct steps *s)
@@ -37,15 +37,16 @@ static bool make_room(struct steps *s)
 /* Of a call with many places, those that are one too many are any in their variable. */
 static bool add(struct steps *s, uint32_t call, struct extent place, bool is_read, bool is_written)
 {
-    struct handed *h = s->handed + s->list[call].handed;
     if (s->handed_count - s->list[call].handed >= MOST_PLACES)
         place = (struct extent){place.base, -INFINITY, INFINITY};
-    for (; h < s->handed + s->handed_count; h++)
-        if (is_same(&h->extent, &place)) {
-            h->is_read = h->is_read || is_read;
-            h->is_written = h->is_written || is_written;
-            return true;
-        }
+    for (size_t i = s->list[call].handed; i < s->handed_count; i++) {
+        struct handed *h = &s->handed[i];
+        if (!is_same(&h->extent, &place))
+            continue;
+        h->is_read = h->is_read || is_read;
+        h->is_written = h->is_written || is_written;
+        return true;
+    }
     if (!make_room(s))
         return false;
     s->handed[s->handed_count++] = (struct handed){place, call, is_read, is_written};
@@ -55,7 +56,7 @@ static bool add(struct steps *s, uint32_t call, struct extent place, bool is_rea
 static bool is_constant_place(LLVMValueRef address)
 {
     bool is = LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
-    for (int i = 1; i < LLVMGetNumOperands(address) && is; i++)
+    for (int i = 1; is && i < LLVMGetNumOperands(address); i++)
         is = LLVMIsAConstantInt(LLVMGetOperand(address, (unsigned)i));
     return is;
 }
@@ -121,6 +122,15 @@ static bool is_plain(LLVMValueRef address, int depth)
     return is;
 }
 
+/* Whether all indices of an address are constant. */
+static bool is_exact(LLVMValueRef address)
+{
+    LLVMValueRef base = llvm_base_of(address);
+    while (address != base && is_constant_place(address))
+        address = LLVMGetOperand(address, 0);
+    return address == base;
+}
+
 /* A load or a store of what is called. */
 static bool add_access(struct steps *s, uint32_t number, LLVMValueRef callee, LLVMValueRef access)
 {
@@ -134,7 +144,10 @@ static bool add_access(struct steps *s, uint32_t number, LLVMValueRef callee, LL
         struct extent at = llvm_extent_behind(s->layout, argument);
         if (!is_handed(s, argument) || !is_plain(place.base, 0))
             return true;
-        place = (struct extent){at.base, at.low + place.low, at.low + place.high};
+        if (is_exact(argument) && isfinite(at.low))
+            place = (struct extent){at.base, at.low + place.low, at.low + place.high};
+        else
+            place = at; /* from there on anywhere */
     } else if (!is_global) {
         return true;
     }
@@ -213,13 +226,17 @@ static uint32_t add_wait(struct wait *out, uint32_t count, int32_t on, LLVMValue
     return count + (on >= 0);
 }
 
+/* The last ones. */
 static uint32_t add_stores(const struct steps *s, const struct extent *place, int32_t from, size_t to,
                            struct wait *out, uint32_t count)
 {
-    for (size_t i = from < 0 ? 0 : (size_t)from + 1; i < to; i++) {
+    int left = MOST_STORES;
+    for (int32_t i = (int32_t)to - 1; i > from && left > 0; i--) {
         LLVMValueRef store = LLVMIsAStoreInst(s->list[i].value);
-        if (store && llvm_extents_meet(&s->list[i].extent, place))
-            count = add_wait(out, count, llvm_number_of(&s->numbers, LLVMGetOperand(store, 0)), place->base);
+        if (!store || !llvm_extents_meet(&s->list[i].extent, place))
+            continue;
+        count = add_wait(out, count, llvm_number_of(&s->numbers, LLVMGetOperand(store, 0)), place->base);
+        left--;
     }
     return count;
 }

@@ -96,6 +96,8 @@ LLVMValueRef llvm_address_of(LLVMValueRef instruction);
 LLVMValueRef llvm_base_of(LLVMValueRef address);
 /* Whether two addresses may be one: they lie in one variable, and not in different members of it. */
 bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
+/* Bytes of a type; NaN: nobody knows before it runs. */
+double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type);
 /* Bytes of a variable; base NULL: of none. */
 struct extent {
     LLVMValueRef base;

@@ -16,7 +16,7 @@
 
 #define MOST_STEPS 8         /* from what is compared back to the count */
 #define MOST_DEPTH 8         /* of addresses that are made from a variable's */
-#define MOST_LOOKS (1 << 21) /* at instructions, for one function: its further branches stay unknown */
+#define MOST_LOOKS (1 << 19) /* at instructions, for one function: its further branches stay unknown */
 #define NEITHER    (-1)
 
 /* Of a value, or of what lies at the place. */
@@ -498,6 +498,8 @@ static LLVMValueRef ask(struct walk *w, uint32_t b)
 static bool look_at(struct walk *w, LLVMValueRef count)
 {
     struct block *block = &w->function->blocks[w->branch];
+    if (w->looks > MOST_LOOKS)
+        return false;
     w->bits = LLVMGetIntTypeWidth(LLVMTypeOf(count));
     w->phi = LLVMIsAPHINode(count) ? count : NULL;
     if (!w->phi)

@@ -99,21 +99,24 @@ void steps_take_wait(const struct steps *s, struct step *step, struct wait wait)
     }
 }
 
-/* The longest way to a step, from its own begin or by those before. */
-static void walk_to(const struct steps *s, struct step *step, bool is_begin, bool has_waits)
+/* The longest way to a step, from its own begin or by those before. What it waits for may stand behind it, where blocks go round that
+ * are no loop: of that nothing is known yet. */
+static void walk_to(const struct steps *s, size_t number, bool is_begin, bool has_waits)
 {
+    struct step *step = &s->list[number];
     step->from = -1;
     step->by = NULL;
     step->waits = is_begin && has_waits ? step->waits_at_once : 0;
     step->cycles = is_begin ? step->waits * step->latency : -1;
     for (uint32_t i = step->first_wait; i < step->first_wait + step->wait_count && has_waits; i++)
-        steps_take_wait(s, step, s->waits[i]);
+        if (s->waits[i].on < (int32_t)number)
+            steps_take_wait(s, step, s->waits[i]);
 }
 
 void steps_walk(struct steps *s, size_t phis)
 {
     for (size_t i = 0; i < s->count; i++)
-        walk_to(s, &s->list[i], s->list[i].is_begin, i >= phis);
+        walk_to(s, i, s->list[i].is_begin, i >= phis);
 }
 
 int32_t steps_walk_all(struct steps *s)
@@ -121,7 +124,7 @@ int32_t steps_walk_all(struct steps *s)
     int32_t last = -1;
     for (size_t i = 0; i < s->count; i++) {
         s->list[i].begins = NULL;
-        walk_to(s, &s->list[i], true, true);
+        walk_to(s, i, true, true);
         if (last < 0 || s->list[i].cycles > s->list[last].cycles)
             last = (int32_t)i;
     }

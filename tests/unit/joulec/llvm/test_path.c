@@ -160,12 +160,116 @@ static void test_paths(void **state)
     expect_path(other, VIA_RESULT, 1, 1, 0);
 }
 
+/* A member whose number nobody knows may be any, and so the one that @h has. */
+static void test_a_member_that_nobody_knows(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"define void @f(i64 %n, i64 %k, POINTER %v) {\n"
+                                       "entry:\n"
+                                       "  %which = getelementptr i32, POINTER %v, i64 %k\n"
+                                       "  br label %b\n"
+                                       "b:\n"
+                                       "  %i = phi i64 [ 0, %entry ], [ %i1, %b ]\n"
+                                       "  %y = call i32 @g(i32 1, POINTER %which)\n"
+                                       "  %z = call i32 @h(i32 1, POINTER %v)\n"
+                                       "  %i1 = add i64 %i, 1\n"
+                                       "  %done = icmp eq i64 %i1, %n\n"
+                                       "  br i1 %done, label %end, label %b\n"
+                                       "end:\n"
+                                       "  ret void\n"
+                                       "}\n",
+                                       ADDS_UP,
+                                       "define i32 @h(i32 %a, POINTER %p) noinline {\n"
+                                       "  %place = getelementptr i32, POINTER %p, i64 5\n"
+                                       "  %old = load i32, POINTER %place\n"
+                                       "  %new = add i32 %old, %a\n"
+                                       "  store i32 %new, POINTER %place\n"
+                                       "  ret i32 %a\n"
+                                       "}\n"};
+    struct module module;
+    module_text_read(text, 3, &module);
+    const struct block *round = &module.functions[0].blocks[1];
+    assert_int_equal(round->call_count, 2);
+    assert_int_equal(round->calls[0].in_chain, VIA_STATE);
+    assert_int_equal(round->calls[1].in_chain, VIA_STATE);
+    module_free(&module);
+}
+
+static void read_alone(const char *text)
+{
+    struct module module;
+    module_text_read(&text, 1, &module);
+    module_free(&module);
+}
+
+/* Blocks that go round and are no loop, in one that is. */
+static void test_a_way_into_the_middle(void **state)
+{
+    (void)state;
+    read_alone("define i32 @f(i32 %n, POINTER %v) {\n"
+               "entry:\n"
+               "  br label %head\n"
+               "head:\n"
+               "  %i = phi i32 [ 0, %entry ], [ %i1, %out ]\n"
+               "  %p = phi i32 [ 1, %entry ], [ %y, %out ]\n"
+               "  %x = load i32, POINTER %v\n"
+               "  %odd = trunc i32 %x to i1\n"
+               "  br i1 %odd, label %a, label %b\n"
+               "a:\n"
+               "  %pa = phi i32 [ %p, %head ], [ %y, %b ]\n"
+               "  %z = mul i32 %pa, 3\n"
+               "  br label %b\n"
+               "b:\n"
+               "  %pb = phi i32 [ %p, %head ], [ %z, %a ]\n"
+               "  %y = mul i32 %pb, 5\n"
+               "  %again = icmp ugt i32 %y, 32\n"
+               "  br i1 %again, label %a, label %out\n"
+               "out:\n"
+               "  %i1 = add i32 %i, 1\n"
+               "  %done = icmp eq i32 %i1, %n\n"
+               "  br i1 %done, label %end, label %head\n"
+               "end:\n"
+               "  ret i32 %y\n"
+               "}\n");
+}
+
+/* LLVM ends the program that asks how long such a vector is. */
+static void test_vectors_whose_length_is_unknown(void **state)
+{
+    (void)state;
+    read_alone("%wide = type <vscale x 4 x i32>\n"
+               "define void @f(i64 %n, POINTER<%wide> %v) {\n"
+               "entry:\n"
+               "  %kept = alloca %wide\n"
+               "  br label %b\n"
+               "b:\n"
+               "  %i = phi i64 [ 0, %entry ], [ %i1, %b ]\n"
+               "  %at = getelementptr %wide, POINTER<%wide> %v, i64 %i\n"
+               "  %x = load %wide, POINTER<%wide> %at\n"
+               "  %old = load %wide, POINTER<%wide> %kept\n"
+               "  %new = add %wide %x, %old\n"
+               "  store %wide %new, POINTER<%wide> %kept\n"
+               "  store %wide %new, POINTER<%wide> %at\n"
+               "  %i1 = add i64 %i, 1\n"
+               "  %done = icmp eq i64 %i1, %n\n"
+               "  br i1 %done, label %end, label %b\n"
+               "end:\n"
+               "  ret void\n"
+               "}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_result),      cmocka_unit_test(test_by_what_it_is_handed),
-        cmocka_unit_test(test_through_stores), cmocka_unit_test(test_other_members),
-        cmocka_unit_test(test_by_global),      cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_by_result),
+        cmocka_unit_test(test_by_what_it_is_handed),
+        cmocka_unit_test(test_through_stores),
+        cmocka_unit_test(test_other_members),
+        cmocka_unit_test(test_by_global),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_a_member_that_nobody_knows),
+        cmocka_unit_test(test_a_way_into_the_middle),
+        cmocka_unit_test(test_vectors_whose_length_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
