@@ -1,7 +1,7 @@
 /* joulec/module/module.h - a translation unit as far as its cost is concerned: functions, blocks, what is done in each, and calls.
  *
  * Owns this picture of what clang made, and what LLVM says of its loops, as text. It prices and judges nothing.
- * Newcomers: the files that begin with module_ alone know LLVM. Names and arrays live as long as the module.
+ * Newcomers: llvm/ alone knows LLVM, and fills it. Names and arrays live as long as the module.
  */
 #ifndef JOULEC_MODULE_H
 #define JOULEC_MODULE_H

@@ -11,101 +11,15 @@
 #include "joulec/work/contract.h"
 #include "joulec/work/foresight.h"
 #include "joulec/work/levels.h"
+#include "joulec/work/ways.h"
 #include "joulec/work/wide.h"
 
-#define SHORT_CALLS 4    /* so many of them fit into the window */
-#define GUARDED     0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
-/* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
-#define EQUAL (1.0 / 6)
-
-/* --- amounts ------------------------------------------------------------------------------------------------ */
+#define SHORT_CALLS 4 /* so many of them fit into the window */
 
 static const struct amounts nothing = {
     .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
 
-void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more)
-{
-    for (int b = 0; b < BOUNDS; b++)
-        for (int i = 0; i < COST_FEATURES; i++)
-            out->of[b].amount[i] += by[b] * more->of[b].amount[i];
-}
-
-double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound)
-{
-    return cost_joules(&target->table, &amounts->of[bound]);
-}
-
-/* Time is energy, too: a core waits with its clock on, and its package beside it. */
-void sum_set_time(const struct target *target, struct cost_features *work, double cycles)
-{
-    work->amount[COST_CYCLES] = cycles;
-    work->amount[COST_PACKAGE_SECONDS] = cycles / target->core.hz * target->core.package_share;
-}
-
-void sum_set_cycles(const struct target *target, enum bound bound, const struct cost_flow *flow,
-                    struct cost_features *work)
-{
-    struct cost_range cycles = cost_core_cycles(&target->core, work, flow);
-    sum_set_time(target, work,
-                 bound == BOUND_LOW   ? cycles.low
-                 : bound == BOUND_EST ? cycles.est
-                                      : cycles.high);
-}
-
-const char *doubt_name(enum doubt_kind kind)
-{
-    static const char *const names[] = {
-        [DOUBT_LOOP] = "loop",           [DOUBT_CALLEE] = "callee", [DOUBT_POINTER] = "pointer",
-        [DOUBT_RECURSION] = "recursion", [DOUBT_SHAPE] = "shape",   [DOUBT_DEPTH] = "depth",
-        [DOUBT_CALL] = "call",           [DOUBT_DEVICE] = "device", [DOUBT_FRAMES] = "frames"};
-    return names[kind];
-}
-
-bool doubt_is_same(const struct doubt *a, const struct doubt *b)
-{
-    if (a->kind != b->kind || !a->name != !b->name)
-        return false;
-    return a->name ? strcmp(a->name, b->name) == 0
-                   : a->place.line == b->place.line && a->place.column == b->place.column;
-}
-
 /* --- a block ------------------------------------------------------------------------------------------------ */
-
-static const enum cost_feature feature_of[WORK_KINDS] = {
-    [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,
-    [WORK_FLOAT] = COST_FP_OPS,   [WORK_FMA] = COST_FP_FMAS,      [WORK_FLOAT_DIV] = COST_FP_DIVS,
-    [WORK_LOAD] = COST_L1_LOADS,  [WORK_STORE] = COST_L1_STORES,  [WORK_ATOMIC] = COST_ATOMICS,
-    [WORK_BRANCH] = COST_BRANCHES};
-
-struct cost_features sum_features(const struct block *block)
-{
-    struct cost_features work = {.version = COST_VERSION};
-    for (int k = 0; k < WORK_KINDS; k++) {
-        work.amount[feature_of[k]] = block->work[k];
-        work.amount[COST_UOPS] += block->work[k];
-    }
-    work.amount[COST_SIMD_256] = block->simd_256;
-    work.amount[COST_SIMD_512] = block->simd_512;
-    return work;
-}
-
-static double sum_latencies(const double steps[WORK_KINDS], const struct cost_core *core)
-{
-    double cycles = 0;
-    for (int k = 0; k < WORK_KINDS; k++)
-        cycles += steps[k] * core->latency[feature_of[k]];
-    return cycles;
-}
-
-double sum_longest_cycles(const struct block *block, const struct cost_core *core)
-{
-    return sum_latencies(block->chain, core);
-}
-
-double sum_chain_cycles(const struct block *block, const struct cost_core *core)
-{
-    return block->has_chain ? sum_longest_cycles(block, core) : NAN;
-}
 
 struct region {
     struct arena *arena;
@@ -114,7 +28,7 @@ struct region {
     const struct block_memory *memory;
     const struct target *target;
     const struct function_sum *const *callees; /* by call */
-    const struct sum_ways *ways;               /* NULL: all are open */
+    struct ways ways;
     struct function_sum *out;
     /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
     struct amounts *until;
@@ -122,7 +36,6 @@ struct region {
         entry_uops; /* of a loop that begins anew each time, what it does until then; infinite: of others */
     double *share;  /* how often it runs for each time that the region is entered */
     bool *is_reached;
-    bool *is_doomed; /* of each block: all its ways lead to dead ends */
     size_t doubt_room;
     bool is_short; /* of memory */
 };
@@ -315,119 +228,6 @@ static void meet(const struct target *target, struct amounts *at, bool *is_reach
     *is_reached = true;
 }
 
-static bool is_open(const struct region *r, const struct edge *edge)
-{
-    return !r->ways || !r->ways->is_closed[edge->number];
-}
-
-/* An edge back to where a round of `loop` begins. */
-static bool goes_round(const struct region *r, const struct edge *edge, int32_t loop)
-{
-    return loop >= 0 && edge->to == r->loops->list[loop].header;
-}
-
-/* An edge, of a node of the region, that stays in it and goes on. */
-static bool goes_on(const struct region *r, const struct edge *edge, int32_t loop)
-{
-    return is_open(r, edge) && loop_has(r->loops, loop, edge->to) && !goes_round(r, edge, loop);
-}
-
-/* A loop in this one that begins at the block, or right behind it; -1: none. */
-static int32_t loop_behind(const struct region *r, uint32_t block, int32_t loop)
-{
-    for (int steps = 0; steps < 3; steps++) {
-        int32_t inner = loop_at_node(r->loops, block, loop);
-        if (inner >= 0 || r->function->blocks[block].edge_count != 1)
-            return inner;
-        block = r->function->blocks[block].edges[0].to;
-    }
-    return -1;
-}
-
-static bool leads_to_loop(const struct region *r, uint32_t block, int32_t loop)
-{
-    return loop_behind(r, block, loop) >= 0;
-}
-
-/* LLVM before 17 gives the guard of a rotated loop what it knows of the loop's own branch, which says how often that goes round
- * and nothing of how often the loop is entered. */
-static bool is_of_loop(const struct region *r, const struct edge *edge, int32_t loop)
-{
-    int32_t inner = loop_behind(r, edge->to, loop);
-    if (inner < 0 || isnan(edge->probability))
-        return false;
-    for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
-        const struct block *b = &r->function->blocks[r->loops->exits[i].block];
-        for (size_t e = 0; e < b->edge_count; e++)
-            if (b->edges[e].to == r->loops->list[inner].header &&
-                fabs(b->edges[e].probability - edge->probability) < 1e-12)
-                return true;
-    }
-    return false;
-}
-
-/* Edges of a block that lead to a loop, by where to. */
-struct leads {
-    uint32_t first;
-    bool has_first, has_others;
-    bool is_told; /* how likely they are */
-};
-
-static struct leads leads_of(const struct region *r, uint32_t block, int32_t loop)
-{
-    const struct block *b = &r->function->blocks[block];
-    struct leads leads = {.is_told = true};
-    for (size_t i = 0; i < b->edge_count && b->edge_count > 1 && !leads.has_others; i++) {
-        if (!leads_to_loop(r, b->edges[i].to, loop))
-            continue;
-        leads.is_told = leads.is_told && !is_of_loop(r, &b->edges[i], loop);
-        leads.has_others = leads.has_first && b->edges[i].to != leads.first;
-        leads.first = leads.has_first ? leads.first : b->edges[i].to;
-        leads.has_first = true;
-    }
-    return leads;
-}
-
-/* 1: the edge is taken where two values are equal; 0: where they are not; -1: that is not the question. */
-static int asks_equal(const struct block *b, const struct edge *edge)
-{
-    const struct condition *condition = &b->condition;
-    if (b->question != QUESTION_EQUAL || b->edge_count != 2 || condition->count != 1 || condition->is_part)
-        return -1;
-    enum compare kind = condition->list[0].kind;
-    bool is_first = edge == &b->edges[0];
-    return kind == COMPARE_EQUAL ? is_first : kind == COMPARE_NOT_EQUAL ? !is_first : -1;
-}
-
-/* How likely an edge is among those of its block that stay. What asks whether a loop runs at all does not ask for equality. */
-static double likelihood(const struct region *r, const struct block *b, const struct edge *edge,
-                         const struct leads *leads, int32_t loop)
-{
-    if (!isnan(edge->probability) && leads->is_told)
-        return edge->probability;
-    if (r->is_doomed[edge->to])
-        return 0;
-    if (b->period > 0)
-        return edge == &b->edges[b->period_edge] ? 1 / b->period : 1 - 1 / b->period;
-    bool to_loop = leads_to_loop(r, edge->to, loop);
-    bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
-    int equal = asks_equal(b, edge);
-    if (to_loop == others || equal == to_loop)
-        return equal < 0 ? 0.5 : equal ? EQUAL : 1 - EQUAL;
-    return to_loop ? GUARDED : 1 - GUARDED;
-}
-
-static double sum_of_likelihoods(const struct region *r, uint32_t block, int32_t loop,
-                                 const struct leads *leads)
-{
-    const struct block *b = &r->function->blocks[block];
-    double sum = 0;
-    for (size_t i = 0; i < b->edge_count; i++)
-        if (goes_on(r, &b->edges[i], loop) || goes_round(r, &b->edges[i], loop))
-            sum += likelihood(r, b, &b->edges[i], leads, loop);
-    return sum;
-}
-
 /* What leads out of a node, which is a block or the loop `inner`. */
 struct ways_out {
     size_t on, round;
@@ -436,10 +236,10 @@ struct ways_out {
 
 static void add_way(const struct region *r, const struct edge *edge, int32_t loop, struct ways_out *ways)
 {
-    bool is_on = goes_on(r, edge, loop), is_round = goes_round(r, edge, loop);
+    bool is_on = ways_goes_on(&r->ways, edge, loop), is_round = ways_goes_round(&r->ways, edge, loop);
     ways->on += is_on;
     ways->round += is_round;
-    ways->doomed += (is_on || is_round) && r->is_doomed[edge->to];
+    ways->doomed += (is_on || is_round) && r->ways.is_doomed[edge->to];
 }
 
 static struct ways_out ways_of_block(const struct region *r, uint32_t block, int32_t loop)
@@ -469,15 +269,16 @@ static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32
 static void leave_block(struct region *r, uint32_t block, int32_t loop, const struct ways_out *ways)
 {
     const struct block *b = &r->function->blocks[block];
-    struct leads leads = leads_of(r, block, loop);
+    struct leads leads = ways_leads_of(&r->ways, block, loop);
     double each = r->share[block] / (double)(ways->on + ways->round);
-    double all = sum_of_likelihoods(r, block, loop, &leads);
+    double all = ways_sum(&r->ways, block, loop, &leads);
     for (size_t i = 0; i < b->edge_count; i++) {
         uint32_t to = b->edges[i].to;
-        if (!goes_on(r, &b->edges[i], loop))
+        if (!ways_goes_on(&r->ways, &b->edges[i], loop))
             continue;
         meet(r->target, &r->until[to], &r->is_reached[to], &r->until[block]);
-        r->share[to] += all > 0 ? r->share[block] * likelihood(r, b, &b->edges[i], &leads, loop) / all : each;
+        r->share[to] +=
+            all > 0 ? r->share[block] * ways_likelihood(&r->ways, b, &b->edges[i], &leads, loop) / all : each;
     }
 }
 
@@ -490,10 +291,10 @@ static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t l
     double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
     for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
         const struct edge *edge = edge_at(r, i);
-        if (!goes_on(r, edge, loop))
+        if (!ways_goes_on(&r->ways, edge, loop))
             continue;
         meet(r->target, &r->until[edge->to], &r->is_reached[edge->to], &r->until[node]);
-        r->share[edge->to] += is_doomed || !r->is_doomed[edge->to] ? share : 0;
+        r->share[edge->to] += is_doomed || !r->ways.is_doomed[edge->to] ? share : 0;
     }
 }
 
@@ -590,24 +391,11 @@ static void sum_paths(struct region *r)
 {
     const struct function *f = r->function;
     for (enum via kind = VIA_RESULT; kind < VIAS; kind++) {
-        double cycles = sum_latencies(f->path[kind], &r->target->core);
+        double cycles = sum_latency_cycles(f->path[kind], &r->target->core);
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++)
                 cycles += path_of_call(r, &f->blocks[b].calls[c], kind);
         r->out->path_cycles[kind] = cycles;
-    }
-}
-
-/* Ways back lead to blocks that are not known yet, and so save. */
-static void find_doomed(struct region *r)
-{
-    for (size_t i = r->loops->flow.reached; i-- > 0;) {
-        uint32_t block = r->loops->flow.order[i];
-        const struct block *b = &r->function->blocks[block];
-        bool is_doomed = b->is_dead_end || b->edge_count > 0;
-        for (size_t e = 0; e < b->edge_count; e++)
-            is_doomed = is_doomed && (r->is_doomed[b->edges[e].to] || !is_open(r, &b->edges[e]));
-        r->is_doomed[block] = is_doomed;
     }
 }
 
@@ -641,10 +429,10 @@ static struct wide_order order_of(const struct region *r, size_t loop)
 
 static void sum_regions(struct region *r, const struct loop_times *times)
 {
-    find_doomed(r);
+    ways_find_doomed(&r->ways);
     for (size_t i = r->loops->count; i-- > 0;) { /* inner ones first */
         r->out->loops[i] = nothing;
-        if (r->ways && !r->ways->is_reached[r->loops->list[i].header])
+        if (r->ways.closed && !r->ways.closed->is_reached[r->loops->list[i].header])
             continue;
         r->entry_uops = entry_uops(r, i, &times[i]);
         struct amounts round = sum_region(r, (int32_t)i);
@@ -681,12 +469,11 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                        memory,
                        target,
                        callees,
-                       ways,
+                       {function, loops, ways, arena_alloc(&own, count * sizeof *r.ways.is_doomed)},
                        out_sum,
                        .until = arena_alloc(&own, count * sizeof *r.until),
                        .share = arena_alloc(&own, count * sizeof *r.share),
-                       .is_reached = arena_alloc(&own, count * sizeof *r.is_reached),
-                       .is_doomed = arena_alloc(&own, count * sizeof *r.is_doomed)};
+                       .is_reached = arena_alloc(&own, count * sizeof *r.is_reached)};
     r.is_short = !out_sum->blocks || !out_sum->loops || !out_sum->runs || own.is_short;
     if (!r.is_short)
         sum_regions(&r, times);

@@ -98,6 +98,8 @@ bool doubt_is_same(const struct doubt *a, const struct doubt *b);
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* The operations of a block, without their time. */
 struct cost_features sum_features(const struct block *block);
+/* Of steps that wait for one another. */
+double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core *core);
 /* Of the longest chain inside; 0: unknown. */
 double sum_longest_cycles(const struct block *block, const struct cost_core *core);
 /* What a round waits for in it; NaN: unknown. */

@@ -1,0 +1,124 @@
+/* joulec/work/ways.c - see ways.h. */
+#include "joulec/work/ways.h"
+
+#include <math.h>
+
+#define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
+/* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
+#define EQUAL (1.0 / 6)
+
+bool ways_is_open(const struct ways *w, const struct edge *edge)
+{
+    return !w->closed || !w->closed->is_closed[edge->number];
+}
+
+bool ways_goes_round(const struct ways *w, const struct edge *edge, int32_t loop)
+{
+    return loop >= 0 && edge->to == w->loops->list[loop].header;
+}
+
+bool ways_goes_on(const struct ways *w, const struct edge *edge, int32_t loop)
+{
+    return ways_is_open(w, edge) && loop_has(w->loops, loop, edge->to) && !ways_goes_round(w, edge, loop);
+}
+
+/* A loop in this one that begins at the block, or right behind it; -1: none. */
+static int32_t loop_behind(const struct ways *w, uint32_t block, int32_t loop)
+{
+    for (int steps = 0; steps < 3; steps++) {
+        int32_t inner = loop_at_node(w->loops, block, loop);
+        if (inner >= 0 || w->function->blocks[block].edge_count != 1)
+            return inner;
+        block = w->function->blocks[block].edges[0].to;
+    }
+    return -1;
+}
+
+static bool leads_to_loop(const struct ways *w, uint32_t block, int32_t loop)
+{
+    return loop_behind(w, block, loop) >= 0;
+}
+
+/* LLVM before 17 gives the guard of a rotated loop what it knows of the loop's own branch, which says how often that goes round
+ * and nothing of how often the loop is entered. */
+static bool is_of_loop(const struct ways *w, const struct edge *edge, int32_t loop)
+{
+    int32_t inner = loop_behind(w, edge->to, loop);
+    if (inner < 0 || isnan(edge->probability))
+        return false;
+    for (uint32_t i = w->loops->exit_begin[inner]; i < w->loops->exit_begin[inner + 1]; i++) {
+        const struct block *b = &w->function->blocks[w->loops->exits[i].block];
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (b->edges[e].to == w->loops->list[inner].header &&
+                fabs(b->edges[e].probability - edge->probability) < 1e-12)
+                return true;
+    }
+    return false;
+}
+
+struct leads ways_leads_of(const struct ways *w, uint32_t block, int32_t loop)
+{
+    const struct block *b = &w->function->blocks[block];
+    struct leads leads = {.is_told = true};
+    for (size_t i = 0; i < b->edge_count && b->edge_count > 1 && !leads.has_others; i++) {
+        if (!leads_to_loop(w, b->edges[i].to, loop))
+            continue;
+        leads.is_told = leads.is_told && !is_of_loop(w, &b->edges[i], loop);
+        leads.has_others = leads.has_first && b->edges[i].to != leads.first;
+        leads.first = leads.has_first ? leads.first : b->edges[i].to;
+        leads.has_first = true;
+    }
+    return leads;
+}
+
+/* 1: the edge is taken where two values are equal; 0: where they are not; -1: that is not the question. */
+static int asks_equal(const struct block *b, const struct edge *edge)
+{
+    const struct condition *condition = &b->condition;
+    if (b->question != QUESTION_EQUAL || b->edge_count != 2 || condition->count != 1 || condition->is_part)
+        return -1;
+    enum compare kind = condition->list[0].kind;
+    bool is_first = edge == &b->edges[0];
+    return kind == COMPARE_EQUAL ? is_first : kind == COMPARE_NOT_EQUAL ? !is_first : -1;
+}
+
+/* What asks whether a loop runs at all does not ask for equality. */
+double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
+                       const struct leads *leads, int32_t loop)
+{
+    if (!isnan(edge->probability) && leads->is_told)
+        return edge->probability;
+    if (w->is_doomed[edge->to])
+        return 0;
+    if (b->period > 0)
+        return edge == &b->edges[b->period_edge] ? 1 / b->period : 1 - 1 / b->period;
+    bool to_loop = leads_to_loop(w, edge->to, loop);
+    bool others = leads->has_others || (leads->has_first && leads->first != edge->to);
+    int equal = asks_equal(b, edge);
+    if (to_loop == others || equal == to_loop)
+        return equal < 0 ? 0.5 : equal ? EQUAL : 1 - EQUAL;
+    return to_loop ? GUARDED : 1 - GUARDED;
+}
+
+double ways_sum(const struct ways *w, uint32_t block, int32_t loop, const struct leads *leads)
+{
+    const struct block *b = &w->function->blocks[block];
+    double sum = 0;
+    for (size_t i = 0; i < b->edge_count; i++)
+        if (ways_goes_on(w, &b->edges[i], loop) || ways_goes_round(w, &b->edges[i], loop))
+            sum += ways_likelihood(w, b, &b->edges[i], leads, loop);
+    return sum;
+}
+
+/* Ways back lead to blocks that are not known yet, and so save. */
+void ways_find_doomed(struct ways *w)
+{
+    for (size_t i = w->loops->flow.reached; i-- > 0;) {
+        uint32_t block = w->loops->flow.order[i];
+        const struct block *b = &w->function->blocks[block];
+        bool is_doomed = b->is_dead_end || b->edge_count > 0;
+        for (size_t e = 0; e < b->edge_count; e++)
+            is_doomed = is_doomed && (w->is_doomed[b->edges[e].to] || !ways_is_open(w, &b->edges[e]));
+        w->is_doomed[block] = is_doomed;
+    }
+}
