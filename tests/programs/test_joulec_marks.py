@@ -98,6 +98,27 @@ return s; }
                            "for (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
         self.assertEqual([(loop["line"], loop["class"], loop["marked"]) for loop in loops], [(5, "guessed", None)])
 
+    def test_a_loop_that_is_gone_leaves_its_mark_to_none_around_it(self):
+        """Not even where LLVM has forgotten where that one stands."""
+        found = self.report("""void f(unsigned *heap, int at, unsigned value, const int *n) {
+while (2 * at + 1 < n[at & 3]) {
+    JOULE_LOOP(1, 2)
+    for (int lane = 0; lane < 1; lane++) {
+        int child = 2 * at + 1;
+        if (child + 1 < n[at & 3] && heap[child + 1] < heap[child])
+            child++;
+        if (value <= heap[child])
+            goto out;
+        heap[at] = heap[child];
+        at = child;
+    }
+}
+out:
+heap[at] = value; }
+""")
+        self.assertEqual([(loop["class"], loop["marked"]) for loop in found["by_name"]["f"]["loops"]], [("guessed", None)])
+        self.assertIn("JOULE_LOOP(1, 2)", found["stderr"])
+
     def test_a_block_that_llvm_puts_into_the_way_back(self):
         """As it does where a value is loaded again in some rounds only: the loop keeps its place."""
         loops = self.loops("""struct s { int room, more; };

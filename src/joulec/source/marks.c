@@ -121,30 +121,63 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
            is_same_file(keyword->file, place->file);
 }
 
-/* Whether a loop of the function is at the keyword by its own place. */
-static bool is_taken(const struct marks_keyword *keyword, const struct loops *loops)
+enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
+
+/* Whether one of two loops stands in the other. */
+static bool is_nested(const struct loops *loops, size_t a, size_t b)
 {
-    for (size_t i = 0; i < loops->count; i++)
-        if (loops->list[i].has_own_place && loops->list[i].place.line == keyword->line &&
-            is_same_file(keyword->file, loops->list[i].place.file))
+    size_t outer = a < b ? a : b, inner = a < b ? b : a;
+    for (int32_t at = loops->list[inner].parent; at >= 0; at = loops->list[at].parent)
+        if ((size_t)at == outer)
             return true;
     return false;
 }
 
-/* LLVM forgets the place of some loops with a `break`. What they begin and end with stands in their statement, and in no smaller one that
- * no other loop is of. */
-static const struct marks_keyword *keyword_around(const struct marks *marks, const struct loops *loops,
-                                                  const struct loop *loop)
+/* Whether another loop is at the keyword by its own place. Only where one of the two stands in the other they cannot be of the same
+ * keyword: elsewhere they may be copies. */
+static enum standing standing_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop)
 {
-    const struct marks_keyword *found = NULL;
-    for (size_t i = 0; i < marks->keyword_count && marks->keywords[i].line <= loop->place.line; i++) {
-        const struct marks_keyword *k = &marks->keywords[i];
-        bool is_around = is_in(k, &loop->place) && (!loop->last.file || is_in(k, &loop->last));
-        bool is_smaller = !found || k->last_line - k->line <= found->last_line - found->line;
-        if (is_around && is_smaller && !is_taken(k, loops))
-            found = k;
+    enum standing standing = FREE;
+    for (size_t i = 0; i < loops->count && standing != TAKEN; i++)
+        if (loops->list[i].has_own_place && loops->list[i].place.line == keyword->line &&
+            is_same_file(keyword->file, loops->list[i].place.file))
+            standing = is_nested(loops, i, loop) ? TAKEN : TAKEN_ELSEWHERE;
+    return standing;
+}
+
+/* Whether a loop that has no place of its own may be of a keyword: what it begins and ends with stands in the statement. */
+static bool may_be_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop,
+                      enum standing *out)
+{
+    const struct source_place *place = &loops->list[loop].place, *last = &loops->list[loop].last;
+    if (!is_in(keyword, place) || (last->file && !is_in(keyword, last)))
+        return false;
+    *out = standing_of(keyword, loops, loop);
+    return *out != TAKEN;
+}
+
+/* LLVM forgets the place of some loops with a `break`. Of statements around it any may be the loop's, as that of another one may be
+ * gone: so it has a mark only if all say the same. A false bound is worse than none. */
+static uint32_t mark_around(const struct marks *marks, const struct loops *loops, size_t loop,
+                            bool *out_is_unclear)
+{
+    const struct marks_keyword *end = marks->keywords + marks->keyword_count, *first = NULL;
+    unsigned line = loops->list[loop].place.line;
+    bool has_free = false, is_one = true;
+    enum standing standing;
+    for (const struct marks_keyword *k = marks->keywords; k < end && k->line <= line; k++) {
+        if (!may_be_of(k, loops, loop, &standing))
+            continue;
+        has_free = has_free || standing == FREE;
+        first = first ? first : k;
+        is_one = is_one && k->mark == first->mark;
     }
-    return found;
+    if (!has_free || is_one)
+        return has_free ? first->mark : MARK_NONE;
+    for (const struct marks_keyword *k = marks->keywords; k < end && k->line <= line; k++)
+        if (k->mark != MARK_NONE && may_be_of(k, loops, loop, &standing))
+            out_is_unclear[k->mark] = true;
+    return MARK_NONE;
 }
 
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear)
@@ -157,9 +190,9 @@ void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *
         if (!place->file)
             continue;
         if (!loops->list[i].has_own_place) {
-            const struct marks_keyword *around = keyword_around(marks, loops, &loops->list[i]);
-            if (around && around->mark != MARK_NONE && !marks->list[around->mark].fault)
-                out[i] = around->mark;
+            uint32_t mark = mark_around(marks, loops, i, out_is_unclear);
+            if (mark != MARK_NONE && !marks->list[mark].fault)
+                out[i] = mark;
             continue;
         }
         add_keywords(marks, place, &line);

@@ -42,7 +42,8 @@ void marks_free(struct marks *marks);
 bool marks_are_possible(const char *text, size_t size);
 
 /* Which mark each loop of a function is under, MARK_NONE: none; in out[0..loops->count). out_is_unclear[mark] is set where it
- * cannot be told which of the loops of a line the mark is for, and then none of them has it; never cleared. */
+ * cannot be told which of the loops of a line the mark is for, and then none of them has it, or whether a loop without a place of its own is under
+ * it; never cleared. */
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear);
 
 #endif
