@@ -119,6 +119,20 @@ heap[at] = value; }
         self.assertEqual([(loop["class"], loop["marked"]) for loop in found["by_name"]["f"]["loops"]], [("guessed", None)])
         self.assertIn("JOULE_LOOP(1, 2)", found["stderr"])
 
+    def test_a_macro_in_a_loop_has_not_its_mark(self):
+        """do ... while (0) is no loop, so it takes no mark from one around it."""
+        loops = self.loops("""#define DOWN do { int child = 2 * at + 1; if (child + 1 < n[at & 3] && heap[child + 1] < heap[child]) child++; \\
+    if (value <= heap[child]) goto out; heap[at] = heap[child]; at = child; } while (0)
+void f(unsigned *heap, int at, unsigned value, const int *n) {
+JOULE_LOOP(1, 12)
+while (2 * at + 1 < n[at & 3]) {
+    DOWN;
+}
+out:
+heap[at] = value; }
+""")
+        self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("bounded", [1, 12])])
+
     def test_a_block_that_llvm_puts_into_the_way_back(self):
         """As it does where a value is loaded again in some rounds only: the loop keeps its place."""
         loops = self.loops("""struct s { int room, more; };

@@ -13,6 +13,7 @@
 #include "joulec/source/statement.h"
 
 #define MOST_LOOK_AHEAD 4096
+#define NO_LINE         UINT32_MAX /* of a keyword that is none */
 
 struct span {
     const char *at;
@@ -23,6 +24,7 @@ struct span {
 struct level {
     bool is_body_of_do;
     unsigned open_dos; /* `do` without a brace whose `while` has not come */
+    uint32_t last_do;  /* the keyword whose `while` comes next; MARK_NONE: none, or unknown */
 };
 
 /* What may stand between a mark and its loop. */
@@ -262,6 +264,34 @@ static bool is_tail_of_do(struct reading *r)
     return true;
 }
 
+/* Whether `(0)` comes next. */
+static bool is_never_again(const struct reading *r)
+{
+    const char *at = r->at, *most = r->end - r->at > MOST_LOOK_AHEAD ? r->at + MOST_LOOK_AHEAD : r->end;
+    int64_t value;
+    size_t end;
+    joule_error error;
+    while (at < most && (is_blank(*at) || *at == '\n'))
+        at++;
+    if (at == most || *at != '(')
+        return false;
+    struct span rest = {at + 1, (size_t)(most - at - 1)}, word = rest;
+    if (is(take_word(&word), "false"))
+        return word.length && *word.at == ')';
+    return constant_read(rest.at, rest.length, &value, &end, &error) == JOULE_OK && value == 0 &&
+           end < rest.length && rest.at[end] == ')';
+}
+
+/* The `while` of a `do`. `do ... while (0)` is how macros make one statement, and no loop: its keyword counts for nothing, but where
+ * somebody has marked it. */
+static void end_do(struct reading *r)
+{
+    uint32_t keyword = here(r)->last_do;
+    here(r)->last_do = MARK_NONE;
+    if (keyword != MARK_NONE && r->out->keywords[keyword].mark == MARK_NONE && is_never_again(r))
+        r->out->keywords[keyword].line = NO_LINE;
+}
+
 static void end_loop(void *context, uint32_t keyword)
 {
     struct reading *r = context;
@@ -277,6 +307,8 @@ static void add_keyword(struct reading *r, bool is_do)
     }
     out->keywords[out->keyword_count] =
         (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting};
+    if (is_do)
+        here(r)->last_do = (uint32_t)out->keyword_count;
     statements_begin(&r->loops, (uint32_t)out->keyword_count++, r->depth, is_do);
     r->waiting = MARK_NONE;
 }
@@ -303,8 +335,10 @@ static void take_source_word(struct reading *r, struct span word)
     bool is_while = is(word, "while"), is_do = is(word, "do");
     if (r->is_behind_do)
         here(r)->open_dos++;
-    bool is_loop =
-        r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail_of_do(r)));
+    bool is_tail = r->between == BETWEEN_NOTHING && is_while && is_tail_of_do(r);
+    bool is_loop = r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail));
+    if (is_tail)
+        end_do(r);
     if (is_loop)
         add_keyword(r, is_do);
     else
@@ -321,7 +355,7 @@ static void open_brace(struct reading *r)
         r->is_short = true;
         return;
     }
-    r->levels[++r->depth] = (struct level){r->is_behind_do, 0};
+    r->levels[++r->depth] = (struct level){r->is_behind_do, 0, MARK_NONE};
 }
 
 /* What is between a mark and its loop goes on until its parentheses are closed, or its colon has come. */
@@ -428,6 +462,17 @@ static int by_line(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
+/* By line, without those that are none, which come last. */
+static void sort_keywords(struct marks *out)
+{
+    if (!out->count)
+        out->keyword_count = 0;
+    if (out->keyword_count)
+        qsort(out->keywords, out->keyword_count, sizeof *out->keywords, by_line);
+    while (out->keyword_count && out->keywords[out->keyword_count - 1].line == NO_LINE)
+        out->keyword_count--;
+}
+
 bool marks_read(const char *text, size_t size, struct marks *out_marks)
 {
     *out_marks = (struct marks){0};
@@ -437,7 +482,7 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
     r.loops = (struct statements){.end = end_loop, .context = &r};
     r.is_short = !ARRAY_ROOM(r.levels, r.level_room, 0);
     if (!r.is_short)
-        r.levels[0] = (struct level){false, 0};
+        r.levels[0] = (struct level){false, 0, MARK_NONE};
     while (r.at < r.end && !r.is_short)
         take_line(&r);
     end_waiting(&r, "the end of the file", (struct span){"", 0});
@@ -446,10 +491,8 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
     r.is_short = r.is_short || r.loops.is_short;
     if (r.is_short)
         marks_free(out_marks);
-    else if (!out_marks->count)
-        out_marks->keyword_count = 0;
-    else if (out_marks->keyword_count)
-        qsort(out_marks->keywords, out_marks->keyword_count, sizeof *out_marks->keywords, by_line);
+    else
+        sort_keywords(out_marks);
     return !r.is_short;
 }
 

@@ -326,6 +326,20 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
 }
 
+/* Macros are written so. */
+static void test_do_while_0_is_no_loop(void **state)
+{
+    (void)state;
+    check_join(FILE_OF(MARK "while (x) {\ndo {\ny++;\n} while (0);\n}\n"), "-5:1", "0", "");
+    check_join(FILE_OF(MARK "while (x)\ndo y++; while ( (0) );\n"), "-4:1", "0", "");
+    check_join(FILE_OF(MARK "while (x)\ndo { y++; } while (false);\n"), "-4:1", "0", "");
+    check_join(FILE_OF(MARK "while (x) do { do y++; while (0); } while (0);\n"), "3:1", "0", "");
+    check_join(FILE_OF(MARK "while (x) {\ndo { y++; } while (1);\n}\n"), "-4:1", ".", "0");
+    check_join(FILE_OF(MARK "while (x) {\ndo { do y++; while (0); } while (y);\n}\n"), "-4:1", ".", "0");
+    check_join(FILE_OF(MARK "while (x) {\ndo { y++; } while (0 || y);\n}\n"), "-4:1", ".", "0");
+    check_join(FILE_OF("while (x) {\n" MARK "do { y++; } while (0);\n}\n"), "-4:1", ".", "0");
+}
+
 static void test_loops_of_one_line(void **state)
 {
     (void)state;
@@ -352,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_loops_are_found_again),
         cmocka_unit_test(test_loops_without_a_place),
         cmocka_unit_test(test_loops_without_a_place_around_a_loop_that_is_gone),
+        cmocka_unit_test(test_do_while_0_is_no_loop),
         cmocka_unit_test(test_loops_of_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
