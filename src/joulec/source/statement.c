@@ -70,13 +70,13 @@ static void take_simple(struct statements *s, struct statement *last, char sign,
 
 void statements_take(struct statements *s, char sign, size_t braces)
 {
+    while (sign == '}' && s->count &&
+           braces < s->open[s->count - 1].braces) /* it is of what is around them */
+        end_last(s);
     struct statement *last = s->count ? &s->open[s->count - 1] : NULL;
     if (!last)
         return;
-    if (sign == '}' && braces < last->braces) { /* of what is around it */
-        end_last(s);
-        statements_take(s, sign, braces);
-    } else if (last->part == PART_HEAD) {
+    if (last->part == PART_HEAD) {
         take_in_head(last, sign);
     } else if (last->part == PART_BEGIN) {
         take_begin(s, last, sign);

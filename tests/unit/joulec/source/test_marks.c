@@ -237,6 +237,28 @@ static void test_a_large_text(void **state)
     free(text);
 }
 
+/* Loops that a brace around them ends, a million at once: no deeper on the stack than one. */
+static void test_many_loops_end_at_once(void **state)
+{
+    (void)state;
+    static const char begin[] = "f() {\n"
+                                "#pragma joule loop(1, 7)\nfor (;;) ; {\n",
+                      one[] = "for ";
+    size_t count = 1000000, length = strlen(begin);
+    char *text = malloc(length + count * strlen(one) + 3);
+    assert_non_null(text);
+    memcpy(text, begin, length);
+    for (size_t i = 0; i < count; i++, length += strlen(one))
+        memcpy(text + length, one, strlen(one));
+    memcpy(text + length, "}}", 3);
+    struct marks marks;
+    assert_true(marks_read(text, length + 2, &marks));
+    assert_int_equal(marks.keyword_count, count + 1);
+    assert_int_equal(marks.keywords[count].last_line, 4);
+    marks_free(&marks);
+    free(text);
+}
+
 /* --- loops of the code ------------------------------------------------------------------------------------------ */
 
 struct trial {
@@ -363,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_wrong_numbers),
         cmocka_unit_test(test_files_and_lines),
         cmocka_unit_test(test_a_large_text),
+        cmocka_unit_test(test_many_loops_end_at_once),
         cmocka_unit_test(test_loops_are_found_again),
         cmocka_unit_test(test_loops_without_a_place),
         cmocka_unit_test(test_loops_without_a_place_around_a_loop_that_is_gone),
