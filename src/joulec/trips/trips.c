@@ -36,6 +36,9 @@ struct counting {
     size_t count, symbol_count;
     double default_trips;
     struct plan *plans;
+    bool is_bound;                         /* the tables of names are of `symbols` */
+    bool has_lists;                        /* some loops have symbols of their own */
+    size_t bound_count;                    /* of symbol_name that are in use */
     const struct trips_symbol **symbol_of; /* by name; NULL: none */
     uint32_t *symbol_name;                 /* by symbol; INDEX_NONE: no formula uses it */
     uint32_t *loop_of;                     /* by name; TRIPS_NONE: none */
@@ -282,6 +285,25 @@ static bool lay_out(const struct counting *counting, size_t loop, enum end end, 
     return true;
 }
 
+static bool has_its_symbols(const struct counting *counting, const struct expr *expr)
+{
+    if (expr->kind == EXPR_SYMBOL)
+        return expr->name < counting->name_count && counting->symbol_of[expr->name];
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (!has_its_symbols(counting, expr->operand[i]))
+            return false;
+    return true;
+}
+
+/* Whether this loop's list binds what the formulas of loops around it use: theirs may hold more, as each has room for some only. */
+static bool has_symbols_around(const struct counting *counting, const struct trips_nest *nest)
+{
+    for (size_t k = 0; counting->has_lists && k < nest->count; k++)
+        if (nest->levels[k].taken && !has_its_symbols(counting, nest->levels[k].taken))
+            return false;
+    return true;
+}
+
 /* Binds symbols so that the nest's sum is at this end. False: there is no such choice. */
 static bool bind(struct counting *counting, const struct trips_nest *nest, enum end end)
 {
@@ -306,7 +328,8 @@ static bool bind(struct counting *counting, const struct trips_nest *nest, enum 
 static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out)
 {
     struct trips_nest nest = {.values = counting->values, .value_count = counting->name_count};
-    if (!lay_out(counting, loop, end, &nest) || !bind(counting, &nest, end))
+    if (!lay_out(counting, loop, end, &nest) || !has_symbols_around(counting, &nest) ||
+        !bind(counting, &nest, end))
         return TRIPS_TOO_LONG;
     uint64_t allowed = counting->budget < MOST_NODES_PER_LOOP ? counting->budget : MOST_NODES_PER_LOOP;
     nest.budget = allowed;
@@ -417,13 +440,28 @@ static void count_loop(struct counting *counting, size_t loop)
         out->total_cls = TRIPS_GUESSED;
 }
 
+/* What was bound by the list before is unknown again, so that no formula has a value of another loop's list. */
+static void forget_symbols(struct counting *counting)
+{
+    for (size_t i = 0; i < counting->bound_count; i++) {
+        uint32_t name = counting->symbol_name[i];
+        if (name == INDEX_NONE)
+            continue;
+        counting->symbol_of[name] = NULL;
+        counting->values[name] = (struct expr_range){.is_known = false};
+    }
+}
+
 /* From here on these are known; the first of a name counts. */
 static void use_symbols(struct counting *counting, const struct trips_symbol *symbols, size_t count)
 {
     size_t names = counting->name_count;
-    memset(counting->symbol_of, 0, names * sizeof *counting->symbol_of);
+    if (counting->is_bound && counting->symbols == symbols && counting->symbol_count == count)
+        return;
+    forget_symbols(counting);
     counting->symbols = symbols;
-    counting->symbol_count = count;
+    counting->symbol_count = counting->bound_count = count;
+    counting->is_bound = true;
     for (size_t i = 0; i < count; i++) {
         const struct trips_symbol *symbol = &symbols[i];
         uint32_t name = counting->pool ? expr_find_name(counting->pool, symbol->name) : INDEX_NONE;
@@ -459,6 +497,7 @@ static bool prepare(struct counting *counting)
     memset(counting->loop_of, 0xff, names * sizeof *counting->loop_of);
     for (size_t i = 0; i < counting->count; i++) {
         const struct scev_loop *facts = counting->loops[i].facts;
+        counting->has_lists = counting->has_lists || counting->loops[i].symbols;
         if (counting->loops[i].parent != TRIPS_NONE && counting->loops[i].parent >= i)
             return false;
         if (facts && facts->name >= names)

@@ -318,6 +318,27 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     scev_text_free(&nest.text);
 }
 
+/* What the list of the loop around it has, an inner one's may lack: then the nest is no sum, but a range. */
+static void test_a_symbol_that_only_the_loop_around_has(void **state)
+{
+    (void)state;
+    static const struct trips_symbol n = {"n", 2, 10, 40}, other = {"other", 1, 1, 1};
+    struct nest nest;
+    READ(&nest, -1, "(-1 + %n)", "9", "(-1 + %n)");
+    nest.loops[0].entry = nest.loops[1].entry = TRIPS_ALWAYS;
+    nest.loops[0].symbols = &n;
+    nest.loops[1].symbols = &other;
+    nest.loops[0].symbol_count = nest.loops[1].symbol_count = 1;
+    nest.loops[2].parent = TRIPS_NONE; /* bound again */
+    count_with(&nest, &n, 1);
+    check_range(&nest.trips[0].iterations, 2, 10, 40);
+    assert_int_equal(nest.trips[1].cls, TRIPS_EXACT);
+    check_range(&nest.trips[1].per_entry, 10, 10, 10);
+    check_range(&nest.trips[1].iterations, 20, 100, 400);
+    check_range(&nest.trips[2].iterations, 2, 10, 40);
+    scev_text_free(&nest.text);
+}
+
 static void test_names_of_other_loops_are_not_taken(void **state)
 {
     (void)state;
@@ -362,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_is_too_long_is_a_range),
         cmocka_unit_test(test_ranges_hold_every_value_between),
         cmocka_unit_test(test_unknown_outer_loop_and_known_inner_one),
+        cmocka_unit_test(test_a_symbol_that_only_the_loop_around_has),
         cmocka_unit_test(test_names_of_other_loops_are_not_taken),
         cmocka_unit_test(test_deep_nests_are_ranges),
     };
