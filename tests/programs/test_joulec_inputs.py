@@ -180,6 +180,15 @@ class Inputs(unittest.TestCase):
         self.assertEqual(times["-Ofast", "-fno-fast-math"], times["-O2",])
         self.assertLess(times["-Ofast",], 0.5 * times["-O2",])
 
+    def test_a_bare_level_is_the_first(self):
+        self.write("add.c", "void add(float *x, float y) { for (int i = 0; i < 4096; i++) x[i] += y; }\n")
+        reports = {}
+        for level in ("-O", "-O1", "-O2"):
+            self.assertEqual(self.joulec(level, "-c", "add.c", "-o", "add.o", check=("--energy-report", "r.json")).returncode, 0)
+            reports[level] = json.loads(self.read("r.json"))["functions"][0]
+        self.assertEqual(reports["-O"], reports["-O1"])
+        self.assertNotEqual(reports["-O"], reports["-O2"])
+
     def test_what_counts_at_run_time_is_not_counted(self):
         for words in (["-fprofile-instr-generate", "-fcoverage-mapping"], ["-fcs-profile-generate"], ["-fprofile-generate"]):
             self.judged(*words, "-c", "dear.c")

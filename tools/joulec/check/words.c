@@ -100,14 +100,14 @@ static void add_source(const struct arguments *a, const char *source, const char
     words[(*count)++] = source;
 }
 
-/* Of the options -O the last one counts. */
+/* Of the options -O the last one counts; clang makes -O1 of a bare one. */
 static char level_of(const struct arguments *a)
 {
     char level = '0';
     for (size_t i = 1; i < a->clang_count; i++) {
         const char *word = a->clang[i];
         if (word[0] == '-' && word[1] == 'O')
-            level = word[2] ? word[2] : '2';
+            level = word[2] ? word[2] : '1';
         i += argument_takes_a_word(word);
     }
     return level;
