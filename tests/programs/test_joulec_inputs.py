@@ -152,7 +152,7 @@ class Inputs(unittest.TestCase):
     def test_values_of_options_are_no_files(self):
         self.write("other.c", "nonsense")
         for words in (["-iprefix", "other.c"], ["--param", "other.c"], ["-Xanalyzer", "other.c"], ["-MJ", "other.c"],
-                      ["--include-directory", "other.c"]):
+                      ["--include-directory", "other.c"], ["-Xarch_x86_64", "other.c"], ["-Xopenmp-target=x86_64", "other.c"]):
             self.judged("-c", *words, "dear.c")
 
     def test_the_preprocessor_sees_the_level_of_the_build(self):

@@ -33,6 +33,8 @@ bool argument_takes_a_word(const char *word)
         " --include-with-prefix --include-with-prefix-after --include-with-prefix-before --language"
         " --library-directory --output --param --prefix --rtlib --serialize-diagnostics --std --stdlib"
         " --sysroot --undefine-macro ";
+    if (string_starts(word, "-Xarch_") || string_starts(word, "-Xopenmp-target="))
+        return true; /* whatever machine they name */
     size_t length = strlen(word);
     const char *at = word[0] == '-' ? strstr(options, word) : NULL;
     while (at && !(at[-1] == ' ' && at[length] == ' '))
