@@ -118,6 +118,17 @@ class Inputs(unittest.TestCase):
         done = self.joulec("@many", check=())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_response_file_that_is_a_pipe(self):
+        """It can be read once, and joulec reads it before clang does."""
+        os.mkfifo(self.path("pipe"))
+        for check, words, code in (((), "-c kept.c -o kept.o", 0), (("--energy-check",), "-c kept.c -o kept.o", 0),
+                                   (("--energy-check",), "-c dear.c -o kept.o", 1)):
+            with subprocess.Popen(["sh", "-c", 'echo "$0" >pipe', words], cwd=self.folder.name):
+                done = self.joulec("@pipe", check=check)
+            self.assertEqual((done.returncode, done.stderr.count("[JE0001]"), os.path.exists(self.path("kept.o"))), (code, code, not code))
+            if not code:
+                os.remove(self.path("kept.o"))
+
     def test_standard_input(self):
         self.write("near.h", "#define ROUNDS 1000\n")
         text = '#include "near.h"\n' + DEAR.replace("1000", "ROUNDS")

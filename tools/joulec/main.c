@@ -9,6 +9,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/companion.h"
+#include "response.h"
 
 const char tool_name[] = "joulec";
 
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
         return output_end("", 0);
     }
     int code = EXIT_USAGE;
+    response_hold_pipes(&arena, argv);
     if (arguments_read(&arena, NULL, argv, &arguments)) {
         code = EXIT_OWN_FAILURE;
         if (judges(&arguments))

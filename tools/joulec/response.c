@@ -1,9 +1,13 @@
 /* tools/joulec/response.c - see response.h. */
 #include "response.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/string.h"
 #include "joulec/source/whole_file.h"
 
@@ -81,4 +85,41 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
         done = expand_word(&words, *word, 0);
     *out_count = words.count;
     return done && add_word(&words, NULL) ? words.list : NULL;
+}
+
+/* --- pipes -------------------------------------------------------------------------------------------------- */
+
+/* All of it. False: errno says why. */
+static bool copy_bytes(int from, int to)
+{
+    char bytes[4096];
+    ssize_t count;
+    bool is_good = true;
+    while (is_good && (count = read(from, bytes, sizeof bytes)) > 0)
+        is_good = write(to, bytes, (size_t)count) == count;
+    return is_good && count == 0;
+}
+
+/* "@/proc/self/fd/N" of a copy in memory, which this program and those that it becomes read. NULL: there is none. */
+static char *hold_pipe(struct arena *arena, const char *path)
+{
+    char word[64];
+    int from = open(path, O_RDONLY | O_CLOEXEC), to = from < 0 ? -1 : memfd_create("joulec-words", 0);
+    bool is_good = to >= 0 && copy_bytes(from, to);
+    if (from >= 0)
+        close(from);
+    if (to >= 0 && !is_good)
+        close(to);
+    string_print(word, sizeof word, "@/proc/self/fd/%d", to);
+    return is_good ? arena_copy(arena, word, strlen(word)) : NULL;
+}
+
+void response_hold_pipes(struct arena *arena, char **argv)
+{
+    struct stat status;
+    for (char **word = argv + 1; *word; word++) {
+        bool is_pipe = (*word)[0] == '@' && stat(*word + 1, &status) == 0 && S_ISFIFO(status.st_mode);
+        char *held = is_pipe ? hold_pipe(arena, *word + 1) : NULL;
+        *word = held ? held : *word;
+    }
 }

@@ -12,5 +12,8 @@
 
 /* The words argv[1] and on, ended by NULL. `folder`: in which clang runs; NULL: this one. NULL: no memory. */
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
+/* Puts copies that can be read again in the places of pipes, as `@<(echo -c)`: joulec reads them, and clang after it. What cannot
+ * be copied stays, so that clang says what it says. */
+void response_hold_pipes(struct arena *arena, char **argv);
 
 #endif
