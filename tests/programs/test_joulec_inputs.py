@@ -118,6 +118,20 @@ class Inputs(unittest.TestCase):
         done = self.joulec("@many", check=())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_response_files_without_end(self):
+        self.write("selves", "@selves\n" * 40)
+        self.write("one", "@two @two")
+        self.write("two", "@one @one")
+        for name in ("selves", "one"):
+            plain = self.joulec(f"@{name}", "-c", "kept.c", check=())
+            checked = self.joulec(f"@{name}", "-c", "kept.c")
+            self.assertEqual((plain.returncode, checked.returncode), (1, 1), checked.stderr)
+        for i in range(40):
+            self.write(f"twice{i}", f"@twice{i + 1} @twice{i + 1} {' ' * 9999}")
+        done = self.joulec("@twice0", "-c", "kept.c")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("response files hold more than 64 MiB", done.stderr)
+
     def test_a_response_file_that_is_a_pipe(self):
         """It can be read once, and joulec reads it before clang does."""
         os.mkfifo(self.path("pipe"))

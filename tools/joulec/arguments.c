@@ -574,7 +574,9 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
 {
     size_t count;
     const char **words = response_expand(arena, argv, folder, &count);
-    words = words ? with_short_forms(arena, words, &count) : NULL;
+    if (!words)
+        return false;
+    words = with_short_forms(arena, words, &count);
     *out = (struct arguments){.is_plain = true,
                               .runs = true,
                               .compiles = true,

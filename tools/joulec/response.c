@@ -9,15 +9,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/string.h"
+#include "common/options.h"
 #include "joulec/source/whole_file.h"
 
-#define MOST_NESTED 8 /* a file may name itself */
+#define MOST_TEXT ((size_t)64 << 20) /* files that name others twice each grow without end */
 
 struct words {
     struct arena *arena;
     const char *folder;
     const char **list;
     size_t count;
+    size_t text_left; /* bytes that files may still hold */
+    bool is_too_long;
+};
+
+/* One whose words are being read, and the one that names it. */
+struct open_file {
+    dev_t device;
+    ino_t inode;
+    const struct open_file *outer;
 };
 
 /* False: no memory. */
@@ -53,38 +63,59 @@ static char *next_word(char **at)
     return word;
 }
 
-static char *read_text(const struct words *words, const char *name)
+/* NULL: it cannot be read, or it is open already, which clang refuses; or words->is_too_long. */
+static char *read_text(struct words *words, const char *name, struct open_file *file)
 {
     char path[PATH_MAX];
+    struct stat status;
     size_t size;
     bool is_below = words->folder && name[0] != '/';
     string_print(path, sizeof path, "%s%s%s", is_below ? words->folder : "", is_below ? "/" : "", name);
-    char *text = whole_file(path, &size), *kept = text ? arena_copy(words->arena, text, strlen(text)) : NULL;
+    if (stat(path, &status) != 0)
+        return NULL;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    for (const struct open_file *outer = file->outer; outer; outer = outer->outer)
+        if (outer->device == file->device && outer->inode == file->inode)
+            return NULL;
+    char *text = whole_file(path, &size), *kept = NULL;
+    words->is_too_long = text && size >= words->text_left;
+    if (text && !words->is_too_long) {
+        kept = arena_copy(words->arena, text, strlen(text));
+        words->text_left -= size + 1; /* empty ones count, too */
+    }
     free(text);
     return kept;
 }
 
-static bool expand_word(struct words *words, const char *word, int depth)
+static bool expand_word(struct words *words, const char *word, const struct open_file *outer)
 {
-    char *text = word[0] == '@' && depth < MOST_NESTED ? read_text(words, word + 1) : NULL;
+    struct open_file file = {.outer = outer};
+    char *text = word[0] == '@' ? read_text(words, word + 1, &file) : NULL;
     if (!text)
-        return add_word(words, word);
+        return !words->is_too_long && add_word(words, word);
     bool done = true;
     while (*text && done) {
         const char *part = next_word(&text);
-        done = !*part || expand_word(words, part, depth + 1);
+        done = !*part || expand_word(words, part, &file);
     }
     return done;
 }
 
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count)
 {
-    struct words words = {.arena = arena, .folder = folder};
+    struct words words = {.arena = arena, .folder = folder, .text_left = MOST_TEXT};
     bool done = true;
     for (char **word = argv + 1; *word && done; word++)
-        done = expand_word(&words, *word, 0);
+        done = expand_word(&words, *word, NULL);
     *out_count = words.count;
-    return done && add_word(&words, NULL) ? words.list : NULL;
+    done = done && add_word(&words, NULL);
+    if (words.is_too_long)
+        complain("", "response files hold more than %zu MiB of words: does one name others again and again?",
+                 MOST_TEXT >> 20);
+    else if (!done)
+        complain("", "no memory for so many words");
+    return done ? words.list : NULL;
 }
 
 /* --- pipes -------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-/* The words argv[1] and on, ended by NULL. `folder`: in which clang runs; NULL: this one. NULL: no memory. */
+/* The words argv[1] and on, ended by NULL. `folder`: in which clang runs; NULL: this one. NULL after a message. */
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
 /* Puts copies that can be read again in the places of pipes, as `@<(echo -c)`: joulec reads them, and clang after it. What cannot
  * be copied stays, so that clang says what it says. */
