@@ -115,8 +115,14 @@ class Inputs(unittest.TestCase):
 
     def test_response_files_too_long_for_a_command_line(self):
         self.write("many", "-c kept.c -o kept.o " + "".join(f"-DNAME_{i}={'x' * 90}\n" for i in range(30000)))
-        done = self.joulec("@many", check=())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for check in ((), ("--energy-check",)):
+            done = self.joulec("@many", check=check)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.write("odd words.h", "#define ROUNDS 1000\n")
+        self.write("dear.c", DEAR.replace("1000", 'ROUNDS + (sizeof QUOTED - sizeof "a \\"\\\\b\'")'))
+        self.write("dear", self.read("many").replace("kept", "dear") + r""" '-DQUOTED="a \\"\\\\b'\'\" -include odd\ words.h""")
+        done = self.joulec("@dear")
+        self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr[:999])
 
     def test_response_files_without_end(self):
         self.write("selves", "@selves\n" * 40)

@@ -288,7 +288,10 @@ static const char *clang_path(void)
 
 int arguments_become_clang(const char **words)
 {
+    struct folded_words folded;
     execvp(words[0], (char **)words);
+    if (errno == E2BIG && response_fold(words, &folded) >= 0)
+        execvp(words[0], (char **)folded.words);
     complain("", "cannot run %s: %s; JOULEC_CLANG names another", words[0], strerror(errno));
     return EXIT_USAGE;
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -153,4 +154,37 @@ void response_hold_pipes(struct arena *arena, char **argv)
         char *held = is_pipe ? hold_pipe(arena, *word + 1) : NULL;
         *word = held ? held : *word;
     }
+}
+
+/* --- words that are too many for a command line --------------------------------------------------------------- */
+
+/* So that next_word and clang read it as it is. */
+static void write_quoted(FILE *file, const char *word)
+{
+    for (const char *c = word; *c; c++) {
+        if (is_space(*c) || *c == '\\' || *c == '"' || *c == '\'')
+            putc('\\', file);
+        putc(*c, file);
+    }
+    fputs(*word ? "\n" : "\"\"\n", file);
+}
+
+int response_fold(const char **words, struct folded_words *out)
+{
+    int fd = memfd_create("joulec-words", 0), copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
+    for (const char **word = words + 1; file && *word; word++)
+        write_quoted(file, *word);
+    bool is_good = file && !ferror(file);
+    if (file)
+        is_good = fclose(file) == 0 && is_good;
+    else if (copy >= 0)
+        close(copy);
+    if (!is_good && fd >= 0)
+        close(fd);
+    string_print(out->list, sizeof out->list, "@/proc/self/fd/%d", fd);
+    out->words[0] = words[0];
+    out->words[1] = out->list;
+    out->words[2] = NULL;
+    return is_good ? fd : -1;
 }

@@ -16,4 +16,12 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
  * be copied stays, so that clang says what it says. */
 void response_hold_pipes(struct arena *arena, char **argv);
 
+struct folded_words {
+    const char *words[3]; /* the program, and one response file */
+    char list[64];
+};
+/* Puts words that are too many for a command line into a file in memory. It, open, for programs that this one starts or becomes;
+ * -1: there is none. */
+int response_fold(const char **words, struct folded_words *out);
+
 #endif

@@ -12,6 +12,7 @@
 #include "common/output.h"
 #include "joule/sources/cpu/cpu_caches.h"
 #include "joulec/source/whole_file.h"
+#include "response.h"
 #include "simulate.h"
 #include "source_marks.h"
 #include "words.h"
@@ -54,6 +55,19 @@ void check_rewind_input(void)
         lseek(STDIN_FILENO, 0, SEEK_SET);
 }
 
+/* As posix_spawnp, also with words that are too many for a command line: those of a response file may be. */
+static int start(pid_t *out_pid, const char **words, const posix_spawn_file_actions_t *actions)
+{
+    struct folded_words folded;
+    int problem = posix_spawnp(out_pid, words[0], actions, NULL, (char **)words, environ);
+    int fd = problem == E2BIG ? response_fold(words, &folded) : -1;
+    if (fd >= 0) {
+        problem = posix_spawnp(out_pid, words[0], actions, NULL, (char **)folded.words, environ);
+        close(fd);
+    }
+    return problem;
+}
+
 int check_run(const struct order *order, const char **words, int fd)
 {
     pid_t pid;
@@ -66,7 +80,7 @@ int check_run(const struct order *order, const char **words, int fd)
     if (order->is_quiet)
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     check_rewind_input();
-    int problem = posix_spawnp(&pid, words[0], &actions, NULL, (char **)words, environ);
+    int problem = start(&pid, words, &actions);
     posix_spawn_file_actions_destroy(&actions);
     if (problem) {
         errno = problem;
