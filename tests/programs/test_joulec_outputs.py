@@ -80,6 +80,14 @@ class Outputs(unittest.TestCase):
                 theirs, ours = self.both("-O2", *words, a=text, b=MAIN)
                 self.assertEqual(self.files(ours), self.files(theirs), words)
 
+    def test_the_text_of_a_file_in_a_language_that_was_said(self):
+        for words in (["-x", "c"], ["-xc"], ["--language=c"]):
+            folder = self.folder_with("said" + "_".join(words), a=BUDGET)
+            os.rename(os.path.join(folder, "a.c"), os.path.join(folder, "a.txt"))
+            self.compile(folder, "-O2", *words, "a.txt", "-save-temps", "-c")
+            self.assertIn("twice", self.read(folder, "a.i"))
+            self.assertIn("a.o", self.files(folder))
+
     def test_names_in_the_files(self):
         words = {"-Wp,-MMD,out/x.d": "out/x.d", "-Wp,-MD,out/x.d": "out/x.d", "-MMD": "out/x.d", "-MD": "out/x.d"}
         for word, file in words.items():

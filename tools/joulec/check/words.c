@@ -423,12 +423,14 @@ static bool is_output_or_dependency(const char *word)
 const char **words_of_saved_text(struct arena *arena, const struct arguments *a, const char *source,
                                  const char *output)
 {
-    const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output, source};
-    size_t count;
-    const char **words =
-        words_without(arena, a, is_output_or_dependency, sizeof added / sizeof *added, &count);
-    if (words)
-        memcpy(words + count, added, sizeof added);
+    const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output};
+    size_t added_count = sizeof added / sizeof *added, count;
+    const char **words = words_without(arena, a, is_output_or_dependency, added_count + 3, &count);
+    if (!words)
+        return NULL;
+    memcpy(words + count, added, sizeof added);
+    count += added_count;
+    add_source(a, source, words, &count);
     return words;
 }
 
