@@ -131,11 +131,23 @@ static void find_folder(char out_folder[PATH_MAX])
         out_folder[0] = '\0';
 }
 
-/* Where the system's programs find libraries anyway. */
+/* "x86_64-linux-gnu" */
+static bool is_multiarch(const char *name)
+{
+    return strstr(name, "-linux-") && !strchr(name, '/');
+}
+
+/* Where the system's programs find libraries anyway; not in folders of some package below, such as /usr/lib/joule. */
 static bool is_usual_folder(const char *folder)
 {
-    return string_starts(folder, "/usr/lib") || string_starts(folder, "/lib") ||
-           strcmp(folder, "/usr/local/lib") == 0;
+    static const char *const usual[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", NULL};
+    bool is_usual = string_is_one_of(folder, usual);
+    for (size_t i = 0; usual[i] && !is_usual; i++) {
+        size_t length = strlen(usual[i]);
+        is_usual =
+            string_starts(folder, usual[i]) && folder[length] == '/' && is_multiarch(folder + length + 1);
+    }
+    return is_usual;
 }
 
 static bool has_one_of(const struct arguments *a, const char *const *options)
