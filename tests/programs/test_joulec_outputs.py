@@ -173,6 +173,13 @@ class Outputs(unittest.TestCase):
             self.assertNotIn("joule_", names)
             self.assertEqual(self.compile(folder, "--energy-run=no", word, "-c", "a.c").stderr.count("not watched"), 0)
 
+    def test_more_files_than_may_be_open(self):
+        folder = self.folder_with("many", m=MAIN, **{f"f{i}": BUDGET.replace("twice", f"f{i}") for i in range(30)}, a=BUDGET)
+        command = f'ulimit -S -n 24; "$0" --energy-check -I "{INCLUDE}" *.c -o p'
+        done = subprocess.run(["sh", "-c", command, JOULEC], cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        subprocess.run([os.path.join(folder, "p")], check=True)
+
     def test_static(self):
         folder = self.folder_with("static", a=BUDGET, m=MAIN, n=PLAIN)
         for word in ("-static", "-static-pie", "--static"):

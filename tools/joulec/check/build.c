@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "base/string.h"
 #include "check.h"
@@ -15,6 +16,16 @@
 #define FAILED (-1)
 
 static const struct order here = {0}; /* clang says what it has to say, in this folder */
+
+/* Each source's bitcode stays open until clang has built all of them, and a command may have more than the usual 1024. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
 
 /* A file in memory, for programs that this one starts or becomes. Its path there; NULL after a message. */
 static const char *open_bitcode(struct arena *arena, int *out_fd)
@@ -121,6 +132,7 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
     bool is_watched = arguments->runs && arguments->compiles && may_call(arguments, plans), is_called = false;
     const char **bitcode = arena_alloc(arena, (count + 1) * sizeof *bitcode);
     int code = bitcode ? 0 : FAILED;
+    allow_files();
     for (size_t i = 0; i < count && code == 0; i++) {
         is_called = is_called || plans[i].calls_library || (is_watched && plans[i].function_count);
         if (is_watched && !instrument_plan_is_empty(&plans[i])) {
