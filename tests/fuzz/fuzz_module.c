@@ -228,13 +228,16 @@ static char *loop_words(struct module *m, struct input *in)
 
 /* --- what must hold ----------------------------------------------------------------------------------------- */
 
-static void check_figure(const struct figure *f)
+/* Where something has no figure, nobody knows an end of the whole. */
+static void check_figure(const struct figure *f, bool is_missing)
 {
     const double rounding = 1 + 1e-9;
     if (isnan(f->est))
         return;
-    require(f->low >= 0 && f->low <= f->est * rounding && f->est <= f->high * rounding);
-    require(f->least <= f->est * rounding && f->est <= f->most * rounding);
+    require(is_missing || (f->low >= 0 && f->high >= 0));
+    require(!is_missing || isnan(f->high));
+    require(!(f->low < 0) && !(f->low > f->est * rounding) && !(f->est > f->high * rounding));
+    require(!(f->least > f->est * rounding) && !(f->est > f->most * rounding));
 }
 
 static void check_limit(const struct limit *limit)
@@ -245,10 +248,11 @@ static void check_limit(const struct limit *limit)
 
 static void check_result(const struct function_result *r)
 {
-    check_figure(&r->judgement.joules);
-    check_figure(&r->judgement.seconds);
-    check_figure(&r->judgement.watts);
-    check_figure(&r->judgement.kelvin);
+    bool is_missing = r->judgement.basis == BASIS_MISSING;
+    check_figure(&r->judgement.joules, is_missing);
+    check_figure(&r->judgement.seconds, is_missing);
+    check_figure(&r->judgement.watts, is_missing);
+    check_figure(&r->judgement.kelvin, is_missing);
     check_limit(&r->judgement.joules_limit);
     check_limit(&r->judgement.watts_limit);
     check_limit(&r->judgement.kelvin_limit);
