@@ -50,6 +50,16 @@ bool output_write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
+bool output_copy_all(int from, int to)
+{
+    char bytes[1 << 16];
+    ssize_t count;
+    while ((count = read(from, bytes, sizeof bytes)) > 0)
+        if (!output_write_all(to, bytes, (size_t)count))
+            return false;
+    return count == 0;
+}
+
 /* Devices and pipes, and whatever stands behind /dev/stdout or /dev/fd/3: nothing that should be replaced. */
 static bool is_stream(const char *path)
 {

@@ -19,6 +19,8 @@ joule_status output_check(const char *path, joule_error *out_error);
 joule_status output_check_file(const char *path, joule_error *out_error);
 /* False, with errno, when not all of it could be written. */
 bool output_write_all(int fd, const char *bytes, size_t count);
+/* The same of all that is still to be read of `from`; false also when that cannot be read. */
+bool output_copy_all(int from, int to);
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error);
 
 /* The same for what is too long to be held as a whole. */

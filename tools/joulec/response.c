@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "common/options.h"
+#include "common/output.h"
 #include "joulec/source/whole_file.h"
 
 #define MOST_TEXT ((size_t)64 << 20) /* files that name others twice each grow without end */
@@ -121,23 +122,12 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
 
 /* --- pipes -------------------------------------------------------------------------------------------------- */
 
-/* All of it. False: errno says why. */
-static bool copy_bytes(int from, int to)
-{
-    char bytes[4096];
-    ssize_t count;
-    bool is_good = true;
-    while (is_good && (count = read(from, bytes, sizeof bytes)) > 0)
-        is_good = write(to, bytes, (size_t)count) == count;
-    return is_good && count == 0;
-}
-
 /* "@/proc/self/fd/N" of a copy in memory, which this program and those that it becomes read. NULL: there is none. */
 static char *hold_pipe(struct arena *arena, const char *path)
 {
     char word[64];
     int from = open(path, O_RDONLY | O_CLOEXEC), to = from < 0 ? -1 : memfd_create("joulec-words", 0);
-    bool is_good = to >= 0 && copy_bytes(from, to);
+    bool is_good = to >= 0 && output_copy_all(from, to);
     if (from >= 0)
         close(from);
     if (to >= 0 && !is_good)

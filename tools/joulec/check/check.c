@@ -35,13 +35,8 @@ static bool has_input; /* standard input is a file in memory */
 
 bool check_hold_input(void)
 {
-    char bytes[1 << 16];
     int fd = memfd_create("joulec-input", MFD_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(STDIN_FILENO, bytes, sizeof bytes);
-    for (; got > 0; got = read(STDIN_FILENO, bytes, sizeof bytes))
-        if (!output_write_all(fd, bytes, (size_t)got))
-            break;
-    has_input = got == 0 && dup2(fd, STDIN_FILENO) >= 0;
+    has_input = fd >= 0 && output_copy_all(STDIN_FILENO, fd) && dup2(fd, STDIN_FILENO) >= 0;
     if (!has_input)
         complain("", "standard input cannot be read: %s", strerror(errno));
     if (fd >= 0)
