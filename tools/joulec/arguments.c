@@ -330,6 +330,14 @@ const char *arguments_value(const struct arguments *a, const char *option)
     return value;
 }
 
+const char *arguments_last_of(const struct arguments *a, const char *const *wanted)
+{
+    const char *last = NULL;
+    for (size_t i = 1; i < a->clang_count; i++)
+        last = string_is_one_of(a->clang[i], wanted) ? a->clang[i] : last;
+    return last;
+}
+
 /* False after a message. */
 static bool read_page_words(const struct arguments *a)
 {

@@ -55,6 +55,8 @@ bool argument_takes_a_word(const char *word);
 /* The value of an option of clang's, such as "-o", that stands behind it in the same word or as the next; the last one counts.
  * NULL: it is not there. */
 const char *arguments_value(const struct arguments *arguments, const char *option);
+/* The last of clang's words that is one of `wanted`, which ends with NULL; NULL: none is. */
+const char *arguments_last_of(const struct arguments *arguments, const char *const *wanted);
 /* Becomes clang with these words; returns the exit code after a message where it cannot. */
 int arguments_become_clang(const char **words);
 

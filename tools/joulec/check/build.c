@@ -111,10 +111,8 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
 static bool may_call(const struct arguments *arguments, const struct instrument_plan *plans)
 {
     static const char *const bare[] = {"-nostdlib", "-ffreestanding", NULL};
-    const char *why = NULL;
+    const char *why = arguments_last_of(arguments, bare);
     size_t function_count = 0;
-    for (size_t i = 1; i < arguments->clang_count; i++)
-        why = string_is_one_of(arguments->clang[i], bare) ? arguments->clang[i] : why;
     for (size_t i = 0; i < arguments->source_count; i++)
         function_count += plans[i].function_count;
     if (why && function_count)

@@ -150,14 +150,6 @@ static bool is_usual_folder(const char *folder)
     return is_usual;
 }
 
-static bool has_one_of(const struct arguments *a, const char *const *options)
-{
-    bool is_found = false;
-    for (size_t i = 1; i < a->clang_count && !is_found; i++)
-        is_found = string_is_one_of(a->clang[i], options);
-    return is_found;
-}
-
 /* By its path, since a folder more to look in could find other libraries, too; and as a word for the linker, since the user may
  * have said that all files that follow are C. */
 static const char **shared_words(struct arena *arena, const char *folder, const char *path)
@@ -195,7 +187,7 @@ const char **library_words(struct arena *arena, const struct arguments *argument
     if (!arguments->links || !arguments->runs || !(is_called || line_calls(arguments)))
         return none;
     find_folder(found);
-    bool is_archive = has_one_of(arguments, static_options);
+    bool is_archive = arguments_last_of(arguments, static_options);
     size_t size = strlen(found) + sizeof "/libjoule.so";
     const char *folder = arena_copy(arena, found, strlen(found));
     char *path = arena_alloc(arena, size);
@@ -204,7 +196,7 @@ const char **library_words(struct arena *arena, const struct arguments *argument
         return NULL;
     }
     string_print(path, size, "%s/libjoule.%s", folder, is_archive ? "a" : "so");
-    if (access(path, R_OK) != 0 && has_one_of(arguments, own_options))
+    if (access(path, R_OK) != 0 && arguments_last_of(arguments, own_options))
         return none;
     if (access(path, R_OK) != 0) {
         complain("",

@@ -239,10 +239,8 @@ const char **words_of_text(struct arena *arena, const struct arguments *a, const
 
 static bool has_word(const struct arguments *a, const char *word)
 {
-    for (size_t i = 1; i < a->clang_count; i++)
-        if (strcmp(a->clang[i], word) == 0)
-            return true;
-    return false;
+    const char *const wanted[] = {word, NULL};
+    return arguments_last_of(a, wanted);
 }
 
 /* The object's name as the user gave it; NULL: clang gives it. */
