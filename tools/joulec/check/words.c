@@ -60,29 +60,56 @@ static bool is_of_text(const char *word)
     return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
 }
 
-/* The user's words without files and their languages, and without what `is_left_out`, and room for `more` and the NULL. */
-static const char **words_without(struct arena *arena, const struct arguments *a,
-                                  bool (*is_left_out)(const char *), size_t more, size_t *out_count)
+/* --- a line that is being made ------------------------------------------------------------------------------ */
+
+struct line {
+    struct arena *arena; /* it is short where a word is missing */
+    const char **words;
+    size_t count;
+};
+
+static void add(struct line *line, const char *word)
 {
-    const char **words = arena_alloc(arena, (a->clang_count + more + 1) * sizeof *words);
-    size_t count = 0;
-    for (size_t i = 0; i < a->clang_count && words; i++) {
+    const char **words = arena_push(line->arena, line->words, line->count, word);
+    if (words) {
+        line->words = words;
+        line->count++;
+    }
+}
+
+/* Those before the NULL. */
+static void add_all(struct line *line, const char *const *words)
+{
+    while (*words)
+        add(line, *words++);
+}
+
+static const char **end_line(struct line *line)
+{
+    add(line, NULL);
+    return line->arena->is_short ? NULL : line->words;
+}
+
+/* The user's words without files and their languages, and without what `is_left_out`. */
+static struct line line_without(struct arena *arena, const struct arguments *a,
+                                bool (*is_left_out)(const char *))
+{
+    struct line line = {.arena = arena};
+    for (size_t i = 0; i < a->clang_count; i++) {
         const char *word = a->clang[i];
         bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count;
         if (!is_left_out(word) && !arguments_has_input(a, word) && !argument_language(word, "")) {
-            words[count++] = word;
+            add(&line, word);
             if (is_pair)
-                words[count++] = a->clang[i + 1];
+                add(&line, a->clang[i + 1]);
         }
         i += is_pair;
     }
-    *out_count = count;
-    return words;
+    return line;
 }
 
-/* The file itself, which may be none of the words: then it is in the language of what stands behind them all. Takes room for
- * three. */
-static void add_source(const struct arguments *a, const char *source, const char **words, size_t *count)
+/* The file itself, which may be none of the words: then it is in the language of what stands behind them all. */
+static void add_source(struct line *line, const struct arguments *a, const char *source)
 {
     const char *language = NULL;
     for (size_t i = 1; i < a->clang_count; i++) {
@@ -94,11 +121,22 @@ static void add_source(const struct arguments *a, const char *source, const char
         if (a->sources[i] == source)
             language = a->languages[i];
     if (language) {
-        words[(*count)++] = "-x";
-        words[(*count)++] = language;
+        add(line, "-x");
+        add(line, language);
     }
-    words[(*count)++] = source;
+    add(line, source);
 }
+
+/* With our words, ended by NULL, behind the user's, and the source behind both. */
+static const char **end_with_source(struct line *line, const struct arguments *a, const char *const *added,
+                                    const char *source)
+{
+    add_all(line, added);
+    add_source(line, a, source);
+    return end_line(line);
+}
+
+/* --- the build that is counted ------------------------------------------------------------------------------ */
 
 /* Of the options -O the last one counts; clang makes -O1 of a bare one. */
 static char level_of(const struct arguments *a)
@@ -113,35 +151,28 @@ static char level_of(const struct arguments *a)
     return level;
 }
 
-/* What the user's level says to the preprocessor and of the language, as the level that is counted says something else.
- * Takes room for three. */
-static void add_level(const struct arguments *a, const char **words, size_t *count)
+/* What the user's level says to the preprocessor and of the language, as the level that is counted says something else. */
+static void add_level(struct line *line, const struct arguments *a)
 {
     char level = level_of(a);
     bool is_small = level == 's' || level == 'z';
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp(words[i], "-Ofast") == 0)
-            words[i] = level == 'f' ? "-ffast-math" : "-Qunused-arguments";
+    for (size_t i = 0; i < line->count; i++)
+        if (strcmp(line->words[i], "-Ofast") == 0)
+            line->words[i] = level == 'f' ? "-ffast-math" : "-Qunused-arguments";
     if (!is_small && level != '0')
         return;
-    words[(*count)++] = is_small ? "-D__OPTIMIZE_SIZE__=1" : "-U__OPTIMIZE__";
-    words[(*count)++] = "-Xclang"; /* a precompiled header is of the user's level */
-    words[(*count)++] = "-fno-validate-pch";
+    add(line, is_small ? "-D__OPTIMIZE_SIZE__=1" : "-U__OPTIMIZE__");
+    add(line, "-Xclang"); /* a precompiled header is of the user's level */
+    add(line, "-fno-validate-pch");
 }
 
 /* The user's words for the front end, and ours behind them. */
 static const char **words_for_front_end(struct arena *arena, const struct arguments *a,
-                                        const char *const *added, size_t added_count, const char *source)
+                                        const char *const *added, const char *source)
 {
-    size_t count;
-    const char **words = words_without(arena, a, is_uncounted, added_count + 6, &count);
-    if (!words)
-        return NULL;
-    add_level(a, words, &count);
-    memcpy(words + count, added, added_count * sizeof *added);
-    count += added_count;
-    add_source(a, source, words, &count);
-    return words;
+    struct line line = line_without(arena, a, is_uncounted);
+    add_level(&line, a);
+    return end_with_source(&line, a, added, source);
 }
 
 /* What is counted and what a profile saw are joined by places in the source, and by names. */
@@ -175,8 +206,9 @@ const char **words_of_count(struct arena *arena, const struct arguments *a, cons
                                  "-MF",
                                  dependencies,
                                  "-o",
-                                 "-"};
-    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
+                                 "-",
+                                 NULL};
+    return words_for_front_end(arena, a, added, source);
 }
 
 /* "-fno-vectorize" and "-fvectorize": the last one counts. */
@@ -226,16 +258,19 @@ const char **words_of_profile(struct arena *arena, const struct arguments *a, co
                                  "-emit-llvm",
                                  "-c",
                                  "-o",
-                                 "-"};
-    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
+                                 "-",
+                                 NULL};
+    return words_for_front_end(arena, a, added, source);
 }
 
 const char **words_of_text(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {
-        "-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-D__JOULEC_COUNTS__=1", "-E", "-o", "-"};
-    return words_for_front_end(arena, a, added, sizeof added / sizeof *added, source);
+        "-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-D__JOULEC_COUNTS__=1", "-E", "-o", "-", NULL};
+    return words_for_front_end(arena, a, added, source);
 }
+
+/* --- what the user gets ------------------------------------------------------------------------------------- */
 
 static bool has_word(const struct arguments *a, const char *word)
 {
@@ -270,13 +305,12 @@ static const char *ending_of(const struct arguments *a)
     return has_word(a, "-emit-llvm") ? (is_text ? ".ll" : ".bc") : is_text ? ".s" : ".o";
 }
 
-/* A word that `is_it`; NULL: there is none. */
-static const char *first_that(const struct arguments *a, bool (*is_it)(const char *word))
+static bool has_such(const struct arguments *a, bool (*is_such)(const char *word))
 {
-    for (size_t i = 1; i < a->clang_count; i++)
-        if (is_it(a->clang[i]))
-            return a->clang[i];
-    return NULL;
+    bool is_found = false;
+    for (size_t i = 1; i < a->clang_count && !is_found; i++)
+        is_found = is_such(a->clang[i]);
+    return is_found;
 }
 
 /* They name their file. */
@@ -285,28 +319,21 @@ static bool is_dependency_of_preprocessor(const char *word)
     return string_starts(word, "-Wp,-MD,") || string_starts(word, "-Wp,-MMD,");
 }
 
-/* Rules for make are of the object that the user asked for. False: no memory. */
-static bool add_dependencies(struct arena *arena, const struct arguments *a, const char *source,
-                             const char **words, size_t *count)
+/* Rules for make are of the object that the user asked for. */
+static void add_dependencies(struct line *line, const struct arguments *a, const char *source)
 {
-    bool is_named = first_that(a, is_dependency_of_preprocessor);
+    bool is_named = has_such(a, is_dependency_of_preprocessor);
     if (!has_word(a, "-MD") && !has_word(a, "-MMD") && !is_named)
-        return true;
+        return;
     const char *object = arguments_value(a, "-o");
-    const char *file = name_beside(arena, object, source, ".d");
-    if (!object)
-        object = name_beside(arena, NULL, source, ".o");
-    if (!file || !object)
-        return false;
     if (!arguments_value(a, "-MF") && !is_named) {
-        words[(*count)++] = "-MF";
-        words[(*count)++] = file;
+        add(line, "-MF");
+        add(line, name_beside(line->arena, object, source, ".d"));
     }
     if (!arguments_value(a, "-MT") && !arguments_value(a, "-MQ")) {
-        words[(*count)++] = "-MQ";
-        words[(*count)++] = object;
+        add(line, "-MQ");
+        add(line, object ? object : name_beside(line->arena, NULL, source, ".o"));
     }
-    return true;
 }
 
 static bool is_split(const char *word)
@@ -327,10 +354,8 @@ static const char *from_root(struct arena *arena, const char *name)
     return made;
 }
 
-/* Bitcode holds the names of some files that are to lie beside the object; clang would call them after the bitcode. False: no
- * memory. */
-static bool add_names_in_bitcode(struct arena *arena, const struct arguments *a, const char *source,
-                                 const char **words, size_t *count)
+/* Bitcode holds the names of some files that are to lie beside the object; clang would call them after the bitcode. */
+static void add_names_in_bitcode(struct line *line, const struct arguments *a, const char *source)
 {
     static const struct {
         const char *option, *ending;
@@ -339,18 +364,14 @@ static bool add_names_in_bitcode(struct arena *arena, const struct arguments *a,
                  {"-coverage-data-file", ".gcda", is_coverage},
                  {"-split-dwarf-file", ".dwo", is_split}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (!first_that(a, files[i].is_asked))
+        if (!has_such(a, files[i].is_asked))
             continue;
-        const char *name = name_beside(arena, object_of(a), source, files[i].ending);
+        const char *name = name_beside(line->arena, object_of(a), source, files[i].ending);
         if (name && files[i].is_asked == is_coverage)
-            name = from_root(arena, name);
-        if (!name)
-            return false;
-        const char *const added[] = {"-Xclang", files[i].option, "-Xclang", name};
-        memcpy(words + *count, added, sizeof added);
-        *count += sizeof added / sizeof *added;
+            name = from_root(line->arena, name);
+        const char *const added[] = {"-Xclang", files[i].option, "-Xclang", name, NULL};
+        add_all(line, added);
     }
-    return true;
 }
 
 const char **words_of_ship(struct arena *arena, const struct arguments *a, const char *source)
@@ -362,16 +383,12 @@ const char **words_of_ship(struct arena *arena, const struct arguments *a, const
                                         "-emit-llvm",
                                         "-c",
                                         "-o",
-                                        "-"};
-    size_t added_count = sizeof added / sizeof *added, count;
-    const char **words = words_without(arena, a, is_output, added_count + 19, &count);
-    if (!words || !add_dependencies(arena, a, source, words, &count) ||
-        !add_names_in_bitcode(arena, a, source, words, &count))
-        return NULL;
-    memcpy(words + count, added, sizeof added);
-    count += added_count;
-    add_source(a, source, words, &count);
-    return words;
+                                        "-",
+                                        NULL};
+    struct line line = line_without(arena, a, is_output);
+    add_dependencies(&line, a, source);
+    add_names_in_bitcode(&line, a, source);
+    return end_with_source(&line, a, added, source);
 }
 
 /* What clang itself may refuse does not stay out. */
@@ -382,15 +399,9 @@ static bool is_of_no_account(const char *word)
 
 const char **words_of_nothing(struct arena *arena, const struct arguments *a, const char *source)
 {
-    static const char *const added[] = {"-Qunused-arguments", "-c", "-o", "/dev/null"};
-    size_t added_count = sizeof added / sizeof *added, count;
-    const char **words = words_without(arena, a, is_of_no_account, added_count + 3, &count);
-    if (!words)
-        return NULL;
-    memcpy(words + count, added, sizeof added);
-    count += added_count;
-    add_source(a, source, words, &count);
-    return words;
+    static const char *const added[] = {"-Qunused-arguments", "-c", "-o", "/dev/null", NULL};
+    struct line line = line_without(arena, a, is_of_no_account);
+    return end_with_source(&line, a, added, source);
 }
 
 const char *words_saved_name(struct arena *arena, const struct arguments *a, const char *source,
@@ -421,23 +432,16 @@ static bool is_output_or_dependency(const char *word)
 const char **words_of_saved_text(struct arena *arena, const struct arguments *a, const char *source,
                                  const char *output)
 {
-    const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output};
-    size_t added_count = sizeof added / sizeof *added, count;
-    const char **words = words_without(arena, a, is_output_or_dependency, added_count + 3, &count);
-    if (!words)
-        return NULL;
-    memcpy(words + count, added, sizeof added);
-    count += added_count;
-    add_source(a, source, words, &count);
-    return words;
+    const char *const added[] = {"-Qunused-arguments", "-D__JOULEC__=1", "-E", "-o", output, NULL};
+    struct line line = line_without(arena, a, is_output_or_dependency);
+    return end_with_source(&line, a, added, source);
 }
 
 /* Whatever language the user said that sources are in. */
-static void add_bitcode(const char *bitcode, const char *language, const char **words, size_t *count)
+static void add_bitcode(struct line *line, const char *bitcode, const char *language)
 {
-    const char *const added[] = {"-x", "ir", bitcode, "-x", language};
-    memcpy(words + *count, added, sizeof added);
-    *count += sizeof added / sizeof *added;
+    const char *const added[] = {"-x", "ir", bitcode, "-x", language, NULL};
+    add_all(line, added);
 }
 
 bool words_of_build_are_apart(const struct arguments *a)
@@ -445,14 +449,13 @@ bool words_of_build_are_apart(const struct arguments *a)
     return a->compiles && !a->links && a->source_count && a->input_count > 1 && !arguments_value(a, "-o");
 }
 
-/* Bitcode has no name after which clang could call what it makes. False: no memory. */
-static bool add_output(struct arena *arena, const struct arguments *a, const char *source, const char **words,
-                       size_t *count)
+/* Bitcode has no name after which clang could call what it makes. */
+static void add_output(struct line *line, const struct arguments *a, const char *source)
 {
     if (arguments_value(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
-        return true;
-    words[(*count)++] = "-o";
-    return (words[(*count)++] = name_beside(arena, NULL, source, ending_of(a))) != NULL;
+        return;
+    add(line, "-o");
+    add(line, name_beside(line->arena, NULL, source, ending_of(a)));
 }
 
 /* A file beside the sources is neither object nor library, so that the options for texts are for it, too. */
@@ -479,41 +482,35 @@ static const char *known_level(const char *word)
 const char **words_of_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
                             size_t first, size_t end, const char *const *library)
 {
-    size_t library_count = 0;
-    while (library[library_count])
-        library_count++;
-    const char **words =
-        arena_alloc(arena, (a->clang_count + 4 * a->source_count + library_count + 20) * sizeof *words);
+    /* The source's step tells of unknown warnings; of the last -x clang 19 says that no input follows. */
+    static const char *const quiet[] = {"-Qunused-arguments", "-Wno-unknown-warning-option",
+                                        "-Wno-unused-command-line-argument", NULL};
+    struct line line = {.arena = arena};
     const char *language = "none";
-    size_t count = 0, source = 0, replaced = 0;
+    size_t source = 0, replaced = 0;
     for (size_t i = first; i < end; i++)
         replaced += bitcode[i] != NULL;
     bool reads_text = replaced < end - first || has_text_beside(a);
-    for (size_t i = 0; i < a->clang_count && words; i++) {
+    for (size_t i = 0; i < a->clang_count; i++) {
         const char *word = a->clang[i];
         bool is_pair = argument_takes_a_word(word) && i + 1 < a->clang_count,
              is_source = source < a->source_count && word == a->sources[source];
         const char *said = argument_language(word, a->clang[i + 1]);
         language = said ? said : language;
         if (is_source && source >= first && source < end && bitcode[source]) {
-            add_bitcode(bitcode[source], language, words, &count);
+            add_bitcode(&line, bitcode[source], language);
         } else if (is_source ? source >= first && source < end : reads_text || !is_of_text(word)) {
-            words[count++] = replaced ? known_level(word) : word;
+            add(&line, replaced ? known_level(word) : word);
             if (is_pair)
-                words[count++] = a->clang[i + 1];
+                add(&line, a->clang[i + 1]);
         }
         source += is_source;
         i += is_pair;
     }
-    if (words && replaced) {
-        words[count++] = "-Qunused-arguments";
-        words[count++] = "-Wno-unknown-warning-option"; /* the source's step said so */
-        words[count++] =
-            "-Wno-unused-command-line-argument"; /* clang 19 of the last -x, where no input follows */
-    }
-    if (words && replaced && end - first == 1 && !add_output(arena, a, a->sources[first], words, &count))
-        return NULL;
-    if (words)
-        memcpy(words + count, library, library_count * sizeof *library);
-    return words;
+    if (replaced)
+        add_all(&line, quiet);
+    if (replaced && end - first == 1)
+        add_output(&line, a, a->sources[first]);
+    add_all(&line, library);
+    return end_line(&line);
 }
