@@ -16,7 +16,7 @@
 
 bool argument_takes_a_word(const char *word)
 {
-    /* of clang 14 and 19 */
+    /* of clang 14 and 19, without those that are made short */
     static const char options[] =
         " -o -I -D -U -include -isystem -iquote -x -MF -MT -MQ -MJ -L -l -Xclang -Xlinker -Xassembler"
         " -Xpreprocessor -Xanalyzer -Xopenmp-target -Xoffload-linker -Xarch_host -Xarch_device -Xcuda-ptxas"
@@ -28,11 +28,10 @@ bool argument_takes_a_word(const char *word)
         " -gen-cdb-fragment-path -fmodules-user-build-path -rpath -init -filelist -framework"
         " -weak_framework -weak_library -lazy_library -force_load -install_name -current_version"
         " -compatibility_version -bundle_loader -exported_symbols_list -unexported_symbols_list"
-        " -ccc-gcc-name -ccc-install-dir --analyzer-output --assert --config --define-macro --dyld-prefix"
-        " --encoding --for-linker --imacros --include --include-directory --include-directory-after"
-        " --include-with-prefix --include-with-prefix-after --include-with-prefix-before --language"
-        " --library-directory --output --param --prefix --rtlib --serialize-diagnostics --std --stdlib"
-        " --sysroot --undefine-macro ";
+        " -ccc-gcc-name -ccc-install-dir --analyzer-output --assert --config --dyld-prefix"
+        " --encoding --for-linker --imacros --include-directory-after"
+        " --include-with-prefix --include-with-prefix-after --include-with-prefix-before"
+        " --param --prefix --rtlib --serialize-diagnostics --std --stdlib --sysroot ";
     if (string_starts(word, "-Xarch_") || string_starts(word, "-Xopenmp-target="))
         return true; /* whatever machine they name */
     size_t length = strlen(word);
