@@ -1,7 +1,7 @@
 /* tools/joulec/arguments.h - the command line of a C compiler, with joulec's own options taken out.
  *
- * Owns which words are joulec's, which are C sources, and how far clang is to go.
- * Newcomers: all that is not known here is clang's, so that joulec stands wherever a compiler does.
+ * Owns whether the words go together, which are C sources, and how far clang is to go.
+ * Newcomers: all that is not joulec's is clang's, so that joulec stands wherever a compiler does.
  */
 #ifndef JOULEC_ARGUMENTS_H
 #define JOULEC_ARGUMENTS_H
@@ -47,10 +47,6 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
 /* One of a->inputs itself. */
 bool arguments_has_input(const struct arguments *arguments, const char *word);
 bool arguments_has_source(const struct arguments *arguments, const char *word);
-/* What `word` and the `next` say of the language of files behind them; NULL: nothing. */
-const char *argument_language(const char *word, const char *next);
-/* Its value is the next word. */
-bool argument_takes_a_word(const char *word);
 
 /* The value of an option of clang's, such as "-o", that stands behind it in the same word or as the next; the last one counts.
  * NULL: it is not there. */

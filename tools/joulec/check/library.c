@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/string.h"
+#include "clang_words.h"
 #include "common/options.h"
 #include "common/own_folder.h"
 #include "joulec/verdict/instrument.h"
@@ -114,7 +115,7 @@ static bool line_calls(const struct arguments *a)
     for (size_t i = 1; i < a->clang_count && !is_found; i++) {
         const char *word = a->clang[i];
         is_found = word_calls(a, word, i + 1 < a->clang_count ? a->clang[i + 1] : NULL);
-        i += argument_takes_a_word(word);
+        i += clang_word_takes_next(word);
     }
     return is_found;
 }
