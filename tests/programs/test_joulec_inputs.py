@@ -236,6 +236,28 @@ class Inputs(unittest.TestCase):
             done = self.joulec("-c", "wrong.c", "-o", "wrong.o", check=check)
             self.assertEqual((done.returncode, done.stderr.count("error: ")), (1, 1), done.stderr)
 
+    def test_budgets_in_other_languages_are_not_built_silently(self):
+        self.write("dear.cc", DEAR)
+        self.write("more.cc", "namespace n { int g() { return 1; } }\n" + DEAR.replace("f(", "h(").replace("main", "more"))
+        for words, text in ((["dear.cc"], None), (["kept.c", "dear.cc", "more.cc"], None), (["-x", "objective-c", "kept.c"], None),
+                            (["-x", "c++", "-"], DEAR)):
+            done = self.joulec("-c", f"-I{INCLUDE}", *words, text=text)
+            self.assertEqual((done.returncode, done.stderr.count("its budgets could not be checked")), (125, 1), (words, done.stderr))
+            self.assertEqual([name for name in os.listdir(self.folder.name) if name.endswith(".o")], [], words)
+        done = self.joulec("-c", "dear.c", "dear.cc", f"-I{INCLUDE}")
+        self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
+        done = self.joulec("-c", "dear.cc", f"-I{INCLUDE}", check=())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_other_languages_without_budgets_of_their_own(self):
+        """What is said in words, for other compilers, of blocks, and in headers of C is no budget of a file in C++."""
+        self.write("kept.h", DEAR.splitlines()[0] + '\n#ifdef __cplusplus\nextern "C"\n#endif\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
+        self.write("plain.cc", '// JOULE_BUDGET("max_joules=1nJ")\n#include "kept.h"\n#ifndef JOULE_BUDGET\n#define JOULE_BUDGET(text)\n#endif\n'
+                   'int g(int x) { JOULE_BUDGET_SCOPE("max_joules=1J"); return f(x); }\n')
+        done = self.joulec("-c", "kept.c", "plain.cc", f"-I{INCLUDE}")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(os.path.exists(self.path("plain.o")))
+
     def test_a_file_that_is_read_is_not_written(self):
         for option in ("--energy-report", "--energy-sarif", "--energy-html", "--energy-annotations=gitlab:"):
             for name in ("kept.c", "other.s", "./kept.c"):

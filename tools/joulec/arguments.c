@@ -197,6 +197,16 @@ static bool is_c(const char *word, const char *language)
     return language ? string_is_one_of(language, c) : string_ends(word, ".c") || string_ends(word, ".i");
 }
 
+/* What was preprocessed before has no budgets any more. */
+static bool is_other(const char *word, const char *language)
+{
+    static const char *const others[] = {"c++", "objective-c", "objective-c++", NULL};
+    static const char *const endings[] = {".cc",  ".cp",  ".cpp", ".cxx", ".c++", ".C", ".CC",
+                                          ".CPP", ".CXX", ".m",   ".mm",  ".M",   NULL};
+    const char *dot = strrchr(word, '.');
+    return language ? string_is_one_of(language, others) : dot && string_is_one_of(dot, endings);
+}
+
 /* clang precompiles it, and links nothing. */
 static bool is_header(const char *word, const char *language)
 {
@@ -211,10 +221,13 @@ static void take_input(struct arguments *out, const char *word, const char *lang
     out->clang[out->clang_count++] = word;
     out->inputs[out->input_count++] = word;
     out->links = out->links && !is_header(word, language);
-    if (!is_c(word, language))
-        return;
-    out->languages[out->source_count] = language;
-    out->sources[out->source_count++] = word;
+    if (is_c(word, language)) {
+        out->languages[out->source_count] = language;
+        out->sources[out->source_count++] = word;
+    } else if (is_other(word, language)) {
+        out->other_languages[out->other_count] = language;
+        out->others[out->other_count++] = word;
+    }
 }
 
 /* Behind "--", where all are files. False: no memory. */
@@ -282,7 +295,9 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .clang = arena_alloc(arena, (count + 2) * sizeof *out->clang),
                               .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
                               .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
-                              .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages)};
+                              .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages),
+                              .others = arena_alloc(arena, (count + 1) * sizeof *out->others),
+                              .other_languages = arena_alloc(arena, (count + 1) * sizeof *words)};
     if (!words || arena->is_short) {
         complain("", "no memory for so many words");
         return false;

@@ -237,9 +237,8 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
     return done;
 }
 
-/* What clang prints for `words`, in the arena; NULL: after a message, or clang refuses the source. */
-static char *read_clang(const struct order *order, struct arena *arena, const char **words,
-                        struct checked *out)
+char *check_read_clang(const struct order *order, struct arena *arena, const char **words,
+                       struct checked *out)
 {
     int fd = words ? memfd_create("joulec-text", MFD_CLOEXEC) : -1;
     int code = fd >= 0 ? check_run_clang(order, words, fd) : -1;
@@ -262,7 +261,7 @@ static bool prepare_page(const struct order *order, struct arena *arena, struct 
         return true;
     const char **words =
         is_ir ? words_of_ir(arena, a, order->source) : words_of_text(arena, a, order->source);
-    outputs->text = read_clang(order, arena, words, out);
+    outputs->text = check_read_clang(order, arena, words, out);
     if (is_ir && outputs->text)
         outputs_add(outputs, PIECE_PAGE, outputs->text, strlen(outputs->text));
     return outputs->text;

@@ -46,6 +46,9 @@ void check_rewind_input(void);
 int check_run(const struct order *order, const char **words, int fd);
 /* The same of clang, after a message where it cannot be run. */
 int check_run_clang(const struct order *order, const char **words, int fd);
+/* What clang prints for `words`, in the arena; NULL: after a message, or clang refuses the source. */
+char *check_read_clang(const struct order *order, struct arena *arena, const char **words,
+                       struct checked *out);
 /* False after a message: it could not be checked. */
 bool check_source(const struct order *order, struct outputs *outputs, struct checked *out);
 /* 0, 1 or 3. */

@@ -11,6 +11,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "counts.h"
+#include "others.h"
 #include "outputs.h"
 #include "project.h"
 
@@ -35,13 +36,19 @@ static bool check_all(struct arena *arena, const struct machine *machine, const 
     return done;
 }
 
-/* False after a message. */
-static bool hold_input(const struct arguments *arguments)
+static bool has_input(const char *const *sources, size_t count)
 {
-    for (size_t i = 0; i < arguments->source_count; i++)
-        if (strcmp(arguments->sources[i], "-") == 0)
-            return check_hold_input();
-    return true;
+    bool is_found = false;
+    for (size_t i = 0; i < count && !is_found; i++)
+        is_found = strcmp(sources[i], "-") == 0;
+    return is_found;
+}
+
+/* False after a message. */
+static bool hold_input(const struct arguments *a)
+{
+    bool is_read = has_input(a->sources, a->source_count) || has_input(a->others, a->other_count);
+    return !is_read || check_hold_input();
 }
 
 static int check_and_build(struct arena *arena, const struct machine *machine,
@@ -60,11 +67,12 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
         return EXIT_OWN_FAILURE;
     if (arguments->page != PAGE_NONE)
         return all.is_refused ? 1 : arguments->checks ? check_exit_code(all.outcome) : 0;
+    bool has_unjudged = others_have_budget(arena, arguments);
     if (all.is_refused)
         return build_unjudged(arena, arguments, refused);
     if (all.outcome != OUTCOME_GOOD)
         return check_exit_code(all.outcome);
-    return build_all(arena, arguments, plans);
+    return has_unjudged ? EXIT_OWN_FAILURE : build_all(arena, arguments, plans);
 }
 
 static int check(struct arena *arena, const struct machine *machine, const struct arguments *given,

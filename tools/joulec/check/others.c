@@ -1,0 +1,73 @@
+/* tools/joulec/check/others.c - see others.h. */
+#include "others.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/string.h"
+#include "check.h"
+#include "common/options.h"
+#include "joulec/source/whole_file.h"
+#include "words.h"
+
+/* A quick look, for most have none. */
+static bool may_have_budget(const char *source)
+{
+    size_t size;
+    bool is_input = strcmp(source, "-") == 0;
+    char *text = is_input ? NULL : whole_file(source, &size);
+    bool may = is_input || (text && strstr(text, "JOULE_BUDGET"));
+    free(text);
+    return may;
+}
+
+/* How much deeper in included files the text goes on behind a line such as: # 1 "budget.h" 1 3 */
+static int depth_behind(const char *line, size_t length)
+{
+    const char *quote = string_starts(line, "# ") ? memrchr(line, '"', length) : NULL;
+    bool has_flag = quote && quote + 2 < line + length;
+    return !has_flag ? 0 : quote[2] == '1' ? 1 : quote[2] == '2' ? -1 : 0;
+}
+
+/* In what clang -E wrote. Those of headers are for the files where the functions are. */
+static bool text_has_budget(const char *text)
+{
+    static const char budget[] = "\"joule.budget:";
+    bool is_found = false;
+    int depth = 0;
+    while (*text && !is_found) {
+        size_t length = strcspn(text, "\n");
+        depth += depth_behind(text, length);
+        is_found = depth == 0 && memmem(text, length, budget, strlen(budget));
+        text += length + (text[length] != '\0');
+    }
+    return is_found;
+}
+
+static bool has_budget(struct arena *arena, const struct arguments *as_sources, const char *source)
+{
+    struct checked ignored;
+    const struct order order = {.arguments = as_sources, .source = source, .name = source, .is_quiet = true};
+    const char *text =
+        may_have_budget(source)
+            ? check_read_clang(&order, arena, words_of_text(arena, as_sources, source), &ignored)
+            : NULL;
+    return text && text_has_budget(text);
+}
+
+bool others_have_budget(struct arena *arena, const struct arguments *arguments)
+{
+    struct arguments as_sources = *arguments;
+    as_sources.sources = arguments->others;
+    as_sources.languages = arguments->other_languages;
+    as_sources.source_count = arguments->other_count;
+    const char *found = NULL;
+    for (size_t i = 0; i < arguments->other_count && !found; i++)
+        if (has_budget(arena, &as_sources, arguments->others[i]))
+            found = arguments->others[i];
+    if (found)
+        complain("",
+                 "%s: its budgets could not be checked: joulec judges C alone; move the functions that have "
+                 "them to a C file, or leave out --energy-check and its like for this file",
+                 found);
+    return found;
+}
