@@ -1,4 +1,4 @@
-"""What the tests of `joule run` share: how to start it, how to wait for things, how to be skipped."""
+"""What program tests share, those of `joule run` above all: how to start it, how to wait for things, how to be skipped."""
 import os
 import sys
 import tempfile
@@ -76,6 +76,19 @@ class Machine:
         self.stop.set()
         self.thread.join()
         self.folder.cleanup()
+
+
+def sanitizer_of(path):
+    """What a library or program was built with: "address", "thread" or None."""
+    with open(path, "rb") as file:
+        code = file.read()
+    return next((name for sign, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")) if sign in code), None)
+
+
+def skip(reason):
+    """Ends the script."""
+    print("skipped:", reason)
+    sys.exit(77)
 
 
 def main():

@@ -1,16 +1,10 @@
 #!/usr/bin/env python3
 """What joulec advises: where the code shows that less would do, and not where it does not."""
 import json
-import os
-import subprocess
-import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-HEAD = """#include <joule/budget.h>
-#include <stdlib.h>
+from joulec_support import HEADER, OneFile, main
+
+DATA = """#include <stdlib.h>
 float image[2048][2048];
 double a[512][512], b[512][512], small[16][16];
 struct body { float x, y, z, mass; char name[112]; } bodies[100000];
@@ -18,18 +12,13 @@ int use(void *memory, int size);
 """
 
 
-class Advice(unittest.TestCase):
+class Advice(OneFile):
+    HEAD = HEADER + DATA
+
     def advise(self, text, *options):
         """The report's functions by name, and what is said."""
-        with tempfile.TemporaryDirectory() as folder:
-            source, report = os.path.join(folder, "a.c"), os.path.join(folder, "report.json")
-            with open(source, "w", encoding="utf-8") as file:
-                file.write(HEAD + text)
-            done = subprocess.run([JOULEC, "-I", INCLUDE, "-O2", "--energy-report", report, *options, "-c", source, "-o",
-                                   os.path.join(folder, "a.o")], capture_output=True, text=True, check=False, cwd=folder)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            with open(report, encoding="utf-8") as file:
-                return {f["name"]: f["advice"] for f in json.load(file)["functions"]}, done.stderr
+        report = self.report(text, *options)
+        return {name: function["advice"] for name, function in report["functions"].items()}, report["stderr"]
 
     def kinds(self, text):
         return {name: [advice["kind"] for advice in list] for name, list in self.advise(text)[0].items()}
@@ -113,17 +102,11 @@ int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && gr
         self.assertRegex(self.advise(walk, "--energy-advice")[1], remark)
         self.assertRegex(self.advise('JOULE_BUDGET("max_joules=90J")\n' + walk.replace("float f", "float f", 1))[1].replace("a.c:9", "a.c:8")
                          .replace("line 8", "line 7"), remark)
-        with tempfile.TemporaryDirectory() as folder:
-            sarif = os.path.join(folder, "log.sarif")
-            self.advise(walk + walk.replace("f(", "g("), "--energy-advice", "--energy-sarif", sarif)
-            with open(sarif, encoding="utf-8") as file:
-                results = json.load(file)["runs"][0]["results"]
+        self.advise(walk + walk.replace("f(", "g("), "--energy-advice", "--energy-sarif", "log.sarif")
+        results = json.loads(self.read("log.sarif"))["runs"][0]["results"]
         self.assertEqual([(r["ruleId"], r["level"]) for r in results], [("JA0201", "note")] * 2)
         self.assertEqual(len({json.dumps(r["partialFingerprints"]) for r in results}), 2)
 
 
 if __name__ == "__main__":
-    if not JOULEC:
-        print("this build has no joulec: LLVM's headers were not found")
-        sys.exit(77)
-    unittest.main()
+    main()

@@ -7,8 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
+
+from joulec_support import Folder, main
 
 SCRIPT = os.path.join(os.environ["JOULE_SOURCE"], "bench", "joulec", "run.py")
 
@@ -21,7 +21,7 @@ def load():
     return module
 
 
-class Corpus(unittest.TestCase):
+class Corpus(Folder):
     def test_every_program_is_predicted_and_right(self):
         done = subprocess.run([sys.executable, SCRIPT, "--json", "--rounds", "1", "--ms", "0"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -41,15 +41,10 @@ class Corpus(unittest.TestCase):
         self.assertTrue(min(found[half]["groups"] for half in halves) >= 4, done.stdout)
 
     def test_what_is_wrong_is_seen(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        copy = os.path.join(folder.name, "joulec")
+        copy = self.path("joulec")
         shutil.copytree(os.path.dirname(SCRIPT), copy, ignore=lambda _, names: [n for n in names if n.endswith(".c") and n not in ("dot.c", "measure.c")])
-        shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SCRIPT)), "bench.h"), folder.name)
-        with open(os.path.join(copy, "dot.c"), encoding="utf-8") as file:
-            text = file.read()
-        with open(os.path.join(copy, "dot.c"), "w", encoding="utf-8") as file:
-            file.write(text.replace("return (uint64_t)(s + r);", "return (uint64_t)(s + r) + 1;"))
+        shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SCRIPT)), "bench.h"), self.folder)
+        self.write("joulec/dot.c", self.read("joulec/dot.c").replace("return (uint64_t)(s + r);", "return (uint64_t)(s + r) + 1;"))
         done = subprocess.run([sys.executable, os.path.join(copy, "run.py"), "--rounds", "1", "--ms", "0"], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -80,7 +75,4 @@ class Corpus(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(os.environ.get("JOULEC", "")):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

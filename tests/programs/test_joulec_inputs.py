@@ -5,14 +5,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
+from joulec_support import Folder, INCLUDE, has_sanitizer, main
+
 ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
 # What ld says of a libjoule with a sanitizer, whoever links it: "ld: .../libasan.so.8: warning: the use of `tmpnam' is dangerous".
 OF_SANITIZER = re.compile(r"^\S*ld\S*: \S*/lib[a-z]*san\.(?:so\S*|a\S*): (?:in function .*|warning: .*)\n", re.MULTILINE)
 DEAR = """#include <joule/budget.h>
@@ -23,34 +19,14 @@ int main(int c, char **v) { (void)v; return f(c) == 3; }
 KEPT = DEAR.replace("1nJ", "1mJ")
 
 
-def has_sanitizer():
-    with open(LIBRARY, "rb") as file:
-        library = file.read()
-    return b"__asan_init" in library or b"__tsan_init" in library
-
-
-class Inputs(unittest.TestCase):
+class Inputs(Folder):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        super().setUp()
         self.write("dear.c", DEAR)
         self.write("kept.c", KEPT)
 
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
-
-    def joulec(self, *words, text=None, check=("--energy-check",), **environment):
-        done = subprocess.run([JOULEC, *check, *words], input=text, capture_output=True, text=True, check=False, cwd=self.folder.name,
-                              env=dict(os.environ, C_INCLUDE_PATH=INCLUDE, **environment),
-                              stdin=subprocess.DEVNULL if text is None else None)
+    def joulec(self, *words, check=("--energy-check",), **options):
+        done = super().joulec(*check, *words, C_INCLUDE_PATH=INCLUDE, **options)
         done.stderr = OF_SANITIZER.sub("", done.stderr)
         return done
 
@@ -59,7 +35,7 @@ class Inputs(unittest.TestCase):
         if not has_sanitizer():
             self.assertEqual(subprocess.run([self.path(program)], check=False).returncode, 0)
 
-    def judged(self, *words, text=None, output="out"):
+    def judged(self, *words, text="", output="out"):
         """The messages of a check that finds the budget of DEAR exceeded, once, and builds nothing."""
         done = self.joulec(*words, "-o", output, text=text)
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), (words, done.stderr))
@@ -143,7 +119,7 @@ class Inputs(unittest.TestCase):
         os.mkfifo(self.path("pipe"))
         for check, words, code in (((), "-c kept.c -o kept.o", 0), (("--energy-check",), "-c kept.c -o kept.o", 0),
                                    (("--energy-check",), "-c dear.c -o kept.o", 1)):
-            with subprocess.Popen(["sh", "-c", 'echo "$0" >pipe', words], cwd=self.folder.name):
+            with subprocess.Popen(["sh", "-c", 'echo "$0" >pipe', words], cwd=self.folder):
                 done = self.joulec("@pipe", check=check)
             self.assertEqual((done.returncode, done.stderr.count("[JE0001]"), os.path.exists(self.path("kept.o"))), (code, code, not code))
             if not code:
@@ -313,7 +289,4 @@ class Inputs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(JOULEC):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

@@ -3,43 +3,13 @@
 import json
 import os
 import subprocess
-import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-HEADER = "#include <joule/budget.h>\n"
+from joulec_support import HEADER, INCLUDE, JOULEC, OneFile, main
 
 
-class Source(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
-
-    def compile(self, text, *options, name="a.c"):
-        return subprocess.run([JOULEC, "-I", INCLUDE, "-O2", *options, "-c", self.write(name, HEADER + text), "-o", self.path("a.o")],
-                              capture_output=True, text=True, check=False)
-
-    def report(self, text, *options, name="a.c"):
-        done = self.compile(text, "--energy-report", self.path("report.json"), *options, name=name)
-        self.assertIn(done.returncode, (0, 1), done.stderr)
-        with open(self.path("report.json"), encoding="utf-8") as file:
-            report = json.load(file)
-        report["by_name"] = {function["name"]: function for function in report["functions"]}
-        report["stderr"] = done.stderr
-        return report
-
+class Source(OneFile):
     def loops(self, text, *options, name="f"):
-        return self.report(text, *options)["by_name"][name]["loops"]
+        return self.functions(text, *options)[name]["loops"]
 
 
 class Loops(Source):
@@ -50,7 +20,7 @@ class Loops(Source):
 
     def test_a_loop_with_a_break_has_its_mark(self):
         """LLVM forgets where such a loop stands, here and where it is inlined."""
-        loops = self.report("""static inline void sink(unsigned *heap, int at, unsigned value) {
+        loops = self.loops("""static inline void sink(unsigned *heap, int at, unsigned value) {
 JOULE_LOOP(0, 2)
 while (2 * at + 1 < 7) {
     int child = 2 * at + 1;
@@ -63,7 +33,7 @@ while (2 * at + 1 < 7) {
 }
 heap[at] = value; }
 void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[i] > heap[0]) sink(heap, 0, s[i]); }
-""")["by_name"]["f"]["loops"]
+""")
         self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("exact", None), ("bounded", [0, 2])])
 
     def test_a_budget_is_decided_by_it(self):
@@ -84,13 +54,13 @@ JOULE_LOOP(2, ROWS) do { n -= y[n]; s += x[n]; } while (n > 0);
 UP_TO(1 << 5) while (n < 0) { n = y[-n] + s; s++; }
 JOULE_LOOP(3, 7) EACH(i, s, for (int j = 0; j < x[i]; j++) y[j] ^= s * x[j];)
 return s; }
-""", "-I", self.folder.name)
+""", "-I", self.folder)
         self.assertEqual([(loop["line"], loop["marked"]) for loop in loops],
                          [(4, [2, 64]), (5, [0, 32]), (6, [3, 7]), (6, None)])
 
     def test_in_a_header(self):
         self.write("sum.h", HEADER + "static inline int sum(const int *x, int n) { int s = 1;\nJOULE_LOOP(1, 9)\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
-        loops = self.loops('#include "sum.h"\nint f(const int *x, int n) { return sum(x, n) + sum(x + n, n + 1); }\n', "-I", self.folder.name)
+        loops = self.loops('#include "sum.h"\nint f(const int *x, int n) { return sum(x, n) + sum(x + n, n + 1); }\n', "-I", self.folder)
         self.assertEqual([(os.path.basename(loop["file"]), loop["marked"]) for loop in loops], [("sum.h", [1, 9])] * 2)
 
     def test_a_loop_that_is_gone_leaves_its_mark_to_no_other(self):
@@ -116,7 +86,7 @@ while (2 * at + 1 < n[at & 3]) {
 out:
 heap[at] = value; }
 """)
-        self.assertEqual([(loop["class"], loop["marked"]) for loop in found["by_name"]["f"]["loops"]], [("guessed", None)])
+        self.assertEqual([(loop["class"], loop["marked"]) for loop in found["functions"]["f"]["loops"]], [("guessed", None)])
         self.assertIn("JOULE_LOOP(1, 2)", found["stderr"])
 
     def test_a_macro_in_a_loop_has_not_its_mark(self):
@@ -173,14 +143,14 @@ int f(struct s *s, int n) {
         text = "int f(const int *x) { int s = 1;\nJOULE_LOOP(1, 10)\nfor (int i = 0; i < 1000; i++) s ^= x[i] * s; return s; }\n"
         found = self.report(text)
         self.assertIn("a.c:3:1: warning: JOULE_LOOP(1, 10) is wrong: this loop runs 1000 times, as its code shows; that is used [JW0105]", found["stderr"])
-        self.assertEqual(found["by_name"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
+        self.assertEqual(found["functions"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
 
     def test_many_loops(self):
         """Nothing is lost in a large source."""
         text = "".join(f"int f{i}(const int *x, int n) {{ int s = 1;\nJOULE_LOOP(0, {i + 1})\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }}\n"
                        for i in range(300))
-        found = self.report(text)
-        self.assertEqual([function["loops"][0]["marked"] for function in found["functions"]], [[0, i + 1] for i in range(300)])
+        found = self.functions(text)
+        self.assertEqual([function["loops"][0]["marked"] for function in found.values()], [[0, i + 1] for i in range(300)])
 
 
 
@@ -191,7 +161,7 @@ class Warmth(Source):
     def test_own_power(self):
         """A warm machine leaks: the same work takes more, and the report says how warm."""
         found = self.report('JOULE_THERMAL_AWARE JOULE_BUDGET("max_joules=1pJ") int a' + WORK + 'JOULE_BUDGET("max_joules=1pJ") int b' + WORK)
-        a, b = found["by_name"]["a"], found["by_name"]["b"]
+        a, b = found["functions"]["a"], found["functions"]["b"]
         self.assertTrue(a["thermal_aware"] and not b["thermal_aware"])
         self.assertTrue(0 < a["warmer_kelvin"] < 100 and b["warmer_kelvin"] == 0)
         self.assertLess(b["energy_joules"], a["energy_joules"])
@@ -201,9 +171,9 @@ class Warmth(Source):
         joules = []
         for state, kelvin in (("cool", -20), ("-10K", -10), ("nominal", 0), ("warm", 15), ("+20", 20), ("hot", 30)):
             found = self.report('JOULE_BUDGET("max_joules=1pJ") int f' + WORK, "--thermal-state", state)
-            self.assertEqual(found["by_name"]["f"]["warmer_kelvin"], kelvin)
+            self.assertEqual(found["functions"]["f"]["warmer_kelvin"], kelvin)
             self.assertEqual("as --thermal-state says" in found["stderr"], kelvin != 0)
-            joules.append(found["by_name"]["f"]["energy_joules"])
+            joules.append(found["functions"]["f"]["energy_joules"])
         self.assertEqual(joules, sorted(joules))
         for wrong in ("boiling", "300K", "K", ""):
             done = self.compile("int f" + WORK, "--energy-check", "--thermal-state=" + wrong)
@@ -216,7 +186,7 @@ class Devices(Source):
 
     def test_a_gpu_is_not_judged_as_a_cpu(self):
         found = self.report(self.TEXT)
-        kernel, caller = found["by_name"]["k"], found["by_name"]["f"]
+        kernel, caller = found["functions"]["k"], found["functions"]["f"]
         self.assertEqual((kernel["device"], kernel["energy_joules"], kernel["verdict"], kernel["loops"]), ("gpu", None, "undecided", []))
         self.assertEqual((caller["device"], caller["verdict"]), ("cpu", "undecided"))
         self.assertIn("note: 'k' runs on a GPU: its budget is not judged here, joule run measures it [JN0201]", found["stderr"])
@@ -232,7 +202,7 @@ class Files(Source):
         """Of what the file's functions take together; what is called counts once, for its caller."""
         text = "static __attribute__((noinline)) int g" + WORK + "int a(const int *x) { return g(x) + 1; }\nint b(const int *x) { return g(x) + 2; }\n"
         found = self.report(text)
-        a, b, g = (found["by_name"][name]["energy_joules"] for name in "abg")
+        a, b, g = (found["functions"][name]["energy_joules"] for name in "abg")
         self.assertAlmostEqual(found["total_energy_joules"] / (a + b), 1, delta=1e-9)
         self.assertLess(g, a)
         self.assertNotIn("file_budget", found)
@@ -278,14 +248,14 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
     def test_frames(self):
         """n for one call of itself, a geometric sum for more; a tail call counts as what it is in the source."""
         found = self.report(self.TEXT)
-        frames = {name: function["frames"] for name, function in found["by_name"].items()}
+        frames = {name: function["frames"] for name, function in found["functions"].items()}
         self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
                                   "odd": [1, 4, 7], "plain": [1, 1, 1], "deep": [1, 1, 1], "user": [1, 1, 1], "open": [1, 1, 1]})
-        doubts = {name: [doubt["kind"] for doubt in function["doubts"]] for name, function in found["by_name"].items() if function["doubts"]}
+        doubts = {name: [doubt["kind"] for doubt in function["doubts"]] for name, function in found["functions"].items() if function["doubts"]}
         self.assertEqual(doubts["deep"], ["frames"])
         self.assertEqual(doubts["plain"], ["recursion"])
-        self.assertEqual(found["by_name"]["user"]["verdict"], "likely")
-        self.assertEqual(found["by_name"]["open"]["verdict"], "undecided")
+        self.assertEqual(found["functions"]["user"]["verdict"], "likely")
+        self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
 
     def test_calls_are_no_more(self):
         """Against execution: as deep as was said, and no deeper."""
@@ -297,7 +267,7 @@ __attribute__((noinline)) int odd(int n) { return n < 1 ? n : even(n - 1) + even
 __attribute__((noinline)) JOULE_DEPTH(5) int even(int n) { calls[1]++; return n < 1 ? n : odd(n); }
 int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
 """
-        frames = {name: function["frames"][2] for name, function in self.report(text)["by_name"].items()}
+        frames = {name: function["frames"][2] for name, function in self.functions(text).items()}
         program = self.path("count")
         subprocess.run([JOULEC, self.path("a.c"), "-I", INCLUDE, "-o", program], check=True)
         calls = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
@@ -318,7 +288,4 @@ int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
 
 
 if __name__ == "__main__":
-    if not os.path.exists(JOULEC):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

@@ -3,13 +3,9 @@
 import os
 import re
 import subprocess
-import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
+from joulec_support import Folder, INCLUDE, JOULEC, main
+
 ARCHIVE = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.a")
 PLAIN = "int main(void) { return 0; }\n"
 BUDGET = """#include <joule/budget.h>
@@ -21,23 +17,16 @@ int main(void) { JOULE_BUDGET_SCOPE("max_joules=1J"); return 0; }
 MAIN = "int twice(int); int main(void) { return twice(2) - 4; }\n"
 
 
-class Outputs(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Outputs(Folder):
     def folder_with(self, name, **texts):
         """A new folder with a file NAME.c for each text."""
-        folder = os.path.join(self.folder, name)
-        os.makedirs(os.path.join(folder, "out"))
+        os.makedirs(self.path(name, "out"))
         for stem, text in texts.items():
-            with open(os.path.join(folder, stem + ".c"), "w", encoding="utf-8") as file:
-                file.write(text)
-        return folder
+            self.write(f"{name}/{stem}.c", text)
+        return self.path(name)
 
     def compile(self, folder, *words, check=True, own=("--energy-check",)):
-        done = subprocess.run([JOULEC, *own, "-I", INCLUDE, *words], cwd=folder, capture_output=True, text=True, check=False)
+        done = self.joulec(*own, "-I", INCLUDE, *words, cwd=folder)
         if check:
             self.assertEqual(done.returncode, 0, (words, done.stderr))
         return done
@@ -53,11 +42,6 @@ class Outputs(unittest.TestCase):
     @staticmethod
     def files(folder):
         return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
-
-    @staticmethod
-    def read(*parts):
-        with open(os.path.join(*parts), encoding="utf-8", errors="replace") as file:
-            return file.read()
 
     @staticmethod
     def links(program):
@@ -147,8 +131,7 @@ class Outputs(unittest.TestCase):
         subprocess.run(["ar", "rcs", "lib/liba.a", "a.o"], cwd=folder, check=True)
         subprocess.run(["ar", "rcsT", "lib/libthin.a", "a.o"], cwd=folder, check=True)
         self.compile(folder, "-S", "a.c")
-        with open(os.path.join(folder, "words"), "w", encoding="utf-8") as file:
-            file.write("a.o")
+        self.write("calls/words", "a.o")
         for words in (["s.c"], ["s.o"], ["a.c", "m.c"], ["a.o", "m.o"], ["m.c", "a.o"], ["m.c", "lib/liba.a"], ["m.c", "-Llib", "-la"],
                       ["m.c", "-L", "lib", "-l", "a"], ["m.c", "-Llib", "-l:liba.a"], ["m.c", "lib/libthin.a"], ["m.o", "a.s"],
                       ["m.c", "-Wl,--start-group,lib/liba.a,--end-group"], ["m.c", "-Xlinker", "a.o"], ["m.c", "@words"],
@@ -196,12 +179,4 @@ class Outputs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not JOULEC:
-        print("this build has no joulec: LLVM's headers were not found")
-        sys.exit(77)
-    with open(LIBRARY, "rb") as library:
-        code = library.read()
-    if b"__asan_init" in code or b"__tsan_init" in code:
-        print("libjoule has a sanitizer in it, and a program without one cannot be relied on to run with that")
-        sys.exit(77)
-    unittest.main()
+    main(runs_what_it_builds=True)

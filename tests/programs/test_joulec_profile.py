@@ -3,12 +3,9 @@
 import json
 import os
 import subprocess
-import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
+from joulec_support import Folder, INCLUDE, main
+
 SOURCE = """#include <joule/budget.h>
 #include <stdio.h>
 volatile int sink;
@@ -52,34 +49,23 @@ int main(int argc, char **argv)
 """
 
 
-class Profile(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.source = cls.path("a.c")
-        with open(cls.source, "w", encoding="utf-8") as file:
-            file.write(SOURCE)
-        program = cls.path("program")
-        done = cls.joulec("--profile-generate", cls.source, "-o", program)
+class Profile(Folder):
+    def setUp(self):
+        super().setUp()
+        self.write("a.c", SOURCE)
+        done = self.joulec("--profile-generate", "a.c", "-o", "program")
         if done.returncode and "clang_rt.profile" in done.stderr:
-            raise unittest.SkipTest("this clang has no runtime for profiles")
-        assert done.returncode == 0, done.stderr
-        subprocess.run([program], cwd=cls.folder.name, capture_output=True, check=True)
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def joulec(cls, *words):
-        return subprocess.run([JOULEC, "-I", INCLUDE, "-O2", *words], cwd=cls.folder.name, capture_output=True, text=True, check=False)
-
-    def report(self, *words, source=None):
-        done = self.joulec("--energy-report", "r.json", *words, "-c", source or self.source, "-o", "a.o")
+            self.skipTest("this clang has no runtime for profiles")
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("r.json"), encoding="utf-8") as file:
-            return {function["name"]: function for function in json.loads(file.read())["functions"]}, done.stderr
+        subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=True)
+
+    def joulec(self, *words):
+        return super().joulec("-I", INCLUDE, "-O2", *words)
+
+    def report(self, *words):
+        done = self.joulec("--energy-report", "r.json", *words, "-c", "a.c", "-o", "a.o")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.report_in("r.json")["functions"], done.stderr
 
     def loops(self, found, name):
         return [(loop["class"], loop["iterations_each"][1]) for loop in found[name]["loops"]]
@@ -116,30 +102,22 @@ class Profile(unittest.TestCase):
             self.skipTest("there is no llvm-profdata by name")
         found, _ = self.report(f"--profile-use={merged}")
         self.assertEqual(self.loops(found, "list"), [("profiled", 10)])
-        with open(self.path("compile_commands.json"), "w", encoding="utf-8") as file:
-            json.dump([{"directory": self.folder.name, "file": self.source, "arguments": ["cc", "-I", INCLUDE, "-c", self.source]}], file)
+        command = {"directory": self.folder, "file": "a.c", "arguments": ["cc", "-I", INCLUDE, "-c", "a.c"]}
+        self.write("compile_commands.json", json.dumps([command]))
         done = self.joulec("--energy-database", "compile_commands.json", f"--profile-use={merged}", "--energy-report", "all.json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("all.json"), encoding="utf-8") as file:
-            functions = {function["name"]: function for function in json.loads(file.read())["functions"]}
-        self.assertEqual(self.loops(functions, "list"), [("profiled", 10)])
+        self.assertEqual(self.loops(self.report_in("all.json")["functions"], "list"), [("profiled", 10)])
 
     def test_clangs_own_profile_options_go_on(self):
-        done = self.joulec("-fprofile-instr-generate", "--energy-check", "--energy-run=no", self.source, "-o", "other")
+        done = self.joulec("-fprofile-instr-generate", "--energy-check", "--energy-run=no", "a.c", "-o", "other")
         self.assertEqual(done.returncode, 0, done.stderr)
-        subprocess.run([self.path("other")], cwd=self.folder.name, capture_output=True, check=True,
+        subprocess.run([self.path("other")], cwd=self.folder, capture_output=True, check=True,
                        env={**os.environ, "LLVM_PROFILE_FILE": "other.profraw"})
         self.assertTrue(os.path.exists(self.path("other.profraw")))
 
     def test_another_source(self):
-        changed = self.path("changed.c")
-        os.rename(self.source, changed)
-        try:
-            with open(self.source, "w", encoding="utf-8") as file:
-                file.write(SOURCE.replace("while (*x) s += *x++;", "while (*x) { if (*x > 3) s += *x; x++; }"))
-            found, errors = self.report("--profile-use")
-        finally:
-            os.rename(changed, self.source)
+        self.write("a.c", SOURCE.replace("while (*x) s += *x++;", "while (*x) { if (*x > 3) s += *x; x++; }"))
+        found, errors = self.report("--profile-use")
         self.assertIn("the profile has no counts of 'list' as it is now", errors)
         self.assertIn("[JW0104]", errors)
         self.assertEqual(self.loops(found, "list"), [("guessed", 100)])
@@ -148,8 +126,8 @@ class Profile(unittest.TestCase):
     def test_wrong_words_and_files(self):
         for words, message in ((["--profile-use"], "is for a check"), (["--energy-check", "--profile-use="], "needs the file"),
                                (["--energy-check", "--profile-use=none"], "writes default.profraw"), (["--profile-generate=x"], "takes nothing"),
-                               (["--energy-check", f"--profile-use={self.source}"], "cannot be used")):
-            done = self.joulec(*words, "-c", self.source, "-o", "wrong.o")
+                               (["--energy-check", "--profile-use=a.c"], "cannot be used")):
+            done = self.joulec(*words, "-c", "a.c", "-o", "wrong.o")
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(message, done.stderr)
             self.assertFalse(os.path.exists(self.path("wrong.o")))
@@ -166,14 +144,11 @@ class Profile(unittest.TestCase):
                     bad[i] ^= 1 << (number + i) % 8
             with open(self.path("bad.profraw"), "wb") as file:
                 file.write(bad)
-            done = self.joulec("--energy-check", "--profile-use=bad.profraw", "-c", self.source, "-o", "b.o")
+            done = self.joulec("--energy-check", "--profile-use=bad.profraw", "-c", "a.c", "-o", "b.o")
             self.assertIn(done.returncode, (0, 2, 125), done.stderr)
             if done.returncode:
                 self.assertRegex(done.stderr, "joulec: .*profile")
 
 
 if __name__ == "__main__":
-    if not os.path.exists(JOULEC):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

@@ -7,14 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import unittest
 import urllib.parse
 
-JOULEC = os.environ.get("JOULEC", "")
+from joulec_support import Folder, INCLUDE, JOULEC, main
+
 SOURCE = os.environ["JOULE_SOURCE"]
-INCLUDE = os.path.join(SOURCE, "include")
 ALL = """#include <joule/budget.h>
 int other(int);
 JOULE_BUDGET("max_joules=100pJ") int sum(const int *x)
@@ -65,28 +63,7 @@ int walk(const unsigned char *a, const unsigned char *b, int at)
 """
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = os.path.realpath(folder.name)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
-
-    def joulec(self, *words, **environment):
-        return subprocess.run([JOULEC, *words], capture_output=True, text=True, cwd=self.folder,
-                              env=dict(os.environ, **environment), check=False)
-
+class Reports(Folder):
     def compile(self, *words):
         return self.joulec("-I", INCLUDE, "-O2", "-c", *words)
 
@@ -118,7 +95,7 @@ class Folder(unittest.TestCase):
         return run
 
 
-class Conservation(Folder):
+class Conservation(Reports):
     def test_no_loop_takes_more_than_what_it_is_in(self):
         self.write("a.c", SELDOM)
         self.joulec("-O2", "--energy-report", "a.json", "-c", "a.c")
@@ -134,7 +111,7 @@ class Conservation(Folder):
         self.assertEqual(seen, 4)
 
 
-class Sarif(Folder):
+class Sarif(Reports):
     def test_each_finding_with_its_place_and_figures(self):
         self.write("src/a b.c", ALL)
         done = self.compile("--energy-sarif", "log.sarif", "src/a b.c")
@@ -237,7 +214,7 @@ class Sarif(Folder):
             jsonschema.validate(json.loads(self.read("log.sarif")), json.load(file))
 
 
-class Annotations(Folder):
+class Annotations(Reports):
     def test_github(self):
         self.write("src/a,b.c", ALL)
         done = self.compile("--energy-annotations=github", "src/a,b.c")
@@ -269,7 +246,7 @@ class Annotations(Folder):
             self.assertIn("is 'github' or 'gitlab:FILE'", done.stderr)
 
 
-class Database(Folder):
+class Database(Reports):
     """Each file of a project with its own folder and options, in the order of the database."""
 
     def entry(self, file, *options, directory="build", **keys):
@@ -407,7 +384,7 @@ class Database(Folder):
         self.write("all.json", "as it was")
         entries = [self.entry("a.c"), self.entry("a.c"), self.entry("a.c")]
         self.write("build/compile_commands.json", json.dumps(entries))
-        main, terminal = os.openpty()
+        shown_on, terminal = os.openpty()
         with subprocess.Popen([JOULEC, "--energy-database=build/compile_commands.json", "--energy-report", "all.json", "-j2"],
                               stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=self.folder,
                               env=dict(os.environ, TERM="xterm"), start_new_session=True,
@@ -415,7 +392,7 @@ class Database(Folder):
             os.close(terminal)
             shown = b""
             while b"[0/3] build/a.c" not in shown:
-                shown += os.read(main, 1000)
+                shown += os.read(shown_on, 1000)
             with open(self.path("build/fifo.h"), "wb"):  # blocks until a compiler has it open
                 compilers = [pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_compiler(pid)]
                 child.send_signal(signal.SIGINT)
@@ -432,7 +409,7 @@ class Database(Folder):
             return False
 
 
-class Pages(Folder):
+class Pages(Reports):
     """What joulec sees of a source, as texts."""
 
     TEXT = KEPT + """static int twice(int n) { return 2 * n; }
@@ -522,7 +499,7 @@ int nest(const int *x, int n)
         self.assertEqual(self.joulec("--lift=c", "-I", INCLUDE, "a.c").returncode, 1)
 
 
-class Html(Folder):
+class Html(Reports):
     """The page is whole, asks for nothing from elsewhere, and its bars are where the joules are."""
 
     def test_bars(self):
@@ -551,7 +528,7 @@ class Html(Folder):
         self.assertEqual(reader.lines, len(ALL.splitlines()) + len(KEPT.splitlines()))
 
 
-class CMake(Folder):
+class CMake(Reports):
     """joule_check_energy() of a project, as a step of its build and as a test."""
 
     PROJECT = f"""cmake_minimum_required(VERSION 3.25)
@@ -632,7 +609,4 @@ class Manual(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(JOULEC):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

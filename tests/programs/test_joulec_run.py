@@ -5,15 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-JOULE = os.environ["JOULE"]
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
+from joulec_support import Folder, INCLUDE, JOULEC, main
+from run_support import JOULE
+
 HEAD = """#include <joule/budget.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -28,26 +24,14 @@ static void burn(int n)
 """
 
 
-class Run(unittest.TestCase):
+class Run(Folder):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        super().setUp()
         self.scratch = self.path("scratch")
         os.mkdir(self.scratch)
-        self.environment = dict(os.environ, TMPDIR=self.scratch)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, text):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
 
     def joulec(self, *words):
-        done = subprocess.run([JOULEC, "--energy-check", "-I", INCLUDE, *words], capture_output=True, text=True, check=False,
-                              env=self.environment, cwd=self.folder.name)
+        done = super().joulec("--energy-check", "-I", INCLUDE, *words, TMPDIR=self.scratch)
         self.assertEqual(os.listdir(self.scratch), [])
         return done
 
@@ -59,12 +43,10 @@ class Run(unittest.TestCase):
 
     def functions(self, program, expected=0):
         """The report's functions by name."""
-        report = self.path("report.json")
-        done = subprocess.run([JOULE, "run", "--json", report, "--", program], capture_output=True, text=True, check=False,
-                              cwd=self.folder.name)
+        done = subprocess.run([JOULE, "run", "--json", "report.json", "--", program], capture_output=True, text=True, check=False,
+                              cwd=self.folder)
         self.assertEqual(done.returncode, expected, done.stderr)
-        with open(report, encoding="utf-8") as file:
-            return {function["name"]: function for function in json.load(file)["functions"]}
+        return self.report_in("report.json")["functions"]
 
     def test_each_call_counts(self):
         found = self.functions(self.build("""
@@ -143,16 +125,16 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
         self.write("s/h.h", "int work(int);\n")
         rules = {}
         for compiler in ([JOULEC, "-I", INCLUDE], [JOULEC, "--energy-check", "-I", INCLUDE]):
-            subprocess.run([*compiler, "-O2", "-MMD", "-MP", "-c", "s/a.c", "s/b.c"], check=True, cwd=self.folder.name,
+            subprocess.run([*compiler, "-O2", "-MMD", "-MP", "-c", "s/a.c", "s/b.c"], check=True, cwd=self.folder,
                            capture_output=True)
-            subprocess.run([*compiler, "-O2", "-MD", "-c", "s/a.c", "-o", "other.o"], check=True, cwd=self.folder.name,
+            subprocess.run([*compiler, "-O2", "-MD", "-c", "s/a.c", "-o", "other.o"], check=True, cwd=self.folder,
                            capture_output=True)
             rules[compiler[1]] = [self.read(name) for name in ("a.d", "b.d", "other.d")]
         self.assertEqual(*rules.values())
         for options in (["-O0", "-g"], ["-O2", "-flto", "-fuse-ld=lld"], ["-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror"],
                         ["-include", "stddef.h"], ["-fprofile-instr-generate"], ["-fexceptions", "-fPIC"]):
             plain = subprocess.run([JOULEC, "-I", INCLUDE, *options, a, b, "-o", "p"], capture_output=True, check=False,
-                                   cwd=self.folder.name)
+                                   cwd=self.folder)
             if plain.returncode:
                 continue  # this clang lacks a library for it, or a linker that knows its bitcode
             done = self.joulec(*options, a, b, "-o", "p")
@@ -164,15 +146,11 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
         self.assertEqual(self.joulec("--energy-run=no", a, b, "-o", "p").returncode, 0)
         self.assertEqual(self.functions(self.path("p")), {})
 
-    def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
-
     def test_an_end_by_signal_leaves_nothing(self):
         loops = "".join(f"for (int i{n} = 0; i{n} < n; i{n}++) s += x[i{n}] * {n};\n" for n in range(400))
         text = "".join(f"int f{k}(const int *x, int n) {{ int s = 0;\n{loops} return s; }}\n" for k in range(40))
         source = self.write("long.c", text)
-        child = subprocess.Popen([JOULEC, "--energy-check", "-O2", "-c", source, "-o", self.path("long.o")], env=self.environment)
+        child = subprocess.Popen([JOULEC, "--energy-check", "-O2", "-c", source, "-o", self.path("long.o")], env=dict(os.environ, TMPDIR=self.scratch))
         deadline = time.monotonic() + 60
         while not os.path.exists(f"/proc/{child.pid}/task/{child.pid}/children") and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -184,12 +162,4 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
 
 
 if __name__ == "__main__":
-    if not JOULEC:
-        print("this build has no joulec: LLVM's headers were not found")
-        sys.exit(77)
-    with open(LIBRARY, "rb") as library:
-        code = library.read()
-    if b"__asan_init" in code or b"__tsan_init" in code:
-        print("libjoule has a sanitizer in it, and a program without one cannot be relied on to run with that")
-        sys.exit(77)
-    unittest.main()
+    main(runs_what_it_builds=True)

@@ -2,18 +2,13 @@
 """joulec asks llvm-mca of loops, where there is one that knows the core; and does without it whatever it does.
 
 The simulator here is mostly a script that reads what llvm-mca would read and answers as that does: labelled FAKE below."""
-import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
-INCLUDE = os.path.join(os.environ["JOULE_SOURCE"], "include")
-LOOPS = """#include <joule/budget.h>
-%s float sums(const float *x)
+from joulec_support import OneFile, main
+
+LOOPS = """%s float sums(const float *x)
 {
     float s = 0;
     for (int i = 0; i < 1000; i++)
@@ -43,11 +38,9 @@ print(json.dumps({"CodeRegions": [{"Name": name, "SummaryView": {"BlockRThroughp
 """
 
 
-class Simulator(unittest.TestCase):
+class Simulator(OneFile):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         self.report()
         if not self.knows_core():
             self.skipTest("no LLVM has a model of this machine's core")
@@ -56,36 +49,24 @@ class Simulator(unittest.TestCase):
         return self.report(self.fake())["simulator"] is not None
 
     def fake(self, cycles=5000, version="99.0.0", refuses="no such text"):
-        path = os.path.join(self.folder, "fake-mca")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(FAKE % (sys.executable, version, refuses, cycles))
+        path = self.write("fake-mca", FAKE % (sys.executable, version, refuses, cycles))
         os.chmod(path, 0o755)
         return path
 
     def asked(self):
-        path = os.path.join(self.folder, "asked")
-        if not os.path.exists(path):
+        if not os.path.exists(self.path("asked")):
             return ""
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        os.remove(path)
+        text = self.read("asked")
+        os.remove(self.path("asked"))
         return text
 
     def run_joulec(self, simulator, *options, mark=""):
-        source = os.path.join(self.folder, "a.c")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(LOOPS % mark)
-        return subprocess.run([JOULEC, "-I", INCLUDE, "-O2", *options, "-c", source, "-o", os.path.join(self.folder, "a.o")],
-                              env=dict(os.environ, JOULEC_LLVM_MCA=simulator), capture_output=True, text=True, check=False)
+        return self.compile(LOOPS % mark, *options, JOULEC_LLVM_MCA=simulator)
 
     def report(self, simulator="", *options):
-        path = os.path.join(self.folder, "report.json")
-        done = self.run_joulec(simulator, "--energy-report", path, *options)
+        done = self.run_joulec(simulator, "--energy-report", "report.json", *options)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        with open(path, encoding="utf-8") as file:
-            found = json.loads(file.read())
-        found["functions"] = {function["name"]: function for function in found["functions"]}
-        return found
+        return self.report_in("report.json")
 
     def loop(self, found, name="sums"):
         return found["functions"][name]["loops"][0]
@@ -149,7 +130,4 @@ class Simulator(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not JOULEC:
-        print("there is no LLVM, so no joulec")
-        sys.exit(77)
-    unittest.main(verbosity=1)
+    main()

@@ -1,37 +1,22 @@
 #!/usr/bin/env python3
 """What joulec takes instructions for: the breakdown of small functions, one kind of work beside another."""
-import json
-import os
 import platform
-import subprocess
-import sys
-import tempfile
 import unittest
 
-JOULEC = os.environ.get("JOULEC", "")
+from joulec_support import OneFile, main
+
 # What a build makes of loops is another matter.
-PLAIN = ["-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"]
+PLAIN = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"]
 ON_X86 = platform.machine() == "x86_64"
 
 
-class Work(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def report(self, text, *options):
-        """Each function's part of the report."""
-        source, report = (os.path.join(self.folder.name, name) for name in ("a.c", "a.json"))
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(text)
-        subprocess.run([JOULEC, *PLAIN, *options, "--energy-report", report, "-c", source, "-o", os.path.join(self.folder.name, "a.o")],
-                       check=True)
-        with open(report, encoding="utf-8") as file:
-            return {function["name"]: function for function in json.load(file)["functions"]}
+class Work(OneFile):
+    def functions(self, text, *options):
+        return super().functions(text, *PLAIN, *options)
 
     def breakdown(self, text, *options):
         """Joules by what they are for, of each function."""
-        return {name: function["breakdown_joules"] for name, function in self.report(text, *options).items()}
+        return {name: function["breakdown_joules"] for name, function in self.functions(text, *options).items()}
 
     def test_a_wide_division_is_longer(self):
         found = self.breakdown("unsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
@@ -67,15 +52,15 @@ class Work(unittest.TestCase):
         """A row is written, and one of its places read: in each round of the loop, or before it."""
         loops = "void {0}(void) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {1} for (int j = 0; j < 40; j++) " \
                 "way[i][j] = way[i][j] < {2} + way[k][j] ? way[i][j] : {2} + way[k][j]; }} }}\n"
-        found = self.report("int way[40][40];\n" + loops.format("each", "", "way[i][k]") + loops.format("before", "int x = way[i][k];", "x"),
-                            "-fvectorize")
+        found = self.functions("int way[40][40];\n" + loops.format("each", "", "way[i][k]") + loops.format("before", "int x = way[i][k];", "x"),
+                               "-fvectorize")
         self.assertGreater(found["each"]["time_seconds"], 1.5 * found["before"]["time_seconds"])
 
     def test_a_chain_through_a_constant_division(self):
         """A product and a shift from digit to digit, where it was a division's 12 cycles or more."""
         loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
-        report = self.report(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
-        self.assertLess(2 * report["tenths"]["time_seconds"], report["parts"]["time_seconds"])
+        found = self.functions(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
+        self.assertLess(2 * found["tenths"]["time_seconds"], found["parts"]["time_seconds"])
 
     def test_calls_run_beside_each_other(self):
         """But not where a call waits for what the last one returned, or nobody knows what it wrote."""
@@ -88,7 +73,7 @@ class Work(unittest.TestCase):
                 "unsigned last(unsigned x) { for (int i = 0; i < 1000; i++) x = pure(x); return x; }\n"
                 "unsigned other(unsigned x, const unsigned *y) { for (int i = 0; i < 1000; i++) x = pure(x ^ y[i]) + 1; return x; }\n"
                 "void wrote(unsigned *y) { for (int i = 0; i < 1000; i++) y[i] = writes(y[i]); }\n")
-        seconds = {name: function["time_seconds"] for name, function in self.report(text).items()}
+        seconds = {name: function["time_seconds"] for name, function in self.functions(text).items()}
         for beside in ("each", "sums"):
             for waits in ("last", "other", "wrote"):
                 self.assertLess(1.4 * seconds[beside], seconds[waits], (beside, waits))
@@ -97,7 +82,7 @@ class Work(unittest.TestCase):
         one = "unsigned {0}(unsigned a, unsigned b, unsigned c, unsigned d) {{ {1} return a ^ b ^ c ^ d; }}\n"
         text = (one.format("together", "a *= 7; b *= 7; c *= 7; d *= 7; a *= a; b *= b; c *= c; d *= d;")
                 + one.format("in_turn", "a *= 7; a *= b; a *= c; a *= d; a *= 11; a *= b ^ c; a *= c ^ d; a *= d ^ b;"))
-        seconds = {name: function["time_seconds"] for name, function in self.report(text).items()}
+        seconds = {name: function["time_seconds"] for name, function in self.functions(text).items()}
         self.assertLess(1.2 * seconds["together"], seconds["in_turn"])
 
     def test_the_larger_of_two_is_two_steps(self):
@@ -166,7 +151,7 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
 
     def test_equality_is_rare(self):
         """One value of six; of what is above another nobody knows."""
-        found = self.report("""
+        found = self.functions("""
 __attribute__((noinline)) void step(int *y, int n) { for (volatile int i = 0; i < 1000; i++) y[i & 7] = n; }
 void equal(int *y, const int *n) { if (*n == 624) step(y, 1); }
 void other(int *y, const int *n) { if (*n != 624) step(y, 1); }
@@ -183,7 +168,7 @@ void above(int *y, const int *n) { if (*n > 624) step(y, 1); }
         self.assertAlmostEqual(found["f"]["mispredicts"] / found["until_found"]["mispredicts"], 20)
 
     def test_a_sum_waits_for_the_sum_and_not_for_the_product(self):
-        found = self.report("""
+        found = self.functions("""
 double sum(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s = s + x[i]; return s; }
 double dot(const double *x, const double *y) { double s = 0; for (int i = 0; i < 1000; i++) s = s + x[i] * y[i]; return s; }
 double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 1000; i++) s = s * y + x[i]; return s; }
@@ -195,7 +180,7 @@ double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 100
 
     def test_short_loops_that_begin_anew_run_beside_each_other(self):
         """But not where they take up a value that the last one left, straight, by way of another load, or in memory."""
-        found = self.report("""
+        found = self.functions("""
 double c[8], x[1000], y[1000];
 void anew(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } }
 double kept(void) { double s = 0; for (int i = 0; i < 1000; i++) { for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } return s; }
@@ -208,7 +193,7 @@ void stored(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 
             self.assertLess(found["anew"]["interval_seconds"][0], found[name]["interval_seconds"][0], name)
 
     def test_a_known_length_is_copied_in_known_time(self):
-        found = self.report("""
+        found = self.functions("""
 void copy64(char *x, const char *y) { __builtin_memcpy(x, y, 64); }
 void copy64k(char *x, const char *y) { __builtin_memcpy(x, y, 65536); }
 void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }
@@ -221,7 +206,7 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
     def test_what_is_copied_comes_from_a_cache_that_holds_it(self):
         text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"
                        f"void clear{kib}(char *x) {{ __builtin_memset(x, 0, {kib << 10}); }}\n" for kib in (4, 128, 1 << 20))
-        found = self.report(text)
+        found = self.functions(text)
         for kind in ("copy", "clear"):
             each = [found[kind + str(kib)]["time_seconds"] / kib for kib in (4, 128, 1 << 20)]
             self.assertLess(each[0], each[1], kind)
@@ -231,7 +216,4 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
 
 
 if __name__ == "__main__":
-    if not os.path.exists(JOULEC):
-        print("skipped: this build has no joulec (no LLVM)")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()
