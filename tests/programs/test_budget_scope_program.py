@@ -11,19 +11,12 @@ import subprocess
 import tempfile
 import unittest
 
-from run_support import JOULE, Machine, main, read_file
+from run_support import JOULE, Machine, main, read_file, sanitizer_of
 
 BUILD, SOURCE = os.environ["JOULE_BUILD"], os.environ["JOULE_SOURCE"]
 
-
-def sanitizer():
-    """What libjoule was built with, for programs that use it must be, too."""
-    with open(os.path.join(BUILD, "src", "libjoule.so"), "rb") as file:
-        library = file.read()
-    return next((["-fsanitize=" + name] for sign, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")) if sign in library), [])
-
-
-SANITIZE = sanitizer()
+SANITIZER = sanitizer_of(os.path.join(BUILD, "src", "libjoule.so"))
+SANITIZE = [f"-fsanitize={SANITIZER}"] if SANITIZER else []  # whoever uses libjoule must be built with what it was
 COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++"))
              if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}  # whose sanitizers are not gcc's
 

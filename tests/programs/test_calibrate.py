@@ -7,13 +7,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402  (it stands there)
+import schema_check
 
 JOULE = os.environ["JOULE"]
 JOULEC = os.environ.get("JOULEC", "")

@@ -6,12 +6,10 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 
-sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 JOULE = os.environ["JOULE"]
 LEVEL_ZERO = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "level_zero", "1.17", "libze_loader.so.1"))

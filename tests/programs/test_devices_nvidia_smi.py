@@ -7,8 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 JOULE = os.environ["JOULE"]
 FIXTURES = os.path.join(os.environ["JOULE_SOURCE"], "tests", "fixtures", "nvidia_smi")

@@ -7,10 +7,11 @@ compiled code of ours. Newcomers: a report at exit is the library's only output,
 import glob
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
+
+from run_support import sanitizer_of, skip
 
 BUILD = os.environ["JOULE_BUILD"]
 JOULE = os.path.abspath(os.environ["JOULE"])
@@ -131,12 +132,9 @@ def test_unwritable(folder):
 
 def main():
     if not os.path.exists(LIBRARY):
-        print("skipped: no shared library in", BUILD)
-        sys.exit(77)
-    with open(LIBRARY, "rb") as file:
-        if re.search(b"__[at]san_init", file.read()):
-            print("skipped: Python cannot load a library with a sanitizer")
-            sys.exit(77)
+        skip(f"no shared library in {BUILD}")
+    if sanitizer_of(LIBRARY):
+        skip("Python cannot load a library with a sanitizer")
     test_one_line()
     test_regions_are_functions()
     test_loaded_with_the_program()

@@ -6,11 +6,9 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 NAMES = ["gemm-512", "gemm-1024", "conv", "add", "train-mlp", "train-cnn"]

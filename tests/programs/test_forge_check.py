@@ -6,11 +6,9 @@ tests/unit/forge/test_check.c, which has one."""
 import json
 import os
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 

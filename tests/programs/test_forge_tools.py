@@ -8,12 +8,10 @@ import random
 import stat
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 GRAPH = """forge graph 1

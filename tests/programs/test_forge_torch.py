@@ -5,15 +5,11 @@ f64: 100 steps. f32: 20, as roundings grow from step to step. Newcomers: dropout
 not depend, such as a bias before a batch norm, has nothing but roundings as its gradient, and AdamW makes whole steps of
 them: in f32 these parameters ("unsteered") are anybody's.
 """
-import os
-import sys
 import unittest
 import warnings
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "support"), HERE]
-from torch_peer import difference, distance, forge, numpy, torch  # noqa: E402
-import run_support  # noqa: E402
+import run_support
+from torch_peer import difference, distance, forge, numpy, torch
 
 F = torch.nn.functional
 N = forge.NUMBER

@@ -4,14 +4,10 @@
 Owns the list of what is called what in PyTorch. Newcomers: a case is one expression for both; gradients are of a random
 weighted sum of its result, and gradients of gradients of a random weighted sum of these.
 """
-import os
-import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "support"), HERE]
-from torch_peer import difference, forge, numpy, torch  # noqa: E402
-import run_support  # noqa: E402
+import run_support
+from torch_peer import difference, forge, numpy, torch
 
 F = torch.nn.functional
 N = forge.NUMBER

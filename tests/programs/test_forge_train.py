@@ -10,14 +10,12 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 JOULE = os.environ.get("JOULE", "build/release/tools/joule/joule")
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")

@@ -6,12 +6,10 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import schema_check  # noqa: E402
+import schema_check
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 LINES = ["the cat sees a dog\n", "a bird hears the cat\n", "the dog is on a tree\n", "über a bird\n"]

@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, wait_until
+from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, sanitizer_of, wait_until
 
 HELPER = os.path.join(os.environ["JOULE_BUILD"], "tools/helper/joule-helper")
 ZONE = "sys/class/powercap/intel-rapl:0"
@@ -139,12 +139,6 @@ class Helper:
             os.kill(self.pid(), signal.SIGTERM)
         self.process.wait(PATIENCE_S)
         self.folder.cleanup()
-
-
-def is_sanitized():
-    with open(HELPER, "rb") as file:
-        program = file.read()
-    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def joule(*words, **environment):
@@ -310,7 +304,7 @@ class Protocol(unittest.TestCase):
             self.assertEqual((found["CapPrm"], found["CapEff"], found["CapInh"], found["CapAmb"]), ("0" * 16,) * 4)
             self.assertEqual(found["NoNewPrivs"], "1")
             self.assertNotEqual(found["Uid"], "0")
-            self.assertEqual(found["Seccomp"], "0" if is_sanitized() else "2")
+            self.assertEqual(found["Seccomp"], "0" if sanitizer_of(HELPER) else "2")
             helper.process.terminate()
             self.assertEqual(helper.process.wait(PATIENCE_S), 0, helper.said())
 
@@ -466,7 +460,7 @@ class Attacks(unittest.TestCase):
                 self.assertEqual(b"PermissionError" in done.stderr, expected == 1)
 
     def test_nothing_that_a_client_sends_opens_anything(self):
-        if not shutil.which("strace") or is_sanitized():
+        if not shutil.which("strace") or sanitizer_of(HELPER):
             self.skipTest("there is no strace, or a sanitizer's own calls")
         allowed = {"ppoll", "accept4", "getsockopt", "recvfrom", "sendto", "close", "pread64", "read", "clock_gettime", "write",
                    "rt_sigreturn", "restart_syscall", "exit_group"}

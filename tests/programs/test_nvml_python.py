@@ -10,15 +10,12 @@ import subprocess
 import sys
 import time
 
+from run_support import skip
+
 BUILD = os.environ.get("JOULE_BUILD", "build/release")
 FAKES = os.path.join(os.path.abspath(BUILD), "tests", "fakes", "nvml", "580")
 PLACE = os.path.join(os.path.abspath(BUILD), "tests", "nvidia-ml-py")
 SCRIPT = "boards=2; watts=90; peak_watts=400; duty=0.5; period_ms=100; processes=3; 1.mig=2; 1.energy=0"
-
-
-def skip(reason):
-    print("skipped:", reason)
-    sys.exit(77)
 
 
 def python_with_package():

@@ -13,10 +13,11 @@ import pathlib
 import shutil
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
+
+from run_support import skip
 
 JOULE = os.environ["JOULE"]
 PROGRAM = pathlib.Path(JOULE).parent.parent / "libexec/joule/joule-redfish"
@@ -293,6 +294,5 @@ class Redfish(unittest.TestCase):
 
 if __name__ == "__main__":
     if not PROGRAM.exists():
-        print(f"skipped: there is no {PROGRAM}: this build has no libcurl")
-        sys.exit(77)
+        skip(f"there is no {PROGRAM}: this build has no libcurl")
     unittest.main(verbosity=1)

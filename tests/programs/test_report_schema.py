@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+import schema_check
+
 BUILD = os.environ["JOULE_BUILD"]
-sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
-import schema_check  # noqa: E402
 
 
 def samples(folder):

@@ -6,13 +6,11 @@ business of other tests.
 """
 import json
 import os
-import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
-from run_support import JOULE, PYTHON, main
+from run_support import JOULE, PYTHON, main, sanitizer_of, skip
 
 LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
 CHILDREN = 8
@@ -87,8 +85,6 @@ class Regions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    with open(LIBRARY, "rb") as library:
-        if re.search(b"__[at]san_init", library.read()):
-            print("skipped: Python cannot load a library with a sanitizer")
-            sys.exit(77)
+    if sanitizer_of(LIBRARY):
+        skip("Python cannot load a library with a sanitizer")
     main()

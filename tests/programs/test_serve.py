@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`joule serve` as a program: what it answers, to whom, what clients can do to it, and how it ends.
 
-Newcomers: the machines and servers are support/serving.py's; what Prometheus makes of it is test_serve_prometheus.py's.
+Newcomers: the machines and servers are serving.py's; what Prometheus makes of it is test_serve_prometheus.py's.
 """
 import contextlib
 import http.client
@@ -12,20 +12,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import unittest
 
+import schema_check
+from run_support import sanitizer_of, skip
+from serving import JOULE, Machine, serving, value_of
+
 FULL = bool(os.environ.get("JOULE_TEST_FULL"))
 NVML = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1"))
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 PACKAGE = '{domain="package-0",device="cpu:0",source="rapl_powercap",scope="package",class="measured"}'
-
-sys.path.append(os.path.join(os.environ["JOULE_SOURCE"], "tests", "support"))
-import schema_check  # noqa: E402
-from serving import JOULE, Machine, serving, value_of  # noqa: E402
 
 
 def usage(*arguments, **environment):
@@ -211,9 +210,7 @@ class Serve(unittest.TestCase):
         """24,000 scrapes of 16 boards need no more than the first 1,000 and 64 KiB; how long they take is only told."""
         boards = {"JOULE_NVML_LIB": NVML, "JOULE_FAKE_NVML": "boards=16; duty=0.5; gpm=1"}
         with serving("--sources", "nvml", **boards) as server:
-            with open(f"/proc/{server.process.pid}/exe", "rb") as program:
-                text = program.read()
-            if b"__asan_init" in text or b"__tsan_init" in text:
+            if sanitizer_of(f"/proc/{server.process.pid}/exe"):
                 self.skipTest("a sanitizer keeps freed memory")
             time.sleep(1)
             self.assertIn('joule_device_energy_joules_total{device="gpu:15"', server.metrics())
@@ -375,6 +372,5 @@ class Serve(unittest.TestCase):
 
 if __name__ == "__main__":
     if usage("--help").returncode == 125:
-        print("skipped: this build has no joule serve (libmicrohttpd)")
-        sys.exit(77)
+        skip("this build has no joule serve (libmicrohttpd)")
     unittest.main(verbosity=2)

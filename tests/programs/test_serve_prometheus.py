@@ -12,12 +12,14 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 import urllib.parse
 import urllib.request
+
+from run_support import skip
+from serving import serving
 
 SOURCE = os.environ["JOULE_SOURCE"]
 BUILD = os.environ["JOULE_BUILD"]
@@ -25,9 +27,6 @@ DATA = os.environ.get("JOULE_TEST_DATA", os.path.join(SOURCE, "..", "shared", "d
 NVML = os.path.abspath(os.path.join(BUILD, "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1"))
 RULES = os.path.join(SOURCE, "contrib", "prometheus")
 BOARDS = "boards=3; duty=1; gpm=1; 2.denied=1"
-
-sys.path.append(os.path.join(SOURCE, "tests", "support"))
-from serving import serving  # noqa: E402
 
 
 def tool(name):
@@ -239,6 +238,5 @@ class Dashboard(unittest.TestCase):
 
 if __name__ == "__main__":
     if subprocess.run([os.environ["JOULE"], "serve", "--help"], capture_output=True).returncode == 125:
-        print("skipped: this build has no joule serve (libmicrohttpd)")
-        sys.exit(77)
+        skip("this build has no joule serve (libmicrohttpd)")
     unittest.main(verbosity=2)

@@ -4,10 +4,7 @@ import os
 import subprocess
 import sys
 
-
-def skip(reason):
-    print("skipped:", reason)
-    sys.exit(77)
+from run_support import skip
 
 
 def _validator_class():

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import warnings
 
+from run_support import skip
+
 HAS_TORCH = "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('numpy')))"
 
 
@@ -18,11 +20,6 @@ def _has_torch(python):
         return False
 
 
-def _skip(reason):
-    print("skipped:", reason)
-    sys.exit(77)
-
-
 def need():
     """Goes on in a Python with torch, as the same program."""
     if os.environ.get("JOULE_TORCH_IS_HERE"):
@@ -31,7 +28,7 @@ def need():
     for python in [wanted] if wanted else [sys.executable, "/usr/bin/python3"]:
         if _has_torch(python):
             os.execve(python, [python, *sys.argv], dict(os.environ, JOULE_TORCH_IS_HERE="1"))
-    _skip("there is no Python with torch and numpy (Debian: python3-torch)")
+    skip("there is no Python with torch and numpy (Debian: python3-torch)")
 
 
 need()
@@ -42,7 +39,7 @@ import torch  # noqa: E402
 import forge_library as forge  # noqa: E402
 
 if not forge.LIB:
-    _skip("there is no libforge without a sanitizer, which Python could not load")
+    skip("there is no libforge without a sanitizer, which Python could not load")
 warnings.filterwarnings("ignore", "scatter_reduce.*in beta")
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
