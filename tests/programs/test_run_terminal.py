@@ -2,42 +2,14 @@
 """`joule run` under a shell with job control: Ctrl-Z, fg, bg and full-screen programs, in a real terminal (tmux)."""
 import os
 import shutil
-import subprocess
-import tempfile
 import unittest
 
 from run_support import JOULE, main, wait_until
+from tmux_support import Tmux
 
 
-@unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
-class JobControl(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.socket = os.path.join(self.folder.name, "tmux")
-        environment = dict(os.environ, PS1="$ ", TERM="screen", LC_ALL="C.UTF-8")
-        environment.pop("TMUX", None)
-        subprocess.run([*self.tmux(), "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
-                        "bash --noprofile --norc -i"], check=True, env=environment, cwd=self.folder.name)
-        self.addCleanup(subprocess.run, [*self.tmux(), "kill-server"], check=False)
-        self.type(f"J='{JOULE} run -q --'; PS1='$ '; clear", "Enter")
-        self.expect("$")
-
-    def tmux(self):
-        return ["tmux", "-S", self.socket]
-
-    def type(self, *keys):
-        subprocess.run([*self.tmux(), "send-keys", *keys], check=True)
-
-    def screen(self):
-        return subprocess.run([*self.tmux(), "capture-pane", "-p"], check=True, capture_output=True,
-                              text=True).stdout.rstrip() + "\n"
-
-    def expect(self, *pieces):
-        try:
-            wait_until(lambda: all(piece in self.screen() for piece in pieces), pieces)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; the screen shows:\n{self.screen()}") from None
+class JobControl(Tmux):
+    FIRST = f"J='{JOULE} run -q --'"
 
     def foreground(self, *shown):
         """Types fg, and waits until that, and not what the screen showed before, has happened."""

@@ -10,60 +10,26 @@ import tempfile
 import threading
 import unittest
 
-from run_support import JOULE, Machine, main, wait_until
+from run_support import JOULE, Machine, children_of, main, wait_until
+from tmux_support import Tmux
 
 HAS_TOP = subprocess.run([JOULE, "top", "--help"], capture_output=True, check=False).returncode == 0
 
 
 @unittest.skipUnless(HAS_TOP, "this build has no joule top")
-@unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
-class Terminal(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.socket = os.path.join(self.folder.name, "tmux")
-        environment = dict(os.environ, PS1="$ ", TERM="screen", LC_ALL="C.UTF-8")
-        for name in ("TMUX", "NO_COLOR"):
-            environment.pop(name, None)
-        subprocess.run([*self.tmux(), "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30",
-                        "bash --noprofile --norc -i"], check=True, env=environment, cwd=self.folder.name)
-        self.addCleanup(subprocess.run, [*self.tmux(), "kill-server"], check=False)
-        self.type(f"J='{JOULE}'; PS1='$ '; stty -a >before; clear", "Enter")
-        self.expect("$")
-
-    def tmux(self):
-        return ["tmux", "-S", self.socket]
-
-    def type(self, *keys):
-        subprocess.run([*self.tmux(), "send-keys", *keys], check=True)
-
-    def screen(self, *options):
-        return subprocess.run([*self.tmux(), "capture-pane", "-p", *options], check=True, capture_output=True,
-                              text=True).stdout.rstrip() + "\n"
+class Terminal(Tmux):
+    FIRST = f"J='{JOULE}'; stty -a >before"
 
     def resize(self, width, height):
-        subprocess.run([*self.tmux(), "resize-window", "-x", str(width), "-y", str(height)], check=True)
-
-    def expect(self, *pieces):
-        try:
-            wait_until(lambda: all(piece in self.screen() for piece in pieces), pieces)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; the screen shows:\n{self.screen()}") from None
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def start(self, options=""):
         self.type(f"echo here it was; $J top --period 0.2s {options}", "Enter")
         self.expect("joule top", "TOTAL", "PID")
 
     def pid(self):
-        server = subprocess.run([*self.tmux(), "list-panes", "-F", "#{pane_pid}"], check=True, capture_output=True,
-                                text=True).stdout.strip()
-        children = wait_until(lambda: self.children(server), "a child of the shell")
-        return children[-1]
-
-    @staticmethod
-    def children(pid):
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
-            return [int(word) for word in file.read().split()]
+        server = self.tmux("list-panes", "-F", "#{pane_pid}")
+        return wait_until(lambda: children_of(server), "a child of the shell")[-1]
 
     def expect_restored(self, code):
         """The shell's screen is back, with the exit code, a cursor, and the terminal's settings of before."""
@@ -71,9 +37,7 @@ class Terminal(unittest.TestCase):
         self.expect("here it was", "$")
         self.type("echo code=$?; stty -a | diff - before && echo is$((0))same", "Enter")
         self.expect(f"code={code}\n", "is0same")
-        flags = subprocess.run([*self.tmux(), "list-panes", "-F", "#{cursor_flag}#{alternate_on}#{keypad_cursor_flag}"],
-                               check=True, capture_output=True, text=True).stdout.strip()
-        self.assertEqual(flags, "100")
+        self.assertEqual(self.tmux("list-panes", "-F", "#{cursor_flag}#{alternate_on}#{keypad_cursor_flag}"), "100")
 
     def test_quit(self):
         self.start()
@@ -190,7 +154,7 @@ class Terminal(unittest.TestCase):
         self.type("export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0", "Enter")
         self.start()
         pid = self.pid()
-        subprocess.run([*self.tmux(), "kill-session"], check=True)
+        self.tmux("kill-session")
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "it to end")
 
     def test_terminals_that_cannot(self):
