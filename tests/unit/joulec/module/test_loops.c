@@ -58,35 +58,67 @@ static void graph_free(struct graph *g)
     free(g);
 }
 
-struct expected {
-    uint32_t header;
-    int32_t parent;
-    unsigned depth;
+/* innermost: of each block a letter, the loop's place in the list from 'a'; '.': in none. */
+static const struct shape {
+    const char *name, *edges, *innermost;
+    size_t count;
+    struct {
+        uint32_t header;
+        int32_t parent;
+        unsigned depth;
+    } loops[3];
+    bool is_irregular;
+} shapes[] = {
+    {"one block", "", ".", 0},
+    {"two arms", "0>1 0>2 1>3 2>3", "....", 0},
+    {"a loop of one block", "0>1 1>1 1>2", ".a.", 1, {{1, -1, 1}}},
+    {"a loop at the entry", "0>0 0>1", "a.", 1, {{0, -1, 1}}},
+    {"three nested",
+     "0>1 1>2 1>7 2>3 2>6 3>4 3>5 4>3 5>2 6>1",
+     ".abccba.",
+     3,
+     {{1, -1, 1}, {2, 0, 2}, {3, 1, 3}}},
+    {"an inner one that goes straight on with the outer",
+     "0>1 1>2 1>4 2>3 3>2 3>1",
+     ".abb.",
+     2,
+     {{1, -1, 1}, {2, 0, 2}}},
+    {"one after the other", "0>1 1>1 1>2 2>3 3>2 3>4", ".abb.", 2, {{1, -1, 1}, {2, -1, 1}}},
+    {"two ways back to one header", "0>1 1>2 1>3 2>1 3>1 3>4", ".aaa.", 1, {{1, -1, 1}}},
+    /* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
+    {"exits and continue", "0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", ".aaaa..", 1, {{1, -1, 1}}},
+    {"a way into the middle", "0>1 0>2 1>2 2>1 1>3", "....", 0, .is_irregular = true},
+    /* The circle 2, 3 has two ways in; the loop around it has one. */
+    {"a way into the middle of an inner one",
+     "0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5",
+     ".aaaa.",
+     1,
+     {{1, -1, 1}},
+     .is_irregular = true},
 };
 
-/* innermost: of each block a letter, the loop's place in the list from 'a'; '.': in none. */
-static void check(const char *edges, bool is_irregular, size_t count, const struct expected *loops,
-                  const char *innermost)
+static bool is_as_expected(const struct graph *g, const struct shape *shape)
 {
-    struct graph *g = graph_of(edges);
-    assert_int_equal(g->loops.is_irregular, is_irregular);
-    assert_int_equal(g->loops.count, count);
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(g->loops.list[i].header, loops[i].header);
-        assert_int_equal(g->loops.list[i].parent, loops[i].parent);
-        assert_int_equal(g->loops.list[i].depth, loops[i].depth);
-    }
-    assert_int_equal(strlen(innermost), g->function.block_count);
-    for (size_t b = 0; innermost[b]; b++)
-        assert_int_equal(g->loops.innermost[b], innermost[b] == '.' ? -1 : innermost[b] - 'a');
-    graph_free(g);
+    bool is_same = g->loops.is_irregular == shape->is_irregular && g->loops.count == shape->count &&
+                   g->function.block_count == strlen(shape->innermost);
+    for (size_t i = 0; is_same && i < shape->count; i++)
+        is_same = g->loops.list[i].header == shape->loops[i].header &&
+                  g->loops.list[i].parent == shape->loops[i].parent &&
+                  g->loops.list[i].depth == shape->loops[i].depth;
+    for (size_t b = 0; is_same && shape->innermost[b]; b++)
+        is_same = g->loops.innermost[b] == (shape->innermost[b] == '.' ? -1 : shape->innermost[b] - 'a');
+    return is_same;
 }
 
-static void test_no_loop(void **state)
+static void test_shapes(void **state)
 {
     (void)state;
-    check("", false, 0, NULL, ".");
-    check("0>1 0>2 1>3 2>3", false, 0, NULL, "....");
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct graph *g = graph_of(shapes[i].edges);
+        if (!is_as_expected(g, &shapes[i]))
+            fail_msg("%s: other loops", shapes[i].name);
+        graph_free(g);
+    }
 }
 
 static void test_no_body(void **state)
@@ -100,50 +132,6 @@ static void test_no_body(void **state)
     graph_free(g);
 }
 
-static void test_one_block_is_a_loop(void **state)
-{
-    (void)state;
-    check("0>1 1>1 1>2", false, 1, (struct expected[]){{1, -1, 1}}, ".a.");
-}
-
-static void test_the_entry_is_a_loop(void **state)
-{
-    (void)state;
-    check("0>0 0>1", false, 1, (struct expected[]){{0, -1, 1}}, "a.");
-}
-
-static void test_three_nested(void **state)
-{
-    (void)state;
-    check("0>1 1>2 1>7 2>3 2>6 3>4 3>5 4>3 5>2 6>1", false, 3,
-          (struct expected[]){{1, -1, 1}, {2, 0, 2}, {3, 1, 3}}, ".abccba.");
-}
-
-static void test_inner_loop_that_goes_straight_on_with_the_outer(void **state)
-{
-    (void)state;
-    check("0>1 1>2 1>4 2>3 3>2 3>1", false, 2, (struct expected[]){{1, -1, 1}, {2, 0, 2}}, ".abb.");
-}
-
-static void test_one_after_the_other(void **state)
-{
-    (void)state;
-    check("0>1 1>1 1>2 2>3 3>2 3>4", false, 2, (struct expected[]){{1, -1, 1}, {2, -1, 1}}, ".abb.");
-}
-
-static void test_one_header_is_one_loop(void **state)
-{
-    (void)state;
-    check("0>1 1>2 1>3 2>1 3>1 3>4", false, 1, (struct expected[]){{1, -1, 1}}, ".aaa.");
-}
-
-/* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
-static void test_exits_and_continue(void **state)
-{
-    (void)state;
-    check("0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", false, 1, (struct expected[]){{1, -1, 1}}, ".aaaa..");
-}
-
 /* Block 1 leads into the loop and round, but nothing leads to it. */
 static void test_what_is_not_reached(void **state)
 {
@@ -154,19 +142,6 @@ static void test_what_is_not_reached(void **state)
     assert_int_equal(g->loops.list[0].header, 2);
     assert_int_equal(g->loops.innermost[1], -1);
     graph_free(g);
-}
-
-static void test_a_way_into_the_middle(void **state)
-{
-    (void)state;
-    check("0>1 0>2 1>2 2>1 1>3", true, 0, NULL, "....");
-}
-
-/* The circle 2, 3 has two ways in; the loop around it has one. */
-static void test_a_way_into_the_middle_of_an_inner_one(void **state)
-{
-    (void)state;
-    check("0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5", true, 1, (struct expected[]){{1, -1, 1}}, ".aaaa.");
 }
 
 static void test_within(void **state)
@@ -453,18 +428,9 @@ static void test_depth_has_an_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_no_body),
-        cmocka_unit_test(test_one_block_is_a_loop),
-        cmocka_unit_test(test_the_entry_is_a_loop),
-        cmocka_unit_test(test_three_nested),
-        cmocka_unit_test(test_inner_loop_that_goes_straight_on_with_the_outer),
-        cmocka_unit_test(test_one_after_the_other),
-        cmocka_unit_test(test_one_header_is_one_loop),
-        cmocka_unit_test(test_exits_and_continue),
         cmocka_unit_test(test_what_is_not_reached),
-        cmocka_unit_test(test_a_way_into_the_middle),
-        cmocka_unit_test(test_a_way_into_the_middle_of_an_inner_one),
         cmocka_unit_test(test_within),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_random_graphs),
