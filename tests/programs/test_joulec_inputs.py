@@ -219,7 +219,7 @@ class Inputs(Folder):
                             (["-x", "c++", "-"], DEAR)):
             done = self.joulec("-c", f"-I{INCLUDE}", *words, text=text)
             self.assertEqual((done.returncode, done.stderr.count("its budgets could not be checked")), (125, 1), (words, done.stderr))
-            self.assertEqual([name for name in os.listdir(self.folder.name) if name.endswith(".o")], [], words)
+            self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".o")], [], words)
         done = self.joulec("-c", "dear.c", "dear.cc", f"-I{INCLUDE}")
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
         done = self.joulec("-c", "dear.cc", f"-I{INCLUDE}", check=())
