@@ -335,7 +335,7 @@ static void test_contract_of_the_c_library(void **state)
     trial_free(t);
 }
 
-static double cycles_of_copy(const char *name, struct operand length, enum bound bound)
+static double cycles_of_bytes(const char *name, struct operand length, enum bound bound)
 {
     struct trial *t = trial_new("", (double[]){0});
     struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, length};
@@ -347,19 +347,34 @@ static double cycles_of_copy(const char *name, struct operand length, enum bound
     return cycles;
 }
 
+static void test_compares_of_known_length(void **state)
+{
+    (void)state;
+    static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 8},
+                                some = {.is_constant = true, .constant = 32},
+                                many = {.is_constant = true, .constant = 1 << 20};
+    NEAR(cycles_of_bytes("bcmp", few, BOUND_EST), 2); /* in place */
+    NEAR(cycles_of_bytes("bcmp", some, BOUND_EST), 4);
+    NEAR(cycles_of_bytes("memcmp", some, BOUND_EST), 25);
+    NEAR(cycles_of_bytes("memcmp", none, BOUND_EST), 25);
+    NEAR(cycles_of_bytes("memcmp", many, BOUND_LOW), 1); /* the first may differ */
+    assert_true(cycles_of_bytes("memcmp", few, BOUND_HIGH) < cycles_of_bytes("memcmp", none, BOUND_HIGH));
+    assert_true(cycles_of_bytes("memcmp", many, BOUND_HIGH) > 1e6);
+}
+
 static void test_copies_of_known_length(void **state)
 {
     (void)state;
     static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 64},
                                 many = {.is_constant = true, .constant = 1 << 20},
                                 broken = {.is_constant = true, .constant = -1};
-    NEAR(cycles_of_copy("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* a store of 16 bytes in a cycle */
-    NEAR(cycles_of_copy("memset", few, BOUND_LOW), 1);
-    assert_true(cycles_of_copy("memmove", many, BOUND_LOW) > 10000);
-    assert_true(cycles_of_copy("memmove", many, BOUND_HIGH) > 1e6);
-    NEAR(cycles_of_copy("memcpy", none, BOUND_EST), 40);
-    NEAR(cycles_of_copy("memcpy", broken, BOUND_EST), 40);
-    NEAR(cycles_of_copy("strncpy", few, BOUND_EST), 40);
+    NEAR(cycles_of_bytes("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* a store of 16 bytes in a cycle */
+    NEAR(cycles_of_bytes("memset", few, BOUND_LOW), 1);
+    assert_true(cycles_of_bytes("memmove", many, BOUND_LOW) > 10000);
+    assert_true(cycles_of_bytes("memmove", many, BOUND_HIGH) > 1e6);
+    NEAR(cycles_of_bytes("memcpy", none, BOUND_EST), 40);
+    NEAR(cycles_of_bytes("memcpy", broken, BOUND_EST), 40);
+    NEAR(cycles_of_bytes("strncpy", few, BOUND_EST), 40);
 }
 
 /* A product of 10 steps on the way round, in a loop of `times` in a loop. */
@@ -457,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_call_of_a_summed_function),
         cmocka_unit_test(test_call_in_a_loop),
         cmocka_unit_test(test_contract_of_the_c_library),
+        cmocka_unit_test(test_compares_of_known_length),
         cmocka_unit_test(test_copies_of_known_length),
         cmocka_unit_test(test_loops_that_begin_anew_run_beside_each_other),
         cmocka_unit_test(test_doubtful_calls),
