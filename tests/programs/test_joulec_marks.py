@@ -250,12 +250,26 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
         found = self.report(self.TEXT)
         frames = {name: function["frames"] for name, function in found["functions"].items()}
         self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
-                                  "odd": [1, 4, 7], "plain": [1, 1, 1], "deep": [1, 1, 1], "user": [1, 1, 1], "open": [1, 1, 1]})
+                                  "odd": [1, 4, 7], "plain": [1, 1, None], "deep": [1, 50, None], "user": [1, 1, 1], "open": [1, 1, 1]})
         doubts = {name: [doubt["kind"] for doubt in function["doubts"]] for name, function in found["functions"].items() if function["doubts"]}
         self.assertEqual(doubts["deep"], ["frames"])
         self.assertEqual(doubts["plain"], ["recursion"])
         self.assertEqual(found["functions"]["user"]["verdict"], "likely")
         self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
+
+    def test_more_than_can_be_counted(self):
+        """What walks a tree names the most children and levels that there are; all of both are no tree."""
+        text = """struct t { struct t *first, *next; int v; };
+JOULE_DEPTH(40) int walk(const struct t *t) { int s = t->v; JOULE_LOOP(0, 999) for (t = t->first; t; t = t->next) s += walk(t) ^ s; return s; }
+JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
+"""
+        found = self.functions(text)
+        walk, user = found["walk"], found["user"]
+        self.assertEqual(walk["frames"], [1, 1000, None])
+        self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])  # each but the first is somebody's child
+        self.assertEqual((walk["interval_joules"][1], user["interval_joules"][1], user["budget_probability"]), (None, None, None))
+        self.assertTrue(1 <= user["energy_joules"] / walk["energy_joules"] < 1.1)
+        self.assertEqual(user["verdict"], "undecided")
 
     def test_calls_are_no_more(self):
         """Against execution: as deep as was said, and no deeper."""

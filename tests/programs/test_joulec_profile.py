@@ -38,11 +38,24 @@ FN rare(int n)
 }
 FN exact(void) { int s = 0; for (int i = 0; i < 40; i++) s += sink; return s; }
 FN never(const int *n) { int s = 0; for (int i = 0; i < *n; i++) s += sink; return s; }
+struct node { struct node *first, *next; };
+JOULE_BUDGET("max_joules=50uJ")
+FN walk(const struct node *n) { int s = sink; for (n = n->first; n; n = n->next) s += walk(n); return s; }
+FN odd(int n);
+FN even(int n) { return n == 0 ? 1 : 2 + odd(n - 1) * 3; }
+FN odd(int n) { return n == 0 ? 0 : 3 + even(n - 1) * 5; }
+JOULE_DEPTH(4) FN deep(int n) { return n == 0 ? sink : deep(n - 1) * sink + deep(n - 1); }
+static struct node nodes[41]; /* one with eight in it, each of them with four */
 int main(int argc, char **argv)
 {
+    for (int i = 1; i < 41; i++) {
+        struct node *in = &nodes[i < 9 ? 0 : (i - 9) / 4 + 1];
+        nodes[i].next = in->first;
+        in->first = &nodes[i];
+    }
     int x[11] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0}, s = 0, ten = 10, four = 4;
     for (int k = 0; k < 7; k++)
-        s += list(x) + find(x, 10, k + 1) + once_more(&ten) + pairs(&four, &ten) + rare(k) + exact();
+        s += list(x) + find(x, 10, k + 1) + once_more(&ten) + pairs(&four, &ten) + rare(k) + exact() + walk(nodes) + even(9) + deep(2);
     printf("%d\\n", s + (argc > 5 ? never(&argc) : 0));
     return 0;
 }
@@ -83,6 +96,19 @@ class Profile(Folder):
         self.assertEqual(self.loops(found, "never"), [("guessed", 100)])
         self.assertEqual((plain["list"]["verdict"], found["list"]["verdict"]), ("undecided", "likely"))
         self.assertNotIn("JW0104", errors)
+
+    def test_calls_of_itself_are_as_many_as_was_seen(self):
+        plain, _ = self.report()
+        found, _ = self.report("--profile-use")
+        frames = {name: function["frames"] for name, function in found.items()}
+        self.assertEqual(plain["walk"]["frames"], [1, 1, None])
+        self.assertEqual([doubt["kind"] for doubt in plain["walk"]["doubts"]], ["recursion"])
+        self.assertEqual(found["walk"]["doubts"], [])
+        self.assertEqual({name: frames[name] for name in ("walk", "even", "odd")},
+                         {"walk": [1, 41, 51.25], "even": [1, 5, 6.25], "odd": [1, 5, 6.25]})
+        self.assertEqual(frames["deep"], [1, 7, 15])  # of which the code bounds the most
+        self.assertEqual((plain["walk"]["verdict"], found["walk"]["verdict"]), ("undecided", "likely"))
+        self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 
     def test_branches_are_as_likely_as_was_seen(self):
         """The loop of rare runs in one call of seven."""

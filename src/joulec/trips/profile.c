@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joulec/module/recursion.h"
 #include "joulec/source/source.h"
 
 #define MOST_ROUNDS 64 /* through the blocks of a function */
@@ -130,50 +131,103 @@ static void merge_equal(struct profile *profile)
     profile->loop_count = kept;
 }
 
-static bool add_function(struct profile *profile, size_t *capacity, const struct function *f)
+/* --- a module ------------------------------------------------------------------------------------------------- */
+
+struct reading {
+    const struct module *module;
+    struct profile *profile;
+    size_t loop_room;
+    struct arena scratch;
+    struct groups groups;
+    double *outside; /* calls of each group that do not come from itself; NaN: not known */
+};
+
+static bool add_loops(struct reading *r, const struct loops *loops, const struct counts *counts)
 {
-    struct arena own = {0};
-    struct loops loops;
-    struct counts counts;
-    bool is_good = loops_find(&own, f, &loops) == JOULE_OK && count_blocks(&own, f, &loops.flow, &counts);
-    if (is_good && profile->loop_count + loops.count > *capacity) {
-        *capacity = 2 * (profile->loop_count + loops.count);
-        struct profile_loop *list = arena_alloc(&profile->arena, *capacity * sizeof *list);
-        is_good = list;
-        if (list && profile->loop_count)
+    struct profile *profile = r->profile;
+    if (profile->loop_count + loops->count > r->loop_room) {
+        r->loop_room = 2 * (profile->loop_count + loops->count);
+        struct profile_loop *list = arena_alloc(&profile->arena, r->loop_room * sizeof *list);
+        if (!list)
+            return false;
+        if (profile->loop_count)
             memcpy(list, profile->loops, profile->loop_count * sizeof *list);
         profile->loops = list;
     }
-    for (size_t i = 0; i < loops.count && is_good; i++) {
-        struct profile_loop loop = count_loop(&counts, &loops, i);
+    for (size_t i = 0; i < loops->count; i++) {
+        struct profile_loop loop = count_loop(counts, loops, i);
         if (loop.place.file)
             loop.place.file = arena_copy(&profile->arena, loop.place.file, strlen(loop.place.file));
         if (loop.place.file && isfinite(loop.entries) && isfinite(loop.rounds))
             profile->loops[profile->loop_count++] = loop;
     }
+    return true;
+}
+
+/* Calls of a function, but for those that its own group makes. */
+static void count_outside(struct reading *r, const struct counts *counts)
+{
+    const struct function *f = counts->function;
+    uint32_t group = r->groups.group_of[f - r->module->functions];
+    r->outside[group] += f->calls_seen;
+    for (size_t b = 0; b < f->block_count; b++) {
+        const int32_t *targets;
+        for (size_t c = 0; c < f->blocks[b].call_count; c++)
+            for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                if (r->groups.group_of[targets[t]] == group)
+                    r->outside[group] -= f->blocks[b].calls[c].callee < 0 ? NAN : counts->of_block[b];
+    }
+}
+
+static bool add_function(struct reading *r, const struct function *f)
+{
+    struct arena own = {0};
+    struct loops loops;
+    struct counts counts;
+    const char *name = arena_copy(&r->profile->arena, f->name, strlen(f->name));
+    bool is_good = name && loops_find(&own, f, &loops) == JOULE_OK &&
+                   count_blocks(&own, f, &loops.flow, &counts) && add_loops(r, &loops, &counts);
+    if (is_good) {
+        count_outside(r, &counts);
+        r->profile->functions[r->profile->function_count++] = (struct profile_function){name, f->calls_seen};
+    }
     arena_free(&own);
     return is_good;
 }
 
+/* Those of a group share its calls from outside. */
+static void count_frames(struct reading *r)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < r->module->function_count; i++) {
+        if (isnan(r->module->functions[i].calls_seen))
+            continue;
+        double outside = r->outside[r->groups.group_of[i]];
+        struct profile_function *f = &r->profile->functions[known++];
+        f->frames = outside > 0 ? f->frames / outside : 0;
+    }
+}
+
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const struct profile_function *)a)->name, ((const struct profile_function *)b)->name);
 }
 
 bool profile_read(const struct module *module, struct profile *out)
 {
-    size_t capacity = 0;
+    struct reading reading = {.module = module, .profile = out};
     *out = (struct profile){.loop_count = 0};
     out->functions = arena_alloc(&out->arena, (module->function_count + 1) * sizeof *out->functions);
-    bool is_good = out->functions;
-    for (size_t i = 0; i < module->function_count && is_good; i++) {
-        const struct function *f = &module->functions[i];
-        if (isnan(f->calls_seen))
-            continue;
-        const char *name = arena_copy(&out->arena, f->name, strlen(f->name));
-        is_good = name && add_function(out, &capacity, f);
-        out->functions[out->function_count++] = name;
-    }
+    bool is_good = out->functions && groups_find(&reading.scratch, module, &reading.groups) == JOULE_OK;
+    if (is_good)
+        reading.outside = arena_alloc(&reading.scratch, (reading.groups.count + 1) * sizeof *reading.outside);
+    is_good = is_good && reading.outside;
+    for (size_t i = 0; i < module->function_count && is_good; i++)
+        if (!isnan(module->functions[i].calls_seen))
+            is_good = add_function(&reading, &module->functions[i]);
+    if (is_good)
+        count_frames(&reading);
+    arena_free(&reading.scratch);
     if (!is_good) {
         profile_free(out);
         return false;
@@ -192,10 +246,12 @@ void profile_free(struct profile *profile)
     *profile = (struct profile){.loop_count = 0};
 }
 
-bool profile_has(const struct profile *profile, const char *function)
+const struct profile_function *profile_find(const struct profile *profile, const char *function)
 {
-    return profile->function_count && bsearch(&function, profile->functions, profile->function_count,
-                                              sizeof *profile->functions, by_name);
+    struct profile_function key = {.name = function};
+    return profile->function_count ? bsearch(&key, profile->functions, profile->function_count,
+                                             sizeof *profile->functions, by_name)
+                                   : NULL;
 }
 
 /* Whether its only test stands in its header, so that this runs once more than the body. */

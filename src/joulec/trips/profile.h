@@ -15,19 +15,25 @@ struct profile_loop {
     double entries, rounds; /* of its body; in all runs */
 };
 
+struct profile_function {
+    const char *name;
+    double
+        frames; /* calls of it in one call from outside of its group (recursion.h); 0: it was not called from there */
+};
+
 struct profile {
     struct arena arena;
     struct profile_loop *loops; /* by place */
     size_t loop_count;
-    const char **functions; /* those with counts, by name */
+    struct profile_function *functions; /* those with counts, by name */
     size_t function_count;
 };
 
 /* Of a module that clang made with the profile and without passes. False: no memory, and *out is empty. */
 bool profile_read(const struct module *module, struct profile *out);
 void profile_free(struct profile *profile);
-/* Whether the profile has counts of a function as it is now. */
-bool profile_has(const struct profile *profile, const char *function);
+/* What the profile has of a function as it is now; NULL: nothing. */
+const struct profile_function *profile_find(const struct profile *profile, const char *function);
 /* Writes into out[0..loops->count), which nest_describe filled, what was seen of them. */
 void profile_join(const struct profile *profile, const struct function *function, const struct loops *loops,
                   struct trips_loop *out);

@@ -107,6 +107,8 @@ static bool is_bound(const struct counting *counting, const struct expr *expr, s
 /* How often a loop is taken to go round of which nothing is known. */
 static double guess_at(const struct counting *counting, size_t loop)
 {
+    if (counting->loops[loop].calls_back)
+        return 1;
     if (!isnan(counting->default_trips))
         return fmax(counting->default_trips, 1);
     for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent)
@@ -176,6 +178,8 @@ static bool is_refuted(const struct trips_loop *loop, const struct trips_range *
  * as another (Jeffreys' prior of a scale; one is added since there may be none). */
 static double middle_of(const struct counting *counting, size_t at, const struct trips_range *range)
 {
+    if (counting->loops[at].calls_back)
+        return clamp(1, range->low, range->high);
     if (counting->loops[at].parent == TRIPS_NONE)
         return (range->low + range->high) / 2;
     return sqrt((range->low + 1) * (range->high + 1)) - 1;

@@ -55,6 +55,9 @@ struct trips_loop {
     bool is_behind_guard;
     /* What its guard asks holds of true integers only where no symbol is negative, and where the formula is not below -1. */
     bool is_natural, is_ordered;
+    /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average
+     * of all calls there is just under one round, however many one of them may have. */
+    bool calls_back;
     bool has_annotation, has_profile;
     double annotated_low, annotated_high;  /* iterations per entry; low 0: it may not be entered at all */
     double seen_low, seen_mean, seen_high; /* iterations per entry; low and high NaN: not seen */

@@ -14,7 +14,7 @@ struct walk {
     struct analysis *analysis;
     struct evaluator evaluator;
     struct groups groups;
-    bool *is_bounded; /* of each group */
+    bool *is_counted; /* of each group */
 };
 
 static void read_depth(struct function_result *result)
@@ -127,32 +127,54 @@ static joule_status evaluate_one(struct walk *w, size_t index)
     return JOULE_OK;
 }
 
-/* Whether a member calls another, or itself, through a pointer: nobody counts such calls. */
-static bool calls_by_pointer(const struct walk *w, const uint32_t *members, size_t count)
+enum calls { CALLS_NONE, CALLS_BY_NAME, CALLS_BY_POINTER };
+
+/* How members of a group call each other, or themselves: where one does it through a pointer nobody counts how often. */
+static enum calls calls_of_group(const struct walk *w, const uint32_t *members, size_t count)
 {
+    const uint32_t *group_of = w->groups.group_of;
+    enum calls how = CALLS_NONE;
     for (size_t m = 0; m < count; m++) {
         const struct function *f = w->analysis->results[members[m]].function;
         for (size_t b = 0; b < f->block_count; b++)
-            for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                for (size_t t = 0; t < f->blocks[b].calls[c].target_count; t++)
-                    if (w->groups.group_of[f->blocks[b].calls[c].targets[t]] ==
-                        w->groups.group_of[members[m]])
-                        return true;
+            for (size_t c = 0; c < f->blocks[b].call_count; c++) {
+                const struct call *call = &f->blocks[b].calls[c];
+                const int32_t *targets;
+                for (size_t t = call_targets(call, &targets); t-- > 0;)
+                    if (group_of[targets[t]] == group_of[members[m]] && how != CALLS_BY_POINTER)
+                        how = call->callee >= 0 ? CALLS_BY_NAME : CALLS_BY_POINTER;
+            }
     }
-    return false;
+    return how;
 }
 
-/* Whether the depths of its functions bound how often they call each other. False also where memory is used up. */
-static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, const double *depth)
+struct known_group {
+    double *depth, *seen; /* of each function */
+    bool has_depth;       /* which bounds it */
+    bool was_seen;        /* by a profile */
+};
+
+/* What a profile has of a group's calls of itself. False: not of all its functions, or nobody outside called them. */
+static bool find_frames(const struct analysis *a, const uint32_t *members, size_t count, double *out_seen)
 {
-    struct arena scratch = {0};
-    size_t calls = 0, room = 0;
-    bool has_depth = false;
-    for (size_t m = 0; m < count; m++) {
-        has_depth = has_depth || depth[m] > 0;
-        room += w->analysis->results[members[m]].function->call_count;
+    const struct profile *profile = a->options.profile;
+    for (size_t m = 0; m < count && profile; m++) {
+        const struct profile_function *f = profile_find(profile, a->results[members[m]].function->name);
+        if (!f || f->frames <= 0)
+            return false;
+        out_seen[m] = f->frames;
     }
-    struct recursion_call *list = has_depth ? arena_alloc(&scratch, (room + 1) * sizeof *list) : NULL;
+    return profile;
+}
+
+/* Who calls whom by name in a group, in `scratch`; NULL: no memory. */
+static struct recursion_call *list_calls(const struct walk *w, const uint32_t *members, size_t count,
+                                         struct arena *scratch, size_t *out_count)
+{
+    size_t calls = 0, room = 0;
+    for (size_t m = 0; m < count; m++)
+        room += w->analysis->results[members[m]].function->call_count;
+    struct recursion_call *list = arena_alloc(scratch, (room + 1) * sizeof *list);
     for (uint32_t m = 0; list && m < count; m++) {
         const struct function *f = w->analysis->results[members[m]].function;
         for (size_t b = 0; b < f->block_count; b++)
@@ -161,10 +183,26 @@ static bool is_bounded(struct walk *w, const uint32_t *members, size_t count, co
                     if (f->blocks[b].calls[c].callee == (int32_t)members[to])
                         list[calls++] = (struct recursion_call){m, to, 1};
     }
-    struct recursion recursion = {list, calls, depth, count};
-    bool is = list && !calls_by_pointer(w, members, count) && recursion_is_bounded(&scratch, &recursion);
+    *out_count = calls;
+    return list;
+}
+
+/* What is known of how often the functions of a group, which call each other by name, do that. False: nothing. */
+static bool know_group(const struct walk *w, const uint32_t *members, size_t count, struct known_group *out)
+{
+    const struct analysis *a = w->analysis;
+    struct arena scratch = {0};
+    struct recursion recursion = {.depth = out->depth, .member_count = count};
+    bool has_any = false;
+    for (size_t m = 0; m < count; m++) {
+        out->depth[m] = a->results[members[m]].depth;
+        has_any = has_any || out->depth[m] > 0;
+    }
+    out->was_seen = find_frames(a, members, count, out->seen);
+    recursion.calls = has_any ? list_calls(w, members, count, &scratch, &recursion.call_count) : NULL;
+    out->has_depth = recursion.calls && recursion_is_bounded(&scratch, &recursion);
     arena_free(&scratch);
-    return is;
+    return out->has_depth || out->was_seen;
 }
 
 static joule_status sum_group(struct walk *w, uint32_t group)
@@ -172,21 +210,24 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     struct analysis *a = w->analysis;
     const uint32_t *members = w->groups.members + w->groups.begin[group];
     size_t count = w->groups.begin[group + 1] - w->groups.begin[group];
-    double *depth = arena_alloc(&a->arena, count * sizeof *depth);
-    if (!depth)
+    struct known_group known = {arena_alloc(&a->arena, count * sizeof(double)),
+                                arena_alloc(&a->arena, count * sizeof(double))};
+    if (!known.depth || !known.seen)
         return JOULE_NO_MEMORY;
-    for (size_t m = 0; m < count; m++)
-        depth[m] = a->results[members[m]].depth;
-    w->is_bounded[group] = is_bounded(w, members, count, depth);
+    enum calls calls = calls_of_group(w, members, count);
+    w->is_counted[group] = calls == CALLS_BY_NAME && know_group(w, members, count, &known);
     joule_status status = JOULE_OK;
     for (size_t m = 0; m < count && status == JOULE_OK; m++)
         status = evaluate_one(w, members[m]);
-    if (status == JOULE_OK && w->is_bounded[group])
-        status = evaluate_group(&w->evaluator, members, count, depth);
+    if (status == JOULE_OK && w->is_counted[group])
+        status = evaluate_group(&w->evaluator, members, count, known.has_depth ? known.depth : NULL,
+                                known.was_seen ? known.seen : NULL);
     for (size_t m = 0; m < count && status == JOULE_OK; m++) {
         struct function_result *result = &a->results[members[m]];
         result->sum = w->evaluator.functions[members[m]].sum;
         memcpy(result->frames, w->evaluator.functions[members[m]].frames, sizeof result->frames);
+        if (calls != CALLS_NONE && !w->is_counted[group])
+            result->frames[BOUND_HIGH] = INFINITY;
         judge_function(a, result);
     }
     return status;
@@ -199,11 +240,11 @@ static joule_status sum_all(struct walk *w)
     for (size_t i = 0; i < a->result_count; i++)
         read_annotations(&a->results[i]);
     joule_status status = groups_find(&a->arena, w->evaluator.module, &w->groups);
-    w->is_bounded = arena_alloc(&a->arena, w->groups.count + 1);
-    if (!w->is_bounded)
+    w->is_counted = arena_alloc(&a->arena, w->groups.count + 1);
+    if (!w->is_counted)
         return JOULE_NO_MEMORY;
     w->evaluator.groups = &w->groups;
-    w->evaluator.is_bounded = w->is_bounded;
+    w->evaluator.is_counted = w->is_counted;
     for (uint32_t g = 0; g < w->groups.count && status == JOULE_OK; g++)
         status = sum_group(w, g);
     return status;

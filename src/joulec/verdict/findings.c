@@ -115,7 +115,7 @@ static void see_function(struct seeing *s, const struct function_result *r)
         see_gpu_kernel(s, r);
         return;
     }
-    if (profile && !profile_has(profile, r->function->name))
+    if (profile && !profile_find(profile, r->function->name))
         see(s, RULE_PROFILE, false);
     see_vacuous(s, "max_joules", JOULE_DIMENSION_ENERGY, &j->joules, &j->joules_limit);
     see_vacuous(s, "max_watts", JOULE_DIMENSION_POWER, &j->watts, &j->watts_limit);

@@ -181,9 +181,9 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
 static const struct function_sum no_frame = {
     .call = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}}};
 
-static bool is_in_bounded_group(const struct evaluator *e, const struct evaluated *f)
+static bool is_in_counted_group(const struct evaluator *e, const struct evaluated *f)
 {
-    return e->groups && e->is_bounded[e->groups->group_of[f - e->functions]];
+    return e->groups && e->is_counted[e->groups->group_of[f - e->functions]];
 }
 
 static bool is_same_group(const struct evaluator *e, const struct evaluated *a, const struct evaluated *b)
@@ -250,7 +250,7 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
     struct trips_symbol symbols[MOST_SYMBOLS];
     if (!call->name)
         return sum_of_targets(now, call);
-    bool is_counted = callee && is_in_bounded_group(now->evaluator, callee);
+    bool is_counted = callee && is_in_counted_group(now->evaluator, callee);
     if (is_counted && is_same_group(now->evaluator, now->f, callee))
         return &no_frame;
     if (!callee || !callee->order || callee->order >= now->f->order)
@@ -520,7 +520,10 @@ joule_status evaluate_prepare(struct evaluator *e, size_t index)
     f->words = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->words);
     if (!f->nest || !f->trips || !f->words)
         return JOULE_NO_MEMORY;
-    return nest_describe(e->arena, f->function, &f->loops, f->facts, f->nest);
+    status = nest_describe(e->arena, f->function, &f->loops, f->facts, f->nest);
+    if (status == JOULE_OK && e->groups)
+        evaluate_find_calls_back(e, f);
+    return status;
 }
 
 joule_status evaluate(struct evaluator *e, size_t index)

@@ -49,7 +49,7 @@ struct evaluator {
     const struct target *target;
     double default_trips;        /* NaN: trips.h says how often */
     const struct groups *groups; /* NULL: none is known ... */
-    const bool *is_bounded;      /* of each group: evaluate_group will count its frames */
+    const bool *is_counted;      /* of each group: evaluate_group will count its frames */
     struct evaluated *functions; /* as in the module */
     uint32_t order;              /* the last one that was given */
     uint64_t blocks_left;        /* that may be evaluated again */
@@ -62,9 +62,12 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
 joule_status evaluate_prepare(struct evaluator *evaluator, size_t index);
 /* A function in general, once it is prepared. Those that it calls come first, but for recursions. NO_MEMORY, or OK. */
 joule_status evaluate(struct evaluator *evaluator, size_t index);
-/* Functions of a bounded group, once each is evaluated; `depth` of each, 0: none. NO_MEMORY, or OK. */
+/* Marks the loops of a prepared function in each of whose rounds its own group is called. */
+void evaluate_find_calls_back(const struct evaluator *evaluator, struct evaluated *f);
+/* Functions of a group that is counted, once each is evaluated. `depth` of each, 0: none, where together they bound the group, else
+ * NULL; `seen`: calls of each in one call from outside as a profile has them, or NULL. One of both is known. NO_MEMORY, or OK. */
 joule_status evaluate_group(struct evaluator *evaluator, const uint32_t *members, size_t count,
-                            const double *depth);
+                            const double *depth, const double *seen);
 /* For each time that a loop is entered. One without a bound is taken to run ten times as often as was guessed, at
  * most. */
 struct loop_times evaluate_times(const struct trips *trips);

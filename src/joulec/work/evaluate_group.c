@@ -1,13 +1,52 @@
 /* joulec/work/evaluate_group.c - functions that call each other round, evaluated together: recursion.h has the rule.
  *
  * Newcomers: each member is evaluated first with all calls inside of the group taken for nothing: what a frame takes by itself.
- * The high end has as many frames as there can be; the estimate as many as half the depth allows; the low end one.
+ * The high end has as many frames as there can be; the estimate as many as a profile saw, or as half the depth allows; the low end
+ * one. Where the depth allows for more than can be, the calls of one frame say how many there may be of all, as a rule: somebody who
+ * walks a tree has only that to write. Then there is no high end.
  */
 #include <math.h>
 #include <string.h>
 #include "joulec/work/evaluate.h"
 
-#define UNIT_UOPS 1e12 /* of a call that is counted: all else in a path is less */
+#define SEEN_SPREAD 1.25 /* at most so many times as often as was seen: as of loops (trips.c) */
+#define UNIT_UOPS   1e12 /* of a call that is counted: all else in a path is less */
+
+/* --- loops that call back --------------------------------------------------------------------------------------- */
+
+static bool calls_group(const struct evaluator *e, const struct block *block, uint32_t group)
+{
+    const int32_t *targets;
+    for (size_t c = 0; c < block->call_count; c++)
+        for (size_t t = call_targets(&block->calls[c], &targets); t-- > 0;)
+            if (e->groups->group_of[targets[t]] == group)
+                return true;
+    return false;
+}
+
+static bool runs_each_round(const struct evaluated *f, int32_t loop, uint32_t block)
+{
+    const struct flow *flow = &f->loops.flow;
+    uint32_t header = f->loops.list[loop].header;
+    for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++)
+        if (flow->rank[flow->before[k]] != FLOW_NONE && loop_has(&f->loops, loop, flow->before[k]) &&
+            !flow_dominates(flow, block, flow->before[k]))
+            return false;
+    return true;
+}
+
+void evaluate_find_calls_back(const struct evaluator *e, struct evaluated *f)
+{
+    uint32_t group = e->groups->group_of[f - e->functions];
+    for (size_t i = 0; i < f->loops.flow.reached; i++) {
+        uint32_t block = f->loops.flow.order[i];
+        int32_t loop = f->loops.innermost[block];
+        if (loop < 0 || !calls_group(e, &f->function->blocks[block], group))
+            continue;
+        for (; loop >= 0 && runs_each_round(f, loop, block); loop = f->loops.list[loop].parent)
+            f->nest[loop].calls_back = true;
+    }
+}
 
 /* --- how often a frame calls ------------------------------------------------------------------------------------ */
 
@@ -72,8 +111,15 @@ struct group {
     const uint32_t *members;
     struct recursion recursion;
     struct recursion_call *calls;
-    size_t call_room;
+    double depth;              /* of all together; 0: nothing bounds it */
+    const double *seen;        /* frames of each member; NULL: no profile has them */
     struct function_sum *sums; /* new ones, of each member */
+};
+
+/* Of each member, in one call of one of them. */
+struct frames {
+    double *likely, *most;
+    enum basis basis; /* of their number */
 };
 
 static bool calls_member(const struct function *f, int32_t callee)
@@ -143,49 +189,77 @@ static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
     return true;
 }
 
-static bool sum_member(struct group *g, uint32_t member, double depth)
+/* By the depth alone. Where it allows for more than can be: a frame with all its calls, but no fewer than one for each level. */
+static void guess_frames(struct group *g, uint32_t member, bool has_most, double *out)
+{
+    double levels = ceil(g->depth / 2), all = 0;
+    if (!recursion_frames(&g->scratch, &g->recursion, member, has_most ? levels : fmin(g->depth, 2), out)) {
+        memset(out, 0, g->recursion.member_count * sizeof *out);
+        out[member] = 1;
+    }
+    for (size_t m = 0; m < g->recursion.member_count; m++)
+        all += out[m];
+    for (size_t m = 0; m < g->recursion.member_count && !has_most; m++)
+        out[m] *= fmax(levels / all, 1);
+}
+
+/* False: no memory. */
+static bool find_frames(struct group *g, uint32_t member, struct frames *out)
+{
+    size_t count = g->recursion.member_count, size = (count + 1) * sizeof(double);
+    *out = (struct frames){arena_alloc(&g->scratch, size), arena_alloc(&g->scratch, size), BASIS_BOUNDED};
+    if (!out->likely || !out->most)
+        return false;
+    bool has_most = g->depth > 0 && recursion_frames(&g->scratch, &g->recursion, member, g->depth, out->most);
+    if (!has_most)
+        out->basis = g->seen ? BASIS_SEEN : BASIS_MISSING;
+    if (!g->seen)
+        guess_frames(g, member, has_most, out->likely);
+    for (size_t m = 0; m < count; m++) {
+        if (g->seen)
+            out->likely[m] = has_most ? fmin(g->seen[m], out->most[m]) : g->seen[m];
+        if (!has_most)
+            out->most[m] = (g->seen ? SEEN_SPREAD : 1) * out->likely[m];
+    }
+    return true;
+}
+
+static bool sum_member(struct group *g, uint32_t member)
 {
     struct evaluated *f = &g->evaluator->functions[g->members[member]];
     struct function_sum *sum = &g->sums[member];
-    double *most = arena_alloc(&g->scratch, (g->recursion.member_count + 1) * sizeof *most);
-    double *likely = arena_alloc(&g->scratch, (g->recursion.member_count + 1) * sizeof *likely);
-    if (!most || !likely)
+    struct frames frames;
+    if (!find_frames(g, member, &frames))
         return false;
-    bool has_frames = recursion_frames(&g->scratch, &g->recursion, member, depth, most) &&
-                      recursion_frames(&g->scratch, &g->recursion, member, ceil(depth / 2), likely);
     *sum = f->sum;
-    if (has_frames) {
-        memset(&sum->call.of[BOUND_EST].amount, 0, sizeof sum->call.of[BOUND_EST].amount);
-        memset(&sum->call.of[BOUND_HIGH].amount, 0, sizeof sum->call.of[BOUND_HIGH].amount);
-        sum->bytes[BOUND_EST] = sum->bytes[BOUND_HIGH] = 0;
-        add_frames(g, likely, BOUND_EST, sum);
-        add_frames(g, most, BOUND_HIGH, sum);
-        f->frames[BOUND_EST] = likely[member];
-        f->frames[BOUND_HIGH] = most[member];
-        if (most[member] > 1 && sum->basis < BASIS_BOUNDED)
-            sum->basis = BASIS_BOUNDED;
-    } else {
-        sum->basis = BASIS_MISSING;
-    }
-    return sum->basis < BASIS_OPEN || add_doubts(g, member, has_frames);
+    memset(&sum->call.of[BOUND_EST].amount, 0, sizeof sum->call.of[BOUND_EST].amount);
+    memset(&sum->call.of[BOUND_HIGH].amount, 0, sizeof sum->call.of[BOUND_HIGH].amount);
+    sum->bytes[BOUND_EST] = sum->bytes[BOUND_HIGH] = 0;
+    add_frames(g, frames.likely, BOUND_EST, sum);
+    add_frames(g, frames.most, BOUND_HIGH, sum);
+    f->frames[BOUND_EST] = frames.likely[member];
+    f->frames[BOUND_HIGH] = frames.basis == BASIS_MISSING ? INFINITY : frames.most[member];
+    if ((frames.most[member] > 1 || frames.basis == BASIS_MISSING) && sum->basis < frames.basis)
+        sum->basis = frames.basis;
+    return sum->basis < BASIS_OPEN || add_doubts(g, member, frames.basis != BASIS_MISSING);
 }
 
 static joule_status sum_members(struct group *g)
 {
-    double depth = 0;
     for (uint32_t m = 0; m < g->recursion.member_count; m++)
-        depth += g->recursion.depth[m];
-    for (uint32_t m = 0; m < g->recursion.member_count; m++)
-        if (!sum_member(g, m, depth))
+        if (!sum_member(g, m))
             return JOULE_NO_MEMORY;
     for (uint32_t m = 0; m < g->recursion.member_count; m++)
         g->evaluator->functions[g->members[m]].sum = g->sums[m];
     return JOULE_OK;
 }
 
-joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t count, const double *depth)
+joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t count, const double *depth,
+                            const double *seen)
 {
-    struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}};
+    struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}, .seen = seen};
+    for (size_t m = 0; m < count && depth; m++)
+        g.depth += depth[m];
     g.calls = arena_alloc(&g.scratch, (count * count + 1) * sizeof *g.calls);
     g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
     joule_status status = g.calls && g.sums ? JOULE_OK : JOULE_NO_MEMORY;
