@@ -92,14 +92,13 @@ static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef
     return is_known;
 }
 
-static bool is_cast(LLVMValueRef address)
+bool llvm_is_cast(LLVMValueRef address)
 {
     return LLVMIsABitCastInst(address) ||
            (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMBitCast);
 }
 
-/* An address that is made of another one, and of indices. */
-static bool is_indexed(LLVMValueRef address)
+bool llvm_is_indexed(LLVMValueRef address)
 {
     return LLVMIsAGetElementPtrInst(address) ||
            (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
@@ -126,9 +125,9 @@ static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *
 static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
 {
     struct part part = {-INFINITY, INFINITY};
-    while (is_cast(address))
+    while (llvm_is_cast(address))
         address = LLVMGetOperand(address, 0);
-    if (is_indexed(address) && llvm_base_of(address) == LLVMGetOperand(address, 0))
+    if (llvm_is_indexed(address) && llvm_base_of(address) == LLVMGetOperand(address, 0))
         narrow(layout, address, &part);
     return part;
 }
@@ -190,8 +189,9 @@ struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
     struct llvm_place place = {.address = address, .bytes = bytes_of(layout, access), .is_exact = true};
     struct part part = {0, 0};
     double at = 0;
-    for (int steps = 0; steps < MOST_BASE_STEPS && (is_cast(address) || is_indexed(address)); steps++) {
-        if (is_indexed(address)) {
+    for (int steps = 0; steps < MOST_BASE_STEPS && (llvm_is_cast(address) || llvm_is_indexed(address));
+         steps++) {
+        if (llvm_is_indexed(address)) {
             bool is_exact = narrow(layout, address, &part);
             if (!place.is_exact) /* an index that is not constant may lead on from there to anywhere */
                 part = (struct part){-INFINITY, INFINITY};

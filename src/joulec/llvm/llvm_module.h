@@ -92,6 +92,10 @@ bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLV
 
 /* The address of a load, a store or an atomic operation, which is an access of its block; NULL: it is none. */
 LLVMValueRef llvm_address_of(LLVMValueRef instruction);
+/* Whether it is another address under another type; and whether it is made of another one, and of indices. Both have that one as
+ * their first operand. */
+bool llvm_is_cast(LLVMValueRef address);
+bool llvm_is_indexed(LLVMValueRef address);
 /* The variable in which an address lies, or what else it is made from. */
 LLVMValueRef llvm_base_of(LLVMValueRef address);
 /* Whether two addresses may be one: they lie in one variable, and not in different members of it. */

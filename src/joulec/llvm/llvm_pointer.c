@@ -81,13 +81,6 @@ static void add_value(struct targets *t, LLVMValueRef value)
         t->is_open = true;
 }
 
-static bool is_cast(LLVMValueRef value)
-{
-    if (LLVMIsAConstantExpr(value))
-        return LLVMGetConstOpcode(value) == LLVMBitCast;
-    return LLVMIsABitCastInst(value) != NULL;
-}
-
 /* All functions in a constant that can be called so. */
 static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
 {
@@ -108,8 +101,7 @@ static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
 /* What lies at an address: a part of a table that is never written. */
 static void add_loaded(struct targets *t, LLVMValueRef address)
 {
-    while (is_cast(address) || LLVMIsAGetElementPtrInst(address) ||
-           (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr))
+    while (llvm_is_cast(address) || llvm_is_indexed(address))
         address = LLVMGetOperand(address, 0);
     LLVMValueRef table =
         LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address) ? LLVMGetInitializer(address) : NULL;
@@ -123,7 +115,7 @@ static void look(struct targets *t, LLVMValueRef value)
 {
     if (LLVMIsAFunction(value))
         add_function(t, value);
-    else if (is_cast(value))
+    else if (llvm_is_cast(value))
         add_value(t, LLVMGetOperand(value, 0));
     else if (LLVMIsAPHINode(value))
         for (unsigned i = 0; i < LLVMCountIncoming(value); i++)
