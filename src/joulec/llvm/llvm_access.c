@@ -140,13 +140,6 @@ bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
-struct extent llvm_extent_behind(LLVMTargetDataRef layout, LLVMValueRef address)
-{
-    LLVMValueRef base = llvm_base_of(address);
-    double low = address == base ? 0 : part_of(layout, address).low;
-    return (struct extent){base, low, INFINITY};
-}
-
 bool llvm_extents_meet(const struct extent *a, const struct extent *b)
 {
     return a->base && a->base == b->base && !(a->high <= b->low || b->high <= a->low);
@@ -183,10 +176,9 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     return bytes > 0 ? bytes : 8;
 }
 
-struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
+struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes)
 {
-    LLVMValueRef address = llvm_address_of(access);
-    struct llvm_place place = {.address = address, .bytes = bytes_of(layout, access), .is_exact = true};
+    struct llvm_place place = {.address = address, .bytes = bytes, .is_exact = true};
     struct part part = {0, 0};
     double at = 0;
     for (int steps = 0; steps < MOST_BASE_STEPS && (llvm_is_cast(address) || llvm_is_indexed(address));
@@ -203,6 +195,11 @@ struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
     place.extent = (struct extent){address, place.is_exact ? at : part.low,
                                    place.is_exact ? at + place.bytes : part.high};
     return place;
+}
+
+struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access)
+{
+    return llvm_place_at(layout, llvm_address_of(access), bytes_of(layout, access));
 }
 
 bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b)

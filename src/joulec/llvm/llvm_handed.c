@@ -77,6 +77,12 @@ static bool argument_is(LLVMValueRef call, unsigned argument, const char *attrib
            (callee && argument < LLVMCountParams(callee) && LLVMGetEnumAttributeAtIndex(callee, index, kind));
 }
 
+/* From there on anywhere. */
+static struct extent behind(const struct llvm_place *place)
+{
+    return (struct extent){place->extent.base, place->extent.low, INFINITY};
+}
+
 /* A variable as the call's attributes have it. */
 static bool add_whole(struct steps *s, uint32_t number, unsigned argument)
 {
@@ -85,8 +91,8 @@ static bool add_whole(struct steps *s, uint32_t number, unsigned argument)
     bool is_kept = llvm_writes_nothing(call) || argument_is(call, argument, "readonly");
     if (argument_is(call, argument, "readnone"))
         return true;
-    return add(s, number, llvm_extent_behind(s->layout, LLVMGetOperand(call, argument)), !is_result,
-               !is_kept);
+    struct llvm_place at = llvm_place_at(s->layout, LLVMGetOperand(call, argument), 0);
+    return add(s, number, behind(&at), !is_result, !is_kept);
 }
 
 /* An address that the call is handed, and that stays. */
@@ -122,15 +128,6 @@ static bool is_plain(LLVMValueRef address, int depth)
     return is;
 }
 
-/* Whether all indices of an address are constant. */
-static bool is_exact(LLVMValueRef address)
-{
-    LLVMValueRef base = llvm_base_of(address);
-    while (address != base && is_constant_place(address))
-        address = LLVMGetOperand(address, 0);
-    return address == base;
-}
-
 /* A load or a store of what is called. */
 static bool add_access(struct steps *s, uint32_t number, LLVMValueRef callee, LLVMValueRef access)
 {
@@ -141,13 +138,13 @@ static bool add_access(struct steps *s, uint32_t number, LLVMValueRef callee, LL
                      LLVMIsAConstant(llvm_address_of(access));
     if (parameter >= 0 && (unsigned)parameter < LLVMGetNumArgOperands(call)) {
         LLVMValueRef argument = LLVMGetOperand(call, (unsigned)parameter);
-        struct extent at = llvm_extent_behind(s->layout, argument);
+        struct llvm_place at = llvm_place_at(s->layout, argument, 0);
         if (!is_handed(s, argument) || !is_plain(place.base, 0))
             return true;
-        if (is_exact(argument) && isfinite(at.low))
-            place = (struct extent){at.base, at.low + place.low, at.low + place.high};
+        if (at.is_exact)
+            place = (struct extent){at.extent.base, at.extent.low + place.low, at.extent.low + place.high};
         else
-            place = at; /* from there on anywhere */
+            place = behind(&at);
     } else if (!is_global) {
         return true;
     }

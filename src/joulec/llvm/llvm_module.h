@@ -107,17 +107,17 @@ struct extent {
     LLVMValueRef base;
     double low, high; /* from its begin; infinite: any of it */
 };
-/* All that lies behind an address. */
-struct extent llvm_extent_behind(LLVMTargetDataRef layout, LLVMValueRef address);
 /* Whether they may have bytes in common. Pointers from different places are taken to lead to different ones. */
 bool llvm_extents_meet(const struct extent *a, const struct extent *b);
-/* Where a load or a store goes, as far as constants say it. */
+/* Bytes at an address, as far as constants say where. */
 struct llvm_place {
     LLVMValueRef address;
     struct extent extent;
     double bytes;
     bool is_exact; /* it is all of the extent, and not a part */
 };
+struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, double bytes);
+/* Where a load or a store goes. */
 struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access);
 bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */

@@ -195,6 +195,39 @@ static void test_a_member_that_nobody_knows(void **state)
     module_free(&module);
 }
 
+/* One of two variables, which the loop reads and what it calls writes: for both it is the one place. */
+static void test_a_variable_that_is_chosen(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"define i32 @f(i64 %n, i1 %which, POINTER %v, POINTER %w) {\n"
+                                       "entry:\n"
+                                       "  br i1 %which, label %other, label %chosen\n"
+                                       "other:\n"
+                                       "  br label %chosen\n"
+                                       "chosen:\n"
+                                       "  %p = phi POINTER [ %v, %entry ], [ %w, %other ]\n"
+                                       "  br label %b\n"
+                                       "b:\n"
+                                       "  %i = phi i64 [ 0, %chosen ], [ %i1, %b ]\n"
+                                       "  %s = phi i32 [ 0, %chosen ], [ %s1, %b ]\n"
+                                       "  %y = call i32 @g(i32 %s, POINTER %p)\n"
+                                       "  %s1 = load i32, POINTER %p\n"
+                                       "  %i1 = add i64 %i, 1\n"
+                                       "  %done = icmp eq i64 %i1, %n\n"
+                                       "  br i1 %done, label %end, label %b\n"
+                                       "end:\n"
+                                       "  ret i32 %s1\n"
+                                       "}\n",
+                                       CALLED("  store i32 %a, POINTER %p\n"
+                                              "  ret i32 0\n")};
+    struct module module;
+    module_text_read(text, 2, &module);
+    const struct block *round = &module.functions[0].blocks[3];
+    assert_int_equal(round->call_count, 1);
+    assert_int_equal(round->calls[0].in_chain, VIA_MEMORY);
+    module_free(&module);
+}
+
 static void read_alone(const char *text)
 {
     struct module module;
@@ -268,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_by_global),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_a_member_that_nobody_knows),
+        cmocka_unit_test(test_a_variable_that_is_chosen),
         cmocka_unit_test(test_a_way_into_the_middle),
         cmocka_unit_test(test_vectors_whose_length_is_unknown),
     };
