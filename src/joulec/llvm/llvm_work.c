@@ -48,10 +48,10 @@ static bool is_compare_of_branch(LLVMValueRef value)
     return use && !LLVMGetNextUse(use) && LLVMIsABranchInst(LLVMGetUser(use));
 }
 
-/* WORK_KINDS: it costs nothing of its own. */
-static enum work work_of_opcode(LLVMValueRef value)
+/* Of what is always the same; WORK_KINDS: phi, bitcast, address that a load or store adds up itself, and the like. */
+static enum work work_of_opcode(LLVMOpcode opcode)
 {
-    switch (LLVMGetInstructionOpcode(value)) {
+    switch (opcode) {
     case LLVMAdd:
     case LLVMSub:
     case LLVMAnd:
@@ -66,15 +66,8 @@ static enum work work_of_opcode(LLVMValueRef value)
     case LLVMShuffleVector:
     case LLVMSExt:
         return WORK_INT;
-    case LLVMICmp:
-        return is_compare_of_branch(value) ? WORK_KINDS : WORK_INT; /* fused */
     case LLVMMul:
         return WORK_INT_MUL;
-    case LLVMUDiv:
-    case LLVMSDiv:
-    case LLVMURem:
-    case LLVMSRem:
-        return llvm_division_work(value);
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:
@@ -92,24 +85,41 @@ static enum work work_of_opcode(LLVMValueRef value)
         return WORK_FLOAT_DIV;
     case LLVMLoad:
         return WORK_LOAD;
-    case LLVMZExt:
-    case LLVMTrunc:
-        return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind ? WORK_INT : WORK_KINDS;
     case LLVMStore:
         return WORK_STORE;
     case LLVMFence:
     case LLVMAtomicCmpXchg:
     case LLVMAtomicRMW:
         return WORK_ATOMIC;
-    case LLVMBr:
-        return LLVMIsConditional(value) ? WORK_BRANCH : WORK_KINDS;
     case LLVMSwitch:
     case LLVMIndirectBr:
     case LLVMRet:
     case LLVMInvoke:
         return WORK_BRANCH;
-    default: /* phi, bitcast, address that a load or store adds up itself, and the like */
+    default:
         return WORK_KINDS;
+    }
+}
+
+/* WORK_KINDS: it costs nothing of its own. */
+static enum work work_of_instruction(LLVMValueRef value)
+{
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    switch (opcode) {
+    case LLVMICmp:
+        return is_compare_of_branch(value) ? WORK_KINDS : WORK_INT; /* fused */
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return llvm_division_work(value);
+    case LLVMZExt:
+    case LLVMTrunc:
+        return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind ? WORK_INT : WORK_KINDS;
+    case LLVMBr:
+        return LLVMIsConditional(value) ? WORK_BRANCH : WORK_KINDS;
+    default:
+        return work_of_opcode(opcode);
     }
 }
 
@@ -220,7 +230,7 @@ enum work llvm_work(LLVMValueRef value)
     enum work work;
     LLVMValueRef callee = intrinsic_of(value);
     if (!callee || !llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work))
-        return work_of_opcode(value);
+        return work_of_instruction(value);
     return work == WORK_FMA && !can_fuse(value) ? WORK_FLOAT : work;
 }
 
