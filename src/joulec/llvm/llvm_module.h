@@ -120,6 +120,8 @@ struct llvm_place llvm_place_at(LLVMTargetDataRef layout, LLVMValueRef address, 
 /* Where a load or a store goes. */
 struct llvm_place llvm_place_of(LLVMTargetDataRef layout, LLVMValueRef access);
 bool llvm_is_same_place(const struct llvm_place *a, const struct llvm_place *b);
+/* Whether a call in the function that counts at this place may write there; *looks grows by the instructions that were looked at. */
+bool llvm_call_may_write(LLVMValueRef call, const struct llvm_place *place, size_t *looks);
 /* What the loops' text calls a value: a global, or a constant place in one, is "@name". NULL: no memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Loads, stores and values of a block, and local variables of a function; global ones of a module. False: no memory. */

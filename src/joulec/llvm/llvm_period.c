@@ -12,10 +12,8 @@
 
 #include <math.h>
 #include <string.h>
-#include "base/string.h"
 
 #define MOST_STEPS 8         /* from what is compared back to the count */
-#define MOST_DEPTH 8         /* of addresses that are made from a variable's */
 #define MOST_LOOKS (1 << 19) /* at instructions, for one function: its further branches stay unknown */
 #define NEITHER    (-1)
 
@@ -77,95 +75,6 @@ static struct amount either(struct amount a, struct amount b)
     if (a.known == KNOWN_LATER || is_same(a, b))
         return b;
     return b.known == KNOWN_LATER ? a : (struct amount){KNOWN_NOTHING, 0};
-}
-
-/* --- who changes the count ---------------------------------------------------------------------------------- */
-
-static LLVMValueRef function_of(LLVMValueRef instruction)
-{
-    return LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
-}
-
-static bool is_memory_intrinsic(LLVMValueRef call)
-{
-    LLVMValueRef callee = llvm_called_function(call);
-    return callee && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.");
-}
-
-static bool writes_elsewhere(LLVMValueRef address, LLVMValueRef here, LLVMValueRef callee, int depth);
-
-/* `user` may lead to a store at the address, in `callee`, or anywhere but `here` where that is NULL. */
-static bool use_writes_elsewhere(LLVMValueRef user, LLVMValueRef address, LLVMValueRef here,
-                                 LLVMValueRef callee, int depth)
-{
-    bool is_constant = LLVMIsAConstantExpr(user);
-    if (is_constant || LLVMIsAGetElementPtrInst(user) || LLVMIsABitCastInst(user))
-        return writes_elsewhere(user, here, callee, depth + 1);
-    if (LLVMIsALoadInst(user) || LLVMIsAICmpInst(user))
-        return false;
-    bool is_store = LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) != address;
-    if (!is_store && !(LLVMIsACallInst(user) && is_memory_intrinsic(user)))
-        return true;
-    return callee ? function_of(user) == callee : function_of(user) != here;
-}
-
-/* Whether another function may write there: somebody has given the address away, or stores in it. */
-static bool writes_elsewhere(LLVMValueRef address, LLVMValueRef here, LLVMValueRef callee, int depth)
-{
-    bool writes = depth == MOST_DEPTH;
-    for (LLVMUseRef use = LLVMGetFirstUse(address); use && !writes; use = LLVMGetNextUse(use))
-        writes = use_writes_elsewhere(LLVMGetUser(use), address, here, callee, depth);
-    return writes;
-}
-
-/* A function that calls nothing; NULL: it is another, or unknown. */
-static LLVMValueRef leaf_of(struct walk *w, LLVMValueRef call)
-{
-    LLVMValueRef callee = llvm_called_function(call);
-    if (!callee || LLVMIsDeclaration(callee))
-        return NULL;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(callee); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v)) {
-            w->looks++;
-            if (llvm_is_real_call(v) && !llvm_writes_nothing(v) && !is_memory_intrinsic(v))
-                return NULL;
-        }
-    return callee;
-}
-
-/* Nobody outside of the module, or of the call, has the name of a variable. */
-static bool is_private(LLVMValueRef variable)
-{
-    return LLVMIsAAllocaInst(variable) ||
-           (LLVMIsAGlobalVariable(variable) && LLVMGetLinkage(variable) == LLVMInternalLinkage);
-}
-
-/* Where this function alone writes to a variable, a call that comes back to it is a passing of its own. */
-static bool call_may_write(struct walk *w, LLVMValueRef call)
-{
-    LLVMValueRef variable = w->place.extent.base;
-    if (!llvm_is_real_call(call))
-        return llvm_work(call) == WORK_STORE;
-    if (llvm_writes_nothing(call))
-        return false;
-    if (is_memory_intrinsic(call))
-        return llvm_base_of(LLVMGetOperand(call, 0)) == llvm_base_of(w->place.address);
-    return !is_private(variable) || (writes_elsewhere(variable, function_of(call), NULL, 0) &&
-                                     writes_elsewhere(variable, NULL, leaf_of(w, call), 0));
-}
-
-static enum touch touch_of(struct walk *w, LLVMValueRef value)
-{
-    int32_t number = llvm_number_of(&w->values, value);
-    if (LLVMIsACallInst(value) || LLVMIsAInvokeInst(value))
-        return call_may_write(w, value) ? TOUCH_MAYBE : TOUCH_NONE;
-    if (number < 0 || !w->places[number].address)
-        return TOUCH_NONE;
-    bool is_load = LLVMIsALoadInst(value), is_plain = is_load || LLVMIsAStoreInst(value);
-    if (is_plain && llvm_is_same_place(&w->places[number], &w->place) && !LLVMGetVolatile(value))
-        return TOUCH_COUNT;
-    return !is_load && llvm_extents_meet(&w->places[number].extent, &w->place.extent) ? TOUCH_MAYBE
-                                                                                      : TOUCH_NONE;
 }
 
 /* --- a walk ------------------------------------------------------------------------------------------------- */
@@ -440,6 +349,20 @@ static LLVMValueRef count_of(const struct walk *w, LLVMValueRef value)
         value = LLVMGetOperand(value, 0);
     }
     return NULL;
+}
+
+static enum touch touch_of(struct walk *w, LLVMValueRef value)
+{
+    int32_t number = llvm_number_of(&w->values, value);
+    if (LLVMIsACallInst(value) || LLVMIsAInvokeInst(value))
+        return llvm_call_may_write(value, &w->place, &w->looks) ? TOUCH_MAYBE : TOUCH_NONE;
+    if (number < 0 || !w->places[number].address)
+        return TOUCH_NONE;
+    bool is_load = LLVMIsALoadInst(value), is_plain = is_load || LLVMIsAStoreInst(value);
+    if (is_plain && llvm_is_same_place(&w->places[number], &w->place) && !LLVMGetVolatile(value))
+        return TOUCH_COUNT;
+    return !is_load && llvm_extents_meet(&w->places[number].extent, &w->place.extent) ? TOUCH_MAYBE
+                                                                                      : TOUCH_NONE;
 }
 
 /* Sets what each instruction of a passing does to the count. False: none stores it. */
