@@ -158,7 +158,8 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     struct instance **list = new &&kept ? arena_push(e->arena, f->instances, f->instance_count, new) : NULL;
     if (!list)
         return NULL;
-    memcpy(kept, symbols, count * sizeof *kept);
+    if (count)
+        memcpy(kept, symbols, count * sizeof *kept);
     *new = (struct instance){.symbols = kept, .count = count, .is_in_guess = is_in_guess};
     struct arena scratch = {0};
     struct trips *trips = arena_alloc(&scratch, (f->loops.count + 1) * sizeof *trips);
@@ -191,6 +192,30 @@ static bool is_same_group(const struct evaluator *e, const struct evaluated *a, 
     return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
 }
 
+/* Whether what a block calls runs as often as somebody has guessed. */
+static bool calls_in_guess(const struct evaluation *now, uint32_t block)
+{
+    bool is = now->is_in_guess;
+    for (int32_t l = now->f->loops.innermost[block]; l >= 0 && !is; l = now->f->loops.list[l].parent)
+        is = now->trips[l].cls == TRIPS_GUESSED;
+    return is && isnan(now->evaluator->default_trips);
+}
+
+/* What a function takes where a block calls it, and this is known of its arguments. */
+static const struct function_sum *sum_with(struct evaluation *now, struct evaluated *callee, uint32_t block,
+                                           const struct trips_symbol *symbols, size_t count)
+{
+    bool is_in_guess = callee->sum.basis >= BASIS_OPEN && calls_in_guess(now, block);
+    if (is_in_counted_group(now->evaluator, callee) || (!count && !is_in_guess))
+        return &callee->sum;
+    for (size_t i = 0; i < callee->instance_count; i++)
+        if (is_same_binding(callee->instances[i], symbols, count, is_in_guess))
+            return &callee->instances[i]->sum;
+    const struct instance *new =
+        add_instance(now->evaluator, callee, symbols, count, now->depth, is_in_guess);
+    return new ? &new->sum : &callee->sum;
+}
+
 static void keep_extreme(const struct target *target, enum bound bound, const struct amounts *one,
                          struct amounts *out)
 {
@@ -214,33 +239,26 @@ static void add_target(const struct target *target, const struct function_sum *o
 }
 
 /* The cheapest and the dearest of those that a pointer may lead to, and their mean; NULL: one of them is not known, or no memory. */
-static const struct function_sum *sum_of_targets(const struct evaluation *now, const struct call *call)
+static const struct function_sum *sum_of_targets(struct evaluation *now, uint32_t block,
+                                                 const struct call *call)
 {
-    const struct evaluated *functions = now->evaluator->functions;
+    struct evaluated *functions = now->evaluator->functions;
     for (size_t i = 0; i < call->target_count; i++)
         if (!functions[call->targets[i]].order || functions[call->targets[i]].order >= now->f->order)
             return NULL;
     if (call->target_count == 1)
-        return &functions[call->targets[0]].sum;
+        return sum_with(now, &functions[call->targets[0]], block, NULL, 0);
     struct function_sum *out = call->target_count ? arena_alloc(now->evaluator->arena, sizeof *out) : NULL;
     if (!out)
         return NULL;
-    const struct function_sum *first = &functions[call->targets[0]].sum;
+    const struct function_sum *first = sum_with(now, &functions[call->targets[0]], block, NULL, 0);
     *out = (struct function_sum){
         .call = first->call, .bytes = {first->bytes[BOUND_LOW], 0, 0}, .basis = BASIS_BOUNDED};
     out->call.of[BOUND_EST] = (struct cost_features){.version = COST_VERSION};
     for (size_t i = 0; i < call->target_count; i++)
-        add_target(now->evaluator->target, &functions[call->targets[i]].sum, (double)call->target_count, out);
+        add_target(now->evaluator->target, sum_with(now, &functions[call->targets[i]], block, NULL, 0),
+                   (double)call->target_count, out);
     return out;
-}
-
-/* Whether what a block calls runs as often as somebody has guessed. */
-static bool calls_in_guess(const struct evaluation *now, uint32_t block)
-{
-    bool is = now->is_in_guess;
-    for (int32_t l = now->f->loops.innermost[block]; l >= 0 && !is; l = now->f->loops.list[l].parent)
-        is = now->trips[l].cls == TRIPS_GUESSED;
-    return is && isnan(now->evaluator->default_trips);
 }
 
 static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t block, size_t number)
@@ -249,22 +267,14 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
     struct evaluated *callee = call->callee < 0 ? NULL : &now->evaluator->functions[call->callee];
     struct trips_symbol symbols[MOST_SYMBOLS];
     if (!call->name)
-        return sum_of_targets(now, call);
-    bool is_counted = callee && is_in_counted_group(now->evaluator, callee);
-    if (is_counted && is_same_group(now->evaluator, now->f, callee))
+        return sum_of_targets(now, block, call);
+    if (callee && is_in_counted_group(now->evaluator, callee) &&
+        is_same_group(now->evaluator, now->f, callee))
         return &no_frame;
     if (!callee || !callee->order || callee->order >= now->f->order)
         return NULL;
-    size_t count = now->known.facts && !is_counted ? bind(now, callee, block, number, symbols) : 0;
-    bool is_in_guess = !is_counted && callee->sum.basis >= BASIS_OPEN && calls_in_guess(now, block);
-    if (!count && !is_in_guess)
-        return &callee->sum;
-    for (size_t i = 0; i < callee->instance_count; i++)
-        if (is_same_binding(callee->instances[i], symbols, count, is_in_guess))
-            return &callee->instances[i]->sum;
-    const struct instance *new =
-        add_instance(now->evaluator, callee, symbols, count, now->depth, is_in_guess);
-    return new ? &new->sum : &callee->sum;
+    return sum_with(now, callee, block, symbols,
+                    now->known.facts ? bind(now, callee, block, number, symbols) : 0);
 }
 
 /* Arguments as they are bound, and what the function itself promises on all ways to a block; their number. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/verdict/analysis.h"
+#include "support/module_text.h"
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -62,18 +63,25 @@ struct subject {
     struct analysis analysis;
 };
 
-static void open_module(const char *path, struct subject *out)
+static void analyse(struct subject *subject, double default_trips)
 {
-    struct analysis_options options = {.default_trips = 100, .warmer_kelvin = NAN, .file_joules = NAN};
+    struct analysis_options options = {
+        .default_trips = default_trips, .warmer_kelvin = NAN, .file_joules = NAN};
     struct target target;
     joule_error error;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
+    assert_int_equal(analysis_make(&subject->module, &server, &target, &options, &subject->analysis, &error),
+                     JOULE_OK);
+}
+
+static void open_module(const char *path, struct subject *out)
+{
     const struct module_build as_counted = {false, false, false};
+    joule_error error;
     if (module_read(path, &as_counted, &out->module, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(analysis_make(&out->module, &server, &target, &options, &out->analysis, &error),
-                     JOULE_OK);
+    analyse(out, 100);
 }
 
 static void close_module(struct subject *subject)
@@ -123,6 +131,48 @@ static void test_a_callee_takes_what_it_takes_there(void **state)
     assert_string_equal(result_of(&subject, "ticks")->words[0].formula, "n");
     assert_string_equal(result_of(&subject, "ticks")->words[0].parameter, "n");
     assert_int_equal(result_of(&subject, "passes")->sum.doubts[0].kind, DOUBT_CALL);
+    close_module(&subject);
+}
+
+#define MULTIPLIES(name)                                                                                     \
+    "define i32 @" name "(i32 %n) noinline {\n"                                                              \
+    "entry:\n"                                                                                               \
+    "  br label %b\n"                                                                                        \
+    "b:\n"                                                                                                   \
+    "  %x = phi i32 [ %n, %entry ], [ %y, %b ]\n"                                                            \
+    "  %y = mul i32 %x, %x\n"                                                                                \
+    "  %done = icmp eq i32 %y, 1\n"                                                                          \
+    "  br i1 %done, label %end, label %b\n"                                                                  \
+    "end:\n"                                                                                                 \
+    "  ret i32 %y\n"                                                                                         \
+    "}\n"
+#define CALLS(name, call)                                                                                    \
+    "define void @" name "(i1 %which, POINTER %v) {\n"                                                       \
+    "entry:\n"                                                                                               \
+    "  br label %b\n"                                                                                        \
+    "b:\n"                                                                                                   \
+    "  %x = load volatile i32, POINTER %v\n" call "  %done = icmp eq i32 %x, 1\n"                            \
+    "  br i1 %done, label %end, label %b\n"                                                                  \
+    "end:\n"                                                                                                 \
+    "  ret void\n"                                                                                           \
+    "}\n"
+
+/* Loops in a loop that nothing bounds are taken to be short, whichever way they are called. */
+static void test_through_a_pointer_a_guess_is_as_short(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        MULTIPLIES("one"), MULTIPLIES("another"), CALLS("by_name", "  %r = call i32 @one(i32 %x)\n"),
+        CALLS("by_pointer", "  %f = select i1 %which, POINTER<i32 (i32)> @one, POINTER<i32 (i32)> @another\n"
+                            "  %r = call i32 %f(i32 %x)\n")};
+    struct subject subject;
+    module_text_read(text, 4, &subject.module);
+    analyse(&subject, NAN);
+    double named = result_of(&subject, "by_name")->sum.call.of[BOUND_EST].amount[COST_INT_MULS],
+           pointed = result_of(&subject, "by_pointer")->sum.call.of[BOUND_EST].amount[COST_INT_MULS],
+           alone = result_of(&subject, "one")->sum.call.of[BOUND_EST].amount[COST_INT_MULS];
+    assert_true(named > 0 && named < alone * alone);
+    assert_true(fabs(pointed - named) <= 1e-9 * named);
     close_module(&subject);
 }
 
@@ -180,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_callee_takes_what_it_takes_there),
+        cmocka_unit_test(test_through_a_pointer_a_guess_is_as_short),
         cmocka_unit_test(test_counts_by_execution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
