@@ -13,7 +13,7 @@ int source_place_order(const struct source_place *a, const struct source_place *
         return a->line < b->line ? -1 : 1;
     if (a->column != b->column)
         return a->column < b->column ? -1 : 1;
-    return strcmp(a->file, b->file);
+    return strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
 
 /* The last file that was asked for, as it was then: messages come by the thousand, most of them of one file. */

@@ -333,7 +333,7 @@ static void say_all_missing(const struct finding *f, struct text *out)
             const struct doubt *doubt = &r->sum.doubts[d];
             if (!doubt->is_missing)
                 continue;
-            has_more = has_more || (first && !doubt_is_same(first, doubt));
+            has_more = has_more || (first && doubt_order(first, doubt) != 0);
             first = first ? first : doubt;
         }
     }

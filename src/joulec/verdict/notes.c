@@ -1,11 +1,12 @@
 /* joulec/verdict/notes.c - what is behind a figure: the loop that takes most, what is open, and what can be done about that.
  *
  * Owns the notes of a finding; findings.h has their form. Newcomers: each thing that is open is told once, wherever it stands
- * again; what a note says to write must help.
+ * again, as code does that is inlined twice or in two functions; what a note says to write must help.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/string.h"
 #include "joulec/source/source.h"
 #include "joulec/verdict/findings.h"
@@ -86,23 +87,10 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Whether an earlier loop of the function stands at the same place: a copy of it, as of code that was inlined twice. */
-static bool is_copy(const struct function_result *r, size_t loop)
-{
-    const struct source_place *place = &r->loops.list[loop].place;
-    for (size_t i = 0; i < loop; i++)
-        if (r->trips[i].cls == TRIPS_GUESSED && place->line &&
-            source_place_order(&r->loops.list[i].place, place) == 0)
-            return true;
-    return false;
-}
-
-static bool note_guess(const struct function_result *r, size_t loop, struct note *out)
+static void note_guess(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];
     const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
-    if (trips->cls != TRIPS_GUESSED || is_copy(r, loop))
-        return false;
     *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
     if (!r->loops.list[loop].has_own_place)
         string_print(
@@ -123,7 +111,6 @@ static bool note_guess(const struct function_result *r, size_t loop, struct note
                      "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
                      trips->per_entry.est, parameter, formula ? " (as LLVM leaves it: " : "",
                      formula ? formula : "", formula ? " times)" : "", parameter);
-    return true;
 }
 
 static const struct function_result *result_of(const struct finding *f, const char *name)
@@ -219,68 +206,140 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
     }
 }
 
-/* Whether an earlier doubt is the same; how many later ones are. */
-static bool is_repeated(const struct function_result *r, size_t doubt, size_t *out_more)
+/* --- each thing once -------------------------------------------------------------------------------------------- */
+
+/* A loop that nothing bounds, or a doubt. */
+struct open {
+    const struct function_result *in;
+    size_t loop;
+    const struct doubt *doubt; /* NULL: it is the loop */
+    size_t order, others;      /* as they stand; how many are the same and stand later */
+    bool is_repeated;          /* one that is the same stands earlier */
+};
+
+struct opens {
+    struct open *list;
+    size_t count, room;
+};
+
+static void add_open(struct opens *opens, struct open open)
 {
-    *out_more = 0;
-    for (size_t i = 0; i < r->sum.doubt_count; i++) {
-        bool is_same = i != doubt && doubt_is_same(&r->sum.doubts[i], &r->sum.doubts[doubt]);
-        if (is_same && i < doubt)
-            return true;
-        *out_more += is_same;
-    }
-    return false;
+    open.order = opens->count;
+    if (ARRAY_ROOM(opens->list, opens->room, opens->count))
+        opens->list[opens->count++] = open;
 }
 
-/* What is open in a function itself, up to *left of it; each once. How many there would be besides. */
-static size_t note_open(const struct finding *f, const struct function_result *r, size_t *left,
-                        void (*each)(void *context, const struct note *note), void *context)
+static void add_function(struct opens *opens, const struct function_result *r)
 {
-    struct note note;
+    for (size_t i = 0; i < r->loops.count; i++)
+        if (r->trips[i].cls == TRIPS_GUESSED)
+            add_open(opens, (struct open){.in = r, .loop = i});
+    for (size_t i = 0; i < r->sum.doubt_count; i++)
+        add_open(opens, (struct open){.in = r, .doubt = &r->sum.doubts[i]});
+}
+
+static const struct source_place *place_of(const struct open *open)
+{
+    return &open->in->loops.list[open->loop].place;
+}
+
+/* Loops are the same where one place of the source became both, and the same parameter has to be bounded. */
+static int order_of(const struct open *a, const struct open *b)
+{
+    if (!a->doubt != !b->doubt)
+        return a->doubt ? 1 : -1;
+    if (a->doubt)
+        return doubt_order(a->doubt, b->doubt);
+    const char *left = a->in->words[a->loop].parameter, *right = b->in->words[b->loop].parameter;
+    int order = source_place_order(place_of(a), place_of(b));
+    return order ? order : strcmp(left ? left : "", right ? right : "");
+}
+
+static bool is_same(const struct open *a, const struct open *b)
+{
+    return order_of(a, b) == 0 && (a->doubt || place_of(a)->line);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    size_t left = ((const struct open *)a)->order, right = ((const struct open *)b)->order;
+    return (left > right) - (left < right);
+}
+
+static int by_thing(const void *a, const void *b)
+{
+    int order = order_of(a, b);
+    return order ? order : by_order(a, b);
+}
+
+static void find_repeated(struct opens *opens)
+{
+    if (!opens->count)
+        return;
+    qsort(opens->list, opens->count, sizeof *opens->list, by_thing);
+    struct open *first = opens->list;
+    for (size_t i = 1; i < opens->count; i++) {
+        struct open *open = &opens->list[i];
+        open->is_repeated = is_same(first, open);
+        first->others += open->is_repeated;
+        first = open->is_repeated ? first : open;
+    }
+    qsort(opens->list, opens->count, sizeof *opens->list, by_order);
+}
+
+static void note_open(const struct finding *f, const struct open *open, struct note *out)
+{
     char more[40] = "";
-    size_t others, untold = 0;
-    for (size_t i = 0; i < r->loops.count; i++) {
-        if (!note_guess(r, i, &note))
-            continue;
-        if (*left)
-            each(context, &note);
-        untold += !*left;
-        *left -= *left > 0;
+    if (!open->doubt) {
+        note_guess(open->in, open->loop, out);
+        return;
     }
-    for (size_t i = 0; i < r->sum.doubt_count; i++) {
-        if (is_repeated(r, i, &others))
-            continue;
-        more[0] = '\0';
-        if (others)
-            string_print(more, sizeof more, ", here and in %zu more call%s", others, others == 1 ? "" : "s");
-        note_doubt(f, &r->sum.doubts[i], more, &note);
-        if (*left)
-            each(context, &note);
-        untold += !*left;
-        *left -= *left > 0;
-    }
-    return untold;
+    if (open->others)
+        string_print(more, sizeof more, ", here and in %zu more call%s", open->others,
+                     open->others == 1 ? "" : "s");
+    note_doubt(f, open->doubt, more, out);
 }
 
-void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
-                   void *context)
+/* What is open in the function that a finding is about, or in all of the file. */
+static void each_open(const struct finding *f, void (*each)(void *context, const struct note *note),
+                      void *context)
 {
-    const struct analysis *a = finding->judged->analysis;
-    struct note note;
-    bool is_whole = finding->result == &a->whole;
+    const struct analysis *a = f->judged->analysis;
+    bool is_whole = f->result == &a->whole;
     size_t left = is_whole ? MOST_NOTES_OF_FILE : SIZE_MAX, untold = 0;
-    if (!finding_has_estimate(finding))
-        return;
-    if (note_largest(finding, &note))
-        each(context, &note);
-    if (finding->rule != RULE_UNDECIDED)
-        return;
+    struct opens opens = {0};
+    struct note note;
     for (size_t i = 0; i < (is_whole ? a->result_count : 1); i++)
-        untold += note_open(finding, is_whole ? &a->results[i] : finding->result, &left, each, context);
+        add_function(&opens, is_whole ? &a->results[i] : f->result);
+    find_repeated(&opens);
+    for (size_t i = 0; i < opens.count; i++) {
+        if (opens.list[i].is_repeated)
+            continue;
+        if (!left) {
+            untold++;
+            continue;
+        }
+        left--;
+        note_open(f, &opens.list[i], &note);
+        each(context, &note);
+    }
+    free(opens.list);
     if (!untold)
         return;
     note = (struct note){0};
     string_print(note.words, sizeof note.words, "and %zu more that are open; --energy-report has them all",
                  untold);
     each(context, &note);
+}
+
+void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
+                   void *context)
+{
+    struct note note;
+    if (!finding_has_estimate(finding))
+        return;
+    if (note_largest(finding, &note))
+        each(context, &note);
+    if (finding->rule == RULE_UNDECIDED)
+        each_open(finding, each, context);
 }

@@ -1,6 +1,7 @@
 /* joulec/work/amounts.c - see sum.h: amounts of work, and what a block does by itself. */
 #include <math.h>
 #include <string.h>
+#include "joulec/source/source.h"
 #include "joulec/work/sum.h"
 
 /* --- amounts ------------------------------------------------------------------------------------------------ */
@@ -43,12 +44,12 @@ const char *doubt_name(enum doubt_kind kind)
     return names[kind];
 }
 
-bool doubt_is_same(const struct doubt *a, const struct doubt *b)
+int doubt_order(const struct doubt *a, const struct doubt *b)
 {
-    if (a->kind != b->kind || !a->name != !b->name)
-        return false;
-    return a->name ? strcmp(a->name, b->name) == 0
-                   : a->place.line == b->place.line && a->place.column == b->place.column;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    int order = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+    return order || a->name ? order : source_place_order(&a->place, &b->place);
 }
 
 /* --- a block ------------------------------------------------------------------------------------------ */

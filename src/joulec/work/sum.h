@@ -92,8 +92,8 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
                           const struct sum_ways *ways, struct function_sum *out_sum);
 /* "callee"; the kinds of a report. */
 const char *doubt_name(enum doubt_kind kind);
-/* The same callee, or, of what has no name, the same place. */
-bool doubt_is_same(const struct doubt *a, const struct doubt *b);
+/* As strcmp does; 0: they are the same, by their callee, or, of what has no name, by their place. */
+int doubt_order(const struct doubt *a, const struct doubt *b);
 /* out += by * more, in each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* The operations of a block, without their time. */

@@ -227,6 +227,23 @@ static void budgets(struct unit *u, size_t n)
     }
 }
 
+/* Nobody knows how often, or what is called. */
+static void budget_of_open_things(struct unit *u, size_t n)
+{
+    static const char *const words[] = {"joule.budget:max_joules=1kJ"};
+    struct function *f = add_chain(u, n);
+    f->annotations = (const char **)words;
+    f->annotation_count = 1;
+    for (size_t b = 1; b + 1 < n; b++) {
+        f->blocks[b].place.line = (unsigned)(n - b);
+        f->blocks[b].calls = room(u, sizeof *f->blocks[b].calls);
+        f->blocks[b].call_count = 1;
+        f->blocks[b].calls[0] =
+            (struct call){.name = name_of(u, "x", b), .callee = -1, .number = (uint32_t)f->call_count++};
+        lead(u, f, b, b);
+    }
+}
+
 static void say(struct unit *u, const char *format, size_t number)
 {
     char line[160];
@@ -318,7 +335,8 @@ static void test_steps_grow_as_the_file(void **state)
                   {"calls in a row", calls_in_a_row},
                   {"calls of all", calls_of_all},
                   {"formulas", formulas},
-                  {"budgets", budgets}};
+                  {"budgets", budgets},
+                  {"open things", budget_of_open_things}};
     int slow = 0;
     write_source(SMALL * TIMES + 1);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -1,0 +1,146 @@
+/* What is told of a figure: each thing that is open once, wherever it stands again. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "joulec/verdict/findings.h"
+
+#define MOST 8
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+
+/* Two functions with loops that nothing bounds, and doubts. */
+struct trial {
+    struct analysis analysis;
+    struct function_result results[2];
+    struct function functions[2];
+    struct loop loops[2][MOST];
+    struct trips trips[2][MOST];
+    struct loop_words words[2][MOST];
+    struct doubt doubts[2][MOST];
+    struct loop_runs runs[MOST];
+    struct amounts amounts[MOST];
+    struct limit limit;
+    char said[8192];
+};
+
+static struct trial *trial_new(void)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    cost_core_describe(&server, NAN, &t->analysis.target.core);
+    cost_core_table(&server, &t->analysis.target.table);
+    t->analysis.results = t->results;
+    t->analysis.result_count = 2;
+    for (int i = 0; i < 2; i++) {
+        t->functions[i].name = i ? "g" : "f";
+        t->results[i] =
+            (struct function_result){.function = &t->functions[i],
+                                     .trips = t->trips[i],
+                                     .words = t->words[i],
+                                     .loops = {.list = t->loops[i]},
+                                     .frames = {1, 1, 1},
+                                     .sum = {.doubts = t->doubts[i], .loops = t->amounts, .runs = t->runs}};
+    }
+    return t;
+}
+
+static void add_loop(struct trial *t, int function, unsigned line, const char *parameter)
+{
+    struct function_result *r = &t->results[function];
+    size_t loop = r->loops.count++;
+    t->loops[function][loop] = (struct loop){.place = {line ? "a.c" : NULL, line, 1}, .has_own_place = true};
+    t->trips[function][loop] = (struct trips){.cls = TRIPS_GUESSED, .per_entry = {0, 100, INFINITY}};
+    t->words[function][loop].parameter = parameter;
+}
+
+static void add_doubt(struct trial *t, int function, enum doubt_kind kind, const char *name, unsigned line)
+{
+    struct function_result *r = &t->results[function];
+    t->doubts[function][r->sum.doubt_count++] =
+        (struct doubt){.kind = kind, .name = name, .place = {"a.c", line, 1}, .is_missing = true};
+}
+
+static void say(void *context, const struct note *note)
+{
+    struct trial *t = context;
+    size_t length = strlen(t->said);
+    snprintf(t->said + length, sizeof t->said - length, "%u: %s\n", note->place.line, note->words);
+}
+
+/* Of one function, or NULL: of all. Each note must begin as the lines of `expected` do. */
+static void expect(struct trial *t, const struct function_result *result, enum rule rule,
+                   const char *const *expected, size_t count)
+{
+    struct judged judged = {.analysis = &t->analysis};
+    struct finding finding = {
+        .judged = &judged, .result = result ? result : &t->analysis.whole, .rule = rule, .limit = &t->limit};
+    t->said[0] = '\0';
+    finding_notes(&finding, say, t);
+    const char *line = t->said;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(line, expected[i], strlen(expected[i])) != 0)
+            fail_msg("not '%s' but: %s", expected[i], line);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_string_equal(line, "");
+}
+
+/* Whose parameters differ are told apart, and so are those whose place nobody knows. */
+static void test_loops_that_were_inlined_twice(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new();
+    add_loop(t, 0, 7, NULL);
+    add_loop(t, 0, 5, "n");
+    add_loop(t, 0, 5, "n");
+    add_loop(t, 0, 5, "m");
+    add_loop(t, 0, 7, NULL);
+    add_loop(t, 0, 0, NULL);
+    add_loop(t, 0, 0, NULL);
+    add_loop(t, 1, 7, NULL);
+    add_loop(t, 1, 9, NULL);
+    const char *const of_one[] = {"7: nothing bounds this loop, taken to run 100 times: ",
+                                  "5: nothing bounds this loop, taken to run 100 times; it runs as 'n'",
+                                  "5: nothing bounds this loop, taken to run 100 times; it runs as 'm'",
+                                  "0: nothing bounds", "0: nothing bounds"};
+    expect(t, &t->results[0], RULE_UNDECIDED, of_one, 5);
+    const char *const of_all[] = {"7: ", "5: ", "5: ", "0: ", "0: ", "9: nothing bounds this loop"};
+    expect(t, NULL, RULE_UNDECIDED, of_all, 6);
+    expect(t, NULL, RULE_JOULES, NULL, 0);
+    free(t);
+}
+
+static void test_doubts_are_told_once(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new();
+    add_doubt(t, 0, DOUBT_CALLEE, "x", 3);
+    add_doubt(t, 0, DOUBT_POINTER, NULL, 4);
+    add_doubt(t, 0, DOUBT_CALLEE, "x", 5);
+    add_doubt(t, 0, DOUBT_POINTER, NULL, 6);
+    add_doubt(t, 1, DOUBT_CALLEE, "x", 13);
+    add_doubt(t, 1, DOUBT_CALLEE, "y", 14);
+    add_loop(t, 1, 12, NULL);
+    const char *const of_one[] = {"3: nobody knows what 'x' takes, here and in 1 more call: ", "4: ", "6: "};
+    expect(t, &t->results[0], RULE_UNDECIDED, of_one, 3);
+    const char *const of_all[] = {
+        "3: nobody knows what 'x' takes, here and in 2 more calls: ", "4: nobody knows all",
+        "6: nobody knows all", "12: nothing bounds", "14: nobody knows what 'y' takes: "};
+    expect(t, NULL, RULE_UNDECIDED, of_all, 5);
+    free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops_that_were_inlined_twice),
+        cmocka_unit_test(test_doubts_are_told_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
