@@ -80,7 +80,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     const struct trips *trips = &f->result->trips[largest];
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
     string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
-                 100 * fmin(part, 1), f->result->sum.runs[largest].rounds,
+                 100 * fmin(part, 1), f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds,
                  trips_class_name(trips->total_cls));
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
     add_build(&f->result->loops.list[largest], out->words, sizeof out->words);

@@ -1,4 +1,4 @@
-/* What is told of a figure: each thing that is open once, wherever it stands again. */
+/* What is told of a figure: each thing that is open once, wherever it stands again, and rounds with those of all frames. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,11 +136,33 @@ static void test_doubts_are_told_once(void **state)
     free(t);
 }
 
+/* A function that calls itself four times runs its loop in each of these. */
+static void test_rounds_are_those_of_a_call(void **state)
+{
+    (void)state;
+    struct trial *t = trial_new();
+    struct function_result *r = &t->results[0];
+    add_loop(t, 0, 7, NULL);
+    t->trips[0][0] = (struct trips){.cls = TRIPS_EXACT, .total_cls = TRIPS_EXACT};
+    t->runs[0] = (struct loop_runs){1, 25};
+    for (int b = 0; b < BOUNDS; b++) {
+        t->amounts[0].of[b] = (struct cost_features){.version = COST_VERSION};
+        t->amounts[0].of[b].amount[COST_UOPS] = 1000;
+        r->sum.call.of[b] = t->amounts[0].of[b];
+        r->sum.call.of[b].amount[COST_UOPS] = 4000;
+        r->frames[b] = 4;
+    }
+    const char *const expected[] = {"7: 100 % of it in this loop, 100 times round in a call (exact)"};
+    expect(t, r, RULE_JOULES, expected, 1);
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loops_that_were_inlined_twice),
         cmocka_unit_test(test_doubts_are_told_once),
+        cmocka_unit_test(test_rounds_are_those_of_a_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
