@@ -20,13 +20,6 @@ struct span {
     size_t length;
 };
 
-/* An open brace. */
-struct level {
-    bool is_body_of_do;
-    unsigned open_dos; /* `do` without a brace whose `while` has not come */
-    uint32_t last_do;  /* the keyword whose `while` comes next; MARK_NONE: none, or unknown */
-};
-
 /* What may stand between a mark and its loop. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
@@ -37,14 +30,12 @@ struct reading {
     struct span kept_file; /* of which this is a copy */
     const char *kept;
     unsigned line;
-    size_t mark_room, keyword_room, level_room;
-    struct level *levels; /* [0]: outside of everything */
-    size_t depth;
+    size_t mark_room, keyword_room;
+    size_t depth; /* of braces */
     struct statements loops;
     uint32_t waiting; /* the mark whose loop has not come; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
-    bool is_behind_do, is_behind_body_of_do; /* the word before was `do`; the brace that ended its body */
     bool is_short;
 };
 
@@ -234,11 +225,6 @@ static void take_directive(struct reading *r, struct span line)
 
 /* --- the text between --------------------------------------------------------------------------------------------- */
 
-static struct level *here(struct reading *r)
-{
-    return &r->levels[r->depth];
-}
-
 /* A `while` behind a `do` without braces ends that, if it is followed by nothing. */
 static bool ends_here(const struct reading *r)
 {
@@ -252,16 +238,6 @@ static bool ends_here(const struct reading *r)
     for (at += at < most; at < most && (is_blank(*at) || *at == '\n');)
         at++;
     return at < most && *at == ';';
-}
-
-static bool is_tail_of_do(struct reading *r)
-{
-    if (r->is_behind_body_of_do)
-        return true;
-    if (!here(r)->open_dos || !ends_here(r))
-        return false;
-    here(r)->open_dos--;
-    return true;
 }
 
 /* Whether `(0)` comes next. */
@@ -282,14 +258,17 @@ static bool is_never_again(const struct reading *r)
            end < rest.length && rest.at[end] == ')';
 }
 
-/* The `while` of a `do`. `do ... while (0)` is how macros make one statement, and no loop: its keyword counts for nothing, but where
- * somebody has marked it. */
-static void end_do(struct reading *r)
+/* Whether a `while` is that of a `do`. `do ... while (0)` is how macros make one statement, and no loop: its keyword counts for
+ * nothing, but where somebody has marked it. */
+static bool ends_do(struct reading *r)
 {
-    uint32_t keyword = here(r)->last_do;
-    here(r)->last_do = MARK_NONE;
-    if (keyword != MARK_NONE && r->out->keywords[keyword].mark == MARK_NONE && is_never_again(r))
-        r->out->keywords[keyword].line = NO_LINE;
+    bool must;
+    if (!statements_may_end_do(&r->loops, r->depth, &must) || (!must && !ends_here(r)))
+        return false;
+    struct marks_keyword *keyword = &r->out->keywords[statements_end_do(&r->loops)];
+    if (keyword->mark == MARK_NONE && is_never_again(r))
+        keyword->line = NO_LINE;
+    return true;
 }
 
 static void end_loop(void *context, uint32_t keyword)
@@ -307,8 +286,6 @@ static void add_keyword(struct reading *r, bool is_do)
     }
     out->keywords[out->keyword_count] =
         (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting};
-    if (is_do)
-        here(r)->last_do = (uint32_t)out->keyword_count;
     statements_begin(&r->loops, (uint32_t)out->keyword_count++, r->depth, is_do);
     r->waiting = MARK_NONE;
 }
@@ -332,30 +309,15 @@ static bool may_stand_between(struct reading *r, struct span word)
 
 static void take_source_word(struct reading *r, struct span word)
 {
-    bool is_while = is(word, "while"), is_do = is(word, "do");
-    if (r->is_behind_do)
-        here(r)->open_dos++;
-    bool is_tail = r->between == BETWEEN_NOTHING && is_while && is_tail_of_do(r);
-    bool is_loop = r->between == BETWEEN_NOTHING && (is(word, "for") || is_do || (is_while && !is_tail));
-    if (is_tail)
-        end_do(r);
+    bool is_do = is(word, "do");
+    bool is_loop =
+        r->between == BETWEEN_NOTHING && (is_do || is(word, "for") || (is(word, "while") && !ends_do(r)));
     if (is_loop)
         add_keyword(r, is_do);
     else
         statements_take(&r->loops, STATEMENT_WORD, r->depth);
     if (!is_loop && r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))
         end_waiting(r, "'", word);
-    r->is_behind_do = is_do;
-    r->is_behind_body_of_do = false;
-}
-
-static void open_brace(struct reading *r)
-{
-    if (!ARRAY_ROOM(r->levels, r->level_room, r->depth + 1)) {
-        r->is_short = true;
-        return;
-    }
-    r->levels[++r->depth] = (struct level){r->is_behind_do, 0, MARK_NONE};
 }
 
 /* What is between a mark and its loop goes on until its parentheses are closed, or its colon has come. */
@@ -377,24 +339,15 @@ static void take_between(struct reading *r, char c)
 
 static void take_sign(struct reading *r, char c)
 {
-    bool is_end_of_body = false;
     if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && c == '[')
         r->between = BETWEEN_GROUP;
     if (r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING)
         end_waiting(r, "'", (struct span){&c, 1});
     if (r->between != BETWEEN_NOTHING)
         take_between(r, c);
-    statements_take(&r->loops, c, r->depth - (c == '}' && r->depth));
-    if (c == '{') {
-        open_brace(r);
-    } else if (c == '}' && r->depth) {
-        is_end_of_body = here(r)->is_body_of_do;
-        r->depth--;
-    } else if (r->is_behind_do) {
-        here(r)->open_dos++;
-    }
-    r->is_behind_do = false;
-    r->is_behind_body_of_do = is_end_of_body;
+    r->depth -= c == '}' && r->depth;
+    statements_take(&r->loops, c, r->depth);
+    r->depth += c == '{';
 }
 
 /* "..." or '...', which end with their line. */
@@ -410,7 +363,6 @@ static void skip_quoted(struct reading *r)
     if (r->between == BETWEEN_NOTHING)
         end_waiting(r, "a string", (struct span){"", 0});
     statements_take(&r->loops, STATEMENT_WORD, r->depth);
-    r->is_behind_do = r->is_behind_body_of_do = false;
 }
 
 static void take_token(struct reading *r)
@@ -480,13 +432,9 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
         return true;
     struct reading r = {.out = out_marks, .at = text, .end = text + size, .line = 1, .waiting = MARK_NONE};
     r.loops = (struct statements){.end = end_loop, .context = &r};
-    r.is_short = !ARRAY_ROOM(r.levels, r.level_room, 0);
-    if (!r.is_short)
-        r.levels[0] = (struct level){false, 0, MARK_NONE};
     while (r.at < r.end && !r.is_short)
         take_line(&r);
     end_waiting(&r, "the end of the file", (struct span){"", 0});
-    free(r.levels);
     statements_free(&r.loops);
     r.is_short = r.is_short || r.loops.is_short;
     if (r.is_short)

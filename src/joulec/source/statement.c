@@ -8,7 +8,8 @@ enum part {
     PART_HEAD,   /* up to the parenthesis that ends `for (...)` */
     PART_BEGIN,  /* what comes next begins the body */
     PART_SIMPLE, /* up to a semicolon */
-    PART_BRACES  /* up to the brace that ends them */
+    PART_BRACES, /* up to the brace that ends them */
+    PART_TAIL    /* of a `do`, behind the braces of its body */
 };
 
 struct statement {
@@ -16,9 +17,15 @@ struct statement {
     size_t braces; /* that were open as it began */
     size_t parens; /* that are open in this part */
     enum part part;
-    bool is_do;     /* behind its body the `while` is still to come */
-    bool is_inside; /* it is all of the body of the loop before */
+    bool is_do;      /* whose `while` is still to come */
+    bool is_inside;  /* it is all of the body of the loop before */
+    size_t do_count; /* as `count`, up to the innermost `do` between these braces; 0: none */
 };
+
+static size_t do_count_of(const struct statement *around, size_t braces)
+{
+    return around && around->braces == braces ? around->do_count : 0;
+}
 
 static void end_last(struct statements *s)
 {
@@ -32,12 +39,15 @@ static void end_last(struct statements *s)
 
 void statements_begin(struct statements *s, uint32_t number, size_t braces, bool is_do)
 {
-    const struct statement *around = s->count ? &s->open[s->count - 1] : NULL;
+    struct statement *around = s->count ? &s->open[s->count - 1] : NULL;
     struct statement begun = {.number = number,
                               .braces = braces,
                               .part = is_do ? PART_BEGIN : PART_HEAD,
                               .is_do = is_do,
-                              .is_inside = around && around->part == PART_BEGIN && !around->is_do};
+                              .is_inside = around && around->part == PART_BEGIN && !around->is_do,
+                              .do_count = is_do ? s->count + 1 : do_count_of(around, braces)};
+    if (around && around->part == PART_BEGIN && around->is_do)
+        around->part = PART_SIMPLE;
     if (!ARRAY_ROOM(s->open, s->room, s->count)) {
         s->is_short = true;
         return;
@@ -56,7 +66,7 @@ static void take_begin(struct statements *s, struct statement *last, char sign)
 {
     last->part = sign == '{' ? PART_BRACES : PART_SIMPLE;
     last->parens = sign == '(';
-    if (sign == ';')
+    if (sign == ';' && !last->is_do)
         end_last(s);
 }
 
@@ -64,7 +74,7 @@ static void take_simple(struct statements *s, struct statement *last, char sign,
 {
     last->parens += sign == '(';
     last->parens -= sign == ')' && last->parens;
-    if (sign == ';' && !last->parens && braces == last->braces)
+    if (sign == ';' && !last->parens && braces == last->braces && !last->is_do)
         end_last(s);
 }
 
@@ -84,10 +94,31 @@ void statements_take(struct statements *s, char sign, size_t braces)
         take_simple(s, last, sign, braces);
     } else if (sign == '}' && braces == last->braces) {
         if (last->is_do)
-            last->part = PART_SIMPLE;
+            last->part = PART_TAIL;
         else
             end_last(s);
     }
+}
+
+bool statements_may_end_do(const struct statements *s, size_t braces, bool *out_must)
+{
+    const struct statement *last = s->count ? &s->open[s->count - 1] : NULL;
+    *out_must = last && last->part == PART_TAIL;
+    return last && last->part != PART_HEAD && last->part != PART_BEGIN && last->braces == braces &&
+           last->do_count;
+}
+
+uint32_t statements_end_do(struct statements *s)
+{
+    size_t count = s->open[s->count - 1].do_count;
+    while (s->count > count) /* an `if` in braces made them too long */
+        end_last(s);
+    struct statement *last = &s->open[count - 1];
+    last->part = PART_SIMPLE;
+    last->parens = 0;
+    last->is_do = false;
+    last->do_count = do_count_of(count > 1 ? last - 1 : NULL, last->braces);
+    return last->number;
 }
 
 void statements_free(struct statements *s)

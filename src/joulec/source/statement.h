@@ -27,6 +27,10 @@ struct statements {
 void statements_begin(struct statements *statements, uint32_t number, size_t braces, bool is_do);
 /* A sign, or STATEMENT_WORD. braces: how many are open, this one not counted. */
 void statements_take(struct statements *statements, char sign, size_t braces);
+/* Whether a `while` may be that of a `do`, between as many braces; *out_must: it can be nothing else. */
+bool statements_may_end_do(const struct statements *statements, size_t braces, bool *out_must);
+/* It is, and what follows it ends that loop, whose number this is. */
+uint32_t statements_end_do(struct statements *statements);
 void statements_free(struct statements *statements);
 
 #endif

@@ -165,6 +165,34 @@ static void test_a_mark_without_a_loop(void **state)
                 "it stands before 'while': put it right before for, while or do");
 }
 
+/* Whether the last `while` is a loop's, with the first keyword's line and that in which its loop ends. */
+static void check_do(const char *text, size_t keywords, unsigned last_line)
+{
+    char whole[256] = "f() {\n#pragma joule loop(1, 2)\n";
+    struct marks marks = read_text(strcat(strcat(whole, text), "\nx(); }\n"));
+    assert_int_equal(marks.keyword_count, keywords);
+    assert_int_equal(marks.keywords[0].line, 3);
+    assert_int_equal(marks.keywords[0].last_line, last_line);
+    marks_free(&marks);
+}
+
+static void test_while_behind_do(void **state)
+{
+    (void)state;
+    check_do("do { x(); }\nwhile (y)\n;", 1, 5);
+    check_do("do x();\nwhile (y);", 1, 4);
+    check_do("do if (x) y(); else z();\nwhile (y);", 1, 4);
+    check_do("do if (x) { y(); }\nwhile (y);", 1, 4);
+    check_do("do for (;;) if (x) { y(); }\nwhile (y);", 2, 4);
+    check_do("do do x(); while (y);\nwhile (z);", 2, 4);
+    check_do("do while (x) ;\nwhile (y);", 2, 4);
+    check_do("do for (;;) while (x) ;\nwhile (y);", 3, 4);
+    check_do("do if (x) y(); else while (y) z();\nwhile (z);", 2, 4);
+    check_do("do { while (x) ; }\nwhile (y);", 2, 4);
+    check_do("for (;;) do x();\nwhile (y);", 2, 4);
+    check_do("for (;;) x();\nwhile (y) ;", 2, 3);
+}
+
 static void test_wrong_numbers(void **state)
 {
     static const struct {
@@ -382,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_number),
         cmocka_unit_test(test_what_a_mark_stands_before),
         cmocka_unit_test(test_a_mark_without_a_loop),
+        cmocka_unit_test(test_while_behind_do),
         cmocka_unit_test(test_wrong_numbers),
         cmocka_unit_test(test_files_and_lines),
         cmocka_unit_test(test_a_large_text),
