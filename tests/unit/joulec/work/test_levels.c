@@ -1,153 +1,13 @@
-/* Which level serves the loads of a loop, of functions made by hand: blocks and loops as a graph, addresses as scalar evolution
- * prints them. The core has 32 KiB, 1 MiB and 32 MiB. Every expectation is lines in a call, from L2, L3 and DRAM. */
+/* Which level serves the loads of a loop. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
-#include "joulec/work/levels.h"
 #include "support/chance.h"
-
-#define MOST       8
-#define KIB        1024.0
-#define MIB        (1024 * KIB)
-#define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 0.02 * fabs((double)(b)) + 1e-9)
-
-/* Nests of loops whose headers are blocks 1, 2, 3; all is done in the innermost. */
-static const char *const nests[] = {"", "0>1 1>1 1>2", "0>1 1>2 2>2 2>3 3>1 3>4",
-                                    "0>1 1>2 2>3 3>3 3>4 4>2 4>5 5>1 5>6"};
-static const char *const names[MOST] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
-
-struct trial {
-    struct arena arena;
-    unsigned depth;
-    struct cost_core core;
-    struct module module;
-    struct function function;
-    struct block blocks[MOST];
-    struct edge edges[MOST][2];
-    struct access accesses[MOST][4];
-    const char *values[MOST][4];
-    struct creep creeps[MOST];
-    struct creep *creep_lists[MOST][2];
-    size_t creep_count;
-    struct object global, local;
-    struct call call;
-    struct loop_times times[MOST];
-    struct scev_text text;
-    struct loops loops;
-    struct block_memory memory[MOST];
-    double bytes[BOUNDS];
-    struct function_sum callee;
-};
-
-static void add_edges(struct trial *t, const char *edges)
-{
-    t->function.block_count = 1;
-    for (char *end; *edges; edges = *end ? end + 1 : end) {
-        uint32_t from = (uint32_t)strtoul(edges, &end, 10), to = (uint32_t)strtoul(end + 1, &end, 10);
-        struct block *b = &t->blocks[from];
-        assert_true(from < MOST && to < MOST && b->edge_count < 2);
-        b->edges = t->edges[from];
-        b->edges[b->edge_count++] = (struct edge){to, NAN};
-        if (t->function.block_count <= to)
-            t->function.block_count = to + 1;
-    }
-}
-
-/* values: lines of the printer. */
-static struct trial *trial_new(unsigned depth, const double *times, const char *values)
-{
-    char words[1024];
-    struct trial *t = calloc(1, sizeof *t);
-    assert_non_null(t);
-    t->depth = depth;
-    t->core = (struct cost_core){.cache_bytes = {32 * KIB, MIB, 32 * MIB}, .line_bytes = 64};
-    for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
-        t->core.latency[i] = 15 * pow(4, i - COST_L2_LINES);
-    for (uint32_t b = 0; b < MOST; b++)
-        t->blocks[b] = (struct block){.name = names[b],
-                                      .accesses = t->accesses[b],
-                                      .values = t->values[b],
-                                      .creeps = t->creep_lists[b]};
-    for (unsigned d = 0; d < depth; d++)
-        t->times[d] = (struct loop_times){{times[d], times[d], times[d]}};
-    t->function.name = "f";
-    t->function.blocks = t->blocks;
-    t->function.objects = &t->local;
-    t->module.objects = &t->global;
-    add_edges(t, nests[depth]);
-    snprintf(words, sizeof words,
-             "Classifying expressions for: @f\n%sDetermining loop execution counts for: @f\n"
-             "Loop %%b3: Unpredictable\nLoop %%b2: Unpredictable\nLoop %%b1: Unpredictable\n",
-             values);
-    assert_true(scev_text_read(words, strlen(words), &t->text));
-    return t;
-}
-
-/* In the innermost loop. */
-static struct access *add_load(struct trial *t, const char *address)
-{
-    struct block *b = &t->blocks[t->depth];
-    b->accesses[b->access_count] = (struct access){.address = address, .bytes = 8};
-    return &b->accesses[b->access_count++];
-}
-
-static void add_value(struct trial *t, uint32_t block, const char *name)
-{
-    struct block *b = &t->blocks[block];
-    b->values[b->value_count++] = name;
-}
-
-/* A value of block `header` that goes on by 0 to `most`; from NULL: it begins with 0. */
-static void add_creep(struct trial *t, uint32_t header, const char *name, double most, const char *from)
-{
-    struct block *b = &t->blocks[header];
-    struct creep *creep = &t->creeps[t->creep_count++];
-    *creep =
-        (struct creep){.name = name, .low = fmin(most, 0), .high = fmax(most, 0), .from = from ? from : ""};
-    b->creeps[b->creep_count++] = creep;
-    add_value(t, header, name);
-}
-
-static void describe(struct trial *t)
-{
-    struct addresses addresses;
-    assert_int_equal(loops_find(&t->arena, &t->function, &t->loops), JOULE_OK);
-    assert_int_equal(t->loops.count, t->depth);
-    assert_int_equal(addresses_prepare(&t->arena, &t->module, &t->function, &t->loops,
-                                       scev_text_function(&t->text, "f"), &addresses),
-                     JOULE_OK);
-    assert_int_equal(levels_describe(&t->arena, &addresses, t->times, &t->core,
-                                     (const struct function_sum *const[]){&t->callee}, t->memory, t->bytes),
-                     JOULE_OK);
-}
-
-static double lines(const struct trial *t, enum bound bound, enum cost_level level)
-{
-    double runs = 1;
-    for (unsigned d = 0; d < t->depth; d++)
-        runs *= t->times[d].times[bound];
-    return runs * t->memory[t->depth].lines[bound][level];
-}
-
-static void expect(const struct trial *t, enum bound bound, double l2, double l3, double dram)
-{
-    NEAR(lines(t, bound, COST_L2), l2);
-    NEAR(lines(t, bound, COST_L3), l3);
-    NEAR(lines(t, bound, COST_DRAM), dram);
-}
-
-static void trial_free(struct trial *t)
-{
-    arena_free(&t->arena);
-    scev_text_free(&t->text);
-    free(t);
-}
+#include "support/levels_trial.h"
 
 #define STREAM "  %p = x\n  -->  {%a,+,8}<%b1> U: full-set\n"
 
@@ -335,7 +195,6 @@ static void test_rows_and_columns(void **state)
     trial_free(t);
 }
 
-/* The same with a side that nobody knows, taken to be as long as the loop runs. */
 /* Rows of a power of two of bytes: a column's lines share a 64th of the sets, and one more line in each row spreads them. */
 static void test_columns_that_meet_in_few_sets(void **state)
 {
@@ -360,6 +219,7 @@ static void test_columns_that_meet_in_few_sets(void **state)
     trial_free(t);
 }
 
+/* The same with a side that nobody knows, taken to be as long as the loop runs. */
 static void test_unknown_strides(void **state)
 {
     (void)state;
@@ -419,118 +279,6 @@ static void test_callees_push_out(void **state)
     t->blocks[1].call_count = 1;
     describe(t);
     expect(t, BOUND_EST, 10 * 125, 0, 0);
-    trial_free(t);
-}
-
-/* --- what creeps ---------------------------------------------------------------------------------------------- */
-
-#define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
-
-/* As a stream, if it goes on each time; at best it stays where it is. */
-static void test_a_filter_is_a_stream(void **state)
-{
-    (void)state;
-    for (int most = -1; most <= 3; most += 2) {
-        double times = 8 * MIB;
-        struct trial *t = trial_new(1, &times, FILTER);
-        add_creep(t, 1, "c", most, NULL);
-        add_load(t, "p");
-        describe(t);
-        expect(t, BOUND_LOW, 0, 0, 0);
-        expect(t, BOUND_EST, 0, 0, fabs((double)most) * MIB);
-        expect(t, BOUND_HIGH, 0, 0, fabs((double)most) * MIB);
-        assert_true(t->memory[1].streamed >= 1);
-        t->blocks[1].creep_count = 0;
-        describe(t); /* nothing is known of it */
-        assert_true(t->memory[1].streamed <= 0);
-        trial_free(t);
-    }
-}
-
-/* Its address is the value itself, and it begins in a variable. */
-static void test_a_pointer_creeps_in_a_variable(void **state)
-{
-    (void)state;
-    double times = 1e6;
-    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  %p U: full-set\n");
-    add_creep(t, 1, "p", 8, "@table");
-    add_load(t, "p");
-    t->global = (struct object){"@table", 4 * KIB, false};
-    t->module.object_count = 1;
-    describe(t);
-    expect(t, BOUND_EST, 0, 0, 0);
-    expect(t, BOUND_HIGH, 0, 0, 64);
-    NEAR(t->bytes[BOUND_EST], 4 * KIB);
-    trial_free(t);
-}
-
-/* Four stores after each other, with what each lets through between them: one stream. */
-static void test_places_beside_each_other_are_one(void **state)
-{
-    (void)state;
-    double times = 8 * MIB;
-    struct trial *t = trial_new(
-        1, &times,
-        FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
-               "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
-    add_creep(t, 1, "c", 2, NULL);
-    add_creep(t, 1, "d", 0, "c"); /* where the ways meet behind it */
-    add_load(t, "p");
-    add_load(t, "q");
-    add_load(t, "r");
-    describe(t);
-    expect(t, BOUND_EST, 0, 0, 2 * MIB);
-    trial_free(t);
-}
-
-/* What the filter leaves goes to i - c, which goes on by 0 or 1, too. */
-static void test_the_rest_is_a_stream(void **state)
-{
-    (void)state;
-    double times = 8 * MIB;
-    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  ({%a,+,8}<%b1> + (-8 * %c)) U: full-set\n");
-    add_creep(t, 1, "c", 1, NULL);
-    add_load(t, "p");
-    describe(t);
-    expect(t, BOUND_LOW, 0, 0, 0);
-    expect(t, BOUND_EST, 0, 0, MIB);
-    assert_true(t->memory[1].streamed >= 1);
-    trial_free(t);
-}
-
-/* 1000 rows of 1000: it begins anew with each, or goes on behind what the row before left, or stands at a place of the row's. */
-static void test_filters_in_nests(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *from;
-        double bytes;
-    } starts[] = {{NULL, 8000}, {"n", 8000}, {"row", 8e6}, {"left", 8e6}};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-        double times[] = {1000, 1000};
-        struct trial *t = trial_new(2, times,
-                                    FILTER "  %row = x\n  -->  {0,+,1000}<%b1> U: full-set\n"
-                                           "  %left = x\n  -->  %left U: full-set\n");
-        add_creep(t, 2, "c", 1, starts[i].from);
-        add_value(t, 1, "left");
-        add_load(t, "p");
-        describe(t);
-        NEAR(t->bytes[BOUND_EST], starts[i].bytes);
-        assert_true(t->memory[2].streamed >= 1 || starts[i].bytes < 32 * KIB);
-        trial_free(t);
-    }
-}
-
-/* Of the loop around: in the one inside it stays, as in any that it creeps in no more. */
-static void test_what_creeps_around(void **state)
-{
-    (void)state;
-    double times[] = {1000, 1000};
-    struct trial *t = trial_new(2, times, "  %p = x\n  -->  {((8 * %c) + %a),+,8}<%b2> U: full-set\n");
-    add_creep(t, 1, "c", 1, NULL);
-    add_load(t, "p");
-    describe(t);
-    NEAR(t->bytes[BOUND_EST], 16000);
     trial_free(t);
 }
 
@@ -637,12 +385,6 @@ int main(void)
         cmocka_unit_test(test_rows_by_pointers),
         cmocka_unit_test(test_reuse_in_outer_loops),
         cmocka_unit_test(test_callees_push_out),
-        cmocka_unit_test(test_a_filter_is_a_stream),
-        cmocka_unit_test(test_a_pointer_creeps_in_a_variable),
-        cmocka_unit_test(test_places_beside_each_other_are_one),
-        cmocka_unit_test(test_the_rest_is_a_stream),
-        cmocka_unit_test(test_filters_in_nests),
-        cmocka_unit_test(test_what_creeps_around),
         cmocka_unit_test(test_bounds_hold_the_estimate),
         cmocka_unit_test(test_more_is_never_nearer),
     };

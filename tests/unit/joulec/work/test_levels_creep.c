@@ -1,0 +1,131 @@
+/* Which level serves loads whose addresses go on by something or nothing: places that a filter leaves, and pointers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "support/levels_trial.h"
+
+#define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
+
+/* As a stream, if it goes on each time; at best it stays where it is. */
+static void test_a_filter_is_a_stream(void **state)
+{
+    (void)state;
+    for (int most = -1; most <= 3; most += 2) {
+        double times = 8 * MIB;
+        struct trial *t = trial_new(1, &times, FILTER);
+        add_creep(t, 1, "c", most, NULL);
+        add_load(t, "p");
+        describe(t);
+        expect(t, BOUND_LOW, 0, 0, 0);
+        expect(t, BOUND_EST, 0, 0, fabs((double)most) * MIB);
+        expect(t, BOUND_HIGH, 0, 0, fabs((double)most) * MIB);
+        assert_true(t->memory[1].streamed >= 1);
+        t->blocks[1].creep_count = 0;
+        describe(t); /* nothing is known of it */
+        assert_true(t->memory[1].streamed <= 0);
+        trial_free(t);
+    }
+}
+
+/* Its address is the value itself, and it begins in a variable. */
+static void test_a_pointer_creeps_in_a_variable(void **state)
+{
+    (void)state;
+    double times = 1e6;
+    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  %p U: full-set\n");
+    add_creep(t, 1, "p", 8, "@table");
+    add_load(t, "p");
+    t->global = (struct object){"@table", 4 * KIB, false};
+    t->module.object_count = 1;
+    describe(t);
+    expect(t, BOUND_EST, 0, 0, 0);
+    expect(t, BOUND_HIGH, 0, 0, 64);
+    NEAR(t->bytes[BOUND_EST], 4 * KIB);
+    trial_free(t);
+}
+
+/* Four stores after each other, with what each lets through between them: one stream. */
+static void test_places_beside_each_other_are_one(void **state)
+{
+    (void)state;
+    double times = 8 * MIB;
+    struct trial *t = trial_new(
+        1, &times,
+        FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
+               "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
+    add_creep(t, 1, "c", 2, NULL);
+    add_creep(t, 1, "d", 0, "c"); /* where the ways meet behind it */
+    add_load(t, "p");
+    add_load(t, "q");
+    add_load(t, "r");
+    describe(t);
+    expect(t, BOUND_EST, 0, 0, 2 * MIB);
+    trial_free(t);
+}
+
+/* What the filter leaves goes to i - c, which goes on by 0 or 1, too. */
+static void test_the_rest_is_a_stream(void **state)
+{
+    (void)state;
+    double times = 8 * MIB;
+    struct trial *t = trial_new(1, &times, "  %p = x\n  -->  ({%a,+,8}<%b1> + (-8 * %c)) U: full-set\n");
+    add_creep(t, 1, "c", 1, NULL);
+    add_load(t, "p");
+    describe(t);
+    expect(t, BOUND_LOW, 0, 0, 0);
+    expect(t, BOUND_EST, 0, 0, MIB);
+    assert_true(t->memory[1].streamed >= 1);
+    trial_free(t);
+}
+
+/* 1000 rows of 1000: it begins anew with each, or goes on behind what the row before left, or stands at a place of the row's. */
+static void test_filters_in_nests(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from;
+        double bytes;
+    } starts[] = {{NULL, 8000}, {"n", 8000}, {"row", 8e6}, {"left", 8e6}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        double times[] = {1000, 1000};
+        struct trial *t = trial_new(2, times,
+                                    FILTER "  %row = x\n  -->  {0,+,1000}<%b1> U: full-set\n"
+                                           "  %left = x\n  -->  %left U: full-set\n");
+        add_creep(t, 2, "c", 1, starts[i].from);
+        add_value(t, 1, "left");
+        add_load(t, "p");
+        describe(t);
+        NEAR(t->bytes[BOUND_EST], starts[i].bytes);
+        assert_true(t->memory[2].streamed >= 1 || starts[i].bytes < 32 * KIB);
+        trial_free(t);
+    }
+}
+
+/* Of the loop around: in the one inside it stays, as in any that it creeps in no more. */
+static void test_what_creeps_around(void **state)
+{
+    (void)state;
+    double times[] = {1000, 1000};
+    struct trial *t = trial_new(2, times, "  %p = x\n  -->  {((8 * %c) + %a),+,8}<%b2> U: full-set\n");
+    add_creep(t, 1, "c", 1, NULL);
+    add_load(t, "p");
+    describe(t);
+    NEAR(t->bytes[BOUND_EST], 16000);
+    trial_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_filter_is_a_stream),
+        cmocka_unit_test(test_a_pointer_creeps_in_a_variable),
+        cmocka_unit_test(test_places_beside_each_other_are_one),
+        cmocka_unit_test(test_the_rest_is_a_stream),
+        cmocka_unit_test(test_filters_in_nests),
+        cmocka_unit_test(test_what_creeps_around),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
