@@ -173,7 +173,8 @@ class Inputs(Folder):
         self.write("p.h", "#include <stdio.h>\n#define BELOW 1000\n")
         for level in ("-O0", "-O1", "-Os", "-Ofast"):
             done = self.joulec(level, "-x", "c-header", "p.h", "-o", "p.pch")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("joulec:", done.stderr)  # later versions of clang have something to say of -Ofast
             self.write("uses.c", DEAR.replace("1000", "BELOW"))
             self.judged(level, "-include-pch", "p.pch", "-c", "uses.c")
 

@@ -83,7 +83,7 @@ static bool settle_block(LLVMBuilderRef builder, LLVMBasicBlockRef block)
     LLVMValueRef next, first = LLVMGetFirstInstruction(block);
     while (first && LLVMIsAPHINode(first))
         first = LLVMGetNextInstruction(first);
-    for (LLVMValueRef phi = LLVMGetFirstInstruction(block); phi != first && first; phi = next) {
+    for (LLVMValueRef phi = LLVMGetFirstInstruction(block); first && LLVMIsAPHINode(phi); phi = next) {
         struct sum sum;
         next = LLVMGetNextInstruction(phi);
         if (LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind || !is_one_sum(phi, &sum))

@@ -179,15 +179,20 @@ static const char **words_for_front_end(struct arena *arena, const struct argume
 /* What is counted and what a profile saw are joined by places in the source, and by names. */
 #define WITH_PLACES "-g1", "-gcolumn-info", "-fno-discard-value-names", "-w", "-Qunused-arguments"
 
+/* An option with its value in the same word. */
+static const char *joined(struct arena *arena, const char *option, const char *value)
+{
+    size_t size = strlen(option) + strlen(value) + 1;
+    char *word = arena_alloc(arena, size);
+    if (word)
+        string_print(word, size, "%s%s", option, value);
+    return word;
+}
+
 /* "-fprofile-instr-use=FILE", or what says nothing. */
 static const char *profile_word(struct arena *arena, const struct arguments *a)
 {
-    static const char option[] = "-fprofile-instr-use=";
-    size_t size = sizeof option + (a->counts ? strlen(a->counts) : 0);
-    char *word = a->counts ? arena_alloc(arena, size) : NULL;
-    if (word)
-        string_print(word, size, "%s%s", option, a->counts);
-    return word ? word : "-Qunused-arguments";
+    return a->counts ? joined(arena, "-fprofile-instr-use=", a->counts) : "-Qunused-arguments";
 }
 
 const char **words_of_count(struct arena *arena, const struct arguments *a, const char *source,
@@ -361,17 +366,22 @@ static void add_names_in_bitcode(struct line *line, const struct arguments *a, c
     static const struct {
         const char *option, *ending;
         bool (*is_asked)(const char *word);
-    } files[] = {{"-coverage-notes-file", ".gcno", is_coverage},
-                 {"-coverage-data-file", ".gcda", is_coverage},
+    } files[] = {{"-coverage-notes-file=", ".gcno", is_coverage}, /* later versions take no other form */
+                 {"-coverage-data-file=", ".gcda", is_coverage},
                  {"-split-dwarf-file", ".dwo", is_split}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!has_such(a, files[i].is_asked))
             continue;
         const char *name = name_beside(line->arena, object_of(a), source, files[i].ending);
-        if (name && files[i].is_asked == is_coverage)
+        if (name && files[i].is_asked == is_coverage) {
             name = from_root(line->arena, name);
-        const char *const added[] = {"-Xclang", files[i].option, "-Xclang", name, NULL};
-        add_all(line, added);
+            name = name ? joined(line->arena, files[i].option, name) : NULL;
+        } else {
+            add(line, "-Xclang");
+            add(line, files[i].option);
+        }
+        add(line, "-Xclang");
+        add(line, name);
     }
 }
 

@@ -63,6 +63,15 @@ static void test_a_sum_in_two_cases(void **state)
     assert_true(is_counted(WAYS("eq", "%j", "4", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("5")));
 }
 
+/* What is put in the place of the first stands behind the last. */
+static void test_two_sums_of_one_place(void **state)
+{
+    (void)state;
+    assert_true(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %j, 1\n" MEET(
+        "1") "  %again = phi i64 [ 1, %one ], [ %j1, %other ]\n"
+             "  %kept = phi i64 [ %k, %one ], [ %j1, %other ]\n"));
+}
+
 static void test_the_question_itself_leads_there(void **state)
 {
     (void)state;
@@ -121,8 +130,11 @@ static void test_two_ways_to_the_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_sum_in_two_cases),     cmocka_unit_test(test_the_question_itself_leads_there),
-        cmocka_unit_test(test_sums_of_sums),           cmocka_unit_test(test_other_choices_stay),
+        cmocka_unit_test(test_a_sum_in_two_cases),
+        cmocka_unit_test(test_two_sums_of_one_place),
+        cmocka_unit_test(test_the_question_itself_leads_there),
+        cmocka_unit_test(test_sums_of_sums),
+        cmocka_unit_test(test_other_choices_stay),
         cmocka_unit_test(test_two_ways_to_the_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
