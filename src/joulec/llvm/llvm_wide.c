@@ -11,6 +11,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,17 @@
 #define MOST_OPERANDS      32
 #define MOST_BLOCKS_BEFORE 4
 
+/* Named in words, later versions end the program where this pass would find more to do in another round. */
+#if LLVM_VERSION_MAJOR >= 18
+#define COMBINE "instcombine<no-verify-fixpoint>,"
+#else
+#define COMBINE "instcombine,"
+#endif
 /* In the order in which clang has them. */
-#define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa,instcombine,simplifycfg,"
+#define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa," COMBINE "simplifycfg,"
 #define VECTORISE "loop-simplify,lcssa,loop(loop-rotate),loop-vectorize,"
 #define PACK      "slp-vectorizer,"
-#define CLEAN     "instcombine,simplifycfg"
+#define CLEAN     COMBINE "simplifycfg"
 
 /* --- how wide a register is ----------------------------------------------------------------------------------- */
 
@@ -69,10 +76,19 @@ static unsigned element_bits(LLVMValueRef value)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 32;
 }
 
+static LLVMValueRef element_of(LLVMValueRef vector, unsigned i)
+{
+#if LLVM_VERSION_MAJOR >= 15
+    return LLVMGetAggregateElement(vector, i);
+#else
+    return LLVMGetElementAsConstant(vector, i);
+#endif
+}
+
 static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
 {
     for (unsigned i = 0; LLVMIsAConstantDataVector(value) && i < LLVMGetVectorSize(LLVMTypeOf(value)); i++) {
-        int64_t element = LLVMConstIntGetSExtValue(LLVMGetElementAsConstant(value, i));
+        int64_t element = LLVMConstIntGetSExtValue(element_of(value, i));
         if (element < low || element > high)
             return false;
     }
