@@ -15,8 +15,8 @@ import tempfile
 import time
 import unittest
 
-from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, state_of, wait_until
-from test_joule_helper import HELPER, Client, Still, is_sanitized, joule
+from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, sanitizer_of, state_of, wait_until
+from test_joule_helper import HELPER, Client, Still, joule
 
 LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
 NO_LIBRARY = {"JOULE_NVML_LIB": "/nonexistent"}
@@ -162,7 +162,7 @@ class Rights(unittest.TestCase):
             status = read_file(f"/proc/{helper.process.pid}/status")
             found = dict(re.findall(r"^(CapPrm|Seccomp|Uid):\s+(\S+)", status, re.M))
             self.assertEqual(found["CapPrm"], "0" * 16)
-            self.assertEqual(found["Seccomp"], "0" if is_sanitized() else "2")
+            self.assertEqual(found["Seccomp"], "0" if sanitizer_of(HELPER) else "2")
 
     def test_rights_of_the_program_are_not_for_libraries(self):
         """An environment names libraries: who starts a program with capabilities of its own must not choose what runs in it."""
