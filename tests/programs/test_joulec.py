@@ -183,7 +183,7 @@ again:
         self.assertIn("nobody knows what 'g' takes, here and in 11 more calls: it has no body here; give it one in this file", said)
         self.assertEqual(said.count("nothing bounds this loop"), 1, said)
         self.assertRegex(said, r"through this pointer: call functions of this file by name")
-        self.assertRegex(said, r"nothing bounds the loop that goes on here, taken to run 100 times: write JOULE_LOOP\(min, max\) before its for, while or do; where goto makes it there is none")
+        self.assertRegex(said, r"nothing bounds the loop that goes on here, taken to run 100 times: write JOULE_LOOP\(min, max\) before its for, while or do; where a call of 'jumps' by itself makes it")
         self.assertEqual(said.count("  table  "), 1, said)
         text = "".join(f"int g{i}(int);\nint f{i}(int x) {{ return g{i}(x) + 1; }}\n" for i in range(14))
         said = self.compile(text, "--energy-check", "--energy-budget=1mJ").stderr

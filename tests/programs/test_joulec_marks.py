@@ -291,7 +291,7 @@ int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int n) { return n < 2 ? n : f(n - 1) * n + f(n - 2) / 3; }\n', "--energy-check")
         self.assertIn("'f' calls itself in the end, here and in 1 more call, nobody knows how often: write JOULE_DEPTH(n) before it", done.stderr)
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int a, int b) { return b ? f(b, a % b) : a; }\n', "--energy-check")
-        self.assertIn("or JOULE_DEPTH(n) before 'f' if that calls itself", done.stderr)
+        self.assertIn("where a call of 'f' by itself makes it, as the last thing done, write JOULE_DEPTH(n) before 'f'", done.stderr)
 
     def test_wrong_numbers(self):
         for number, words in (("n", "'n' is not a whole number"), ("0", "it is a number from 1 to 1000000"), ("2000000", "it is a number from 1 to 1000000")):

@@ -110,6 +110,34 @@ class Profile(Folder):
         self.assertEqual((plain["walk"]["verdict"], found["walk"]["verdict"]), ("undecided", "likely"))
         self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 
+    def test_calls_that_become_a_loop_are_as_many_as_was_seen(self):
+        """Of a list's walk all do, of a tree's each second one, and the rest are counted as frames."""
+        self.write("a.c", """#include <joule/budget.h>
+#include <stdlib.h>
+#define FN __attribute__((noinline)) long
+struct node { struct node *left, *right; long value; };
+JOULE_BUDGET("max_joules=50uJ") FN total(const struct node *n) { return n ? n->value + total(n->right) : 0; }
+JOULE_BUDGET("max_joules=1mJ") FN walk(const struct node *n) { return n ? n->value + walk(n->left) + walk(n->right) : 0; }
+static struct node nodes[1023];
+int main(void)
+{
+    for (int i = 0; i < 511; i++)
+        nodes[i] = (struct node){&nodes[2 * i + 1], &nodes[2 * i + 2], i};
+    return total(nodes) + walk(nodes) == 3;
+}
+""")
+        plain = self.joulec("--energy-check", "-c", "a.c", "-o", "a.o").stderr
+        self.assertIn("taken to run once: ", plain)
+        self.assertIn("write JOULE_DEPTH(n) before 'walk'", plain)
+        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
+        subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=True)
+        found, errors = self.report("--profile-use")
+        self.assertEqual(errors.count("nothing bounds"), 0, errors)
+        self.assertEqual(self.loops(found, "total"), [("profiled", 11)])
+        self.assertEqual(self.loops(found, "walk"), [("profiled", 1)])
+        self.assertEqual(found["walk"]["frames"][1], 2047)
+        self.assertEqual((found["total"]["verdict"], found["walk"]["verdict"]), ("likely", "likely"))
+
     def test_branches_are_as_likely_as_was_seen(self):
         """The loop of rare runs in one call of seven."""
         found, _ = self.report("--profile-use")

@@ -179,6 +179,14 @@ static void count_outside(struct reading *r, const struct counts *counts)
     }
 }
 
+/* The first loop from `from` on that no keyword makes; loops->count: there is none. */
+static size_t next_without_keyword(const struct loops *loops, size_t from)
+{
+    while (from < loops->count && loops->list[from].has_own_place)
+        from++;
+    return from;
+}
+
 static bool add_function(struct reading *r, const struct function *f)
 {
     struct arena own = {0};
@@ -189,7 +197,8 @@ static bool add_function(struct reading *r, const struct function *f)
                    count_blocks(&own, f, &loops.flow, &counts) && add_loops(r, &loops, &counts);
     if (is_good) {
         count_outside(r, &counts);
-        r->profile->functions[r->profile->function_count++] = (struct profile_function){name, f->calls_seen};
+        r->profile->functions[r->profile->function_count++] =
+            (struct profile_function){name, f->calls_seen, next_without_keyword(&loops, 0) < loops.count};
     }
     arena_free(&own);
     return is_good;
@@ -263,8 +272,24 @@ static bool runs_once_more(const struct function *function, const struct loops *
     return does;
 }
 
-void profile_join(const struct profile *profile, const struct function *function, const struct loops *loops,
-                  struct trips_loop *out)
+/* The only loop of a function that its source has none for, but calls of itself. loops->count: there is none such. */
+static size_t loop_of_calls(const struct profile_function *seen, const struct loops *loops)
+{
+    size_t loop = next_without_keyword(loops, 0);
+    bool is_one = loop < loops->count && next_without_keyword(loops, loop + 1) == loops->count;
+    return seen && seen->frames > 1 && !seen->has_loops_without_keyword && is_one ? loop : loops->count;
+}
+
+static void set_seen(struct trips_loop *loop, double mean)
+{
+    loop->has_profile = true;
+    loop->seen_mean = mean;
+    loop->seen_low = NAN;
+    loop->seen_high = mean; /* the most in one entry is not kept */
+}
+
+void profile_join(const struct profile *profile, const struct function *function, bool calls_itself,
+                  const struct loops *loops, struct trips_loop *out)
 {
     for (size_t i = 0; i < loops->count && profile->loop_count; i++) {
         struct profile_loop key = {.place = loops->list[i].place};
@@ -273,9 +298,10 @@ void profile_join(const struct profile *profile, const struct function *function
                                                          : NULL;
         if (!seen || seen->entries <= 0)
             continue;
-        out[i].has_profile = true;
-        out[i].seen_mean = seen->rounds / seen->entries + runs_once_more(function, loops, (int32_t)i);
-        out[i].seen_low = NAN;
-        out[i].seen_high = out[i].seen_mean; /* the most in one entry is not kept */
+        set_seen(&out[i], seen->rounds / seen->entries + runs_once_more(function, loops, (int32_t)i));
     }
+    const struct profile_function *seen = profile_find(profile, function->name);
+    size_t of_calls = loop_of_calls(seen, loops);
+    if (of_calls < loops->count && !out[of_calls].has_profile)
+        set_seen(&out[of_calls], calls_itself ? 1 : seen->frames);
 }

@@ -19,6 +19,7 @@ struct profile_function {
     const char *name;
     double
         frames; /* calls of it in one call from outside of its group (recursion.h); 0: it was not called from there */
+    bool has_loops_without_keyword; /* of its own, which goto makes */
 };
 
 struct profile {
@@ -34,8 +35,9 @@ bool profile_read(const struct module *module, struct profile *out);
 void profile_free(struct profile *profile);
 /* What the profile has of a function as it is now; NULL: nothing. */
 const struct profile_function *profile_find(const struct profile *profile, const char *function);
-/* Writes into out[0..loops->count), which nest_describe filled, what was seen of them. */
-void profile_join(const struct profile *profile, const struct function *function, const struct loops *loops,
-                  struct trips_loop *out);
+/* Writes into out[0..loops->count), which nest_describe filled, what was seen of them. A loop that LLVM has made of the last call of
+ * itself goes round for each such call; of a function that calls itself besides these are counted as frames, so it is once. */
+void profile_join(const struct profile *profile, const struct function *function, bool calls_itself,
+                  const struct loops *loops, struct trips_loop *out);
 
 #endif

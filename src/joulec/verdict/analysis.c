@@ -103,7 +103,7 @@ static void judge_function(const struct analysis *a, struct function_result *res
         judge_elsewhere(&result->judgement);
 }
 
-static joule_status evaluate_one(struct walk *w, size_t index)
+static joule_status evaluate_one(struct walk *w, size_t index, bool calls_itself)
 {
     struct analysis *a = w->analysis;
     struct function_result *result = &a->results[index];
@@ -115,7 +115,7 @@ static joule_status evaluate_one(struct walk *w, size_t index)
     result->loops = evaluated->loops;
     take_marks(a, result, evaluated->nest);
     if (a->options.profile)
-        profile_join(a->options.profile, result->function, &result->loops, evaluated->nest);
+        profile_join(a->options.profile, result->function, calls_itself, &result->loops, evaluated->nest);
     status = evaluate(&w->evaluator, index);
     if (status != JOULE_OK)
         return status;
@@ -218,7 +218,7 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     w->is_counted[group] = calls == CALLS_BY_NAME && know_group(w, members, count, &known);
     joule_status status = JOULE_OK;
     for (size_t m = 0; m < count && status == JOULE_OK; m++)
-        status = evaluate_one(w, members[m]);
+        status = evaluate_one(w, members[m], calls != CALLS_NONE);
     if (status == JOULE_OK && w->is_counted[group])
         status = evaluate_group(&w->evaluator, members, count, known.has_depth ? known.depth : NULL,
                                 known.was_seen ? known.seen : NULL);

@@ -89,28 +89,30 @@ static bool note_largest(const struct finding *f, struct note *out)
 
 static void note_guess(const struct function_result *r, size_t loop, struct note *out)
 {
-    const struct trips *trips = &r->trips[loop];
     const char *parameter = r->words[loop].parameter, *formula = r->words[loop].formula;
+    char times[32] = "once";
+    if (rint(r->trips[loop].per_entry.est) != 1)
+        string_print(times, sizeof times, "%.0f times", r->trips[loop].per_entry.est);
     *out = (struct note){.place = r->loops.list[loop].place, .is_line = true};
     if (!r->loops.list[loop].has_own_place)
         string_print(
             out->words, sizeof out->words,
-            "nothing bounds the loop that goes on here, taken to run %.0f times: write JOULE_LOOP(min, max) "
-            "before "
-            "its for, while or do; where goto makes it there is none, so write it with one of them, or "
-            "JOULE_ASSUME(n <= ...) before it, or JOULE_DEPTH(n) before '%s' if that calls itself",
-            trips->per_entry.est, r->function->name);
+            "nothing bounds the loop that goes on here, taken to run %s: write JOULE_LOOP(min, max) before "
+            "its for, while or do; where a call of '%s' by itself makes it, as the last thing done, write "
+            "JOULE_DEPTH(n) before '%s'; where goto makes it, write it with one of the former, or "
+            "JOULE_ASSUME(n <= ...) before it",
+            times, r->function->name, r->function->name);
     else if (!parameter)
         string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %.0f times: write JOULE_LOOP(min, max) or "
+                     "nothing bounds this loop, taken to run %s: write JOULE_LOOP(min, max) or "
                      "JOULE_ASSUME(n <= ...) before it",
-                     trips->per_entry.est);
+                     times);
     else
         string_print(out->words, sizeof out->words,
-                     "nothing bounds this loop, taken to run %.0f times; it runs as '%s' says%s%s%s: "
+                     "nothing bounds this loop, taken to run %s; it runs as '%s' says%s%s%s: "
                      "write JOULE_ASSUME(%s <= 1000) before it, or what it is at most",
-                     trips->per_entry.est, parameter, formula ? " (as LLVM leaves it: " : "",
-                     formula ? formula : "", formula ? " times)" : "", parameter);
+                     times, parameter, formula ? " (as LLVM leaves it: " : "", formula ? formula : "",
+                     formula ? " times)" : "", parameter);
 }
 
 static const struct function_result *result_of(const struct finding *f, const char *name)
