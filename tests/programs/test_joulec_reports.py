@@ -276,7 +276,7 @@ class Database(Reports):
                          {"src/a.c"})
         self.assertIn("src/a.c:4:38: error: energy budget is exceeded in 'sum' [JE0001]", done.stderr)
         self.assertRegex(done.stdout, r"(?m)^2 C files, 5 functions, 5 with a budget\nbudgets: 2 likely to be kept, 1 undecided, 1 exceeded, "
-                                      r"1 that cannot be read\nnot checked: 1 that are not C$")
+                                      r"1 that cannot be read\nnot checked: 1 not in C$")
         self.assertRegex(done.stdout, r"(?m)^ +[\d.]+ .?J +[\d.]+ .?J to [\d.]+ .?J +violated +sum  src/a.c:4$")
         self.assertEqual(os.listdir(self.path("build")), ["compile_commands.json"])  # nothing is built
 
@@ -319,6 +319,7 @@ class Database(Reports):
             self.assertIn(words, line)
         self.assertIn("1 C file, 1 function, 1 with a budget", done.stdout)
         self.assertIn(f"not checked: {len(broken)} broken entries", done.stdout)
+        self.assertIn("not checked: 1 broken entry\n", self.check([good, 7]).stdout)
 
     def test_what_is_no_database(self):
         for text in ("", "{}", "[{]", "[]", '[{"directory": "/", "file": "a.cc", "command": "c++ a.cc"}]'):

@@ -107,8 +107,8 @@ void tally_print(const void *page, struct text *out)
                 t->functions, t->functions == 1 ? "" : "s", t->budgets);
     add_verdicts(out, t);
     add_count(out, &between, p->refused, "that clang refuses");
-    add_count(out, &between, p->broken, "broken entries");
-    add_count(out, &between, p->not_c, "that are not C");
+    add_count(out, &between, p->broken, p->broken == 1 ? "broken entry" : "broken entries");
+    add_count(out, &between, p->not_c, "not in C");
     text_add(out, between[0] == ',' ? "\n" : "");
     if (p->foreign)
         text_printf(out, "without options that clang does not know: %zu, such as %s\n", p->foreign,
