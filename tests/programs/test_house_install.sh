@@ -63,6 +63,23 @@ library=${library/prefix/moved}
 if [[ -e $prefix/libexec/joule/joule-serve ]]; then
     [[ $("$prefix/bin/joule" serve --help) == "usage: joule serve"* ]] || fail "joule does not find joule-serve when moved"
 fi
+# joulec finds the header and libjoule beside itself; the header of a project goes before.
+if [[ -e $prefix/bin/joulec ]]; then
+    cat >"$work/budget.c" <<'END'
+#include <joule/budget.h>
+JOULE_BUDGET("max_joules=1J") int twice(int x) { return 2 * x; }
+int main(int count, char **words) { (void)words; return twice(count) - 2; }
+END
+    for check in --energy-check ""; do
+        (cd "$work" && "$prefix/bin/joulec" ${check:+"$check"} -O2 -Wall -Werror budget.c -o budget 2>"$work/said") ||
+            fail "joulec $check does not find what was installed with it: $(<"$work/said")"
+        "$work/budget" || fail "what joulec $check built does not run"
+    done
+    (cd "$work" && "$prefix/bin/joulec" -c -Werror -x assembler - <<<.text -o empty.o) || fail "joulec has words for nothing"
+    mkdir -p "$work/own/joule" && echo "#error its own" >"$work/own/joule/budget.h"
+    "$prefix/bin/joulec" -fsyntax-only -I"$work/own" "$work/budget.c" 2>"$work/said" || true
+    grep -q "its own" "$work/said" || fail "joulec takes another header than the project's: $(<"$work/said")"
+fi
 export PKG_CONFIG_PATH=$library/pkgconfig
 version=$(pkg-config --modversion joule)
 read -ra shared < <(pkg-config --cflags --libs joule)

@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "clang_words.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "common/own_folder.h"
 #include "own_words.h"
 #include "response.h"
 
@@ -17,6 +19,38 @@ static const char *clang_path(void)
 {
     const char *asked = getenv("JOULEC_CLANG");
     return asked && *asked ? asked : JOULEC_CLANG;
+}
+
+/* Whether one is run through the preprocessor; behind -cc1 nothing is, that clang's driver reads. */
+static bool preprocesses(const struct arguments *a)
+{
+    bool does = false;
+    for (size_t i = 0; i < a->source_count + a->other_count; i++) {
+        bool is_other = i >= a->source_count;
+        const char *language = is_other ? a->other_languages[i - a->source_count] : a->languages[i];
+        const char *name = is_other ? a->others[i - a->source_count] : a->sources[i];
+        does = does || (language ? !strstr(language, "cpp-output") : !string_ends(name, "i"));
+    }
+    return does && !string_starts(a->clang[1], "-cc1");
+}
+
+/* <joule/budget.h> is found wherever joulec was installed; behind all other headers, so that none of those is another one. */
+static void add_headers(struct arena *arena, struct arguments *a)
+{
+    static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
+    char own[PATH_MAX], wanted[2 * PATH_MAX], folder[PATH_MAX];
+    find_own_folder(own);
+    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_INCLUDE_FOLDER);
+    if (!preprocesses(a) || !realpath(wanted, folder) || string_is_one_of(folder, usual))
+        return;
+    const char *kept = arena_copy(arena, folder, strlen(folder));
+    if (!kept)
+        return;
+    memmove(a->clang + 3, a->clang + 1, a->clang_count * sizeof *a->clang);
+    a->clang[1] = "-idirafter";
+    a->clang[2] = kept;
+    a->clang_count += 2;
+    a->is_plain = false;
 }
 
 int arguments_become_clang(const char **words)
@@ -292,7 +326,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .default_trips = NAN,
                               .warmer_kelvin = NAN,
                               .file_joules = NAN,
-                              .clang = arena_alloc(arena, (count + 2) * sizeof *out->clang),
+                              .clang = arena_alloc(arena, (count + 4) * sizeof *out->clang),
                               .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
                               .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
                               .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages),
@@ -307,5 +341,6 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         return false;
     out->links = out->links && out->input_count && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
+    add_headers(arena, out);
     return profile_has_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

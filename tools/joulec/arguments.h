@@ -16,7 +16,7 @@
 enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 
 struct arguments {
-    bool is_plain; /* no word of it is joulec's */
+    bool is_plain; /* no word of it is joulec's, and clang is to have no other ones */
     bool checks, is_strict;
     bool is_for_clang; /* it is to preprocess alone, or the like: nothing is compiled that could be judged */
     enum page_kind page;
