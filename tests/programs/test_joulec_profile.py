@@ -144,16 +144,25 @@ int main(void)
         rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
         self.assertTrue(1 < rare / exact < 10, (rare, exact))
 
-    def test_a_merged_profile_and_a_database(self):
+    def merge(self, runs=1):
         merged = self.path("merged.profdata")
+        words = ["merge", "-o", merged, f"-weighted-input={runs},{self.path('default.profraw')}"]
         for tool in ("llvm-profdata", "llvm-profdata-14", "llvm-profdata-19"):
             try:
-                if subprocess.run([tool, "merge", "-o", merged, self.path("default.profraw")], capture_output=True, check=False).returncode == 0:
-                    break
+                if subprocess.run([tool, *words], capture_output=True, check=False).returncode == 0:
+                    return merged
             except FileNotFoundError:
                 continue
-        else:
-            self.skipTest("there is no llvm-profdata by name")
+        self.skipTest("there is no llvm-profdata by name")
+
+    def test_calls_of_itself_in_very_many_runs(self):
+        """Counts of more than 32 bits reach joulec divided, those of each branch by another number."""
+        for runs, seen in ((1000, [1, 41, 51.25]), (10**10, [1, 1, None])):
+            found, _ = self.report(f"--profile-use={self.merge(runs)}")
+            self.assertEqual(found["walk"]["frames"], seen)
+
+    def test_a_merged_profile_and_a_database(self):
+        merged = self.merge()
         found, _ = self.report(f"--profile-use={merged}")
         self.assertEqual(self.loops(found, "list"), [("profiled", 10)])
         command = {"directory": self.folder, "file": "a.c", "arguments": ["cc", "-I", INCLUDE, "-c", "a.c"]}

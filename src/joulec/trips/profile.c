@@ -164,12 +164,22 @@ static bool add_loops(struct reading *r, const struct loops *loops, const struct
     return true;
 }
 
+/* clang divides what does not fit into 32 bits, for each branch by another number: the result is half of them at least. */
+static bool may_be_divided(const struct function *f)
+{
+    for (size_t b = 0; b < f->block_count; b++)
+        for (size_t e = 0; e < f->blocks[b].edge_count; e++)
+            if (f->blocks[b].edges[e].seen >= UINT32_MAX / 2)
+                return true;
+    return false;
+}
+
 /* Calls of a function, but for those that its own group makes. */
 static void count_outside(struct reading *r, const struct counts *counts)
 {
     const struct function *f = counts->function;
     uint32_t group = r->groups.group_of[f - r->module->functions];
-    r->outside[group] += f->calls_seen;
+    r->outside[group] += may_be_divided(f) ? NAN : f->calls_seen;
     for (size_t b = 0; b < f->block_count; b++) {
         const int32_t *targets;
         for (size_t c = 0; c < f->blocks[b].call_count; c++)
