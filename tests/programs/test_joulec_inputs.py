@@ -235,6 +235,15 @@ class Inputs(Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(os.path.exists(self.path("plain.o")))
 
+    def test_other_languages_with_words_about_what_clang_prints(self):
+        self.write("kept.h", DEAR.splitlines()[0] + '\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
+        self.write("plain.cc", '#include "kept.h" // with a JOULE_BUDGET\nint g(int x) { return f(x); }\n')
+        self.write("dear.cc", DEAR)
+        for word in ("-P", "-frewrite-includes"):
+            for name, code in (("plain.cc", 0), ("dear.cc", 125)):
+                done = self.joulec("-c", word, name, f"-I{INCLUDE}")
+                self.assertEqual(done.returncode, code, (word, name, done.stderr))
+
     def test_a_file_that_is_read_is_not_written(self):
         for option in ("--energy-report", "--energy-sarif", "--energy-html", "--energy-annotations=gitlab:"):
             for name in ("kept.c", "other.s", "./kept.c"):

@@ -54,9 +54,22 @@ static bool has_budget(struct arena *arena, const struct arguments *as_sources, 
     return text && text_has_budget(text);
 }
 
+/* The words, without those that would keep macros as they are, or leave out which file a line is of. NULL: no memory. */
+static const char **readable_words(struct arena *arena, const struct arguments *a)
+{
+    static const char *const unreadable[] = {"-P", "-frewrite-includes", NULL};
+    const char **words = arena_alloc(arena, (a->clang_count + 1) * sizeof *words);
+    for (size_t i = 0; words && i < a->clang_count; i++)
+        words[i] = string_is_one_of(a->clang[i], unreadable) ? "-Qunused-arguments" : a->clang[i];
+    return words;
+}
+
 bool others_have_budget(struct arena *arena, const struct arguments *arguments)
 {
     struct arguments as_sources = *arguments;
+    const char **words = readable_words(arena, arguments);
+    if (words)
+        as_sources.clang = words;
     as_sources.sources = arguments->others;
     as_sources.languages = arguments->other_languages;
     as_sources.source_count = arguments->other_count;
