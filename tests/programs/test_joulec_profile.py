@@ -144,6 +144,15 @@ int main(void)
         rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
         self.assertTrue(1 < rare / exact < 10, (rare, exact))
 
+    def test_calls_of_itself_behind_two_colons(self):
+        """clang 14 counts the second `?:` wrongly; others may be right."""
+        self.write("a.c", "__attribute__((noinline)) int f(int n) { return n < 0 ? 3 : n < 2 ? n : f(n - 1) * 3 + 1; }\n"
+                   "int main(void) { int s = 0; for (int i = 0; i < 100; i++) s += f(i < 60 ? -1 : 5); return s & 1; }\n")
+        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
+        subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=False)
+        found, _ = self.report("--profile-use")
+        self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
+
     def merge(self, runs=1):
         merged = self.path("merged.profdata")
         words = ["merge", "-o", merged, f"-weighted-input={runs},{self.path('default.profraw')}"]
