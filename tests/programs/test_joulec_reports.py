@@ -262,9 +262,11 @@ class Database(Reports):
         self.write("include/size.h", "#define SIZE 70\n")
         self.write("src/b.c", KEPT.replace("1000", "WIDTH"))
         plain = f"/usr/bin/gcc '-I{INCLUDE}' \"-DWIDTH=(30 + 3)\" -DNAME=\\\"x\\ y\\\" -c ../src/b.c -o b.o"
+        self.write("src/x.cc", KEPT)
+        self.write("src/y.cc", '#ifndef JOULE_BUDGETS\nint y() { JOULE_BUDGET_SCOPE("max_joules=1J"); return 0; }\n#endif\n')
         entries = [self.entry("../src/a.c", "-I../include"),
                    {"directory": self.path("build"), "command": f"ccache {plain}", "file": "../src/b.c"},
-                   {"directory": self.path("build"), "command": "c++ -c x.cc", "file": "x.cc"}]
+                   *({"directory": self.path("build"), "command": f"c++ -c {name}", "file": name} for name in ("../src/x.cc", "../src/y.cc", "z.cc"))]
         done = self.check(entries, "--energy-report", "all.json", "--energy-sarif", "all.sarif", "-j2")
         self.assertEqual(done.returncode, 1, done.stderr)
         lines = [json.loads(line) for line in self.read("all.json").splitlines()]
@@ -276,7 +278,8 @@ class Database(Reports):
                          {"src/a.c"})
         self.assertIn("src/a.c:4:38: error: energy budget is exceeded in 'sum' [JE0001]", done.stderr)
         self.assertRegex(done.stdout, r"(?m)^2 C files, 5 functions, 5 with a budget\nbudgets: 2 likely to be kept, 1 undecided, 1 exceeded, "
-                                      r"1 that cannot be read\nnot checked: 1 not in C$")
+                                      r"1 that cannot be read\nnot checked: 3 not in C$")
+        self.assertEqual(re.findall("(.*): it has a JOULE_BUDGET, and is not in C", done.stderr), ["joulec: ../src/x.cc"])
         self.assertRegex(done.stdout, r"(?m)^ +[\d.]+ .?J +[\d.]+ .?J to [\d.]+ .?J +violated +sum  src/a.c:4$")
         self.assertEqual(os.listdir(self.path("build")), ["compile_commands.json"])  # nothing is built
 

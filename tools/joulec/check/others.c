@@ -1,6 +1,7 @@
 /* tools/joulec/check/others.c - see others.h. */
 #include "others.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
@@ -9,13 +10,19 @@
 #include "joulec/source/whole_file.h"
 #include "words.h"
 
-/* A quick look, for most have none. */
-static bool may_have_budget(const char *source)
+static bool is_of_word(char c)
 {
+    return c == '_' || isalnum((unsigned char)c);
+}
+
+bool others_may_have_budget(const char *path)
+{
+    static const char word[] = "JOULE_BUDGET";
     size_t size;
-    bool is_input = strcmp(source, "-") == 0;
-    char *text = is_input ? NULL : whole_file(source, &size);
-    bool may = is_input || (text && strstr(text, "JOULE_BUDGET"));
+    char *text = whole_file(path, &size);
+    bool may = false;
+    for (const char *at = text; at && !may && (at = strstr(at, word)); at += sizeof word - 1)
+        may = !is_of_word(at[sizeof word - 1]);
     free(text);
     return may;
 }
@@ -48,7 +55,7 @@ static bool has_budget(struct arena *arena, const struct arguments *as_sources, 
     struct checked ignored;
     const struct order order = {.arguments = as_sources, .source = source, .name = source, .is_quiet = true};
     const char *text =
-        may_have_budget(source)
+        strcmp(source, "-") == 0 || others_may_have_budget(source)
             ? check_read_clang(&order, arena, words_of_text(arena, as_sources, source), &ignored)
             : NULL;
     return text && text_has_budget(text);

@@ -8,6 +8,8 @@
 
 #include "arguments.h"
 
+/* A quick look at a file's text, for most have none. */
+bool others_may_have_budget(const char *path);
 /* One has a budget in its own text, which would go by unseen; after a message, about the first. */
 bool others_have_budget(struct arena *arena, const struct arguments *arguments);
 

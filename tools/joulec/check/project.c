@@ -13,6 +13,7 @@
 #include "joulec/source/database.h"
 #include "joulec/source/source.h"
 #include "joulec/source/whole_file.h"
+#include "others.h"
 
 #define AHEAD 16 /* for each process, so many may have ended before what stands before them */
 
@@ -71,6 +72,13 @@ static void find_folder(struct database_entry *e)
         e->problem = "there is no such 'directory'";
 }
 
+static void leave_out(struct project *p, const struct database_entry *e)
+{
+    p->not_c++;
+    if (is_wanted(p, e) && e->path && others_may_have_budget(e->path))
+        complain("", "%s: it has a JOULE_BUDGET, and is not in C: nothing of it was checked", e->file);
+}
+
 /* The C files that were asked for; broken entries are named. */
 static bool choose(struct project *p)
 {
@@ -90,7 +98,7 @@ static bool choose(struct project *p)
         if (e->problem)
             p->broken++;
         else if (!e->is_c)
-            p->not_c++;
+            leave_out(p, e);
         else if (is_wanted(p, e))
             p->chosen[p->chosen_count++] = e;
     }
