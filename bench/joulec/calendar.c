@@ -65,18 +65,25 @@ static inline void set_day(struct date *date, uint32_t year, uint32_t month, uin
     date->day = (uint8_t)day;
 }
 
+/* A day of a year from 0, by going through its months. */
+static inline void set_day_of_year(struct date *date, uint32_t year, uint32_t day)
+{
+    const uint8_t *days = month_days[year % 4 == 0];
+    uint32_t month = 0;
+    JOULE_LOOP(0, 11)
+    while (day >= days[month])
+        day -= days[month++];
+    set_day(date, year, month + 1, day + 1);
+}
+
 static uint64_t calendar_steps(void)
 {
     for (int i = 0; i < MOMENTS; i++) {
-        uint32_t day = (uint32_t)(moments[i] / DAY_SECONDS), year = FIRST, month = 0;
+        uint32_t day = (uint32_t)(moments[i] / DAY_SECONDS), year = FIRST;
         JOULE_LOOP(0, YEARS - 1)
         while (day >= days_of_year(year))
             day -= days_of_year(year++);
-        const uint8_t *days = month_days[year % 4 == 0];
-        JOULE_LOOP(0, 11)
-        while (day >= days[month])
-            day -= days[month++];
-        set_day(&dates[i], year, month + 1, day + 1);
+        set_day_of_year(&dates[i], year, day);
         set_time(&dates[i], moments[i]);
     }
     return 0;
@@ -85,17 +92,13 @@ static uint64_t calendar_steps(void)
 static uint64_t calendar_fours(void)
 {
     for (int i = 0; i < MOMENTS; i++) {
-        uint32_t day = (uint32_t)(moments[i] / DAY_SECONDS), year = FIRST + day / DAYS_OF_FOUR * 4, month = 0;
+        uint32_t day = (uint32_t)(moments[i] / DAY_SECONDS), year = FIRST + day / DAYS_OF_FOUR * 4;
         day %= DAYS_OF_FOUR;
         if (day >= 366) { /* the first of four is the long one */
             year += 1 + (day - 366) / 365;
             day = (day - 366) % 365;
         }
-        const uint8_t *days = month_days[year % 4 == 0];
-        JOULE_LOOP(0, 11)
-        while (day >= days[month])
-            day -= days[month++];
-        set_day(&dates[i], year, month + 1, day + 1);
+        set_day_of_year(&dates[i], year, day);
         set_time(&dates[i], moments[i]);
     }
     return 0;
