@@ -7,8 +7,10 @@
 #define COMMON_OWN_FOLDER_H
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/string.h"
 
 /* Without the '/' behind it; empty where it is not to be had. */
 static inline void find_own_folder(char out_folder[PATH_MAX])
@@ -18,6 +20,16 @@ static inline void find_own_folder(char out_folder[PATH_MAX])
     char *slash = strrchr(out_folder, '/');
     if (slash)
         *slash = '\0';
+}
+
+/* What lies at `way` from there, as ../lib; empty: nothing does. */
+static inline void find_beside(const char *way, char out_path[PATH_MAX])
+{
+    char own[PATH_MAX], wanted[2 * PATH_MAX];
+    find_own_folder(own);
+    string_print(wanted, sizeof wanted, "%s/%s", own, way);
+    if (!realpath(wanted, out_path))
+        out_path[0] = '\0';
 }
 
 #endif

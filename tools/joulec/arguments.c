@@ -21,27 +21,32 @@ static const char *clang_path(void)
     return asked && *asked ? asked : JOULEC_CLANG;
 }
 
-/* Whether one is run through the preprocessor; behind -cc1 nothing is, that clang's driver reads. */
+/* Whether one is run through the preprocessor. */
+static bool has_text(const char *const *names, const char *const *languages, size_t count)
+{
+    bool has = false;
+    for (size_t i = 0; i < count && !has; i++)
+        has = languages[i] ? !strstr(languages[i], "cpp-output") : !string_ends(names[i], "i");
+    return has;
+}
+
+/* Behind -cc1 nothing is, that clang's driver reads. */
 static bool preprocesses(const struct arguments *a)
 {
-    bool does = false;
-    for (size_t i = 0; i < a->source_count + a->other_count; i++) {
-        bool is_other = i >= a->source_count;
-        const char *language = is_other ? a->other_languages[i - a->source_count] : a->languages[i];
-        const char *name = is_other ? a->others[i - a->source_count] : a->sources[i];
-        does = does || (language ? !strstr(language, "cpp-output") : !string_ends(name, "i"));
-    }
-    return does && !string_starts(a->clang[1], "-cc1");
+    return (has_text(a->sources, a->languages, a->source_count) ||
+            has_text(a->others, a->other_languages, a->other_count)) &&
+           !string_starts(a->clang[1], "-cc1");
 }
 
 /* <joule/budget.h> is found wherever joulec was installed; behind all other headers, so that none of those is another one. */
 static void add_headers(struct arena *arena, struct arguments *a)
 {
     static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
-    char own[PATH_MAX], wanted[2 * PATH_MAX], folder[PATH_MAX];
-    find_own_folder(own);
-    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_INCLUDE_FOLDER);
-    if (!preprocesses(a) || !realpath(wanted, folder) || string_is_one_of(folder, usual))
+    char folder[PATH_MAX];
+    if (!preprocesses(a))
+        return;
+    find_beside(JOULEC_INCLUDE_FOLDER, folder);
+    if (!folder[0] || string_is_one_of(folder, usual))
         return;
     const char *kept = arena_copy(arena, folder, strlen(folder));
     if (!kept)

@@ -122,16 +122,6 @@ static bool line_calls(const struct arguments *a)
 
 /* --- the words that link it --------------------------------------------------------------------------------- */
 
-/* Where libjoule lies, by where this program does; empty: it is not to be found. */
-static void find_folder(char out_folder[PATH_MAX])
-{
-    char own[PATH_MAX], wanted[2 * PATH_MAX];
-    find_own_folder(own);
-    string_print(wanted, sizeof wanted, "%s/%s", own, JOULEC_LIBRARY_FOLDER);
-    if (!realpath(wanted, out_folder))
-        out_folder[0] = '\0';
-}
-
 /* "x86_64-linux-gnu" */
 static bool is_multiarch(const char *name)
 {
@@ -187,7 +177,7 @@ const char **library_words(struct arena *arena, const struct arguments *argument
     char found[PATH_MAX];
     if (!arguments->links || !arguments->runs || !(is_called || line_calls(arguments)))
         return none;
-    find_folder(found);
+    find_beside(JOULEC_LIBRARY_FOLDER, found);
     bool is_archive = arguments_last_of(arguments, static_options);
     size_t size = strlen(found) + sizeof "/libjoule.so";
     const char *folder = arena_copy(arena, found, strlen(found));
