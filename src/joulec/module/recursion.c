@@ -118,6 +118,15 @@ joule_status groups_find(struct arena *arena, const struct module *module, struc
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
+bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct call *call)
+{
+    const int32_t *targets;
+    for (size_t t = call_targets(call, &targets); t-- > 0;)
+        if (groups->group_of[targets[t]] == group)
+            return true;
+    return false;
+}
+
 /* --- frames ----------------------------------------------------------------------------------------------------- */
 
 /* Members without a depth, each behind all of them that call it, in out[0..); how many there are where no round is among them,

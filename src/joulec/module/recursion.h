@@ -23,6 +23,8 @@ struct groups {
 
 /* NO_MEMORY, or OK. In `arena`. */
 joule_status groups_find(struct arena *arena, const struct module *module, struct groups *out_groups);
+/* Whether a call may be of a function in a group. */
+bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct call *call);
 
 /* A member of a group calls another, or itself; by their places among the members. */
 struct recursion_call {

@@ -191,13 +191,10 @@ static void count_outside(struct reading *r, const struct counts *counts)
     const struct function *f = counts->function;
     uint32_t group = r->groups.group_of[f - r->module->functions];
     r->outside[group] += may_be_divided(f) || is_contradicted(counts) ? NAN : f->calls_seen;
-    for (size_t b = 0; b < f->block_count; b++) {
-        const int32_t *targets;
+    for (size_t b = 0; b < f->block_count; b++)
         for (size_t c = 0; c < f->blocks[b].call_count; c++)
-            for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
-                if (r->groups.group_of[targets[t]] == group)
-                    r->outside[group] -= f->blocks[b].calls[c].callee < 0 ? NAN : counts->of_block[b];
-    }
+            if (groups_is_call_of(&r->groups, group, &f->blocks[b].calls[c]))
+                r->outside[group] -= f->blocks[b].calls[c].callee < 0 ? NAN : counts->of_block[b];
 }
 
 /* The first loop from `from` on that no keyword makes; loops->count: there is none. */

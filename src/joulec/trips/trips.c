@@ -206,7 +206,7 @@ static void plan_range(struct counting *counting, size_t at)
     out->sigma = sigma_of(&range);
     if (loop->has_profile && loop->seen_mean >= 0) {
         if (out->cls == TRIPS_GUESSED && loop->seen_high >= loop->seen_mean)
-            range.high = 1.25 * loop->seen_high;
+            range.high = TRIPS_SEEN_SPREAD * loop->seen_high;
         if (out->cls == TRIPS_GUESSED && loop->seen_low <= loop->seen_mean)
             range.low = fmax(loop->seen_low, 1);
         range.est = clamp(loop->seen_mean, range.low, range.high);

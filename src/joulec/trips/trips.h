@@ -22,6 +22,8 @@
  * 1994), rounded: hundreds in hundreds of hundreds would be more than anything ever runs. */
 #define TRIPS_GUESS        100
 #define TRIPS_GUESS_INSIDE 10
+/* What nothing else bounds is at most so many times as often as a profile saw it (assumed). */
+#define TRIPS_SEEN_SPREAD 1.25
 
 enum trips_class {
     TRIPS_EXACT,    /* follows from the code alone */

@@ -132,17 +132,15 @@ enum calls { CALLS_NONE, CALLS_BY_NAME, CALLS_BY_POINTER };
 /* How members of a group call each other, or themselves: where one does it through a pointer nobody counts how often. */
 static enum calls calls_of_group(const struct walk *w, const uint32_t *members, size_t count)
 {
-    const uint32_t *group_of = w->groups.group_of;
+    uint32_t group = w->groups.group_of[members[0]];
     enum calls how = CALLS_NONE;
     for (size_t m = 0; m < count; m++) {
         const struct function *f = w->analysis->results[members[m]].function;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++) {
                 const struct call *call = &f->blocks[b].calls[c];
-                const int32_t *targets;
-                for (size_t t = call_targets(call, &targets); t-- > 0;)
-                    if (group_of[targets[t]] == group_of[members[m]] && how != CALLS_BY_POINTER)
-                        how = call->callee >= 0 ? CALLS_BY_NAME : CALLS_BY_POINTER;
+                if (how != CALLS_BY_POINTER && groups_is_call_of(&w->groups, group, call))
+                    how = call->callee >= 0 ? CALLS_BY_NAME : CALLS_BY_POINTER;
             }
     }
     return how;

@@ -9,18 +9,15 @@
 #include <string.h>
 #include "joulec/work/evaluate.h"
 
-#define SEEN_SPREAD 1.25 /* at most so many times as often as was seen: as of loops (trips.c) */
-#define UNIT_UOPS   1e12 /* of a call that is counted: all else in a path is less */
+#define UNIT_UOPS 1e12 /* of a call that is counted: all else in a path is less */
 
 /* --- loops that call back --------------------------------------------------------------------------------------- */
 
 static bool calls_group(const struct evaluator *e, const struct block *block, uint32_t group)
 {
-    const int32_t *targets;
     for (size_t c = 0; c < block->call_count; c++)
-        for (size_t t = call_targets(&block->calls[c], &targets); t-- > 0;)
-            if (e->groups->group_of[targets[t]] == group)
-                return true;
+        if (groups_is_call_of(e->groups, group, &block->calls[c]))
+            return true;
     return false;
 }
 
@@ -219,7 +216,7 @@ static bool find_frames(struct group *g, uint32_t member, struct frames *out)
         if (g->seen)
             out->likely[m] = has_most ? fmin(g->seen[m], out->most[m]) : g->seen[m];
         if (!has_most)
-            out->most[m] = (g->seen ? SEEN_SPREAD : 1) * out->likely[m];
+            out->most[m] = (g->seen ? TRIPS_SEEN_SPREAD : 1) * out->likely[m];
     }
     return true;
 }
@@ -260,11 +257,11 @@ joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t
     struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}, .seen = seen};
     for (size_t m = 0; m < count && depth; m++)
         g.depth += depth[m];
-    g.calls = arena_alloc(&g.scratch, (count * count + 1) * sizeof *g.calls);
+    g.calls = depth ? arena_alloc(&g.scratch, (count * count + 1) * sizeof *g.calls) : NULL;
     g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
-    joule_status status = g.calls && g.sums ? JOULE_OK : JOULE_NO_MEMORY;
+    joule_status status = g.sums && (g.calls || !depth) ? JOULE_OK : JOULE_NO_MEMORY;
     g.recursion.calls = g.calls;
-    if (status == JOULE_OK)
+    if (status == JOULE_OK && depth) /* which only bounds frames by how often each calls */
         status = find_calls(&g);
     if (status == JOULE_OK)
         status = sum_members(&g);
