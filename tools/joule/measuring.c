@@ -30,10 +30,10 @@ static double run_seconds(const struct measured_run *run)
 
 /* NULL: all. Gauges are in no report, and without a device file NVIDIA's library and program find nothing: each would cost a
  * thread. */
-static const char *default_sources(bool has_gauges)
+static const char *default_sources(bool is_recorded)
 {
     bool has_nvidia = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-    if (has_gauges)
+    if (is_recorded)
         return has_nvidia ? NULL : "-nvml,-nvidia_smi";
     return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
 }
@@ -46,7 +46,8 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
     char session[512];
     mallopt(M_ARENA_MAX,
             1); /* sampling threads hardly allocate: an arena for each would cost more than waiting */
-    *m = (struct measuring){.idle = options->idle,
+    *m = (struct measuring){.is_recorded = options->is_recorded,
+                            .idle = options->idle,
                             .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
                             .budget_joules = options->budget_joules,
                             .overshoot_bound_joules = NAN,
@@ -62,7 +63,7 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                          .period_s = options->period_s,
                          .wait_s = -1,
                          .sources =
-                             options->sources ? options->sources : default_sources(options->has_gauges),
+                             options->sources ? options->sources : default_sources(options->is_recorded),
                          .root = options->root};
     joule_status status = meter_open(&how, false, &m->meter, out_error);
     if (status != JOULE_OK) {
@@ -196,33 +197,50 @@ static void close_run(struct measuring *m, struct measured_run *run)
     find_idle(m, &cover);
     run->total = meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns).joules;
     run->command = command_joules(m, run, &cover, &run->total);
-    m->closed_count++;
+}
+
+/* Closes runs in their order up to one of which the sensors will still tell more. Early, as curves of long measurements get
+ * coarser. */
+static void close_final(struct measuring *m)
+{
+    for (; m->closed_count < m->run_count; m->closed_count++) {
+        struct measured_run *run = &m->runs[m->closed_count];
+        struct cover cover;
+        meter_cover(m->meter, JOULE_TOTAL, run->begin_ns, run->end_ns, &cover);
+        if (!meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns).is_final)
+            break;
+        close_run(m, run);
+    }
 }
 
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share)
 {
     joule_sample_now(m->meter);
-    if (m->closed_count < m->run_count)
-        close_run(m, &m->runs[m->closed_count]);
+    close_final(m);
     m->cpu_s = process_cpu_s() - m->begin_cpu_s;
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
 
+/* Whether nothing is to come that is worth waiting for. A command need not wait for a model: what it did last is taken to
+ * have gone on. A record has the model's next tick, too, and is to tell the same. */
+static bool has_settled(const struct measuring *m)
+{
+    const struct measured_run *last = &m->runs[m->run_count - 1];
+    struct cover cover;
+    meter_cover(m->meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
+    return m->closed_count == m->run_count || cover.count == 0 || (!m->is_recorded && is_modelled(m, &cover));
+}
+
 void measuring_finish(struct measuring *m)
 {
-    struct measured_run *last = &m->runs[m->run_count - 1];
     int64_t deadline_ns = meter_now_ns(m->meter) + SETTLE_WITHIN_NS;
     const struct timespec nap = {.tv_nsec = SETTLE_NAP_NS};
-    struct cover cover;
-    for (;;) {
-        meter_cover(m->meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
-        bool is_final = meter_cover_window(m->meter, &cover, last->begin_ns, last->end_ns).is_final;
-        if (is_final || is_modelled(m, &cover) || meter_now_ns(m->meter) >= deadline_ns)
-            break;
+    for (close_final(m); !has_settled(m) && meter_now_ns(m->meter) < deadline_ns; close_final(m)) {
         nanosleep(&nap, NULL);
         joule_sample_now(m->meter);
     }
-    close_run(m, last);
+    while (m->closed_count < m->run_count)
+        close_run(m, &m->runs[m->closed_count++]);
 }
 
 /* --- the budget --------------------------------------------------------------------------------------------- */
@@ -325,17 +343,6 @@ static void report_runs(const struct measuring *m, struct report *report)
                                                   .seconds = run_seconds(&m->runs[i])};
 }
 
-/* The model of the machine follows the kernel's ticks of 10 ms, that of the command its exact CPU time. In a run of a few
- * milliseconds the machine can so seem to have used less than its part: its figure is then below what can be told. */
-static void forget_machine(struct report *report)
-{
-    report->total_joules = report->mean_watts = report->net_joules = quantity_unknown();
-    for (size_t i = 0; i < sizeof report->by_class / sizeof report->by_class[0]; i++)
-        report->by_class[i] = quantity_unknown();
-    for (size_t i = 0; i < report->device_count; i++)
-        report->devices[i].energy_joules = quantity_unknown();
-}
-
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report)
 {
     int64_t begin_ns = m->runs[0].begin_ns, end_ns = m->runs[m->run_count - 1].end_ns;
@@ -355,8 +362,7 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     out_report->overhead_share = m->cpu_s / out_report->duration_s;
     report_idle(m, &total, out_report);
     report_runs(m, out_report);
-    if (is_model && command.value > total.value)
-        forget_machine(out_report);
+    report_forget_machine(out_report);
     if (m->budget_joules > 0) {
         struct budget_state state = judge(m, is_model ? &command : &total);
         m->is_over = state.is_over;

@@ -19,7 +19,7 @@ struct measuring_options {
     const char *sources;  /* as joule_options; NULL: all */
     const char *root;     /* recorded machine; NULL: real */
     double budget_joules; /* 0: none */
-    bool has_gauges;      /* also temperatures and clocks, which no report shows */
+    bool is_recorded;     /* also what no report shows, as temperatures, and what a model knows only later */
     bool uses_idle;       /* look for a kept baseline, where `idle` is unknown */
     struct idle_baseline idle;
 };
@@ -32,6 +32,7 @@ struct measured_run {
 
 struct measuring {
     joule_meter *meter;
+    bool is_recorded; /* as asked for */
     int64_t open_ns;
     bool watches;
     struct idle_baseline idle;
@@ -63,7 +64,7 @@ int64_t measuring_watch_ns(const struct measuring *m);
 void measuring_watch(struct measuring *m);
 /* A run has ended. */
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share);
-/* After the last run: waits for sensors that tick slowly, at most 250 ms. */
+/* After the last run: waits for sensors that tick slowly, and for models where all is recorded, at most 250 ms. */
 void measuring_finish(struct measuring *m);
 /* Fills a report, except what belongs to the command as a process. report_free, also on failure. */
 joule_status measuring_report(struct measuring *m, const char *program, struct report *out_report);

@@ -329,7 +329,7 @@ static bool end_record(struct job *job)
 static int run_job(struct job *job)
 {
     joule_error error;
-    job->settings.measuring.has_gauges = job->settings.record;
+    job->settings.measuring.is_recorded = job->settings.record;
     job->program = program_name(&job->settings, &job->arena);
     signals_take(&job->signals);
     joule_status status =

@@ -90,6 +90,17 @@ bool report_leads_with_command(const struct report *report)
            isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
+void report_forget_machine(struct report *report)
+{
+    if (!report_leads_with_command(report) || !(report->command_joules.value > report->total_joules.value))
+        return;
+    report->total_joules = report->mean_watts = report->net_joules = quantity_unknown();
+    for (size_t i = 0; i < sizeof report->by_class / sizeof report->by_class[0]; i++)
+        report->by_class[i] = quantity_unknown();
+    for (size_t i = 0; i < report->device_count; i++)
+        report->devices[i].energy_joules = quantity_unknown();
+}
+
 static joule_quantity leading_joules(const struct report *report, size_t run)
 {
     struct report_run r = report_run(report, run);

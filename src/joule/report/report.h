@@ -113,6 +113,10 @@ joule_budget_status report_function_status(const struct tag_row *row);
 /* True where nothing is measured: the machine's figure is then the model's guess at all that ran, and the command's,
  * which comes from its own CPU time, is nearer to the truth. */
 bool report_leads_with_command(const struct report *report);
+/* Where nothing is measured, the model of the machine follows the kernel's ticks of 10 ms, that of the command its exact CPU
+ * time. In a run of a few milliseconds the machine can so seem to have used less than its part: its figure is then below
+ * what can be told, and this makes it unknown. */
+void report_forget_machine(struct report *report);
 /* The runs of -r; one run is the report itself. */
 size_t report_run_count(const struct report *report);
 struct report_run report_run(const struct report *report, size_t index);
