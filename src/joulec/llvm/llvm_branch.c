@@ -17,8 +17,7 @@ static bool is_invariant(LLVMValueRef value)
     return !LLVMIsAInstruction(value);
 }
 
-/* `value` is `phi` and a step that is the same each time, or a step from it. */
-static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
+bool llvm_is_step_from(LLVMValueRef value, LLVMValueRef phi)
 {
     if (!LLVMIsAInstruction(value))
         return false;
@@ -39,7 +38,7 @@ static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
 bool llvm_is_counter(LLVMValueRef phi)
 {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
+        if (llvm_is_step_from(LLVMGetIncomingValue(phi, i), phi))
             return true;
     return false;
 }
@@ -169,7 +168,7 @@ static bool always_steps(const struct loop_here *here, LLVMValueRef phi)
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         int32_t from = llvm_number_of(here->blocks, LLVMGetIncomingBlock(phi, i));
         bool is_inside = from >= 0 && loop_has(here->loops, here->loop, (uint32_t)from);
-        if (is_inside && !is_step_from(LLVMGetIncomingValue(phi, i), phi))
+        if (is_inside && !llvm_is_step_from(LLVMGetIncomingValue(phi, i), phi))
             return false;
     }
     return true;

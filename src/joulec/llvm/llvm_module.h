@@ -34,6 +34,52 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
 
 /* Makes sums again of choices between a sum and what it is in one case. */
 void llvm_settle(LLVMModuleRef module);
+/* Makes one loop again of two of which LLVM has let one be around the other. */
+void llvm_join_loops(LLVMModuleRef module);
+/* Makes two branches again of one that goes on with a count by one question, and begins it anew by another. */
+void llvm_fork_branches(LLVMModuleRef module);
+/* Makes two loops again of one that goes on with a count on some ways, and begins it anew on others once it has ended. What is
+ * known of their places is a number, an enum parted, at the branches back, of this kind. */
+void llvm_part_loops(LLVMModuleRef module);
+unsigned llvm_parted_kind(LLVMContextRef context);
+enum llvm_owner {
+    OWNER_NONE,
+    OWNER_LIKELY_INNER, /* its place is where its count ends: it is that of both where both are one */
+    OWNER_INNER,
+    OWNER_OUTER
+};
+/* Whose node two loops have that became one: `end` ends the inner one's count, and `back` are the blocks from which the outer one goes
+ * back. The outer one's place is around all that, the inner one's is not around what leads back. In doubt nobody's: a single loop,
+ * too, may set its count back. */
+enum llvm_owner llvm_owner_of(LLVMValueRef node, LLVMValueRef end, const LLVMBasicBlockRef *back,
+                              size_t count);
+/* A node for the inner one, with all that is said in its own. LLVM, which had one loop, made no vectors of it and did not
+ * unroll it, and nor is that to be done where the build is made. */
+LLVMValueRef llvm_inner_node(LLVMContextRef context, LLVMValueRef node, enum llvm_owner owner);
+/* Of the last thing done in a block that has a place; NULL: none has. */
+LLVMMetadataRef llvm_last_place(LLVMBasicBlockRef block);
+
+/* --- blocks --------------------------------------------------------------------------------------------------- */
+
+/* What a phi is where one comes from a block; NULL: none comes from there. */
+LLVMValueRef llvm_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
+/* Lets a block lead `to` where it led to `old`. */
+void llvm_lead(LLVMBasicBlockRef from, LLVMBasicBlockRef old, LLVMBasicBlockRef to);
+/* The block that always follows one of nothing but phis; NULL: it is none. */
+LLVMBasicBlockRef llvm_behind_phis(LLVMBasicBlockRef block);
+/* Blocks that were seen, in the order in which they were. */
+#define LLVM_WALK_BLOCKS 256
+struct llvm_walk {
+    LLVMBasicBlockRef list[LLVM_WALK_BLOCKS];
+    size_t count;
+};
+/* Once. False: there are too many. */
+bool llvm_walk_add(struct llvm_walk *walk, LLVMBasicBlockRef block);
+/* Whether a loop that begins with `block` is gone back to at the end of `from`, and not another one there, which runs before: then the
+ * other way of a branch would lead there again. */
+bool llvm_goes_back(LLVMBasicBlockRef from, LLVMBasicBlockRef block);
+
+/* --- work ----------------------------------------------------------------------------------------------------- */
 
 /* What an instruction does; WORK_KINDS: it costs nothing of its own. */
 enum work llvm_work(LLVMValueRef instruction);
@@ -50,6 +96,8 @@ double llvm_division_waits(LLVMValueRef division);
 bool llvm_is_intrinsic(const char *name, enum work *out_work);
 /* A phi that goes on by the same step each time. */
 bool llvm_is_counter(LLVMValueRef phi);
+/* Whether `value` is such a step from it. */
+bool llvm_is_step_from(LLVMValueRef value, LLVMValueRef phi);
 /* Whether values from memory decide which way a block's last instruction goes; and what it asks. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
 /* Where a loop's counter is compared with what stays as the loop runs, the way changes once: such blocks are by data no more. Those that

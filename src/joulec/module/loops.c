@@ -87,6 +87,16 @@ static bool goes_back(const struct search *s, uint32_t block)
     return false;
 }
 
+/* Where a branch goes back to two loops, LLVM has put the outer one's place in the place of the other. */
+static bool goes_back_further(const struct search *s, uint32_t block, uint32_t header)
+{
+    const struct block *b = &s->function->blocks[block];
+    for (size_t e = 0; e < b->edge_count; e++)
+        if (b->edges[e].to != header && flow_dominates(&s->out->flow, b->edges[e].to, header))
+            return true;
+    return false;
+}
+
 /* LLVM may put a block into the way back, and leaves the loop's place at the branch before. */
 static const struct source_place *place_behind(const struct search *s, uint32_t last)
 {
@@ -110,8 +120,10 @@ static void fill(struct search *s, int32_t number)
     for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++) {
         uint32_t from = flow->before[k];
         if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
-            take_place(loop, place_behind(s, from));
+            if (!goes_back_further(s, from, header))
+                take_place(loop, place_behind(s, from));
             loop->last = s->function->blocks[from].place;
+            loop->parted = s->function->blocks[from].parted;
             depth = push(s, number, from, depth);
         }
     }

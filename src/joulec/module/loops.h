@@ -31,6 +31,7 @@ struct loop {
     bool is_outer;                   /* there is one inside */
     bool is_unjoined;                /* nobody knows what the build makes of it */
     bool has_own_place;              /* it is the keyword's, not that of the first thing done in it */
+    enum parted parted;
     uint32_t first, end; /* its blocks, those of inner loops among them: loops->members[first .. end) */
 };
 

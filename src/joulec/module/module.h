@@ -90,6 +90,7 @@ struct call {
     int32_t callee; /* index of a function with a body in this module; -1: elsewhere, or through a pointer */
     struct source_place place;
     uint32_t number; /* among the calls of its function */
+    bool is_in_loop;
     bool
         is_beside; /* nothing of the next round of its loop, an innermost one, waits for it, and it writes no memory */
     enum via in_chain;      /* of its innermost loop: by what the next step of that waits for it */
@@ -142,6 +143,15 @@ struct edge {
     double seen;        /* how often a profile saw it, about; NaN: there is none, or LLVM has moved it */
 };
 
+/* Of a loop: whether LLVM had made one of it and another one, with one place in the source for both. */
+enum parted {
+    PARTED_NOT,
+    PARTED_OUTER, /* the place must be the outer one's, which this is, if there is a keyword for the inner one, too */
+    PARTED_INNER, /* the place must be the inner one's, which this is, if there is a keyword for the outer one, too */
+    PARTED_LOST,  /* it may be of either, or both are one loop in the source, which sets its count back */
+    PARTED_UNSURE /* this may be both, or one that does so */
+};
+
 /* What a branch asks, of data or of anything else. */
 enum question {
     QUESTION_LIMIT, /* whether they are beyond what is given; or anything else */
@@ -180,8 +190,10 @@ struct block {
     uint32_t period_edge;
     struct call *calls;
     size_t call_count;
-    struct source_place place;      /* of the first instruction that has one */
-    struct source_place loop_place; /* of the loop whose last block this is; file NULL: of none */
+    struct source_place place;        /* of the first instruction that has one */
+    struct source_place branch_place; /* of the last one; file NULL: unknown */
+    struct source_place loop_place;   /* of the loop whose last block this is; file NULL: of none */
+    enum parted parted;               /* of that loop */
 };
 
 /* A round of a loop as a simulator of a core has it, among many and with all data in the first cache. */

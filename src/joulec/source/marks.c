@@ -51,7 +51,7 @@ static void add_keywords(const struct marks *marks, const struct source_place *p
     const struct marks_keyword *end = marks->keywords + marks->keyword_count;
     for (const struct marks_keyword *k = first_in_line(marks, place->line); k < end && k->line == place->line;
          k++) {
-        if (!is_same_file(k->file, place->file))
+        if (k->is_label || !is_same_file(k->file, place->file))
             continue;
         out->has_mark = out->has_mark || k->mark != MARK_NONE;
         out->is_full = out->is_full || out->keyword_count == MOST_IN_LINE;
@@ -138,7 +138,7 @@ static bool is_nested(const struct loops *loops, size_t a, size_t b)
 static enum standing standing_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop)
 {
     enum standing standing = FREE;
-    for (size_t i = 0; i < loops->count && standing != TAKEN; i++)
+    for (size_t i = 0; i < loops->count && standing != TAKEN && !keyword->is_label; i++)
         if (loops->list[i].has_own_place && loops->list[i].place.line == keyword->line &&
             is_same_file(keyword->file, loops->list[i].place.file))
             standing = is_nested(loops, i, loop) ? TAKEN : TAKEN_ELSEWHERE;
@@ -163,7 +163,7 @@ static uint32_t mark_around(const struct marks *marks, const struct loops *loops
 {
     const struct marks_keyword *end = marks->keywords + marks->keyword_count, *first = NULL;
     unsigned line = loops->list[loop].place.line;
-    bool has_free = false, is_one = true;
+    bool has_free = false, is_one = loops->list[loop].parted < PARTED_LOST;
     enum standing standing;
     for (const struct marks_keyword *k = marks->keywords; k < end && k->line <= line; k++) {
         if (!may_be_of(k, loops, loop, &standing))
@@ -180,32 +180,125 @@ static uint32_t mark_around(const struct marks *marks, const struct loops *loops
     return MARK_NONE;
 }
 
+/* --- loops that LLVM had made one ---------------------------------------------------------------------------------------- */
+
+/* Whether there is a keyword for the inner one of two, which no other loop is of. */
+static bool is_one_of_two(const struct marks *marks, const struct loops *loops, size_t outer)
+{
+    enum standing standing;
+    for (size_t i = outer + 1; i < loops->count; i++)
+        for (size_t k = 0; k < marks->keyword_count && loops->list[i].parent == (int32_t)outer; k++)
+            if (!loops->list[i].has_own_place && may_be_of(&marks->keywords[k], loops, i, &standing) &&
+                standing == FREE)
+                return true;
+    return false;
+}
+
+static bool is_around(const struct marks_keyword *keyword, const struct marks_keyword *other)
+{
+    struct source_place begin = {other->file, other->line, 0};
+    return is_in(keyword, &begin);
+}
+
+/* A loop that may be two: so it is where another keyword, around its own or in its statement, has no loop that is left. Both
+ * their marks are then unclear. */
+static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
+                       size_t loop, bool *out_is_unclear)
+{
+    bool may = false;
+    for (const struct marks_keyword *k = marks->keywords; k < marks->keywords + marks->keyword_count; k++) {
+        if (k == own || !(is_around(k, own) || is_around(own, k)) || standing_of(k, loops, loop) != FREE)
+            continue;
+        may = true;
+        if (k->mark != MARK_NONE)
+            out_is_unclear[k->mark] = true;
+    }
+    return may;
+}
+
+/* Whether there is a keyword around a loop's that no loop is of by its own place. */
+static bool has_one_around(const struct marks *marks, const struct loops *loops,
+                           const struct marks_keyword *own, size_t loop)
+{
+    for (const struct marks_keyword *k = marks->keywords; k < marks->keywords + marks->keyword_count; k++)
+        if (k != own && is_around(k, own) && standing_of(k, loops, loop) == FREE)
+            return true;
+    return false;
+}
+
+/* Whether a loop is the outermost one in what a goto makes a loop: LLVM may have made one of both, with the place of the former. */
+static bool is_first_in(const struct marks_keyword *label, const struct loops *loops, size_t loop)
+{
+    for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
+        if (!loops->list[at].has_own_place || is_in(label, &loops->list[at].place))
+            return false;
+    return true;
+}
+
+static bool may_be_of_goto(const struct marks *marks, const struct loops *loops,
+                           const struct marks_keyword *own, size_t loop)
+{
+    for (const struct marks_keyword *k = marks->keywords; k < marks->keywords + marks->keyword_count; k++)
+        if (k->is_label && is_around(k, own) && is_first_in(k, loops, loop))
+            return true;
+    return false;
+}
+
+/* Whether what goes back to the loop around one, which has no place of its own, stands in the statement of the latter: LLVM has then left
+ * the place of the former to it. */
+static bool may_be_of_outer(const struct loops *loops, const struct marks_keyword *keyword, size_t loop)
+{
+    int32_t outer = loops->list[loop].parent;
+    const struct source_place *last = outer < 0 ? NULL : &loops->list[outer].last;
+    return last && last->file && !loops->list[outer].has_own_place && is_in(keyword, last);
+}
+
+/* Whether the place of a loop, at a keyword, tells which loop it is. */
+static bool is_clear(const struct marks *marks, const struct loops *loops,
+                     const struct marks_keyword *keyword, size_t loop, bool *out_is_unclear)
+{
+    enum parted parted = loops->list[loop].parted;
+    if (parted == PARTED_LOST || may_be_of_goto(marks, loops, keyword, loop) ||
+        may_be_of_outer(loops, keyword, loop))
+        return false;
+    if (parted == PARTED_OUTER)
+        return is_one_of_two(marks, loops, loop);
+    if (parted == PARTED_INNER)
+        return has_one_around(marks, loops, keyword, loop);
+    return parted != PARTED_UNSURE || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
+}
+
+/* --- all loops ------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t mark_at(const struct marks *marks, const struct loops *loops, size_t loop,
+                        bool *out_is_unclear)
+{
+    struct line line = {.has_mark = false};
+    const struct source_place *place = &loops->list[loop].place;
+    add_keywords(marks, place, &line);
+    if (!line.has_mark && loops->list[loop].parted != PARTED_UNSURE)
+        return MARK_NONE;
+    add_loops(loops, place, &line);
+    size_t nth = 0;
+    while (nth < line.loop_count && line.loops[nth] != loop)
+        nth++;
+    const struct marks_keyword *keyword = nth < line.loop_count ? keyword_of(&line, loops, nth) : NULL;
+    if (keyword && is_clear(marks, loops, keyword, loop, out_is_unclear))
+        return keyword->mark;
+    set_unclear(&line, out_is_unclear);
+    return MARK_NONE;
+}
+
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear)
 {
-    for (size_t i = 0; i < loops->count; i++)
+    for (size_t i = 0; i < loops->count; i++) {
+        const struct loop *loop = &loops->list[i];
         out[i] = MARK_NONE;
-    for (size_t i = 0; i < loops->count && marks->keyword_count; i++) {
-        struct line line = {.has_mark = false};
-        const struct source_place *place = &loops->list[i].place;
-        if (!place->file)
+        if (!marks->keyword_count || !loop->place.file)
             continue;
-        if (!loops->list[i].has_own_place) {
-            uint32_t mark = mark_around(marks, loops, i, out_is_unclear);
-            if (mark != MARK_NONE && !marks->list[mark].fault)
-                out[i] = mark;
-            continue;
-        }
-        add_keywords(marks, place, &line);
-        if (!line.has_mark)
-            continue;
-        add_loops(loops, place, &line);
-        size_t nth = 0;
-        while (nth < line.loop_count && line.loops[nth] != i)
-            nth++;
-        const struct marks_keyword *keyword = nth < line.loop_count ? keyword_of(&line, loops, nth) : NULL;
-        if (!keyword)
-            set_unclear(&line, out_is_unclear);
-        else if (keyword->mark != MARK_NONE && !marks->list[keyword->mark].fault)
-            out[i] = keyword->mark;
+        uint32_t mark = loop->has_own_place ? mark_at(marks, loops, i, out_is_unclear)
+                                            : mark_around(marks, loops, i, out_is_unclear);
+        if (mark != MARK_NONE && !marks->list[mark].fault)
+            out[i] = mark;
     }
 }

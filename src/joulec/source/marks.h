@@ -19,12 +19,13 @@ struct mark {
     const char *fault;         /* what is wrong with it, and what to do; NULL: it stands before a loop */
 };
 
-/* `for`, `while` or `do`. */
+/* `for`, `while` or `do`, or a label to which a goto leads back. */
 struct marks_keyword {
     const char *file;         /* NULL: unknown */
     unsigned line, last_line; /* its own, and where its loop ends */
     uint32_t order;           /* in the text */
     uint32_t mark;            /* MARK_NONE: it has none */
+    bool is_label;            /* what LLVM makes of it has no place of its own */
 };
 
 struct marks {

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/string.h"
 #include "joulec/source/constant.h"
+#include "joulec/source/labels.h"
 #include "joulec/source/marks.h"
 #include "joulec/source/statement.h"
 
@@ -33,7 +34,9 @@ struct reading {
     size_t mark_room, keyword_room;
     size_t depth; /* of braces */
     struct statements loops;
-    uint32_t waiting; /* the mark whose loop has not come; MARK_NONE: none */
+    struct labels labels; /* of this function */
+    bool is_goto;         /* the last word was */
+    uint32_t waiting;     /* the mark whose loop has not come; MARK_NONE: none */
     enum between between;
     unsigned group_depth;
     bool is_short;
@@ -285,21 +288,54 @@ static void add_keyword(struct reading *r, bool is_do)
         return;
     }
     out->keywords[out->keyword_count] =
-        (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting};
+        (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting, false};
     statements_begin(&r->loops, (uint32_t)out->keyword_count++, r->depth, is_do);
     r->waiting = MARK_NONE;
+}
+
+/* By what follows it. */
+static bool is_label(const struct reading *r, struct span word)
+{
+    const char *next = r->at;
+    while (next < r->end && is_blank(*next))
+        next++;
+    return next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
+}
+
+/* A goto that leads back makes a loop, or lets that of its label go further. */
+static void take_goto(struct reading *r, struct span word)
+{
+    struct marks *out = r->out;
+    struct label *label = labels_find(&r->labels, word.at, word.length);
+    if (!label)
+        return;
+    if (label->loop == LABEL_NO_LOOP) {
+        if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
+            r->is_short = true;
+            return;
+        }
+        label->loop = (uint32_t)out->keyword_count++;
+        out->keywords[label->loop] =
+            (struct marks_keyword){file_here(r), label->line, 0, label->loop, MARK_NONE, true};
+    }
+    out->keywords[label->loop].last_line = r->line;
+}
+
+static void take_label(struct reading *r, struct span word)
+{
+    if (r->is_goto)
+        take_goto(r, word);
+    else if (r->depth && is_label(r, word) && !labels_add(&r->labels, word.at, word.length, r->line))
+        r->is_short = true;
+    r->is_goto = is(word, "goto");
 }
 
 /* A word that may stand between a mark and its loop: of a label or an attribute. */
 static bool may_stand_between(struct reading *r, struct span word)
 {
-    const char *next = r->at;
-    while (next < r->end && is_blank(*next))
-        next++;
-    bool is_label = next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
     if (is(word, "__attribute__") || is(word, "__attribute"))
         r->between = BETWEEN_GROUP;
-    else if (is(word, "case") || is_label)
+    else if (is(word, "case") || is_label(r, word))
         r->between = BETWEEN_LABEL;
     else
         return is(word, "__extension__");
@@ -309,6 +345,7 @@ static bool may_stand_between(struct reading *r, struct span word)
 
 static void take_source_word(struct reading *r, struct span word)
 {
+    take_label(r, word);
     bool is_do = is(word, "do");
     bool is_loop =
         r->between == BETWEEN_NOTHING && (is_do || is(word, "for") || (is(word, "while") && !ends_do(r)));
@@ -348,6 +385,7 @@ static void take_sign(struct reading *r, char c)
     r->depth -= c == '}' && r->depth;
     statements_take(&r->loops, c, r->depth);
     r->depth += c == '{';
+    r->labels.count = r->depth ? r->labels.count : 0;
 }
 
 /* "..." or '...', which end with their line. */
@@ -436,6 +474,7 @@ bool marks_read(const char *text, size_t size, struct marks *out_marks)
         take_line(&r);
     end_waiting(&r, "the end of the file", (struct span){"", 0});
     statements_free(&r.loops);
+    labels_free(&r.labels);
     r.is_short = r.is_short || r.loops.is_short;
     if (r.is_short)
         marks_free(out_marks);

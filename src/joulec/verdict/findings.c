@@ -200,11 +200,11 @@ static void say_mark(const struct finding *f, struct text *out)
     else if (m->fault)
         text_printf(out, "#pragma joule %s: %s", m->words, m->fault);
     else if (!by)
-        text_printf(
-            out,
-            "JOULE_LOOP(%lld, %lld) is not used: one of several loops in this line is meant; give each "
-            "a line of its own",
-            (long long)m->low, (long long)m->high);
+        text_printf(out,
+                    "JOULE_LOOP(%lld, %lld) is not used: it cannot be told which of several loops is meant; "
+                    "give each "
+                    "a line of its own, or a function",
+                    (long long)m->low, (long long)m->high);
     else if (by->per_entry.low == by->per_entry.high)
         text_printf(
             out,

@@ -297,7 +297,8 @@ struct trial {
     bool is_unclear[MOST];
 };
 
-/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then '-': not by its keyword. */
+/* Loops at "line:column" with blanks between; '>' before it: in the loop before; then of one that LLVM had made one with another
+ * 'o': the outer one by its place, 'l': lost, 'u': unsure; then '-': not by its keyword. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
@@ -305,6 +306,11 @@ static struct trial join(const char *text, const char *places)
         struct loop *loop = &t.list[t.loops.count++];
         loop->parent = *at == '>' ? (int32_t)t.loops.count - 2 : -1;
         at += *at == '>';
+        loop->parted = *at == 'o'   ? PARTED_OUTER
+                       : *at == 'l' ? PARTED_LOST
+                       : *at == 'u' ? PARTED_UNSURE
+                                    : PARTED_NOT;
+        at += loop->parted != PARTED_NOT;
         loop->has_own_place = *at != '-';
         loop->place.file = "a.c";
         assert_int_equal(sscanf(at + (*at == '-'), "%u:%u", &loop->place.line, &loop->place.column), 2);
@@ -336,7 +342,7 @@ static void test_loops_are_found_again(void **state)
     check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "3:1 4:1", "0.", "");
     /* It may have become several, or none. */
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 3:1", "00", "");
-    check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "4:1", ".", "");
+    check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 >3:1", "00", "");
     /* A mark that is wrong bounds nothing. */
     check_join(FILE_OF("#pragma joule loop(9, 1)\nfor (;;) ;\n"), "3:1", ".", "");
 }
@@ -374,6 +380,56 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF(MARK "while (x)\n" MARK "for (;;)\nx++;\n"), "-5:1", ".", "01");
     /* The inner one twice, one of them without its place, and the outer one gone. */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
+}
+
+static void test_two_loops_that_were_one(void **state)
+{
+    (void)state;
+#define TWO MARK "while (x) {\nx = 0;\nfor (;;)\ny++;\n}\n" /* lines 3 to 7, 5 to 6 */
+    check_join(FILE_OF(TWO), "o3:1 >-6:1", "0.", "");
+    check_join(FILE_OF(TWO), "o3:1 >-4:1", "..", "0"); /* the inner one is not in a statement of its own */
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "o3:1 >-5:1", "..",
+               "0"); /* it sets its count back */
+    check_join(FILE_OF(TWO), "l-4:1 >l-6:1", "..", "0");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "l-4:1 >l-5:1", "..", "0");
+    check_join(FILE_OF("while (x) {\nx = 0;\n" MARK "for (;;)\ny++;\n}\n"), "-3:1 >5:1", ".0", "");
+#undef TWO
+}
+
+/* It may be two where there are two keywords, and has its mark where there is one. */
+static void test_a_loop_that_may_be_two(void **state)
+{
+    (void)state;
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "u3:1", "0", "");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\nfor (;;)\ny++;\n}\n"), "u3:1", ".", "0");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\nfor (;;)\ny++;\n}\n"), "u5:1", ".", "0");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\nfor (;;)\ny++;\n}\n"), "u3:1 >5:1", "0.", "");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\nfor (;;)\ny++;\n"), "u3:1", "0", "");
+    check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "u-5:1", ".", "0");
+}
+
+/* LLVM has one loop, with the place of the keyword, for it and for what a goto makes around it, unless there is one around that. */
+static void test_loops_by_goto(void **state)
+{
+    (void)state;
+#define AGAIN "again:\n" MARK "while (x)\nif (y) { y--; goto again; }\n" /* lines 2 to 5 */
+    check_join(FILE_OF(AGAIN), "4:1", ".", "0");
+    check_join(FILE_OF(AGAIN), "-4:1 >4:1", ".0", "");
+    check_join(FILE_OF("for (;;) {\nagain:\n" MARK "while (x)\nif (y) goto again;\n}\n"), "2:1 >5:1", "..",
+               "0");
+    check_join(FILE_OF("for (;;) {\nagain:\n" MARK "while (x)\nif (y) goto again;\n}\n"), "2:1 >-5:1 >5:1",
+               "..0", "");
+    check_join(FILE_OF("again:\nwhile (x) {\n" MARK "for (;;)\ny++;\nif (y) goto again;\n}\n"), "3:1 >5:1",
+               ".0", "");
+    /* Not around it, leading on, of another function, or no label. */
+    check_join(FILE_OF("again:\nif (y) { y--; goto again; }\n" MARK "while (x)\ny++;\n"), "5:1", "0", "");
+    check_join(FILE_OF(MARK "while (x)\nif (y) goto behind;\nbehind:\ny = 3;\n"), "3:1", "0", "");
+    check_join(FILE_OF("again:\n;\n}\ng() {\n" MARK "while (x)\nif (y) goto again;\n"), "7:1", "0", "");
+    check_join(FILE_OF("x = y ? again : 3;\n" MARK "while (x)\nif (y) again(1);\n"), "4:1", "0", "");
+    check_join(FILE_OF(MARK "while (x) { again: y++; if (y) goto again; }\n"), "3:1", ".",
+               "0"); /* lines are all that is known */
+    check_join(FILE_OF(MARK "while (x) {\nagain: y++;\nif (y) goto again;\n}\n"), "3:1", "0", "");
+#undef AGAIN
 }
 
 /* Macros are written so. */
@@ -418,6 +474,9 @@ int main(void)
         cmocka_unit_test(test_loops_are_found_again),
         cmocka_unit_test(test_loops_without_a_place),
         cmocka_unit_test(test_loops_without_a_place_around_a_loop_that_is_gone),
+        cmocka_unit_test(test_two_loops_that_were_one),
+        cmocka_unit_test(test_a_loop_that_may_be_two),
+        cmocka_unit_test(test_loops_by_goto),
         cmocka_unit_test(test_do_while_0_is_no_loop),
         cmocka_unit_test(test_loops_of_one_line),
     };
