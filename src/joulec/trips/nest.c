@@ -5,6 +5,7 @@
  */
 #include "joulec/trips/nest.h"
 
+#include <string.h>
 #include "joulec/trips/known.h"
 #include "joulec/trips/linear.h"
 
@@ -180,8 +181,8 @@ static uint32_t skip_forward(const struct nest *nest, uint32_t block)
     return block;
 }
 
-/* Whether the last branch before a loop leads to it, or else to where the loop itself leads. */
-static bool has_bypass(const struct nest *nest, int32_t loop)
+/* The last branch before a loop, if it leads to it, or else to where the loop itself leads; NULL: it does not. */
+static const struct block *bypass_of(const struct nest *nest, int32_t loop)
 {
     const struct loops *loops = nest->loops;
     uint32_t before = loops->flow.dominator[loops->list[loop].header];
@@ -189,14 +190,28 @@ static bool has_bypass(const struct nest *nest, int32_t loop)
         before = loops->flow.dominator[before];
     const struct block *b = &nest->function->blocks[before];
     if (b->edge_count != 2)
-        return false;
+        return NULL;
     for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++) {
         const struct loop_exit *exit = &loops->exits[i];
         uint32_t to = skip_forward(nest, nest->function->blocks[exit->block].edges[exit->edge].to);
         if (skip_forward(nest, b->edges[0].to) == to || skip_forward(nest, b->edges[1].to) == to)
-            return true;
+            return b;
     }
-    return false;
+    return NULL;
+}
+
+enum guard_owner { GUARD_OWN, GUARD_OTHER, GUARD_UNKNOWN };
+
+/* Whether that branch is the loop's first test, which has the loop's place, or an `if` around it; or there is one around both. */
+static enum guard_owner owner_of(const struct nest *nest, const struct loop *loop, const struct block *bypass)
+{
+    const struct source_place *a = &loop->place, *b = &bypass->branch_place;
+    if (ends_without(nest, loop->parent, (uint32_t)(bypass - nest->function->blocks)))
+        return GUARD_OTHER;
+    if (!loop->has_own_place || !b->file)
+        return GUARD_UNKNOWN;
+    bool is_same = a->line == b->line && a->column == b->column && strcmp(a->file, b->file) == 0;
+    return is_same ? GUARD_OWN : GUARD_OTHER;
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------- */
@@ -210,7 +225,10 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
     if (!ends_without(nest, parent, header))
         return;
     bool has_formula = out->facts && out->facts->taken->kind != EXPR_UNKNOWN;
-    out->entry = !has_formula && has_bypass(nest, loop) ? TRIPS_GUARDED : TRIPS_SOMETIMES;
+    const struct block *bypass = has_formula ? NULL : bypass_of(nest, loop);
+    enum guard_owner owner = bypass ? owner_of(nest, &nest->loops->list[loop], bypass) : GUARD_OTHER;
+    out->entry = owner == GUARD_OTHER ? TRIPS_SOMETIMES : TRIPS_GUARDED;
+    out->may_be_passed_by = owner == GUARD_UNKNOWN;
     if (!has_formula || !read_guard(out->facts, &guard))
         return;
     bool is_one = guard.count == 1;

@@ -173,14 +173,38 @@ static bool is_refuted(const struct trips_loop *loop, const struct trips_range *
            (by_code->low > loop->annotated_high || by_code->high < loop->annotated_low);
 }
 
+/* Whether LLVM has a formula for how often a loop runs. */
+static bool is_counted(const struct counting *counting, size_t at)
+{
+    struct plan unused = {0};
+    const struct scev_loop *facts = counting->loops[at].facts;
+    return facts && facts->taken && is_bound(counting, facts->taken, at, &unused);
+}
+
+/* Whether a loop goes on with passes over something until the data say that it is done. The neighbours of a place are fewer. */
+#define LEAST_PASS 16
+static bool makes_passes(const struct counting *counting, size_t at)
+{
+    const struct scev_loop *own = counting->loops[at].facts;
+    bool has_formula = own && own->taken && own->taken->kind != EXPR_UNKNOWN;
+    for (size_t i = at + 1; i < counting->count && !has_formula; i++) {
+        const struct scev_loop *facts = counting->loops[i].facts;
+        if (counting->loops[i].parent == at && is_counted(counting, i) &&
+            !(facts->most_taken >= 0 && facts->most_taken + 1 < LEAST_PASS))
+            return true;
+    }
+    return false;
+}
+
 /* Of rounds that the data decide nothing is known but their bounds. A loop that is entered once goes through whatever there is: the
- * middle. One that stands in another is entered anew and anew, mostly for little: there each order of magnitude is as likely
- * as another (Jeffreys' prior of a scale; one is added since there may be none). */
+ * middle. One that stands in another is entered anew and anew, mostly for little, and passes
+ * over the same end when nothing has changed, mostly soon: there each order of magnitude is as likely as another (Jeffreys' prior of a
+ * scale; one is added since there may be none). */
 static double middle_of(const struct counting *counting, size_t at, const struct trips_range *range)
 {
     if (counting->loops[at].calls_back)
         return clamp(1, range->low, range->high);
-    if (counting->loops[at].parent == TRIPS_NONE)
+    if (counting->loops[at].parent == TRIPS_NONE && !makes_passes(counting, at))
         return (range->low + range->high) / 2;
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
@@ -217,7 +241,7 @@ static void plan_range(struct counting *counting, size_t at)
     out->per_entry = (struct trips_range){clamp(1, range.low, range.high),
                                           fmax(range.est, fmin(1, range.high)), range.high};
     out->per_entry.low = fmax(range.low, out->per_entry.low);
-    if (loop->entry != TRIPS_ALWAYS && !loop->has_annotation)
+    if (loop->entry != TRIPS_ALWAYS && (!loop->has_annotation || loop->may_be_passed_by))
         range.low = 0; /* nothing is known of its guard */
     plan->fixed = range;
     plan->taken = NULL;

@@ -55,6 +55,7 @@ struct trips_loop {
     enum trips_last last;
     /* SOMETIMES, but never where the formula is negative: another condition decides besides. */
     bool is_behind_guard;
+    bool may_be_passed_by; /* GUARDED, but what is taken for its guard may be another condition */
     /* What its guard asks holds of true integers only where no symbol is negative, and where the formula is not below -1. */
     bool is_natural, is_ordered;
     /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average

@@ -1,7 +1,7 @@
 /* joulec/work/evaluate_group.c - functions that call each other round, evaluated together: recursion.h has the rule.
  *
  * Newcomers: each member is evaluated first with all calls inside of the group taken for nothing: what a frame takes by itself.
- * The high end has as many frames as there can be; the estimate as many as a profile saw, or as half the depth allows; the low end
+ * The high end has as many frames as there can be; the estimate as many as a profile saw, or as the depth makes likely; the low end
  * one. Where the depth allows for more than can be, the calls of one frame say how many there may be of all, as a rule: somebody who
  * walks a tree has only that to write. Then there is no high end.
  */
@@ -186,17 +186,48 @@ static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
     return true;
 }
 
-/* By the depth alone. Where it allows for more than can be: a frame with all its calls, but no fewer than one for each level. */
-static void guess_frames(struct group *g, uint32_t member, bool has_most, double *out)
+static double all_of(const struct group *g, const double *frames)
 {
-    double levels = ceil(g->depth / 2), all = 0;
-    if (!recursion_frames(&g->scratch, &g->recursion, member, has_most ? levels : fmin(g->depth, 2), out)) {
+    double all = 0;
+    for (size_t m = 0; m < g->recursion.member_count; m++)
+        all += frames[m];
+    return all;
+}
+
+/* Whether a loop of a function that is not in the group calls it. */
+static bool is_called_in_loop(const struct group *g)
+{
+    const struct evaluator *e = g->evaluator;
+    uint32_t group = e->groups->group_of[g->members[0]];
+    for (size_t i = 0; i < e->module->function_count; i++) {
+        const struct function *f = &e->module->functions[i];
+        for (size_t b = 0; b < f->block_count && e->groups->group_of[i] != group; b++)
+            for (size_t c = 0; c < f->blocks[b].call_count; c++)
+                if (f->blocks[b].calls[c].is_in_loop &&
+                    groups_is_call_of(e->groups, group, &f->blocks[b].calls[c]))
+                    return true;
+    }
+    return false;
+}
+
+/* How deep it goes, of which only the most is known: half of that, as of a loop that is entered once. Where frames stand in a chain
+ * that is begun anew and anew, each order of magnitude is as likely as another, as of a loop in a loop (trips.c). */
+static double likely_levels(const struct group *g, const double *most)
+{
+    bool is_chain = all_of(g, most) <= g->depth;
+    return is_chain && is_called_in_loop(g) ? ceil(sqrt(2 * (g->depth + 1)) - 1) : ceil(g->depth / 2);
+}
+
+/* By the depth alone. Where it allows for more than can be: a frame with all its calls, but no fewer than one for each level. */
+static void guess_frames(struct group *g, uint32_t member, const double *most, double *out)
+{
+    double levels = most ? likely_levels(g, most) : ceil(g->depth / 2);
+    if (!recursion_frames(&g->scratch, &g->recursion, member, most ? levels : fmin(g->depth, 2), out)) {
         memset(out, 0, g->recursion.member_count * sizeof *out);
         out[member] = 1;
     }
-    for (size_t m = 0; m < g->recursion.member_count; m++)
-        all += out[m];
-    for (size_t m = 0; m < g->recursion.member_count && !has_most; m++)
+    double all = all_of(g, out);
+    for (size_t m = 0; m < g->recursion.member_count && !most; m++)
         out[m] *= fmax(levels / all, 1);
 }
 
@@ -211,7 +242,7 @@ static bool find_frames(struct group *g, uint32_t member, struct frames *out)
     if (!has_most)
         out->basis = g->seen ? BASIS_SEEN : BASIS_MISSING;
     if (!g->seen)
-        guess_frames(g, member, has_most, out->likely);
+        guess_frames(g, member, has_most ? out->most : NULL, out->likely);
     for (size_t m = 0; m < count; m++) {
         if (g->seen)
             out->likely[m] = has_most ? fmin(g->seen[m], out->most[m]) : g->seen[m];
