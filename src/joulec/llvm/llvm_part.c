@@ -362,6 +362,7 @@ static void say_of_loops(const struct part *p, enum llvm_owner owner)
         of_outer = p->node;
     say_of_loop(p, false, llvm_inner_node(p->context, p->node, owner),
                 owner == OWNER_LIKELY_INNER ? PARTED_INNER
+                : owner == OWNER_OUTER      ? PARTED_INSIDE
                 : owner == OWNER_NONE       ? PARTED_LOST
                                             : PARTED_NOT);
     say_of_loop(p, true, of_outer,

@@ -147,6 +147,7 @@ struct edge {
 enum parted {
     PARTED_NOT,
     PARTED_OUTER, /* the place must be the outer one's, which this is, if there is a keyword for the inner one, too */
+    PARTED_INSIDE, /* of such an outer one, without a place: a keyword for it stands in the outer one's statement */
     PARTED_INNER, /* the place must be the inner one's, which this is, if there is a keyword for the outer one, too */
     PARTED_LOST,  /* it may be of either, or both are one loop in the source, which sets its count back */
     PARTED_UNSURE /* this may be both, or one that does so */

@@ -152,6 +152,10 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     const struct source_place *place = &loops->list[loop].place, *last = &loops->list[loop].last;
     if (!is_in(keyword, place) || (last->file && !is_in(keyword, last)))
         return false;
+    int32_t outer = loops->list[loop].parent;
+    if (loops->list[loop].parted == PARTED_INSIDE &&
+        (outer < 0 || keyword->line <= loops->list[outer].place.line))
+        return false;
     *out = standing_of(keyword, loops, loop);
     return *out != TAKEN;
 }
@@ -182,22 +186,23 @@ static uint32_t mark_around(const struct marks *marks, const struct loops *loops
 
 /* --- loops that LLVM had made one ---------------------------------------------------------------------------------------- */
 
-/* Whether there is a keyword for the inner one of two, which no other loop is of. */
-static bool is_one_of_two(const struct marks *marks, const struct loops *loops, size_t outer)
-{
-    enum standing standing;
-    for (size_t i = outer + 1; i < loops->count; i++)
-        for (size_t k = 0; k < marks->keyword_count && loops->list[i].parent == (int32_t)outer; k++)
-            if (!loops->list[i].has_own_place && may_be_of(&marks->keywords[k], loops, i, &standing) &&
-                standing == FREE)
-                return true;
-    return false;
-}
-
 static bool is_around(const struct marks_keyword *keyword, const struct marks_keyword *other)
 {
     struct source_place begin = {other->file, other->line, 0};
     return is_in(keyword, &begin);
+}
+
+/* Whether there is a keyword for the inner one of two in the outer one's statement, which no other loop is of. */
+static bool is_one_of_two(const struct marks *marks, const struct loops *loops,
+                          const struct marks_keyword *own, size_t outer)
+{
+    enum standing standing;
+    for (size_t i = outer + 1; i < loops->count; i++)
+        for (size_t k = 0; k < marks->keyword_count && loops->list[i].parent == (int32_t)outer; k++)
+            if (!loops->list[i].has_own_place && is_around(own, &marks->keywords[k]) &&
+                may_be_of(&marks->keywords[k], loops, i, &standing) && standing == FREE)
+                return true;
+    return false;
 }
 
 /* A loop that may be two: so it is where another keyword, around its own or in its statement, has no loop that is left. Both
@@ -262,7 +267,7 @@ static bool is_clear(const struct marks *marks, const struct loops *loops,
         may_be_of_outer(loops, keyword, loop))
         return false;
     if (parted == PARTED_OUTER)
-        return is_one_of_two(marks, loops, loop);
+        return is_one_of_two(marks, loops, keyword, loop);
     if (parted == PARTED_INNER)
         return has_one_around(marks, loops, keyword, loop);
     return parted != PARTED_UNSURE || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
