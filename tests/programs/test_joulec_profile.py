@@ -153,6 +153,42 @@ int main(void)
         found, _ = self.report("--profile-use")
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
+    def test_two_loops_of_which_llvm_makes_one(self):
+        """The inner one goes on past the end of variables, which clang makes a switch of without counts."""
+        self.write("a.c", """#include <stdbool.h>
+unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
+__attribute__((noinline)) void passes(void)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (int i = 0; i < 400; i++) {
+            unsigned short a = lowest[roads[i].a], b = lowest[roads[i].b];
+            if (a == b)
+                continue;
+            more = true;
+            lowest[roads[i].a] = lowest[roads[i].b] = a < b ? a : b;
+        }
+    }
+}
+int main(void)
+{
+    for (int i = 0; i < 512; i++)
+        lowest[i] = (unsigned short)i;
+    for (int i = 0; i < 400; i++) {
+        roads[i].a = (unsigned short)(400 - i);
+        roads[i].b = (unsigned short)(399 - i);
+    }
+    passes(); /* each number goes on by one place, and the last pass changes nothing */
+}
+""")
+        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
+        subprocess.run([self.path("program")], cwd=self.folder, check=True)
+        found, _ = self.report("--profile-use")
+        rounds = [loop["iterations_each"][1] for loop in found["passes"]["loops"]]
+        self.assertEqual(len(rounds), 2)
+        self.assertTrue(100 < rounds[0] < 402 and rounds[1] in (400, 401), rounds)
+
     def merge(self, runs=1):
         merged = self.path("merged.profdata")
         words = ["merge", "-o", merged, f"-weighted-input={runs},{self.path('default.profraw')}"]

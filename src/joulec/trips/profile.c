@@ -74,8 +74,12 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
         return false;
     for (size_t b = 0; b < f->block_count; b++) {
         out->of_block[b] = NAN;
-        for (size_t e = 0; e < f->blocks[b].edge_count; e++)
-            out->of_edge[f->blocks[b].edges[e].number] = f->blocks[b].edges[e].seen;
+        for (size_t e = 0; e < f->blocks[b].edge_count; e++) {
+            const struct edge *edge = &f->blocks[b].edges[e];
+            bool cannot_be = isnan(edge->seen) &&
+                             f->blocks[edge->to].is_dead_end; /* of a `continue` past a variable's end */
+            out->of_edge[edge->number] = cannot_be ? 0 : edge->seen;
+        }
     }
     bool is_new = true;
     for (int round = 0; round < MOST_ROUNDS && is_new; round++) {
