@@ -11,8 +11,9 @@
 #include <llvm-c/DebugInfo.h>
 
 #define MOST_WAYS   64
-#define MOST_STEPS  6  /* from a count to what comes of it */
-#define MOST_PARTED 64 /* of a function */
+#define MOST_STEPS  6   /* from a count to what comes of it ... */
+#define MOST_LOOKS  512 /* ... by so many values at most */
+#define MOST_PARTED 64  /* of a function */
 
 /* A way into a loop's first block; through one that only brings ways together, or NULL. */
 struct way {
@@ -101,22 +102,29 @@ static bool find_ways(struct part *p)
     return is_good;
 }
 
-/* Whether a value is made of the count in this round; by what it loads, too, or not. */
-static bool comes_of(const struct part *p, LLVMValueRef value, bool by_loads, int depth)
+/* *looks: at values, that are left. */
+static bool is_made_of(const struct part *p, LLVMValueRef value, bool by_loads, int depth, int *looks)
 {
     if (value == p->count)
         return true;
-    if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsACallInst(value) || LLVMIsAInvokeInst(value) ||
-        (LLVMIsALoadInst(value) && !by_loads))
+    if (depth == 0 || --*looks < 0 || !LLVMIsAInstruction(value) || LLVMIsACallInst(value) ||
+        LLVMIsAInvokeInst(value) || (LLVMIsALoadInst(value) && !by_loads))
         return false;
     bool is_phi = LLVMIsAPHINode(value), is_from = false;
     if (is_phi && LLVMGetInstructionParent(value) == p->header)
         return false;
     unsigned count = is_phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
     for (unsigned i = 0; i < count && !is_from; i++)
-        is_from = comes_of(p, is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i), by_loads,
-                           depth - 1);
+        is_from = is_made_of(p, is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i), by_loads,
+                             depth - 1, looks);
     return is_from;
+}
+
+/* Whether a value is made of the count in this round; by what it loads, too, or not. */
+static bool comes_of(const struct part *p, LLVMValueRef value, bool by_loads)
+{
+    int looks = MOST_LOOKS;
+    return is_made_of(p, value, by_loads, MOST_STEPS, &looks);
 }
 
 /* Which ways begin the count anew, and whether there are both kinds in what LLVM takes for one loop. */
@@ -129,7 +137,7 @@ static bool sort_ways(struct part *p)
         LLVMValueRef value = value_on(way, p->count);
         if (!value)
             return false;
-        way->is_begin = !way->node || !comes_of(p, value, true, MOST_STEPS);
+        way->is_begin = !way->node || !comes_of(p, value, true);
         if (!way->is_begin && p->node && p->node != way->node)
             return false;
         p->node = way->is_begin ? p->node : way->node;
@@ -230,7 +238,7 @@ static bool tells_count(const struct part *p, LLVMValueRef value)
     bool is_next = false;
     for (size_t i = 0; i < p->way_count && !LLVMIsAConstant(value); i++)
         is_next = is_next || value_on(&p->ways[i], p->count) == value;
-    return is_next || comes_of(p, value, false, MOST_STEPS);
+    return is_next || comes_of(p, value, false);
 }
 
 static bool asks_count(const struct part *p, LLVMValueRef question)
@@ -455,7 +463,7 @@ static bool is_set_back(const struct part *p, LLVMValueRef value)
     unsigned count = is_phi ? LLVMCountIncoming(value) : LLVMIsASelectInst(value) ? 3 : 0;
     for (unsigned i = is_phi ? 0 : 1; i < count; i++) {
         LLVMValueRef one = is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i);
-        goes_on = goes_on || comes_of(p, one, true, MOST_STEPS);
+        goes_on = goes_on || comes_of(p, one, true);
         begins = begins || is_incoming(p->count, one);
     }
     return goes_on && begins;
