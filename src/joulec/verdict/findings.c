@@ -202,8 +202,7 @@ static void say_mark(const struct finding *f, struct text *out)
     else if (!by)
         text_printf(out,
                     "JOULE_LOOP(%lld, %lld) is not used: it cannot be told which of several loops is meant; "
-                    "give each "
-                    "a line of its own, or a function",
+                    "give each a line of its own, or the inner one a function that is not inlined",
                     (long long)m->low, (long long)m->high);
     else if (by->per_entry.low == by->per_entry.high)
         text_printf(
