@@ -42,10 +42,11 @@ static void join(const struct marks *marks)
     struct loops loops = {.list = list};
     uint32_t mark_of[MOST_LOOPS];
     bool *is_unclear = calloc(marks->count + 1, sizeof *is_unclear);
-    for (; loops.count < MOST_LOOPS && loops.count < marks->keyword_count; loops.count++)
-        list[loops.count] =
-            (struct loop){.has_own_place = true,
-                          .place = {"a.c", marks->keywords[loops.count].line, (unsigned)loops.count % 3}};
+    for (int32_t i = 0; i < MOST_LOOPS && (size_t)i < marks->keyword_count; i++)
+        list[loops.count++] = (struct loop){.parent = i % 2 ? i - 1 : -1,
+                                            .has_own_place = i % 5 != 3,
+                                            .parted = (enum parted)(i % (PARTED_UNSURE + 1)),
+                                            .place = {"a.c", marks->keywords[i].line, (unsigned)i % 3}};
     if (is_unclear)
         marks_join(marks, &loops, mark_of, is_unclear);
     for (size_t i = 0; is_unclear && i < loops.count; i++)
