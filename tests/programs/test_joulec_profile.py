@@ -65,15 +65,19 @@ int main(int argc, char **argv)
 class Profile(Folder):
     def setUp(self):
         super().setUp()
-        self.write("a.c", SOURCE)
+        self.count(SOURCE)
+
+    def joulec(self, *words):
+        return super().joulec("-I", INCLUDE, "-O2", *words)
+
+    def count(self, text):
+        """Runs a program with a profile."""
+        self.write("a.c", text)
         done = self.joulec("--profile-generate", "a.c", "-o", "program")
         if done.returncode and "clang_rt.profile" in done.stderr:
             self.skipTest("this clang has no runtime for profiles")
         self.assertEqual(done.returncode, 0, done.stderr)
         subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=True)
-
-    def joulec(self, *words):
-        return super().joulec("-I", INCLUDE, "-O2", *words)
 
     def report(self, *words):
         done = self.joulec("--energy-report", "r.json", *words, "-c", "a.c", "-o", "a.o")
@@ -112,7 +116,7 @@ class Profile(Folder):
 
     def test_calls_that_become_a_loop_are_as_many_as_was_seen(self):
         """Of a list's walk all do, of a tree's each second one, and the rest are counted as frames."""
-        self.write("a.c", """#include <joule/budget.h>
+        self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) long
 struct node { struct node *left, *right; long value; };
@@ -129,8 +133,6 @@ int main(void)
         plain = self.joulec("--energy-check", "-c", "a.c", "-o", "a.o").stderr
         self.assertIn("taken to run once: ", plain)
         self.assertIn("write JOULE_DEPTH(n) before 'walk'", plain)
-        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
-        subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=True)
         found, errors = self.report("--profile-use")
         self.assertEqual(errors.count("nothing bounds"), 0, errors)
         self.assertEqual(self.loops(found, "total"), [("profiled", 11)])
@@ -146,16 +148,14 @@ int main(void)
 
     def test_calls_of_itself_behind_two_colons(self):
         """clang 14 counts the second `?:` wrongly; others may be right."""
-        self.write("a.c", "__attribute__((noinline)) int f(int n) { return n < 0 ? 3 : n < 2 ? n : f(n - 1) * 3 + 1; }\n"
-                   "int main(void) { int s = 0; for (int i = 0; i < 100; i++) s += f(i < 60 ? -1 : 5); return s & 1; }\n")
-        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
-        subprocess.run([self.path("program")], cwd=self.folder, capture_output=True, check=False)
+        self.count("__attribute__((noinline)) int f(int n) { return n < 0 ? 3 : n < 2 ? n : f(n - 1) * 3 + 1; }\n"
+                   "int main(void) { int s = 0; for (int i = 0; i < 100; i++) s += f(i < 60 ? -1 : 5); return s < 0; }\n")
         found, _ = self.report("--profile-use")
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
     def test_two_loops_of_which_llvm_makes_one(self):
         """The inner one goes on past the end of variables, which clang makes a switch of without counts."""
-        self.write("a.c", """#include <stdbool.h>
+        self.count("""#include <stdbool.h>
 unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
 __attribute__((noinline)) void passes(void)
 {
@@ -182,8 +182,6 @@ int main(void)
     passes(); /* each number goes on by one place, and the last pass changes nothing */
 }
 """)
-        self.assertEqual(self.joulec("--profile-generate", "a.c", "-o", "program").returncode, 0)
-        subprocess.run([self.path("program")], cwd=self.folder, check=True)
         found, _ = self.report("--profile-use")
         rounds = [loop["iterations_each"][1] for loop in found["passes"]["loops"]]
         self.assertEqual(len(rounds), 2)

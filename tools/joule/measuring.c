@@ -190,33 +190,27 @@ static void find_idle(struct measuring *m, const struct cover *cover)
     m->seeks_idle = false;
 }
 
-static void close_run(struct measuring *m, struct measured_run *run)
-{
-    struct cover cover;
-    meter_cover(m->meter, JOULE_TOTAL, run->begin_ns, run->end_ns, &cover);
-    find_idle(m, &cover);
-    run->total = meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns).joules;
-    run->command = command_joules(m, run, &cover, &run->total);
-}
-
-/* Closes runs in their order up to one of which the sensors will still tell more. Early, as curves of long measurements get
- * coarser. */
-static void close_final(struct measuring *m)
+/* Closes runs in their order up to one of which the sensors will still tell more, or all. Early, as curves of long measurements
+ * get coarser. */
+static void close_runs(struct measuring *m, bool all)
 {
     for (; m->closed_count < m->run_count; m->closed_count++) {
         struct measured_run *run = &m->runs[m->closed_count];
         struct cover cover;
         meter_cover(m->meter, JOULE_TOTAL, run->begin_ns, run->end_ns, &cover);
-        if (!meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns).is_final)
+        struct window window = meter_cover_window(m->meter, &cover, run->begin_ns, run->end_ns);
+        if (!window.is_final && !all)
             break;
-        close_run(m, run);
+        find_idle(m, &cover);
+        run->total = window.joules;
+        run->command = command_joules(m, run, &cover, &run->total);
     }
 }
 
 void measuring_add(struct measuring *m, int64_t begin_ns, int64_t end_ns, const struct attribution *share)
 {
     joule_sample_now(m->meter);
-    close_final(m);
+    close_runs(m, false);
     m->cpu_s = process_cpu_s() - m->begin_cpu_s;
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
@@ -235,12 +229,12 @@ void measuring_finish(struct measuring *m)
 {
     int64_t deadline_ns = meter_now_ns(m->meter) + SETTLE_WITHIN_NS;
     const struct timespec nap = {.tv_nsec = SETTLE_NAP_NS};
-    for (close_final(m); !has_settled(m) && meter_now_ns(m->meter) < deadline_ns; close_final(m)) {
+    for (close_runs(m, false); !has_settled(m) && meter_now_ns(m->meter) < deadline_ns;
+         close_runs(m, false)) {
         nanosleep(&nap, NULL);
         joule_sample_now(m->meter);
     }
-    while (m->closed_count < m->run_count)
-        close_run(m, &m->runs[m->closed_count++]);
+    close_runs(m, true);
 }
 
 /* --- the budget --------------------------------------------------------------------------------------------- */

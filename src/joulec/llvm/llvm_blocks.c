@@ -9,20 +9,25 @@ LLVMValueRef llvm_incoming(LLVMValueRef phi, LLVMBasicBlockRef from)
     return NULL;
 }
 
+bool llvm_is_incoming(LLVMValueRef phi, LLVMValueRef value)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingValue(phi, i) == value)
+            return true;
+    return false;
+}
+
+void llvm_add_incoming(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from)
+{
+    LLVMAddIncoming(phi, &value, &from, 1);
+}
+
 void llvm_lead(LLVMBasicBlockRef from, LLVMBasicBlockRef old, LLVMBasicBlockRef to)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(last); i++)
         if (LLVMGetSuccessor(last, i) == old)
             LLVMSetSuccessor(last, i, to);
-}
-
-LLVMBasicBlockRef llvm_behind_phis(LLVMBasicBlockRef block)
-{
-    LLVMValueRef v = LLVMGetFirstInstruction(block);
-    while (v && (LLVMIsAPHINode(v) || LLVMIsADbgInfoIntrinsic(v)))
-        v = LLVMGetNextInstruction(v);
-    return v && LLVMIsABranchInst(v) && !LLVMIsConditional(v) ? LLVMGetSuccessor(v, 0) : NULL;
 }
 
 bool llvm_walk_add(struct llvm_walk *walk, LLVMBasicBlockRef block)
@@ -38,18 +43,14 @@ bool llvm_walk_add(struct llvm_walk *walk, LLVMBasicBlockRef block)
 
 bool llvm_goes_back(LLVMBasicBlockRef from, LLVMBasicBlockRef block)
 {
-    LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
-    struct llvm_walk walk = {.count = 0};
-    for (unsigned i = 0; i < LLVMGetNumSuccessors(last); i++)
-        if (LLVMGetSuccessor(last, i) != block && !llvm_walk_add(&walk, LLVMGetSuccessor(last, i)))
-            return false;
+    struct llvm_walk walk = {.list = {from}, .count = 1};
     for (size_t i = 0; i < walk.count; i++) {
-        last = LLVMGetBasicBlockTerminator(walk.list[i]);
-        if (walk.list[i] == from)
-            return false;
-        for (unsigned k = 0; k < LLVMGetNumSuccessors(last); k++)
-            if (LLVMGetSuccessor(last, k) != block && !llvm_walk_add(&walk, LLVMGetSuccessor(last, k)))
+        LLVMValueRef last = LLVMGetBasicBlockTerminator(walk.list[i]);
+        for (unsigned k = 0; k < LLVMGetNumSuccessors(last); k++) {
+            LLVMBasicBlockRef to = LLVMGetSuccessor(last, k);
+            if (to != block && (to == from || !llvm_walk_add(&walk, to)))
                 return false;
+        }
     }
     return true;
 }

@@ -76,10 +76,9 @@ static void lead_phi(const struct fork *f, LLVMValueRef phi, LLVMBasicBlockRef o
         if (from == f->block)
             value = value_where(f, value, true);
         if (from != f->block || is_of_header)
-            LLVMAddIncoming(wide, &value, &from, 1);
+            llvm_add_incoming(wide, value, from);
     }
-    LLVMValueRef value = value_where(f, old, false);
-    LLVMAddIncoming(wide, &value, &other, 1);
+    llvm_add_incoming(wide, value_where(f, old, false), other);
     LLVMReplaceAllUsesWith(phi, wide);
     LLVMInstructionEraseFromParent(phi);
     erase_unused(old);

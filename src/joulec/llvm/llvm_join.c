@@ -2,8 +2,8 @@
  *
  * Where a loop is gone back to in two ways, on one of which something stays as it is, LLVM lets the other one be a loop around. Both
  * then have the same place in the source, and its JOULE_LOOP tells of the rounds of both in all.
- * Newcomers: the outer loop's first block holds phis and nothing else. They become phis of the other block, where they keep their value on the
- * ways back of the inner loop.
+ * Newcomers: the outer loop's first block holds phis, and what has no effect and was moved there. The former become phis of the other
+ * block, where they keep their value on the ways back of the inner loop, and the latter goes back behind them.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -82,20 +82,15 @@ static bool is_one_loop(const struct join *j, unsigned loop_kind)
     return is_one;
 }
 
-static void add(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from)
-{
-    LLVMAddIncoming(phi, &value, &from, 1);
-}
-
 /* Of the outer block's: it stays as it is in rounds of the inner loop. */
 static void move_phi(const struct join *j, LLVMValueRef phi)
 {
     LLVMPositionBuilderBefore(j->builder, LLVMGetFirstInstruction(j->inner));
     LLVMValueRef moved = LLVMBuildPhi(j->builder, LLVMTypeOf(phi), "");
     for (size_t i = 0; i < j->to_outer.count; i++)
-        add(moved, llvm_incoming(phi, j->to_outer.list[i]), j->to_outer.list[i]);
+        llvm_add_incoming(moved, llvm_incoming(phi, j->to_outer.list[i]), j->to_outer.list[i]);
     for (size_t i = 0; i < j->to_inner.count; i++)
-        add(moved, moved, j->to_inner.list[i]);
+        llvm_add_incoming(moved, moved, j->to_inner.list[i]);
     LLVMReplaceAllUsesWith(phi, moved);
 }
 
@@ -107,9 +102,10 @@ static void widen_phi(const struct join *j, LLVMValueRef phi)
     LLVMPositionBuilderBefore(j->builder, phi);
     LLVMValueRef wide = LLVMBuildPhi(j->builder, LLVMTypeOf(phi), "");
     for (size_t i = 0; i < j->to_outer.count; i++)
-        add(wide, is_moved ? llvm_incoming(first, j->to_outer.list[i]) : first, j->to_outer.list[i]);
+        llvm_add_incoming(wide, is_moved ? llvm_incoming(first, j->to_outer.list[i]) : first,
+                          j->to_outer.list[i]);
     for (size_t i = 0; i < j->to_inner.count; i++)
-        add(wide, llvm_incoming(phi, j->to_inner.list[i]), j->to_inner.list[i]);
+        llvm_add_incoming(wide, llvm_incoming(phi, j->to_inner.list[i]), j->to_inner.list[i]);
     LLVMReplaceAllUsesWith(phi, wide);
     LLVMInstructionEraseFromParent(phi);
 }

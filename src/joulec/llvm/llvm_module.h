@@ -63,10 +63,12 @@ LLVMMetadataRef llvm_last_place(LLVMBasicBlockRef block);
 
 /* What a phi is where one comes from a block; NULL: none comes from there. */
 LLVMValueRef llvm_incoming(LLVMValueRef phi, LLVMBasicBlockRef from);
+/* Whether it is `value` where one comes from any. */
+bool llvm_is_incoming(LLVMValueRef phi, LLVMValueRef value);
+/* Lets it be `value` where one comes from a block. */
+void llvm_add_incoming(LLVMValueRef phi, LLVMValueRef value, LLVMBasicBlockRef from);
 /* Lets a block lead `to` where it led to `old`. */
 void llvm_lead(LLVMBasicBlockRef from, LLVMBasicBlockRef old, LLVMBasicBlockRef to);
-/* The block that always follows one of nothing but phis; NULL: it is none. */
-LLVMBasicBlockRef llvm_behind_phis(LLVMBasicBlockRef block);
 /* Blocks that were seen, in the order in which they were. */
 #define LLVM_WALK_BLOCKS 256
 struct llvm_walk {

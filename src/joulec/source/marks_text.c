@@ -280,16 +280,25 @@ static void end_loop(void *context, uint32_t keyword)
     r->out->keywords[keyword].last_line = r->line;
 }
 
-static void add_keyword(struct reading *r, bool is_do)
+/* False: no memory. */
+static bool add_keyword(struct reading *r, unsigned line, uint32_t mark, bool is_label, uint32_t *out_number)
 {
     struct marks *out = r->out;
     if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
         r->is_short = true;
-        return;
+        return false;
     }
-    out->keywords[out->keyword_count] =
-        (struct marks_keyword){file_here(r), r->line, 0, (uint32_t)out->keyword_count, r->waiting, false};
-    statements_begin(&r->loops, (uint32_t)out->keyword_count++, r->depth, is_do);
+    *out_number = (uint32_t)out->keyword_count++;
+    out->keywords[*out_number] = (struct marks_keyword){file_here(r), line, 0, *out_number, mark, is_label};
+    return true;
+}
+
+static void begin_loop(struct reading *r, bool is_do)
+{
+    uint32_t number;
+    if (!add_keyword(r, r->line, r->waiting, false, &number))
+        return;
+    statements_begin(&r->loops, number, r->depth, is_do);
     r->waiting = MARK_NONE;
 }
 
@@ -305,20 +314,9 @@ static bool is_label(const struct reading *r, struct span word)
 /* A goto that leads back makes a loop, or lets that of its label go further. */
 static void take_goto(struct reading *r, struct span word)
 {
-    struct marks *out = r->out;
     struct label *label = labels_find(&r->labels, word.at, word.length);
-    if (!label)
-        return;
-    if (label->loop == LABEL_NO_LOOP) {
-        if (!ARRAY_ROOM(out->keywords, r->keyword_room, out->keyword_count)) {
-            r->is_short = true;
-            return;
-        }
-        label->loop = (uint32_t)out->keyword_count++;
-        out->keywords[label->loop] =
-            (struct marks_keyword){file_here(r), label->line, 0, label->loop, MARK_NONE, true};
-    }
-    out->keywords[label->loop].last_line = r->line;
+    if (label && (label->loop != LABEL_NO_LOOP || add_keyword(r, label->line, MARK_NONE, true, &label->loop)))
+        end_loop(r, label->loop);
 }
 
 static void take_label(struct reading *r, struct span word)
@@ -350,7 +348,7 @@ static void take_source_word(struct reading *r, struct span word)
     bool is_loop =
         r->between == BETWEEN_NOTHING && (is_do || is(word, "for") || (is(word, "while") && !ends_do(r)));
     if (is_loop)
-        add_keyword(r, is_do);
+        begin_loop(r, is_do);
     else
         statements_take(&r->loops, STATEMENT_WORD, r->depth);
     if (!is_loop && r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))

@@ -5,7 +5,7 @@
  */
 #include "joulec/trips/nest.h"
 
-#include <string.h>
+#include "joulec/source/source.h"
 #include "joulec/trips/known.h"
 #include "joulec/trips/linear.h"
 
@@ -205,13 +205,11 @@ enum guard_owner { GUARD_OWN, GUARD_OTHER, GUARD_UNKNOWN };
 /* Whether that branch is the loop's first test, which has the loop's place, or an `if` around it; or there is one around both. */
 static enum guard_owner owner_of(const struct nest *nest, const struct loop *loop, const struct block *bypass)
 {
-    const struct source_place *a = &loop->place, *b = &bypass->branch_place;
     if (ends_without(nest, loop->parent, (uint32_t)(bypass - nest->function->blocks)))
         return GUARD_OTHER;
-    if (!loop->has_own_place || !b->file)
+    if (!loop->has_own_place || !bypass->branch_place.file)
         return GUARD_UNKNOWN;
-    bool is_same = a->line == b->line && a->column == b->column && strcmp(a->file, b->file) == 0;
-    return is_same ? GUARD_OWN : GUARD_OTHER;
+    return source_place_order(&loop->place, &bypass->branch_place) == 0 ? GUARD_OWN : GUARD_OTHER;
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------- */

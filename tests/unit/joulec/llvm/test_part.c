@@ -185,30 +185,30 @@ static void test_three_loops(void **state)
     end(&s);
 }
 
+/* A count is set back where something is asked; what then leaves the loop is `leaving`. */
+#define SET_BACK(leaving)                                                                                    \
+    HEAD "  %i = phi i64 [ 0, %entry ], [ %next, %on ], [ 0, %b ]\n" ROUND                                   \
+         "  %back = call i1 @asks(), !dbg !15\n"                                                             \
+         "  br i1 %back, label %b, label %on, !llvm.loop !20\n"                                              \
+         "on:\n" leaving END
+
+static void check_whole(const char *body, enum parted parted)
+{
+    struct subject s = read_text(body, PLACES(OUTER));
+    assert_int_equal(s.loops.count, 1);
+    assert_int_equal(s.loops.list[0].parted, parted);
+    assert_int_equal(s.loops.list[0].place.line, 2);
+    end(&s);
+}
+
 /* A count that is set back before its end, and one that nothing ends: they may be one loop in the source. */
 static void test_what_is_set_back_stays(void **state)
 {
     (void)state;
-    struct subject s = read_text(HEAD "  %i = phi i64 [ 0, %entry ], [ %next, %on ], [ 0, %b ]\n" ROUND
-                                      "  %back = call i1 @asks(), !dbg !15\n"
-                                      "  br i1 %back, label %b, label %on, !llvm.loop !20\n"
-                                      "on:\n"
-                                      "  br i1 %done, label %end, label %b, !llvm.loop !20\n" END,
-                                 PLACES(OUTER));
-    assert_int_equal(s.loops.count, 1);
-    assert_int_equal(s.loops.list[0].parted, PARTED_UNSURE);
-    assert_int_equal(s.loops.list[0].place.line, 2);
-    end(&s);
-    s = read_text(HEAD "  %i = phi i64 [ 0, %entry ], [ %next, %on ], [ 0, %b ]\n" ROUND
-                       "  %back = call i1 @asks(), !dbg !15\n"
-                       "  br i1 %back, label %b, label %on, !llvm.loop !20\n"
-                       "on:\n"
-                       "  %more = call i1 @asks(), !dbg !15\n"
-                       "  br i1 %more, label %end, label %b, !llvm.loop !20\n" END,
-                  PLACES(OUTER));
-    assert_int_equal(s.loops.count, 1);
-    assert_int_equal(s.loops.list[0].parted, PARTED_NOT);
-    end(&s);
+    check_whole(SET_BACK("  br i1 %done, label %end, label %b, !llvm.loop !20\n"), PARTED_UNSURE);
+    check_whole(SET_BACK("  %more = call i1 @asks(), !dbg !15\n"
+                         "  br i1 %more, label %end, label %b, !llvm.loop !20\n"),
+                PARTED_NOT);
 }
 
 /* Of a nest whose loops have no common place nothing is said. */
