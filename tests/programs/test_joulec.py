@@ -254,6 +254,46 @@ unsigned f(const unsigned char *p, unsigned long len)
         self.assertIn(loops[14]["class"], ("symbolic", "bounded"))
         self.assertTrue(499 <= loops[14]["iterations_each"][2] <= 500, loops)
 
+    def test_a_count_that_may_run_over_bounds_nothing(self):
+        """Unsigned numbers below 0 are huge ones: each of these runs billions of times for something that it may be."""
+        functions = {
+            "stencil": ("unsigned long n", "n <= 1000", "for (unsigned long i = 1; i < n - 1; i++)"),
+            "tail": ("unsigned n", "n <= 30", "for (unsigned i = 0; i < n - 10u; i++)"),
+            "down": ("unsigned n", "n <= 100", "do n--, sink = 1; while (n); while (0)"),
+            "distance": ("unsigned a, unsigned b", "a <= 100 && b <= 100", "for (unsigned i = 0; i < a - b; i++)"),
+            "half": ("unsigned a", "a <= 100", "for (unsigned i = 0; i < (a - 50) / 2; i++)"),
+            "apart": ("unsigned m, unsigned n", "m <= 100 && n >= 50 && n <= 200",
+                      "for (unsigned i = 0; i < m; i++) for (unsigned j = 0; j != n - i; j++)"),
+        }
+        text = "volatile int sink;\n" + "".join(
+            f"void {name}({parameters}) {{ JOULE_ASSUME({known}); {loop} sink = 1; }}\n"
+            for name, (parameters, known, loop) in functions.items())
+        found = self.functions(text)
+        for name in functions:
+            self.assertIsNone(found[name]["loops"][-1]["iterations"][2], name)
+        said = {"stencil": "n >= 2 && n <= 1000", "tail": "n >= 12 && n <= 30", "down": "n >= 1 && n <= 100",
+                "distance": "a <= 100 && b <= 0", "half": "a >= 52 && a <= 100", "apart": "m <= 50 && n >= 50 && n <= 200"}
+        for name, more in said.items():
+            text = text.replace(f"void {name}({functions[name][0]}) {{ JOULE_ASSUME({functions[name][1]})",
+                                f"void {name}({functions[name][0]}) {{ JOULE_ASSUME({more})")
+        found = self.functions(text)
+        for name in said:
+            self.assertLessEqual(found[name]["loops"][-1]["iterations"][2] or 1e9, 50 * 200, (name, found[name]["loops"]))
+        done = self.compile('JOULE_BUDGET("max_joules=1J") void f(unsigned n, int *p) { JOULE_ASSUME(n <= 9); '
+                            "for (unsigned i = 1; i < n - 1; i++) p[i] = p[i + 1] * i; }", "--energy-check")
+        self.assertRegex(done.stderr, r"runs over for some of what 'n' may be: write JOULE_ASSUME\(n >= ...\)")
+
+    def test_numbers_are_as_wide_as_their_type(self):
+        text = """volatile int sink;
+__attribute__((noinline)) static void part(unsigned n) { for (unsigned i = 0, m = n * 1000003u % 1000u; i < m; i++) sink = 1; }
+__attribute__((noinline)) static void whole(unsigned n) { for (unsigned i = 0, m = n * 1000000u; i < m; i++) sink = 1; }
+void parts(void) { part(5000); part(5001); }
+void wholes(void) { whole(5000); whole(4999); }
+"""
+        found = self.functions(text)
+        for name in ("parts", "wholes"):
+            self.assertTrue(found[name]["doubts"], found[name])
+
     def test_what_a_callee_leaves_open_stays_open(self):
         text = """int other(int);
 __attribute__((noinline)) static int h(int n) { return other(n) + 1; }

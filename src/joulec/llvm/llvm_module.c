@@ -246,6 +246,8 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
         read_last(r, last, out);
     if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last))
         out->condition = llvm_condition(r->arena, LLVMGetCondition(last));
+    else if (last && LLVMIsASwitchInst(last) && LLVMGetNumSuccessors(last) > 2)
+        out->condition = llvm_switch_condition(r->arena, last);
     out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
     out->is_by_data = llvm_is_by_data(from, &out->question);
     return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);

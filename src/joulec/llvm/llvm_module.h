@@ -206,6 +206,8 @@ const char *llvm_name(struct arena *arena, LLVMValueRef value);
 struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_unsigned);
 /* What a value of one bit says. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value);
+/* What holds where a switch goes to its default. */
+struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last);
 /* A function's parameters, LLVMCountParams of them. NULL: no memory. */
 struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function);
 /* What a call passes, LLVMGetNumArgOperands of them; callee NULL: it is not known. NULL: no memory. */

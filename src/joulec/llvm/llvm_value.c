@@ -125,6 +125,23 @@ struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
     return out;
 }
 
+struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
+{
+    unsigned cases = LLVMGetNumSuccessors(last) - 1;
+    struct condition out = {.list = arena_alloc(arena, MOST_PARTS * sizeof *out.list)};
+    struct operand asked = llvm_operand(arena, LLVMGetOperand(last, 0), false);
+    for (unsigned i = 1; i <= cases && out.list; i++) {
+        if (LLVMGetSuccessor(last, i) == LLVMGetSuccessor(last, 0))
+            continue;
+        out.is_part = out.count == MOST_PARTS;
+        if (out.is_part)
+            break;
+        out.list[out.count++] = (struct comparison){COMPARE_NOT_EQUAL, asked,
+                                                    llvm_operand(arena, LLVMGetOperand(last, 2 * i), false)};
+    }
+    return out;
+}
+
 struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function)
 {
     unsigned count = LLVMCountParams(function);

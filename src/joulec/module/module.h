@@ -179,7 +179,8 @@ struct block {
     size_t creep_count;
     struct edge *edges;
     size_t edge_count;
-    struct condition condition; /* of two edges, edges[0] is taken where it holds */
+    struct condition
+        condition; /* edges[0] is taken only where it holds; of two edges, the other only where not */
     struct promise *promises;
     size_t promise_count;
     bool is_dead_end;       /* what ends the program, or cannot be */

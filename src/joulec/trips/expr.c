@@ -100,11 +100,12 @@ const struct expr *expr_recurrence(struct expr_pool *pool, const struct expr *co
 }
 
 const struct expr *expr_cast(struct expr_pool *pool, enum expr_kind kind, const struct expr *operand,
-                             uint32_t bits)
+                             uint32_t bits, uint32_t result_bits)
 {
     if (kind < EXPR_ZEXT || bits < 1)
         return expr_unknown();
-    return build(pool, (struct expr){.kind = kind, .bits = bits, .count = 1}, &operand);
+    struct expr cast = {.kind = kind, .bits = bits, .result_bits = result_bits, .count = 1};
+    return build(pool, cast, &operand);
 }
 
 bool expr_uses(const struct expr *expr, uint32_t name)

@@ -42,6 +42,7 @@ struct expr {
     enum expr_kind kind;
     uint32_t name;               /* a symbol's number, or that of a recurrence's loop */
     uint32_t bits;               /* casts: of the narrower type */
+    uint32_t result_bits;        /* casts: of the type that they lead to */
     uint32_t nodes, depth;       /* of the tree */
     uint32_t count;              /* of operands */
     const struct expr **operand; /* in the pool's arena */
@@ -53,6 +54,7 @@ struct expr_range {
     expr_int low, high;
     bool is_known;
     bool has_wrapped; /* a negative value was taken as unsigned on the way */
+    unsigned bits;    /* of its type; 0: not known */
 };
 
 /* Where expressions and their names live. Begins as zeros. */
@@ -81,7 +83,7 @@ const struct expr *expr_nary(struct expr_pool *pool, enum expr_kind kind, const 
 const struct expr *expr_recurrence(struct expr_pool *pool, const struct expr *const *operands, size_t count,
                                    uint32_t loop);
 const struct expr *expr_cast(struct expr_pool *pool, enum expr_kind kind, const struct expr *operand,
-                             uint32_t bits);
+                             uint32_t bits, uint32_t result_bits);
 
 /* What each name stands for, by number; a name beyond `count` is unknown. */
 struct expr_values {
@@ -91,12 +93,15 @@ struct expr_values {
 
 static inline struct expr_range expr_point(expr_int value)
 {
-    return (struct expr_range){value, value, true, false};
+    return (struct expr_range){value, value, true, false, 0};
 }
 
 /* A range that contains the value; a point where all names are points. Not known: a name is not, or a value is beyond
- * 2^100, or too wide for its type, or is divided by what may be 0. */
+ * 2^100, or is divided by what may be 0, or the type is known and cannot hold the value: neither in the end, nor where
+ * something else is done with it than sums and products, which may run over on the way. */
 struct expr_range expr_value(const struct expr *expr, struct expr_values values);
+/* Of any number in one range and any in the other. */
+struct expr_range expr_product(struct expr_range a, struct expr_range b);
 /* What a count of a bottom-tested loop's backedges is where the loop stands behind the guard of its own condition: the
  * same, but negative where the guard is not passed. */
 const struct expr *expr_behind_guard(struct expr_pool *pool, const struct expr *taken);

@@ -34,7 +34,7 @@ static const struct expr *replace(struct expr_pool *pool, const struct expr *in,
     if (in->kind == EXPR_RECURRENCE)
         return expr_recurrence(pool, operands, in->count, in->name);
     if (in->kind >= EXPR_ZEXT)
-        return expr_cast(pool, in->kind, operands[0], in->bits);
+        return expr_cast(pool, in->kind, operands[0], in->bits, in->result_bits);
     return expr_nary(pool, in->kind, operands, in->count);
 }
 

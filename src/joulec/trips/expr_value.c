@@ -28,7 +28,7 @@ static expr_int greatest(expr_int a, expr_int b)
 
 static struct expr_range bounded(expr_int low, expr_int high, bool has_wrapped)
 {
-    return is_small(low) && is_small(high) ? (struct expr_range){low, high, true, has_wrapped} : unknown;
+    return is_small(low) && is_small(high) ? (struct expr_range){low, high, true, has_wrapped, 0} : unknown;
 }
 
 static bool multiply(expr_int a, expr_int b, expr_int *out)
@@ -44,7 +44,7 @@ static struct expr_range add(struct expr_range a, struct expr_range b)
     return bounded(a.low + b.low, a.high + b.high, a.has_wrapped || b.has_wrapped);
 }
 
-static struct expr_range product(struct expr_range a, struct expr_range b)
+struct expr_range expr_product(struct expr_range a, struct expr_range b)
 {
     expr_int corner[4];
     if (!multiply(a.low, b.low, &corner[0]) || !multiply(a.low, b.high, &corner[1]) ||
@@ -106,13 +106,23 @@ static struct expr_range signed_limit(struct expr_range a, struct expr_range b,
     return bounded(pick(a.low, b.low), pick(a.high, b.high), a.has_wrapped || b.has_wrapped);
 }
 
-static struct expr_range join(enum expr_kind kind, struct expr_range a, struct expr_range b)
+/* Unknown where the type cannot hold it: the machine has another number there. What is negative may stand for a huge one, which
+ * whoever takes it as unsigned sees. */
+static struct expr_range as_typed(struct expr_range value, bool is_signed)
+{
+    if (!value.is_known || value.bits < 1 || value.bits >= 100)
+        return value;
+    expr_int most = (expr_int)1 << (value.bits - is_signed);
+    return value.low >= -most && value.high < most ? value : unknown;
+}
+
+static struct expr_range join_numbers(enum expr_kind kind, struct expr_range a, struct expr_range b)
 {
     switch (kind) {
     case EXPR_ADD:
         return add(a, b);
     case EXPR_MUL:
-        return product(a, b);
+        return expr_product(a, b);
     case EXPR_UDIV:
         return quotient(a, b);
     case EXPR_UMIN:
@@ -128,6 +138,20 @@ static struct expr_range join(enum expr_kind kind, struct expr_range a, struct e
     }
 }
 
+static struct expr_range join(enum expr_kind kind, struct expr_range a, struct expr_range b)
+{
+    unsigned bits = a.bits ? a.bits : b.bits;
+    bool is_signed = kind == EXPR_SMIN || kind == EXPR_SMAX;
+    a.bits = b.bits = bits;
+    if (kind != EXPR_ADD && kind != EXPR_MUL) {
+        a = as_typed(a, is_signed);
+        b = as_typed(b, is_signed);
+    }
+    struct expr_range joined = a.is_known && b.is_known ? join_numbers(kind, a, b) : unknown;
+    joined.bits = bits;
+    return joined;
+}
+
 /* The value is kept where it fits the narrower type, as signed or as unsigned. */
 static struct expr_range cast(const struct expr *expr, struct expr_range value)
 {
@@ -139,6 +163,7 @@ static struct expr_range cast(const struct expr *expr, struct expr_range value)
             return unknown;
     }
     value.has_wrapped = value.has_wrapped || (expr->kind == EXPR_ZEXT && value.low < 0);
+    value.bits = expr->result_bits;
     return value;
 }
 
@@ -155,23 +180,27 @@ struct expr_range expr_choose(expr_int n, uint32_t k)
     return expr_point(result);
 }
 
+static struct expr_range value_of(const struct expr *expr, struct expr_values values);
+
 static struct expr_range recurrence(const struct expr *expr, struct expr_values values)
 {
     struct expr_range i = expr->name < values.count ? values.of[expr->name] : unknown, sum = expr_point(0);
     if (!i.is_known || i.low < 0)
         return unknown;
     for (uint32_t k = 0; k < expr->count && sum.is_known; k++) {
-        struct expr_range step = expr_value(expr->operand[k], values);
+        struct expr_range step = value_of(expr->operand[k], values);
         struct expr_range low = expr_choose(i.low, k), high = expr_choose(i.high, k);
         if (!step.is_known || !low.is_known || !high.is_known)
             return unknown;
-        struct expr_range term = product(step, (struct expr_range){low.low, high.high, true, false});
+        struct expr_range term = expr_product(step, (struct expr_range){low.low, high.high, true, false, 0});
+        unsigned bits = step.bits ? step.bits : sum.bits;
         sum = term.is_known ? add(sum, term) : unknown;
+        sum.bits = bits;
     }
     return sum;
 }
 
-struct expr_range expr_value(const struct expr *expr, struct expr_values values)
+static struct expr_range value_of(const struct expr *expr, struct expr_values values)
 {
     if (expr->kind == EXPR_INTEGER)
         return expr_point(expr->integer);
@@ -181,10 +210,13 @@ struct expr_range expr_value(const struct expr *expr, struct expr_values values)
         return recurrence(expr, values);
     if (expr->count == 0)
         return unknown;
-    struct expr_range value = expr_value(expr->operand[0], values);
-    for (uint32_t i = 1; i < expr->count && value.is_known; i++) {
-        struct expr_range next = expr_value(expr->operand[i], values);
-        value = next.is_known ? join(expr->kind, value, next) : unknown;
-    }
+    struct expr_range value = value_of(expr->operand[0], values);
+    for (uint32_t i = 1; i < expr->count && value.is_known; i++)
+        value = join(expr->kind, value, value_of(expr->operand[i], values));
     return value.is_known && expr->kind >= EXPR_ZEXT ? cast(expr, value) : value;
+}
+
+struct expr_range expr_value(const struct expr *expr, struct expr_values values)
+{
+    return as_typed(value_of(expr, values), false);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #define MOST_NARROWED 16
+#define MOST_EXCLUDED 4
 #define MOST_STEPS    256 /* dominators that are asked */
 
 struct narrowed {
@@ -15,6 +16,8 @@ struct narrowed {
     unsigned bits;
     expr_int low, high;
     bool has_low, has_high;
+    expr_int excluded[MOST_EXCLUDED]; /* it is none of these, which matters where it ends with one */
+    size_t excluded_count;
 };
 
 struct place {
@@ -73,6 +76,12 @@ static void limit_high(struct narrowed *of, expr_int high)
     of->has_high = true;
 }
 
+static void exclude(struct narrowed *of, expr_int value)
+{
+    if (of->excluded_count < MOST_EXCLUDED)
+        of->excluded[of->excluded_count++] = value;
+}
+
 /* A name, or one plus a number, in whatever wider type. False: it is something else. */
 static bool is_shifted(const struct expr *expr, uint32_t *out_name, expr_int *out_shift, bool *out_is_natural)
 {
@@ -109,6 +118,10 @@ static void narrow(struct place *place, enum compare kind, const struct operand 
         limit_low(of, limit.low);
         limit_high(of, limit.high);
         break;
+    case COMPARE_NOT_EQUAL:
+        if (limit.low == limit.high)
+            exclude(of, limit.low - shift);
+        break;
     case COMPARE_LESS:
     case COMPARE_BELOW:
         limit_high(of, limit.high - 1 - shift);
@@ -124,7 +137,7 @@ static void narrow(struct place *place, enum compare kind, const struct operand 
         limit_low(of, limit.low);
         break;
     default:
-        break; /* not equal, or above, which what is negative is, too */
+        break; /* above, which what is negative is, too */
     }
     if (kind == COMPARE_BELOW || kind == COMPARE_BELOW_OR_SAME || (is_natural && of->has_high))
         limit_low(of, -shift);
@@ -167,15 +180,25 @@ static void learn_promises(struct place *place, const struct block *block, size_
             learn_all(place, &block->promises[i].condition, false);
 }
 
-/* From the branch of the only block that leads to this one. */
+/* From the branch of the only block that leads to this one; to a loop's first block, the only one from outside. */
 static void learn_way(struct place *place, uint32_t block)
 {
-    const struct flow *flow = &place->known->loops->flow;
-    if (flow->before_begin[block + 1] - flow->before_begin[block] != 1)
-        return;
-    const struct block *from = &place->known->function->blocks[flow->before[flow->before_begin[block]]];
-    if (from->edge_count == 2 && from->edges[0].to != from->edges[1].to)
+    const struct loops *loops = place->known->loops;
+    const struct flow *flow = &loops->flow;
+    int32_t loop = loops->innermost[block];
+    bool is_header = loop >= 0 && loops->list[loop].header == block;
+    const struct block *from = NULL;
+    for (uint32_t i = flow->before_begin[block]; i < flow->before_begin[block + 1]; i++) {
+        if (is_header && loop_has(loops, loop, flow->before[i]))
+            continue;
+        if (from)
+            return;
+        from = &place->known->function->blocks[flow->before[i]];
+    }
+    if (from && from->edge_count == 2 && from->edges[0].to != from->edges[1].to)
         learn_all(place, &from->condition, from->edges[1].to == block);
+    else if (from && from->edge_count > 2 && from->edges[0].to == block)
+        learn_all(place, &from->condition, false);
 }
 
 /* Behind `calls` calls of the block. */
@@ -198,8 +221,21 @@ static struct expr_range intersect(struct expr_range a, struct expr_range b)
     if (!a.is_known || !b.is_known)
         return a.is_known ? a : b;
     struct expr_range both = {a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high, true,
-                              a.has_wrapped || b.has_wrapped};
+                              a.has_wrapped || b.has_wrapped, a.bits ? a.bits : b.bits};
     return both.low <= both.high ? both : a; /* or nobody gets here */
+}
+
+/* A range that ends with what it is not ends before that. */
+static struct expr_range without_excluded(const struct narrowed *of, struct expr_range range)
+{
+    for (size_t i = 0, begun = 0; i < of->excluded_count && range.low < range.high; i++) {
+        bool is_low = of->excluded[i] == range.low, is_high = of->excluded[i] == range.high;
+        range.low += is_low;
+        range.high -= is_high;
+        if ((is_low || is_high) && begun++ < MOST_EXCLUDED)
+            i = SIZE_MAX; /* another one may be an end now */
+    }
+    return range;
 }
 
 /* Without an upper end it is unknown; the lower one is the type's where nothing is said of it. */
@@ -208,7 +244,8 @@ static struct expr_range range_of(const struct narrowed *of)
     if (!of->has_high || !of->bits || of->bits > 64)
         return (struct expr_range){0};
     expr_int least = -((expr_int)1 << (of->bits - 1));
-    struct expr_range range = {of->has_low && of->low > least ? of->low : least, of->high, true, false};
+    struct expr_range range = {of->has_low && of->low > least ? of->low : least, of->high, true, false,
+                               of->bits};
     range.is_known = range.low <= range.high;
     return range;
 }
@@ -217,7 +254,9 @@ static struct expr_range range_of(const struct narrowed *of)
 static struct expr_range middle(struct expr_range range)
 {
     expr_int from = range.low < 0 && range.high > 0 ? 0 : range.low;
-    return range.is_known ? expr_point(from + (range.high - from) / 2) : range;
+    if (range.is_known)
+        range.low = range.high = from + (range.high - from) / 2;
+    return range;
 }
 
 static bool is_useful(struct expr_range range)
@@ -243,6 +282,7 @@ bool known_at_call(const struct known *known, uint32_t block, size_t call, const
     struct expr room;
     struct expr_range kept[MOST_NARROWED][2];
     const struct expr *formula = known_formula(known->facts, operand, &room);
+    out->bits = operand->bits;
     if (operand->is_constant) {
         out->low = out->est = out->high = operand->constant;
         return true;
@@ -287,9 +327,41 @@ size_t known_promised(const struct known *known, uint32_t block, struct trips_sy
         if (is_useful(range))
             out[count++] =
                 (struct trips_symbol){known->facts->pool.names[place.list[i].name], (int64_t)range.low,
-                                      (int64_t)middle(range).low, (int64_t)range.high};
+                                      (int64_t)middle(range).low, (int64_t)range.high, place.list[i].bits};
     }
     return count;
+}
+
+/* As far as branches on the only way there narrow it. */
+static void narrow_symbol(const struct known *known, const struct place *place, struct trips_symbol *symbol)
+{
+    uint32_t name = expr_find_name(&known->facts->pool, symbol->name);
+    for (size_t i = 0; i < place->count; i++) {
+        const struct narrowed *of = &place->list[i];
+        struct expr_range range = {symbol->low, symbol->high, true, false, symbol->bits};
+        if (of->name != name)
+            continue;
+        if (of->has_low && of->low > range.low)
+            range.low = of->low;
+        if (of->has_high && of->high < range.high)
+            range.high = of->high;
+        range = without_excluded(of, range);
+        if (range.low > range.high)
+            return; /* nobody gets here */
+        symbol->low = (int64_t)range.low;
+        symbol->high = (int64_t)range.high;
+        symbol->est = symbol->est < symbol->low    ? symbol->low
+                      : symbol->est > symbol->high ? symbol->high
+                                                   : symbol->est;
+    }
+}
+
+void known_on_entry(const struct known *known, int32_t loop, struct trips_symbol *symbols, size_t count)
+{
+    struct place place = {.known = known};
+    go_to(&place, known->loops->list[loop].header, 0);
+    for (size_t i = 0; i < count; i++)
+        narrow_symbol(known, &place, &symbols[i]);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
@@ -363,7 +435,7 @@ static void set(struct known *known, uint32_t name, struct expr_range range, exp
     if (name >= known->count)
         return;
     known->values[name] = range;
-    known->points[name] = expr_point(point);
+    known->points[name] = (struct expr_range){point, point, true, false, range.bits};
 }
 
 joule_status known_prepare(struct arena *arena, const struct function *function, const struct loops *loops,
@@ -384,12 +456,13 @@ joule_status known_prepare(struct arena *arena, const struct function *function,
     }
     for (size_t i = 0; i < symbol_count; i++)
         set(out, expr_find_name(&facts->pool, symbols[i].name),
-            (struct expr_range){symbols[i].low, symbols[i].high, true, false}, symbols[i].est);
+            (struct expr_range){symbols[i].low, symbols[i].high, true, false, symbols[i].bits},
+            symbols[i].est);
     for (size_t i = 0; trips && i < loops->count; i++) {
         double high = trips[i].per_entry.high, est = trips[i].per_entry.est;
         if (high < 0x1p62 && est < 0x1p62)
             set(out, expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name),
-                (struct expr_range){0, (expr_int)fmax(high - 1, 0), true, false},
+                (struct expr_range){0, (expr_int)fmax(high - 1, 0), true, false, 0},
                 (expr_int)fmax((est - 1) / 2, 0));
     }
     return JOULE_OK;

@@ -37,5 +37,7 @@ enum known_answer known_answers(const struct known *known, const struct conditio
 /* What holds wherever a block runs by what JOULE_ASSUME says on all ways to it, at most `room`; of the first block: in all of the
  * function. Their number. */
 size_t known_promised(const struct known *known, uint32_t block, struct trips_symbol *out, size_t room);
+/* Narrows what is known of symbols to what they are wherever a loop is entered, by branches on the only way there, too. */
+void known_on_entry(const struct known *known, int32_t loop, struct trips_symbol *symbols, size_t count);
 
 #endif

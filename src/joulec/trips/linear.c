@@ -87,6 +87,14 @@ bool linear_add(struct linear *to, const struct linear *more, expr_int by)
     return is_small(to->constant);
 }
 
+expr_int linear_times_of(const struct linear *sum, const struct linear_term *product)
+{
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (is_same_product(&sum->terms[i], product))
+            return sum->terms[i].times;
+    return 0;
+}
+
 static bool multiply_terms(const struct linear_term *a, const struct linear_term *b, struct linear_term *out)
 {
     if (a->count + b->count > LINEAR_MOST_FACTORS || !multiply(a->times, b->times, &out->times))
@@ -199,15 +207,6 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
 
-static bool has_unsigned_cast(const struct expr *expr)
-{
-    bool has = expr->kind == EXPR_ZEXT || expr->kind == EXPR_UDIV || expr->kind == EXPR_UMIN ||
-               expr->kind == EXPR_UMAX;
-    for (uint32_t i = 0; i < expr->count && !has; i++)
-        has = has_unsigned_cast(expr->operand[i]);
-    return has;
-}
-
 /* Whether `more` - `less` - strict >= 0 makes `that` >= 0. */
 static bool follows(const struct linear *more, const struct linear *less, int strict,
                     const struct linear *that)
@@ -247,9 +246,11 @@ bool linear_implies(enum compare kind, bool is_contrary, const struct expr *left
     kind = is_contrary ? compare_contrary(kind) : kind;
     if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, that))
         return false;
-    bool is_signed = kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST;
+    if (provided->side_count + 2 > LINEAR_MOST_SIDES)
+        return false;
+    bool is_unsigned = !(kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST);
     provided->is_ordered = provided->is_ordered || kind == COMPARE_NOT_EQUAL;
-    provided->is_natural =
-        provided->is_natural || !is_signed || has_unsigned_cast(left) || has_unsigned_cast(right);
+    provided->sides[provided->side_count++] = (struct linear_side){*left, is_unsigned};
+    provided->sides[provided->side_count++] = (struct linear_side){*right, is_unsigned};
     return true;
 }

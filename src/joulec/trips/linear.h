@@ -36,17 +36,28 @@ struct linear {
 bool linear_of(const struct expr *expr, struct linear *out);
 /* Negative just where `expr` is. */
 bool linear_of_sign(const struct expr *expr, struct linear *out);
+/* One side of a comparison. What its type cannot hold, or what is negative where it was compared as unsigned, the machine takes for
+ * another number. */
+struct linear_side {
+    struct expr expr; /* its operands live as long as the formula that was compared */
+    bool is_unsigned; /* or compared for equality */
+};
+
 /* What has to hold besides for a comparison to say something of true integers. */
+#define LINEAR_MOST_SIDES 16
 struct linear_provided {
-    bool is_natural; /* no number in them is negative, as it was taken for a huge one */
+    struct linear_side sides[LINEAR_MOST_SIDES]; /* these are what the machine takes them for */
+    size_t side_count;
     bool is_ordered; /* `that` is not below -1, as the comparison only asked for equality */
 };
 
 /* Whether `that` is >= 0 wherever left KIND right holds (or, is_contrary, where it does not). What must be provided is added to
- * *provided. */
+ * *provided; false where it has no room. */
 bool linear_implies(enum compare kind, bool is_contrary, const struct expr *left, const struct expr *right,
                     const struct linear *that, struct linear_provided *provided);
 /* to += by * more. False: it has too many terms, or too large ones. */
 bool linear_add(struct linear *to, const struct linear *more, expr_int by);
+/* How often a product is in a sum. */
+expr_int linear_times_of(const struct linear *sum, const struct linear_term *product);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "joulec/trips/nest.h"
 
+#include <string.h>
 #include "joulec/source/source.h"
 #include "joulec/trips/known.h"
 #include "joulec/trips/linear.h"
@@ -19,6 +20,7 @@ struct ends {
 };
 
 struct nest {
+    struct arena *arena;
     const struct function *function;
     const struct loops *loops;
     struct ends *ends;       /* of each region, by loop + 1 */
@@ -115,8 +117,8 @@ static bool asks_for(const struct nest *nest, const struct block *block, size_t 
     const struct condition *condition = &block->condition;
     struct expr left_room, right_room;
     bool is_contrary = edge == 1, is_each = condition->is_any == is_contrary || condition->count == 1;
-    if (block->edge_count != 2 || block->edges[0].to == block->edges[1].to || !condition->count ||
-        (condition->is_part && is_contrary))
+    bool is_said = block->edge_count == 2 ? block->edges[0].to != block->edges[1].to : edge == 0;
+    if (!is_said || !condition->count || (condition->is_part && is_contrary))
         return false;
     for (size_t i = 0; i < condition->count; i++) {
         const struct comparison *c = &condition->list[i];
@@ -214,6 +216,13 @@ static enum guard_owner owner_of(const struct nest *nest, const struct loop *loo
 
 /* --- loops -------------------------------------------------------------------------------------------------- */
 
+static const struct linear_side *keep_sides(const struct nest *nest, const struct linear_provided *provided)
+{
+    size_t size = provided->side_count * sizeof *provided->sides;
+    struct linear_side *kept = size ? arena_alloc(nest->arena, size) : NULL;
+    return kept ? memcpy(kept, provided->sides, size) : NULL;
+}
+
 static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
 {
     int32_t parent = nest->loops->list[loop].parent;
@@ -233,14 +242,16 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
     out->is_behind_guard = is_one && !slips_by(nest, parent, header, &guard, true);
     if ((out->is_behind_guard || !is_one) && !slips_by(nest, parent, header, &guard, false))
         out->entry = TRIPS_GUARDED;
-    out->is_natural = guard.provided.is_natural;
     out->is_ordered = guard.provided.is_ordered;
+    out->compared_count = guard.provided.side_count;
+    out->compared = keep_sides(nest, &guard.provided);
 }
 
 joule_status nest_describe(struct arena *arena, const struct function *function, const struct loops *loops,
                            const struct scev_function *facts, struct trips_loop *out)
 {
-    struct nest nest = {function,
+    struct nest nest = {arena,
+                        function,
                         loops,
                         .ends = arena_alloc(arena, (loops->count + 1) * sizeof *nest.ends),
                         .leaves = arena_alloc(arena, (loops->count + 1) * sizeof *nest.leaves),
@@ -258,6 +269,8 @@ joule_status nest_describe(struct arena *arena, const struct function *function,
                                      .facts = known,
                                      .last = loop->parent < 0 ? TRIPS_REACHED : nest.leaves[loop->parent]};
         describe_entry(&nest, (int32_t)i, &out[i]);
+        if (out[i].compared_count && !out[i].compared)
+            return JOULE_NO_MEMORY;
     }
     return JOULE_OK;
 }

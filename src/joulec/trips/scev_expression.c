@@ -155,7 +155,7 @@ static const struct expr *read_cast(struct reader *reader, enum expr_kind kind)
     const struct expr *operand = read_expression(reader);
     if (!operand || !take(reader, " to ") || !take_type(reader, &to))
         return NULL;
-    return expr_cast(reader->pool, kind, operand, from < to ? from : to);
+    return expr_cast(reader->pool, kind, operand, from < to ? from : to, to);
 }
 
 static bool take_operator(struct reader *reader, enum expr_kind *out_kind)

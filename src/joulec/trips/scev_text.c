@@ -168,7 +168,7 @@ static struct expr_range read_range(struct reading *reading, const struct line *
                       *high = expression(reading, (struct line){comma + 1, close});
     if (low->kind != EXPR_INTEGER || high->kind != EXPR_INTEGER || low->integer >= high->integer)
         return (struct expr_range){0};
-    return (struct expr_range){low->integer, (expr_int)high->integer - 1, true, false};
+    return (struct expr_range){low->integer, (expr_int)high->integer - 1, true, false, 0};
 }
 
 static void read_value(struct reading *reading, struct line line)

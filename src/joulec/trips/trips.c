@@ -10,43 +10,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "joulec/trips/trips_counting.h"
 #include "joulec/trips/trips_sum.h"
 
 #define MOST_NODES_PER_LOOP     (1 << 21) /* some 2^19 evaluations */
 #define MOST_NODES_PER_FUNCTION (1 << 22)
 #define WIDEST_SIGMA            1.5
 #define PROFILE_SIGMA           0.2
-#define ENDLESS                 ((expr_int)1 << 62) /* more iterations than any loop can do */
 
 enum end { LOW, EST, HIGH };
-
-struct plan {
-    const struct expr *taken; /* a formula whose names are all known; else NULL */
-    bool has_symbols;         /* it uses some */
-    bool has_ranges;          /* and one of them is a range */
-    bool has_negative;        /* and one may be negative */
-    struct trips_range fixed; /* without a formula: iterations per arrival */
-    double most;              /* iterations per entry, by LLVM */
-};
-
-struct counting {
-    const struct expr_pool *pool;
-    const struct trips_loop *loops;
-    const struct trips_symbol *symbols;
-    size_t count, symbol_count;
-    double default_trips;
-    struct plan *plans;
-    bool is_bound;                         /* the tables of names are of `symbols` */
-    bool has_lists;                        /* some loops have symbols of their own */
-    size_t bound_count;                    /* of symbol_name that are in use */
-    const struct trips_symbol **symbol_of; /* by name; NULL: none */
-    uint32_t *symbol_name;                 /* by symbol; INDEX_NONE: no formula uses it */
-    uint32_t *loop_of;                     /* by name; TRIPS_NONE: none */
-    struct expr_range *values;             /* by name */
-    size_t name_count;
-    uint64_t budget;
-    struct trips *out;
-};
 
 static double number_at(const struct trips_range *range, enum end end)
 {
@@ -72,38 +44,6 @@ static double sigma_of(const struct trips_range *range)
                               : fmin(log(range->high / fmax(range->low, 0.5)) / 3.29, WIDEST_SIGMA);
 }
 
-static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
-{
-    uint32_t at = counting->loops[loop].parent;
-    while (at != TRIPS_NONE && at != outer)
-        at = counting->loops[at].parent;
-    return at != TRIPS_NONE;
-}
-
-/* Whether every name in a formula of this loop's is bound: symbols by the caller, iteration numbers by loops around it. */
-static bool is_bound(const struct counting *counting, const struct expr *expr, size_t loop, struct plan *plan)
-{
-    if (expr->kind == EXPR_UNKNOWN)
-        return false;
-    if (expr->kind == EXPR_SYMBOL) {
-        const struct trips_symbol *symbol =
-            expr->name < counting->name_count ? counting->symbol_of[expr->name] : NULL;
-        plan->has_symbols = true;
-        plan->has_ranges = plan->has_ranges || (symbol && symbol->low < symbol->high);
-        plan->has_negative = plan->has_negative || (symbol && symbol->low < 0);
-        return symbol != NULL;
-    }
-    if (expr->kind == EXPR_RECURRENCE) {
-        uint32_t outer = expr->name < counting->name_count ? counting->loop_of[expr->name] : TRIPS_NONE;
-        if (outer == TRIPS_NONE || !is_around(counting, outer, loop))
-            return false;
-    }
-    for (uint32_t i = 0; i < expr->count; i++)
-        if (!is_bound(counting, expr->operand[i], loop, plan))
-            return false;
-    return true;
-}
-
 /* How often a loop is taken to go round of which nothing is known. */
 static double guess_at(const struct counting *counting, size_t loop)
 {
@@ -115,55 +55,6 @@ static double guess_at(const struct counting *counting, size_t loop)
         if (counting->out[at].cls == TRIPS_GUESSED)
             return TRIPS_GUESS_INSIDE;
     return TRIPS_GUESS;
-}
-
-/* The value for all that symbols and the loops around it may be. */
-static struct expr_range value_anywhere(struct counting *counting, const struct expr *expr, size_t loop)
-{
-    for (size_t i = 0; i < counting->symbol_count; i++) {
-        const struct trips_symbol *symbol = &counting->symbols[i];
-        if (counting->symbol_name[i] != INDEX_NONE)
-            counting->values[counting->symbol_name[i]] =
-                (struct expr_range){symbol->low, symbol->high, true, false};
-    }
-    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent) {
-        double high = counting->out[at].per_entry.high;
-        if (counting->loops[at].facts)
-            counting->values[counting->loops[at].facts->name] =
-                (struct expr_range){0, high < 0x1p62 ? (expr_int)fmax(high - 1, 0) : ENDLESS, true, false};
-    }
-    return expr_value(expr, (struct expr_values){counting->values, counting->name_count});
-}
-
-/* A formula of how far a loop around it has come, which nothing bounds. */
-static bool rests_on_endless(const struct counting *counting, const struct expr *expr)
-{
-    if (expr->kind == EXPR_RECURRENCE && expr->name < counting->name_count) {
-        uint32_t outer = counting->loop_of[expr->name];
-        if (outer != TRIPS_NONE && !(counting->out[outer].per_entry.high < 0x1p62))
-            return true;
-    }
-    for (uint32_t i = 0; i < expr->count; i++)
-        if (rests_on_endless(counting, expr->operand[i]))
-            return true;
-    return false;
-}
-
-/* The most iterations of one entry that any of several exits allows. */
-static double most_by_exits(struct counting *counting, size_t loop)
-{
-    const struct scev_loop *facts = counting->loops[loop].facts;
-    double most = INFINITY;
-    for (size_t i = 0; facts && i < facts->exit_count; i++) {
-        struct plan unused = {0};
-        if (!is_bound(counting, facts->exits[i].taken, loop, &unused) ||
-            rests_on_endless(counting, facts->exits[i].taken))
-            continue;
-        struct expr_range taken = value_anywhere(counting, facts->exits[i].taken, loop);
-        if (taken.is_known && !taken.has_wrapped && taken.low >= 0)
-            most = fmin(most, (double)taken.high + 1);
-    }
-    return most;
 }
 
 /* Whether one entry cannot be as the annotation says. A point is what happens; the rest of a range may not. */
@@ -178,7 +69,7 @@ static bool is_counted(const struct counting *counting, size_t at)
 {
     struct plan unused = {0};
     const struct scev_loop *facts = counting->loops[at].facts;
-    return facts && facts->taken && is_bound(counting, facts->taken, at, &unused);
+    return facts && facts->taken && trips_is_bound(counting, facts->taken, at, &unused);
 }
 
 /* Whether a loop goes on with passes over something until the data say that it is done. The neighbours of a place are fewer. */
@@ -215,7 +106,8 @@ static void plan_range(struct counting *counting, size_t at)
     const struct trips_loop *loop = &counting->loops[at];
     struct plan *plan = &counting->plans[at];
     struct trips *out = &counting->out[at];
-    struct trips_range range = {1, guess_at(counting, at), fmin(plan->most, most_by_exits(counting, at))};
+    struct trips_range range = {1, guess_at(counting, at),
+                                fmin(plan->most, trips_most_by_exits(counting, at))};
     if (loop->has_annotation) {
         out->refutes_annotation = out->refutes_annotation || is_refuted(loop, &range);
         range.low = loop->annotated_low > 0 ? loop->annotated_low : 0;
@@ -251,7 +143,7 @@ static void plan_formula(struct counting *counting, size_t at)
 {
     struct plan *plan = &counting->plans[at];
     struct trips *out = &counting->out[at];
-    struct expr_range taken = value_anywhere(counting, plan->taken, at);
+    struct expr_range taken = trips_value_anywhere(counting, plan->taken, at);
     struct trips_range range = {1, 1, plan->most};
     if (taken.is_known && !taken.has_wrapped) {
         range.high = fmin(range.high, fmax((double)taken.high + 1, 0));
@@ -272,8 +164,9 @@ static void plan(struct counting *counting, size_t at)
     const struct expr *taken = !facts ? NULL : is_guarded ? facts->taken_guarded : facts->taken;
     struct plan *plan = &counting->plans[at];
     *plan = (struct plan){.most = facts && facts->most_taken >= 0 ? (double)facts->most_taken + 1 : INFINITY};
-    if (taken && is_bound(counting, taken, at, plan) && !(loop->is_natural && plan->has_negative)) {
-        plan->taken = taken;
+    plan->taken = taken && trips_is_bound(counting, taken, at, plan) ? taken : NULL;
+    counting->out[at].may_run_over = plan->taken && !trips_holds_anywhere(counting, at);
+    if (plan->taken && !counting->out[at].may_run_over) {
         plan_formula(counting, at);
         if (plan->has_ranges && counting->loops[at].has_annotation) { /* which may say more */
             plan->most = fmin(plan->most, counting->out[at].per_entry.high);
@@ -303,9 +196,7 @@ static bool lay_out(const struct counting *counting, size_t loop, enum end end, 
             .fixed = number_at(&plan->fixed, end),
             .most = plan->most,
             .share = input->entry == TRIPS_SOMETIMES ? shares[end] : 1,
-            .is_sure = input->entry == TRIPS_ALWAYS ||
-                       (input->entry == TRIPS_SOMETIMES && !input->is_behind_guard) ||
-                       (input->facts && input->facts->is_guard_unclear),
+            .is_sure = trips_is_sure(input),
             .is_ordered = input->is_ordered,
             .misses_last = input->last == TRIPS_MISSED || (input->last == TRIPS_EITHER && end == LOW),
         };
@@ -348,6 +239,7 @@ static bool bind(struct counting *counting, const struct trips_nest *nest, enum 
             return false;
         bool is_high = (end == HIGH) != (trend == EXPR_FALLS);
         counting->values[name] = expr_point(end == EST ? symbol->est : is_high ? symbol->high : symbol->low);
+        counting->values[name].bits = symbol->bits;
     }
     return true;
 }

@@ -14,6 +14,7 @@
 #ifndef JOULEC_TRIPS_H
 #define JOULEC_TRIPS_H
 
+#include "joulec/trips/linear.h"
 #include "joulec/trips/scev_text.h"
 
 #define TRIPS_NONE UINT32_MAX
@@ -56,8 +57,11 @@ struct trips_loop {
     /* SOMETIMES, but never where the formula is negative: another condition decides besides. */
     bool is_behind_guard;
     bool may_be_passed_by; /* GUARDED, but what is taken for its guard may be another condition */
-    /* What its guard asks holds of true integers only where no symbol is negative, and where the formula is not below -1. */
-    bool is_natural, is_ordered;
+    /* What its guard asks holds of true integers only where the sides of its comparisons are what the machine takes them for, and, if
+     * is_ordered, where the formula is not below -1. */
+    const struct linear_side *compared;
+    size_t compared_count;
+    bool is_ordered;
     /* Each round calls its own function in the end. Every call but the first is made by another one of them, so that on the average
      * of all calls there is just under one round, however many one of them may have. */
     bool calls_back;
@@ -68,12 +72,16 @@ struct trips_loop {
      * that. Of a loop around it, that or less. */
     const struct trips_symbol *symbols;
     size_t symbol_count;
+    /* The same symbols once it has been entered, when branches on the way have said more; NULL: no more. Where it is not entered they may
+     * be anything, so that this says nothing of how often it is. */
+    const struct trips_symbol *entered;
 };
 
 /* What an argument may be, low <= est <= high; all the same where it is known. An argument that is not listed is unknown. */
 struct trips_symbol {
     const char *name;
     int64_t low, est, high;
+    unsigned bits; /* of its type; 0: not known, and it is wide enough for whatever is made of it */
 };
 
 struct trips_range {
@@ -86,6 +94,7 @@ struct trips {
     struct trips_range per_entry;
     double sigma;            /* of the logarithm */
     bool refutes_annotation; /* what follows from the code is another count: the code's is taken */
+    bool may_run_over; /* it has a formula, which is not the machine's count for all that symbols may be */
     /* Of one call of the function, over all entries. The class is the weakest on the way from the outermost loop; exact and
      * symbolic with low = est = high is what a count by execution gives, as long as called functions return. */
     enum trips_class total_cls;

@@ -107,6 +107,13 @@ static void note_guess(const struct function_result *r, size_t loop, struct note
                      "nothing bounds this loop, taken to run %s: write JOULE_LOOP(min, max) or "
                      "JOULE_ASSUME(n <= ...) before it",
                      times);
+    else if (r->trips[loop].may_run_over && formula)
+        string_print(
+            out->words, sizeof out->words,
+            "nothing bounds this loop, taken to run %s; it runs %s times as LLVM leaves it, which runs "
+            "over for some of what '%s' may be: write JOULE_ASSUME(%s >= ...) before it, too, or what it "
+            "is at most",
+            times, formula, parameter, parameter);
     else
         string_print(out->words, sizeof out->words,
                      "nothing bounds this loop, taken to run %s; it runs as '%s' says%s%s%s: "

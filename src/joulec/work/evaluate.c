@@ -324,6 +324,29 @@ static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbol
     return true;
 }
 
+/* Branches on the way to a loop matter where something may be more than one number. False: no memory. */
+static bool bind_entered(struct evaluation *now)
+{
+    const struct evaluated *f = now->f;
+    for (size_t i = 0; i < f->loops.count; i++) {
+        struct trips_loop *loop = &f->nest[i];
+        const struct trips_symbol *symbols = loop->symbols ? loop->symbols : now->symbols;
+        size_t count = loop->symbols ? loop->symbol_count : now->symbol_count, ranges = 0;
+        for (size_t k = 0; k < count; k++)
+            ranges += symbols[k].low < symbols[k].high;
+        loop->entered = NULL;
+        if (!ranges)
+            continue;
+        struct trips_symbol *entered = arena_alloc(&now->scratch, count * sizeof *entered);
+        if (!entered)
+            return false;
+        memcpy(entered, symbols, count * sizeof *entered);
+        known_on_entry(&now->known, (int32_t)i, entered, count);
+        loop->entered = entered;
+    }
+    return true;
+}
+
 static joule_status learn(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
 {
     struct evaluated *f = now->f;
@@ -334,7 +357,7 @@ static joule_status learn(struct evaluation *now, const struct trips_symbol *sym
     if (status != JOULE_OK)
         return status;
     now->symbol_count = bind_own(now, 0, symbols, count, now->symbols);
-    return bind_loops(now, symbols, count) ? JOULE_OK : JOULE_NO_MEMORY;
+    return bind_loops(now, symbols, count) && bind_entered(now) ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
 /* All loops of the function, or no memory. */

@@ -156,6 +156,37 @@ static void test_large_values_do_not_overflow(void **state)
     assert_false(value_between("{0,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1}<%loop>", far, far).is_known);
 }
 
+/* Sums and products run over alike in the machine's numbers and in ours, as often as they like; what is made of them then does not. */
+static void test_values_that_their_type_cannot_hold_are_unknown(void **state)
+{
+    (void)state;
+    struct expr_pool pool = {0};
+    struct expr_range of = {5000, 5000, true, false, 32};
+    assert_int_equal(expr_name(&pool, "n", 1), 0);
+    static const struct {
+        const char *text;
+        int64_t value; /* -1: not known */
+    } cases[] = {
+        {"(800000 * %n)", 4000000000},
+        {"(1000000 * %n)", -1},
+        {"(-4999999999 + (1000000 * %n))", 1},
+        {"((1000000 * %n) /u 1000)", -1},
+        {"((1000000 * %n) umin 7)", -1},
+        {"(7 smax (800000 * %n))", -1},
+        {"(1000000 * (zext i32 %n to i64))", 5000000000},
+        {"((1000000 * (zext i32 %n to i64)) /u 1000)", 5000000},
+        {"{(1000000 * %n),+,1}<%loop>", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct expr *expr = read(&pool, cases[i].text);
+        struct expr_range values[] = {of, {3, 3, true, false, 0}};
+        struct expr_range value = expr_value(expr, (struct expr_values){values, 2});
+        if (value.is_known != (cases[i].value >= 0) || (value.is_known && value.low != cases[i].value))
+            fail_msg("%s: %d, %lld", cases[i].text, value.is_known, (long long)value.low);
+    }
+    expr_pool_free(&pool);
+}
+
 static void test_depth_and_size_have_an_end(void **state)
 {
     (void)state;
@@ -256,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_ranges_contain_all_values),
         cmocka_unit_test(test_large_values_do_not_overflow),
         cmocka_unit_test(test_depth_and_size_have_an_end),
+        cmocka_unit_test(test_values_that_their_type_cannot_hold_are_unknown),
         cmocka_unit_test(test_degrees),
         cmocka_unit_test(test_trends),
         cmocka_unit_test(test_a_formula_behind_its_guard_is_negative_where_the_guard_fails),

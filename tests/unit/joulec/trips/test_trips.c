@@ -305,6 +305,75 @@ static void test_ranges_hold_every_value_between(void **state)
     scev_text_free(&nest.text);
 }
 
+/* The machine's numbers run over where a formula's do not: then it bounds nothing, although both of its ends are small. */
+static void test_formulas_that_run_over_somewhere_are_none(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "(-1 + %n)");
+    nest.loops[0].entry = TRIPS_ALWAYS; /* do ... while (--n) */
+    assert_int_equal(count_n(&nest, 1, 50, 100)->cls, TRIPS_SYMBOLIC);
+    const struct trips *trips = count_n(&nest, 0, 50, 100);
+    assert_int_equal(trips->cls, TRIPS_GUESSED);
+    assert_true(trips->may_run_over && isinf(trips->iterations.high));
+    nest.loops[0].entry = TRIPS_GUARDED; /* while (n--) */
+    check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
+    nest.loops[0].is_ordered = true; /* asked by n != 0: -1 says that it is not entered, -2 nothing */
+    check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
+    assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_GUESSED);
+    static const struct trips_symbol entered = {"n", 0, 50, 100, 32};
+    nest.loops[0].entered = &entered; /* but -1 does not come here */
+    assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_SYMBOLIC);
+    scev_text_free(&nest.text);
+}
+
+/* for (unsigned i = 1; i < n - 1; i++) */
+static void test_guards_that_compare_what_has_run_over(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "(-2 + %n)");
+    struct expr_pool *pool = &nest.text.functions[0].pool;
+    struct linear_side sides[] = {{*scev_expression(pool, "1", 1), true},
+                                  {*scev_expression(pool, "(-1 + %n)", 9), true}};
+    nest.loops[0].entry = TRIPS_GUARDED;
+    nest.loops[0].compared = sides;
+    nest.loops[0].compared_count = 2;
+    check_range(&count_n(&nest, 1, 50, 100)->iterations, 0, 49, 99);
+    check_range(&count_n(&nest, 7, 7, 7)->iterations, 6, 6, 6);
+    assert_int_equal(count_n(&nest, 0, 0, 0)->cls, TRIPS_GUESSED);
+    assert_int_equal(count_n(&nest, 0, 50, 100)->cls, TRIPS_GUESSED);
+    sides[1].is_unsigned = sides[0].is_unsigned = false;
+    check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 49, 99);
+    scev_text_free(&nest.text);
+}
+
+/* What ranges alone do not say: that the loop around is entered, and how far it goes. */
+static void test_formulas_that_never_run_over_where_they_are_reached(void **state)
+{
+    (void)state;
+    struct nest nest;
+    READ(&nest, -1, "(-1 + %n)", "(-1 + %n)", "{(-1 + %n),+,-1}<%l0>");
+    nest.loops[0].entry = TRIPS_GUARDED;
+    nest.loops[1].entry = nest.loops[2].entry = TRIPS_ALWAYS;
+    nest.loops[2].parent = 0;
+    count_n(&nest, 0, 50, 100);
+    assert_int_equal(nest.trips[1].cls, TRIPS_SYMBOLIC);
+    check_range(&nest.trips[1].iterations, 0, 2500, 10000);
+    assert_int_equal(nest.trips[2].cls, TRIPS_SYMBOLIC);
+    check_range(&nest.trips[2].iterations, 0, 1275, 5050);
+    scev_text_free(&nest.text);
+
+    READ(&nest, -1, "(-1 + %m)", "{%n,+,-1}<%l0>"); /* i < m; do ... while (j-- != 0), from n - i */
+    nest.loops[0].entry = TRIPS_GUARDED;
+    nest.loops[1].entry = TRIPS_ALWAYS;
+    struct trips_symbol symbols[] = {{"m", 0, 50, 100, 32}, {"n", 99, 150, 200, 32}};
+    assert_int_equal(count_with(&nest, symbols, 2)->cls, TRIPS_SYMBOLIC);
+    symbols[1].low = 98;
+    assert_int_equal(count_with(&nest, symbols, 2)->cls, TRIPS_GUESSED);
+    scev_text_free(&nest.text);
+}
+
 static void test_unknown_outer_loop_and_known_inner_one(void **state)
 {
     (void)state;
@@ -382,6 +451,9 @@ int main(void)
         cmocka_unit_test(test_closed_sums_are_those_of_counting),
         cmocka_unit_test(test_a_sum_that_is_too_long_is_a_range),
         cmocka_unit_test(test_ranges_hold_every_value_between),
+        cmocka_unit_test(test_formulas_that_run_over_somewhere_are_none),
+        cmocka_unit_test(test_guards_that_compare_what_has_run_over),
+        cmocka_unit_test(test_formulas_that_never_run_over_where_they_are_reached),
         cmocka_unit_test(test_unknown_outer_loop_and_known_inner_one),
         cmocka_unit_test(test_a_symbol_that_only_the_loop_around_has),
         cmocka_unit_test(test_names_of_other_loops_are_not_taken),

@@ -1,0 +1,260 @@
+/* joulec/trips/trips_anywhere.c - see trips_counting.h.
+ *
+ * Ranges say it of most formulas. Where one goes down with what another goes up with, as in n - 1 - i with i < n, they say too
+ * little: then a loop's number of rounds is put in the place of its iteration number, and what has to be so for a loop around to
+ * be entered is taken off. Both are linear.
+ */
+#include <math.h>
+#include "joulec/trips/trips_counting.h"
+
+#define MOST_NODES 256                 /* of formulas of which more is asked than their range */
+#define ENDLESS    ((expr_int)1 << 62) /* more iterations than any loop can do */
+
+static bool is_around(const struct counting *counting, uint32_t outer, size_t loop)
+{
+    uint32_t at = counting->loops[loop].parent;
+    while (at != TRIPS_NONE && at != outer)
+        at = counting->loops[at].parent;
+    return at != TRIPS_NONE;
+}
+
+bool trips_is_bound(const struct counting *counting, const struct expr *expr, size_t loop, struct plan *plan)
+{
+    if (expr->kind == EXPR_UNKNOWN)
+        return false;
+    if (expr->kind == EXPR_SYMBOL) {
+        const struct trips_symbol *symbol =
+            expr->name < counting->name_count ? counting->symbol_of[expr->name] : NULL;
+        plan->has_symbols = true;
+        plan->has_ranges = plan->has_ranges || (symbol && symbol->low < symbol->high);
+        return symbol != NULL;
+    }
+    if (expr->kind == EXPR_RECURRENCE) {
+        uint32_t outer = expr->name < counting->name_count ? counting->loop_of[expr->name] : TRIPS_NONE;
+        if (outer == TRIPS_NONE || !is_around(counting, outer, loop))
+            return false;
+    }
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (!trips_is_bound(counting, expr->operand[i], loop, plan))
+            return false;
+    return true;
+}
+
+bool trips_is_sure(const struct trips_loop *loop)
+{
+    return loop->entry == TRIPS_ALWAYS || (loop->entry == TRIPS_SOMETIMES && !loop->is_behind_guard) ||
+           (loop->facts && loop->facts->is_guard_unclear);
+}
+
+/* Every name that a formula of this loop's may have becomes all that it may be once the loop has been entered. */
+static void go_anywhere(struct counting *counting, size_t loop)
+{
+    const struct trips_symbol *entered = counting->loops[loop].entered;
+    for (size_t i = 0; i < counting->symbol_count; i++) {
+        const struct trips_symbol *symbol = entered ? &entered[i] : &counting->symbols[i];
+        if (counting->symbol_name[i] != INDEX_NONE)
+            counting->values[counting->symbol_name[i]] =
+                (struct expr_range){symbol->low, symbol->high, true, false, symbol->bits};
+    }
+    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        double high = counting->out[at].per_entry.high;
+        if (counting->loops[at].facts)
+            counting->values[counting->loops[at].facts->name] =
+                (struct expr_range){0, high < 0x1p62 ? (expr_int)fmax(high - 1, 0) : ENDLESS, true, false, 0};
+    }
+}
+
+static struct expr_range value_of(const struct counting *counting, const struct expr *expr)
+{
+    return expr_value(expr, (struct expr_values){counting->values, counting->name_count});
+}
+
+struct expr_range trips_value_anywhere(struct counting *counting, const struct expr *expr, size_t loop)
+{
+    go_anywhere(counting, loop);
+    return value_of(counting, expr);
+}
+
+/* --- the least that a formula can be -------------------------------------------------------------------------- */
+
+static struct expr_range factor_range(const struct counting *counting, const struct linear_factor *factor)
+{
+    if (factor->other)
+        return value_of(counting, factor->other);
+    struct expr_range value =
+        factor->name < counting->name_count ? counting->values[factor->name] : (struct expr_range){0};
+    if (factor->kind != EXPR_RECURRENCE || !value.is_known)
+        return value;
+    struct expr_range low = expr_choose(value.low, factor->choose),
+                      high = expr_choose(value.high, factor->choose);
+    return (struct expr_range){low.low, high.high, low.is_known && high.is_known, false, 0};
+}
+
+/* Each product at its own least. False: one has none. */
+static bool least_of_sum(const struct counting *counting, const struct linear *sum, expr_int *out)
+{
+    *out = sum->constant;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const struct linear_term *term = &sum->terms[i];
+        struct expr_range value = expr_point(term->times);
+        for (uint32_t k = 0; k < term->count && value.is_known; k++) {
+            struct expr_range factor = factor_range(counting, &term->factors[k]);
+            value =
+                factor.is_known && !factor.has_wrapped ? expr_product(value, factor) : (struct expr_range){0};
+        }
+        if (!value.is_known)
+            return false;
+        *out += value.low;
+    }
+    return true;
+}
+
+/* Lets each loop around be in its last iteration where the sum falls with its number. False: it has too many terms. */
+static bool go_to_last(const struct counting *counting, size_t loop, struct linear *sum)
+{
+    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE; at = counting->loops[at].parent) {
+        const struct expr *taken = counting->plans[at].taken;
+        struct linear last;
+        if (!taken || !linear_of(taken, &last))
+            continue;
+        struct linear number = {.count = 1};
+        number.terms[0] = (struct linear_term){
+            .times = 1, .factors = {{EXPR_RECURRENCE, counting->loops[at].facts->name, 1, NULL}}, .count = 1};
+        expr_int times = linear_times_of(sum, &number.terms[0]);
+        if (times < 0 && (!linear_add(sum, &number, -times) || !linear_add(sum, &last, times)))
+            return false;
+    }
+    return true;
+}
+
+/* What is >= 0 wherever a loop around has been entered is taken off as often as a product of it is in the sum, if that helps. */
+static void use_entry(const struct counting *counting, size_t loop, const struct linear *entered,
+                      struct linear *sum, expr_int *least)
+{
+    for (uint32_t i = 0; i < entered->count; i++) {
+        expr_int one = entered->terms[i].times, all = linear_times_of(sum, &entered->terms[i]), now;
+        struct linear rest = *sum;
+        if (one <= 0 || all <= 0 || all % one != 0 || !linear_add(&rest, entered, -(all / one)) ||
+            !go_to_last(counting, loop, &rest) || !least_of_sum(counting, &rest, &now) || now <= *least)
+            continue;
+        *sum = rest;
+        *least = now;
+        return;
+    }
+}
+
+static bool least_as_sum(const struct counting *counting, const struct expr *expr, size_t loop, expr_int *out)
+{
+    struct linear sum, entered;
+    if (!linear_of(expr, &sum) || !go_to_last(counting, loop, &sum) || !least_of_sum(counting, &sum, out))
+        return false;
+    for (uint32_t at = counting->loops[loop].parent; at != TRIPS_NONE && *out < 0;
+         at = counting->loops[at].parent)
+        if (counting->plans[at].taken && linear_of(counting->plans[at].taken, &entered))
+            use_entry(counting, loop, &entered, &sum, out);
+    return true;
+}
+
+static bool is_at_least(const struct counting *counting, const struct expr *expr, size_t loop,
+                        expr_int least);
+
+/* Whether the machine takes each number on the way for what it is. */
+static bool is_true(const struct counting *counting, const struct expr *expr, size_t loop)
+{
+    bool is_unsigned = expr->kind == EXPR_ZEXT || expr->kind == EXPR_UDIV || expr->kind == EXPR_UMIN ||
+                       expr->kind == EXPR_UMAX;
+    bool is = expr->nodes <= MOST_NODES;
+    for (uint32_t i = 0; i < expr->count && is; i++)
+        is = is_unsigned ? is_at_least(counting, expr->operand[i], loop, 0)
+                         : is_true(counting, expr->operand[i], loop);
+    return is;
+}
+
+/* Where the loops around have been entered. */
+static bool is_at_least(const struct counting *counting, const struct expr *expr, size_t loop, expr_int least)
+{
+    struct expr_range value = value_of(counting, expr);
+    expr_int low;
+    if (!value.is_known)
+        return false;
+    if (value.low >= least && !value.has_wrapped)
+        return true;
+    return is_true(counting, expr, loop) && least_as_sum(counting, expr, loop, &low) && low >= least;
+}
+
+/* --- formulas and guards -------------------------------------------------------------------------------------- */
+
+/* A formula of how far a loop around it has come, which nothing bounds. */
+static bool rests_on_endless(const struct counting *counting, const struct expr *expr)
+{
+    if (expr->kind == EXPR_RECURRENCE && expr->name < counting->name_count) {
+        uint32_t outer = counting->loop_of[expr->name];
+        if (outer != TRIPS_NONE && !(counting->out[outer].per_entry.high < 0x1p62))
+            return true;
+    }
+    for (uint32_t i = 0; i < expr->count; i++)
+        if (rests_on_endless(counting, expr->operand[i]))
+            return true;
+    return false;
+}
+
+double trips_most_by_exits(struct counting *counting, size_t loop)
+{
+    const struct scev_loop *facts = counting->loops[loop].facts;
+    double most = INFINITY;
+    go_anywhere(counting, loop);
+    for (size_t i = 0; facts && i < facts->exit_count; i++) {
+        const struct expr *taken = facts->exits[i].taken;
+        struct plan unused = {0};
+        if (trips_is_bound(counting, taken, loop, &unused) && !rests_on_endless(counting, taken) &&
+            is_at_least(counting, taken, loop, 0))
+            most = fmin(most, (double)value_of(counting, taken).high + 1);
+    }
+    return most;
+}
+
+/* Whether what the guard compares is what the machine compares. */
+static bool compares_true(const struct counting *counting, size_t at)
+{
+    const struct trips_loop *loop = &counting->loops[at];
+    for (size_t i = 0; i < loop->compared_count; i++) {
+        const struct linear_side *side = &loop->compared[i];
+        struct plan unused = {0};
+        if (!trips_is_bound(counting, &side->expr, at, &unused))
+            return false;
+        struct expr_range value = value_of(counting, &side->expr);
+        expr_int most = value.bits >= 1 && value.bits < 100 ? (expr_int)1 << (value.bits - 1) : ENDLESS * 2;
+        bool fits = value.is_known && value.low >= -most && value.high < most;
+        if (side->is_unsigned ? !is_at_least(counting, &side->expr, at, 0)
+                              : !fits || !is_true(counting, &side->expr, at))
+            return false;
+    }
+    return true;
+}
+
+/* What is negative where a formula is. */
+static const struct expr *sign_of(const struct expr *expr)
+{
+    while (
+        expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT ||
+        (expr->kind == EXPR_UDIV && expr->operand[1]->kind == EXPR_INTEGER && expr->operand[1]->integer > 0))
+        expr = expr->operand[0];
+    return expr;
+}
+
+/* A formula of points is asked in each iteration, and linear between those; of ranges only ends are asked. */
+bool trips_holds_anywhere(struct counting *counting, size_t loop)
+{
+    const struct plan *plan = &counting->plans[loop];
+    const struct trips_loop *input = &counting->loops[loop];
+    const struct expr *sign = sign_of(plan->taken);
+    go_anywhere(counting, loop);
+    if (!compares_true(counting, loop))
+        return false;
+    if (!plan->has_ranges)
+        return true;
+    if (!value_of(counting, plan->taken).is_known || !is_true(counting, sign, loop))
+        return false;
+    return !(trips_is_sure(input) || input->is_ordered) ||
+           is_at_least(counting, sign, loop, trips_is_sure(input) ? 0 : -1);
+}
