@@ -283,6 +283,41 @@ unsigned f(const unsigned char *p, unsigned long len)
                             "for (unsigned i = 1; i < n - 1; i++) p[i] = p[i + 1] * i; }", "--energy-check")
         self.assertRegex(done.stderr, r"runs over for some of what 'n' may be: write JOULE_ASSUME\(n >= ...\)")
 
+    def test_the_last_round_goes_as_far_as_the_way_out(self):
+        text = """volatile int sink;
+extern volatile int go[];
+__attribute__((noinline)) static void heavy(void) { for (int i = 0; i < 100000; i++) sink = 1; }
+void first(void) { for (;;) { if (go[0] + go[1]) break; heavy(); } }
+void second(void) { for (int i = 0;; i++) { sink = 2; if (i == 3) break; heavy(); } }
+void third(void) { int i = 0; do { heavy(); } while (++i < 4); }
+void once(void) { heavy(); }
+"""
+        found = self.functions(text)
+        once = found["once"]
+        self.assertLess(found["first"]["interval_joules"][0], 0.01 * once["interval_joules"][0])
+        self.assertEqual(found["second"]["loops"][0]["class"], "exact")
+        self.assertAlmostEqual(found["second"]["energy_joules"] / once["energy_joules"], 3, delta=0.05)
+        self.assertAlmostEqual(found["third"]["energy_joules"] / once["energy_joules"], 4, delta=0.05)
+        done = self.compile(text.replace("void first", 'JOULE_BUDGET("max_joules=1uJ") void first'), "--energy-check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_call_may_end_by_a_long_jump(self):
+        found = self.functions("""#include <setjmp.h>
+#include <stdlib.h>
+volatile int sink;
+static jmp_buf back;
+__attribute__((noinline)) static void heavy(void) { for (int i = 0; i < 100000; i++) sink = 1; }
+void jumps(int x) { if (x) { heavy(); longjmp(back, 1); } sink = 1; }
+void exits(int x) { if (x) { heavy(); exit(1); } sink = 1; }
+void traps(int x) { if (x) { heavy(); __builtin_trap(); } sink = 1; }
+void once(void) { heavy(); }
+_Noreturn void never(int x) { if (x) for (int i = 0; i < 1000; i++) sink = i; exit(0); }
+""")
+        self.assertEqual(found["never"]["loops"][0]["iterations"], [0, 500, 1000])
+        for name in ("jumps", "exits", "traps"):
+            self.assertGreater(found[name]["interval_joules"][1], 0.2 * found["once"]["energy_joules"], name)
+            self.assertLess(found[name]["interval_joules"][0], 0.01 * found["once"]["energy_joules"], name)
+
     def test_numbers_are_as_wide_as_their_type(self):
         text = """volatile int sink;
 __attribute__((noinline)) static void part(unsigned n) { for (unsigned i = 0, m = n * 1000003u % 1000u; i < m; i++) sink = 1; }

@@ -79,14 +79,22 @@ static void look_at_loop(const struct nest *nest, int32_t number)
     nest->leaves[number] = is_either ? TRIPS_EITHER : by_header ? TRIPS_MISSED : TRIPS_REACHED;
 }
 
-static void look_at_regions(const struct nest *nest)
+static void look_at_calls(const struct nest *nest, bool is_dead_end)
 {
     const struct flow *flow = &nest->loops->flow;
     for (size_t i = 0; i < flow->reached; i++) {
         const struct block *b = &nest->function->blocks[flow->order[i]];
-        if (b->edge_count == 0 && !b->is_dead_end)
+        if (b->edge_count == 0 && b->is_dead_end == is_dead_end)
             add_end(nest, -1, flow->order[i]);
     }
+}
+
+/* Dead ends are those of a function that never returns. */
+static void look_at_regions(const struct nest *nest)
+{
+    look_at_calls(nest, false);
+    if (!nest->ends[0].has_any)
+        look_at_calls(nest, true);
     for (size_t i = 0; i < nest->loops->count; i++)
         look_at_loop(nest, (int32_t)i);
 }

@@ -321,8 +321,71 @@ static void keep_block(struct region *r, uint32_t block, const struct amounts *o
     }
 }
 
-/* One time round `loop`, or one call where it is -1. */
-static struct amounts sum_region(struct region *r, int32_t loop)
+/* A loop's last round, which need not go as far as the others. */
+struct last_round {
+    size_t places; /* at which it may be left, but for dead ends; the first: */
+    uint32_t first;
+    bool goes_back;      /* from there, too: then it is a whole round */
+    struct amounts sum;  /* up to the cheapest of them, and to the dearest */
+    struct amounts rest; /* as is likely, what is done behind the first one in a round that goes on */
+};
+
+/* Whether a node leads out of a loop, but for dead ends. */
+static bool leaves(const struct region *r, uint32_t node, int32_t inner, int32_t loop)
+{
+    uint32_t from = inner < 0 ? 0 : r->loops->list[inner].first,
+             to = inner < 0 ? 1 : r->loops->list[inner].end;
+    for (uint32_t i = from; i < to; i++) {
+        const struct block *b = &r->function->blocks[inner < 0 ? node : r->loops->members[i]];
+        for (size_t e = 0; e < b->edge_count; e++)
+            if (!loop_has(r->loops, loop, b->edges[e].to) && !r->ways.is_doomed[b->edges[e].to])
+                return true;
+    }
+    return false;
+}
+
+/* Nodes come in their order: what stands behind the place where a round is left comes after it. */
+static void note_last(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
+                      const struct amounts *own, struct last_round *last)
+{
+    const struct flow *flow = &r->loops->flow;
+    const struct block *b = &r->function->blocks[node];
+    double share[BOUNDS] = {0, r->share[node], 0};
+    if (last->places && flow->tree_first[node] > flow->tree_first[last->first] &&
+        flow->tree_last[node] <= flow->tree_last[last->first])
+        amounts_add(&last->rest, share, own);
+    if (!leaves(r, node, inner, loop))
+        return;
+    bool has_any = last->places > 0;
+    meet(r->target, &last->sum, &has_any, &r->until[node]);
+    if (last->places++)
+        return;
+    last->first = node;
+    for (size_t e = 0; e < b->edge_count && inner < 0; e++)
+        last->goes_back = last->goes_back || b->edges[e].to == r->loops->list[loop].header;
+}
+
+/* All rounds of one entry. Where a loop is left at one place, its last round ends there. Where there are several, it takes what comes
+ * before the cheapest of them at least. */
+static void add_rounds(const struct amounts *round, const struct last_round *last,
+                       const struct loop_times *times, struct amounts *out)
+{
+    bool is_whole = !last->places || (last->places == 1 && last->goes_back);
+    double part[BOUNDS], rounds[BOUNDS], less[BOUNDS] = {0};
+    for (enum bound b = BOUND_LOW; b < BOUNDS; b++) {
+        bool is_part = !is_whole && (b == BOUND_LOW || (b == BOUND_HIGH && last->places == 1));
+        part[b] = is_part ? fmin(times->times[b], 1) : 0;
+        rounds[b] = times->times[b] - part[b];
+    }
+    if (!is_whole && last->places == 1)
+        less[BOUND_EST] = -fmin(times->times[BOUND_EST], 1);
+    amounts_add(out, rounds, round);
+    amounts_add(out, part, &last->sum);
+    amounts_add(out, less, &last->rest);
+}
+
+/* One time round `loop`, and what is known of its last; or one call where it is -1. */
+static struct amounts sum_region(struct region *r, int32_t loop, struct last_round *last)
 {
     static const double bounds_only[BOUNDS] = {1, 0, 1};
     struct amounts whole = nothing, ends[END_NONE] = {nothing, nothing};
@@ -344,6 +407,8 @@ static struct amounts sum_region(struct region *r, int32_t loop)
             keep_block(r, block, &own);
         amounts_add(&whole, share, &own);
         amounts_add(&r->until[block], bounds_only, &own);
+        if (loop >= 0)
+            note_last(r, block, inner, loop, &own, last);
         struct ways_out ways = inner < 0 ? ways_of_block(r, block, loop) : ways_of_loop(r, inner, loop);
         if (inner < 0)
             leave_block(r, block, loop, &ways);
@@ -356,6 +421,10 @@ static struct amounts sum_region(struct region *r, int32_t loop)
     enum end end = has_end[END_PROPER] ? END_PROPER : END_DEAD;
     whole.of[BOUND_LOW] = ends[end].of[BOUND_LOW];
     whole.of[BOUND_HIGH] = ends[end].of[BOUND_HIGH];
+    if (has_end[END_DEAD] && amounts_joules(r->target, &ends[END_DEAD], BOUND_HIGH) >
+                                 amounts_joules(r->target, &whole, BOUND_HIGH))
+        whole.of[BOUND_HIGH] =
+            ends[END_DEAD].of[BOUND_HIGH]; /* a call that ends by longjmp or exit is one, too */
     return whole;
 }
 
@@ -435,15 +504,16 @@ static void sum_regions(struct region *r, const struct loop_times *times)
         if (r->ways.closed && !r->ways.closed->is_reached[r->loops->list[i].header])
             continue;
         r->entry_uops = entry_uops(r, i, &times[i]);
-        struct amounts round = sum_region(r, (int32_t)i);
+        struct last_round last = {.sum = nothing, .rest = nothing};
+        struct amounts round = sum_region(r, (int32_t)i, &last);
         struct wide_order order = order_of(r, i);
         wide_apply(r->target, r->loops, i, &times[i], &order, &round, r->out->loops);
         r->out->loops[i] = amounts_of_end(r, i, &times[i]);
-        amounts_add(&r->out->loops[i], times[i].times, &round);
+        add_rounds(&round, &last, &times[i], &r->out->loops[i]);
         forget(r, (int32_t)i);
     }
     r->entry_uops = INFINITY;
-    r->out->call = sum_region(r, -1);
+    r->out->call = sum_region(r, -1, NULL);
     sum_runs(r, times);
     sum_paths(r);
     if (r->loops->is_irregular)
