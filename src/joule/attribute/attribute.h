@@ -28,6 +28,7 @@ enum attribute_method {
     ATTRIBUTE_SUBREAPER, /* children and orphans that we reaped, and those still alive at the end */
     ATTRIBUTE_WAIT4,     /* what the command itself waited for */
     ATTRIBUTE_TREE,      /* a process that ran before, and those below it, as /proc shows them */
+    ATTRIBUTE_LAST = ATTRIBUTE_TREE, /* records hold these numbers: a new one comes behind it */
 };
 const char *attribute_method_name(enum attribute_method method); /* "cgroup" ... "tree"; "none" */
 

@@ -74,7 +74,7 @@ void record_read_command(struct byte_reader *in, struct record *record)
     struct report *found = &record->found;
     found->begin_realtime_ns = bytes_time(in);
     found->duration_s = bytes_double(in);
-    found->share.method = bytes_choice(in, ATTRIBUTE_WAIT4);
+    found->share.method = bytes_choice(in, ATTRIBUTE_LAST);
     found->share.command_cpu_s = bytes_double(in);
     found->share.machine_busy_cpu_s = bytes_double(in);
     found->share.machine_cpu_s = bytes_double(in);

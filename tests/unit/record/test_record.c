@@ -217,6 +217,30 @@ static void test_the_report_comes_back(void **state)
     record_free(&record);
 }
 
+static void test_every_method_comes_back(void **state)
+{
+    (void)state;
+    for (enum attribute_method method = ATTRIBUTE_NONE; method <= ATTRIBUTE_LAST; method++) {
+        struct joule_host *host;
+        joule_meter *meter = make_meter(&host);
+        struct recorder *recorder;
+        struct record record;
+        struct report report;
+        assert_int_equal(recorder_open(meter, path, "sleep 5", &recorder, NULL), JOULE_OK);
+        report_init(&report, "sleep 5");
+        report.share.method = method;
+        recorder_report(recorder, &report);
+        report_free(&report);
+        assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
+        joule_close(meter);
+        assert_int_equal(record_read(path, &record, NULL), JOULE_OK);
+        assert_true(record.is_whole && record.has_findings);
+        assert_int_equal(record.found.share.method, method);
+        record_free(&record);
+    }
+    write_record(true);
+}
+
 static void expect_function(const struct report *report, const char *name, uint64_t count, double joules)
 {
     for (size_t i = 0; i < report->function_count; i++) {
@@ -452,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_errors_of_sampled_power_come_back),
         cmocka_unit_test(test_points_of_one_time_are_all_written),
         cmocka_unit_test(test_the_report_comes_back),
+        cmocka_unit_test(test_every_method_comes_back),
         cmocka_unit_test(test_regions_are_shared_out_where_the_writer_could_not),
         cmocka_unit_test(test_cut_anywhere_keeps_what_came_before),
         cmocka_unit_test(test_a_flipped_bit_is_noticed),
