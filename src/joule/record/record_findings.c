@@ -54,14 +54,14 @@ void record_read_tags(struct byte_reader *in, struct record *record)
     found->folded_regions = folded;
 }
 
-static void read_labels(struct byte_reader *in, struct report *found)
+static void read_labels(struct byte_reader *in, struct arena *arena, struct report *found)
 {
     uint32_t count = bytes_choice(in, 1000);
-    struct report_label *labels = arena_alloc(&found->arena, (count + 1) * sizeof *labels);
+    struct report_label *labels = arena_alloc(arena, (count + 1) * sizeof *labels);
     in->bad = in->bad || !labels;
     for (uint32_t i = 0; i < count && !in->bad; i++) {
-        labels[i].key = get_kept_text(in, &found->arena);
-        labels[i].value = get_kept_text(in, &found->arena);
+        labels[i].key = get_kept_text(in, arena);
+        labels[i].value = get_kept_text(in, arena);
     }
     if (in->bad)
         return;
@@ -71,7 +71,8 @@ static void read_labels(struct byte_reader *in, struct report *found)
 
 void record_read_command(struct byte_reader *in, struct record *record)
 {
-    struct report *found = &record->found;
+    struct report next = record->found, *found = &next; /* a bad block changes nothing */
+    struct arena *arena = &record->found.arena;
     found->begin_realtime_ns = bytes_time(in);
     found->duration_s = bytes_double(in);
     found->share.method = bytes_choice(in, ATTRIBUTE_LAST);
@@ -81,7 +82,7 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->share.share = bytes_double(in);
     found->command_joules = bytes_quantity(in);
     found->idle_watts = bytes_quantity(in);
-    const char *date = get_kept_text(in, &found->arena);
+    const char *date = get_kept_text(in, arena);
     found->idle_date = *date ? date : NULL;
     found->net_joules = bytes_quantity(in);
     found->has_exit_status = bytes_u32(in) != 0;
@@ -95,10 +96,14 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->overhead_share = bytes_double(in);
     found->ticks = bytes_u64(in);
     found->overruns = bytes_u64(in);
-    read_labels(in, found);
+    read_labels(in, arena, found);
     found->stopped_s = in->at < in->length ? bytes_double(in) : NAN; /* early writers told neither */
     found->is_partial = in->at < in->length && bytes_u32(in) != 0;
-    record->has_findings = !in->bad;
+    if (in->bad)
+        return;
+    next.arena = record->found.arena; /* which has grown since */
+    record->found = next;
+    record->has_findings = true;
 }
 
 void record_read_runs(struct byte_reader *in, struct record *record)

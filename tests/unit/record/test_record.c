@@ -410,6 +410,31 @@ static void test_a_region_needs_no_domain(void **state)
     free(f);
 }
 
+/* What came before its end is not shown as if it had been found. */
+static void test_a_cut_command_is_none(void **state)
+{
+    (void)state;
+    struct forgery *f = forge_begin(1);
+    forge_block(f, RECORD_COMMAND);
+    forge_number(f, 1, 8); /* begin */
+    forge_double(f, 5);    /* seconds */
+    forge_number(f, ATTRIBUTE_CGROUP, 4);
+    for (int i = 0; i < 4; i++)
+        forge_double(f, 1); /* CPU seconds and the share */
+    forge_end_of_block(f);
+    struct record record;
+    struct report report;
+    assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
+    assert_true(record.lost_bytes > 0);
+    assert_false(record.has_findings);
+    assert_int_equal(record_report(&record, &report), JOULE_OK);
+    assert_int_equal(report.share.method, ATTRIBUTE_NONE);
+    assert_true(isnan(report.share.share));
+    arena_free(&report.arena);
+    record_free(&record);
+    free(f);
+}
+
 /* --- reports that are long ----------------------------------------------------------------------------------- */
 
 /* Every tag that a session can have, and as many labels as fit on a command line, each as long as a record keeps it. */
@@ -484,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_more_names_than_a_session_has_are_refused),
         cmocka_unit_test(test_times_beyond_all_clocks_are_refused),
         cmocka_unit_test(test_a_region_needs_no_domain),
+        cmocka_unit_test(test_a_cut_command_is_none),
         cmocka_unit_test(test_a_full_disk_is_reported),
         cmocka_unit_test(test_a_long_report_comes_back_whole), /* last: it replaces the file */
     };
