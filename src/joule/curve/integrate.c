@@ -81,40 +81,40 @@ static void hold(struct integrator *in, int64_t until_ns)
 
 /* A poll between two updates shows the old value again; so does an update where nothing changed. Only in time they
  * differ. The last update but one is left open, as a change may follow that began there. */
-static bool repeat(struct integrator *in, int64_t time_ns)
+static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
 {
     in->seen_ns = time_ns;
     if (seconds(in->last_ns, time_ns) < REPEAT_PERIODS * in->period_s) {
         in->duplicates++;
-        return false;
+        return INTEGRATE_HELD;
     }
     in->samples++;
     hold(in, time_ns - (int64_t)(in->period_s * 1e9));
-    return true;
+    return INTEGRATE_MOVED;
 }
 
-bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
+enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
 {
     if (!is_acceptable(in, watts, in->max_watts))
-        return false;
+        return INTEGRATE_REJECTED;
     bool is_mean = in->seen >= 1;
     if (!is_mean)
         time_ns -= (int64_t)(in->lag_s * 1e9);
     if (!in->primed) {
         restart(in, time_ns, watts);
         in->samples++;
-        return true;
+        return INTEGRATE_MOVED;
     }
     if (time_ns <= in->seen_ns) {
         in->duplicates++;
-        return false;
+        return INTEGRATE_HELD;
     }
     if (seconds(in->seen_ns, time_ns) > MAX_GAP_PERIODS * in->period_s) {
         hold(in, in->seen_ns);
         in->samples++;
         in->gaps++;
         restart(in, time_ns, watts);
-        return true;
+        return INTEGRATE_MOVED;
     }
     if (!exact_time && watts == in->last_watts)
         return repeat(in, time_ns);
@@ -128,19 +128,20 @@ bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, do
     in->covered_s += elapsed_s;
     in->variance += step_variance(in, watts - in->last_watts, elapsed_s);
     restart(in, time_ns, watts);
-    return true;
+    return INTEGRATE_MOVED;
 }
 
-bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules)
+enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time,
+                                        double joules)
 {
     (void)exact_time;
     double elapsed_s = in->primed ? (double)(time_ns - in->last_ns) * 1e-9 : in->period_s;
+    if (!is_acceptable(in, joules, in->max_watts * fmax(elapsed_s, in->period_s)))
+        return INTEGRATE_REJECTED;
     if (elapsed_s <= 0) {
         in->duplicates++;
-        return false;
+        return INTEGRATE_HELD;
     }
-    if (!is_acceptable(in, joules, in->max_watts * fmax(elapsed_s, in->period_s)))
-        return false;
     /* After a gap a meter's sample still speaks for its own period. */
     if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
         in->gaps++;
@@ -150,7 +151,7 @@ bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, d
     in->joules += joules;
     in->covered_s += elapsed_s;
     restart(in, time_ns, joules / elapsed_s);
-    return true;
+    return INTEGRATE_MOVED;
 }
 
 double integrator_blur_s(const struct integrator *in)

@@ -33,15 +33,22 @@ struct integrator {
     uint64_t samples, duplicates, gaps, rejected;
 };
 
+enum integrate_verdict {
+    INTEGRATE_HELD, /* taken; the totals did not move */
+    INTEGRATE_MOVED,
+    INTEGRATE_REJECTED, /* not a number, negative or above max_watts: nothing was taken */
+};
+
 /* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the middle of
  * the poll. Without an exact time an equal value may be the same sample: it is held, two periods at most before the totals
  * move, and when another value comes the old one has lasted until one period before. Readings must come in order of
- * time; others are dropped. True when the totals moved. */
-bool integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
+ * time; others are dropped. */
+enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
 /* Takes `joules` that a meter says were used in the period ending at time_ns. Each call is a sample of its own, whether
  * or not its time is exact. */
-bool integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time, double joules);
+enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time,
+                                        double joules);
 
 /* How long a reading looks back where that is longer than to the reading before, so that one moment is in several; else
  * 0. */

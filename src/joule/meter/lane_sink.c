@@ -5,6 +5,7 @@
  * Newcomers: stamps are taken before the lane's lock is, so that waiting for it makes no reading late.
  */
 #include <math.h>
+#include "base/string.h"
 #include "joule/meter/lane.h"
 
 /* A reading is more likely to fall into a long tick than into a short one: by this much where periods jitter +-20 %. */
@@ -21,6 +22,16 @@ static void answered(struct channel *ch, int64_t time_ns)
     ch->curve.read_ns = time_ns;
     ch->readings++;
     ch->info.state = JOULE_OK;
+}
+
+/* What cannot be is no answer. The stretch to the next one that can be is bridged if it is short. */
+static void rejected(struct channel *ch)
+{
+    ch->info.state = JOULE_FAILED;
+    ch->failures++;
+    if (!ch->info.remedy[0])
+        string_copy(ch->info.remedy, sizeof ch->info.remedy,
+                    "the sensor says what cannot be: update the driver or firmware that feeds it");
 }
 
 /* The counter was seen to have ticked at time_ns and not yet at the reading before: it did so in between, at most one
@@ -72,7 +83,7 @@ static int64_t noticed_ns(const struct channel *ch, int64_t now_ns, double *out_
     return now_ns - (int64_t)(late_s / 2 * 1e9);
 }
 
-static void put_integrated(struct channel *ch, int64_t now_ns)
+static void put_integrated(struct channel *ch)
 {
     const struct integrator *in = &ch->integrator;
     struct curve_point point = {.time_ns = in->last_ns,
@@ -83,7 +94,6 @@ static void put_integrated(struct channel *ch, int64_t now_ns)
     if (in->joules > 0)
         ch->moved = true;
     curve_append(&ch->curve, point);
-    answered(ch, now_ns);
 }
 
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
@@ -98,7 +108,8 @@ void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns,
     pthread_mutex_unlock(&sink->lane->lock);
 }
 
-typedef bool (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time, double value);
+typedef enum integrate_verdict (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time,
+                                               double value);
 
 static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns, double value,
                        integrate_fn integrate)
@@ -107,11 +118,15 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
     pthread_mutex_lock(&sink->lane->lock);
     ch->integrator.stamp_sd_s = 0;
     int64_t time_ns = sensor_ns ? sensor_ns : noticed_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
-    if (integrate(&ch->integrator, time_ns, sensor_ns != 0, value))
-        put_integrated(ch, now_ns);
-    else
+    enum integrate_verdict verdict = integrate(&ch->integrator, time_ns, sensor_ns != 0, value);
+    if (verdict == INTEGRATE_REJECTED) {
+        rejected(ch);
+    } else {
+        ch->gauge = value;
         answered(ch, now_ns);
-    ch->gauge = value;
+        if (verdict == INTEGRATE_MOVED)
+            put_integrated(ch);
+    }
     pthread_mutex_unlock(&sink->lane->lock);
 }
 

@@ -105,7 +105,8 @@ struct sink;
 int64_t sink_now(struct sink *sink);
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
                   uint64_t raw);
-/* sensor_ns: the sensor's own CLOCK_MONOTONIC stamp, or 0. Several samples may be given, oldest first. */
+/* sensor_ns: the sensor's own CLOCK_MONOTONIC stamp, or 0. Several samples may be given, oldest first. What cannot be
+ * (not a number, negative, above the channel's max_watts) is no reading: the channel is FAILED until the next. */
 void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts);
 void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules);
 void sink_gauge(struct sink *sink, struct channel *channel, double value);

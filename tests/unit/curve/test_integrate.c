@@ -156,15 +156,20 @@ static void test_nonsense_is_rejected(void **state)
 {
     (void)state;
     struct integrator in = {.period_s = 0.1, .max_watts = 1000};
-    assert_true(integrate_power(&in, 0, true, 100));
-    assert_false(integrate_power(&in, 100 * MS, true, NAN));
-    assert_false(integrate_power(&in, 100 * MS, true, -1));
-    assert_false(integrate_power(&in, 100 * MS, true, 4294967.295));
-    assert_false(integrate_power(&in, 100 * MS, true, INFINITY));
-    assert_true(integrate_power(&in, 100 * MS, true, 100));
+    assert_int_equal(integrate_power(&in, 0, true, 100), INTEGRATE_MOVED);
+    assert_int_equal(integrate_power(&in, 100 * MS, true, NAN), INTEGRATE_REJECTED);
+    assert_int_equal(integrate_power(&in, 100 * MS, true, -1), INTEGRATE_REJECTED);
+    assert_int_equal(integrate_power(&in, 100 * MS, true, 4294967.295), INTEGRATE_REJECTED);
+    assert_int_equal(integrate_power(&in, 100 * MS, true, INFINITY), INTEGRATE_REJECTED);
+    assert_int_equal(integrate_power(&in, 100 * MS, true, 100), INTEGRATE_MOVED);
     near(in.joules, 10, 1e-9);
     assert_true(in.rejected == 4);
-    assert_false(integrate_power(&in, 50 * MS, true, 100)); /* out of order */
+    assert_int_equal(integrate_power(&in, 50 * MS, true, 100), INTEGRATE_HELD); /* out of order */
+    struct integrator sum = {.period_s = 0.1};
+    assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_MOVED);
+    assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_HELD);
+    assert_int_equal(integrate_energy(&sum, 100 * MS, true, NAN), INTEGRATE_REJECTED);
+    near(sum.joules, 5, 0);
 }
 
 static void test_plain_sum(void **state)

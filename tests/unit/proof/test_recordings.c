@@ -69,7 +69,7 @@ static double sum_of_window(const char *trace, double begin_s, double end_s)
         float microjoules;
         memcpy(&microjoules, bytes + 5 + 4 * i, 4);
         int64_t end_ns = (int64_t)llround((double)(i + 1) / rate * 1e9);
-        if (integrate_energy(&in, end_ns, true, microjoules * 1e-6))
+        if (integrate_energy(&in, end_ns, true, microjoules * 1e-6) == INTEGRATE_MOVED)
             curve_append(&curve, (struct curve_point){
                                      .time_ns = in.last_ns, .joules = in.joules, .covered_s = in.covered_s});
     }
@@ -263,7 +263,7 @@ static struct curve column_curve(const char *path, const char *column, bool is_e
         const char *field = line;
         for (int i = 0; i < wanted; i++)
             field = strchr(field, ',') + 1;
-        if (integrate_power(&in, (int64_t)(at_s * 1e9), is_exact, atof(field)))
+        if (integrate_power(&in, (int64_t)(at_s * 1e9), is_exact, atof(field)) == INTEGRATE_MOVED)
             curve_append(&curve, (struct curve_point){in.last_ns, in.joules, in.covered_s, in.variance, 0});
         curve.read_ns = (int64_t)(at_s * 1e9);
         if (out_seen->begin_s == 0)

@@ -136,6 +136,24 @@ static void fields_of_an_unknown_type_are_passed_over(void **state)
     fake_nvml_close(&fake);
 }
 
+/* A board that answers all bits set, as some do that are off the bus. */
+static void impossible_power_is_no_power(void **state)
+{
+    (void)state;
+    open_with("watts=4294967.295 peak_watts=4294967.295; energy=0; ring_ms=0; fields=0");
+    fake_nvml_run(&fake, 5);
+    const struct channel *power = channel("gpu-0-power");
+    joule_quantity watts;
+    joule_domain domain = {.struct_size = sizeof domain};
+    assert_int_equal(joule_domain_get(fake.meter, (size_t)power->info.id, &domain), JOULE_OK);
+    assert_int_equal(domain.state, JOULE_FAILED);
+    assert_true(strlen(domain.remedy) > 0);
+    assert_true(power->read_ns == 0 && power->readings == 0);
+    assert_int_equal(joule_power_watts(fake.meter, power->info.id, &watts), JOULE_FAILED);
+    assert_true(isnan(watts.value));
+    fake_nvml_close(&fake);
+}
+
 static void frozen_counter_is_not_zero_joules(void **state)
 {
     (void)state;
@@ -536,6 +554,7 @@ int main(void)
         cmocka_unit_test(usage_stands_in_for_fields),
         cmocka_unit_test(usage_is_instant_on_older_boards),
         cmocka_unit_test(fields_of_an_unknown_type_are_passed_over),
+        cmocka_unit_test(impossible_power_is_no_power),
         cmocka_unit_test(frozen_counter_is_not_zero_joules),
         cmocka_unit_test(fields_fail_one_by_one),
         cmocka_unit_test(memory_is_a_part_of_the_board),
