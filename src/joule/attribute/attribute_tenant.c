@@ -1,7 +1,8 @@
 /* joule/attribute/attribute_tenant.c - see attribute_tenant.h.
  *
- * Newcomers: each look at the cgroups ends a window, and the next look settles it, when the sensors have ticked past its end.
- * Windows follow each other without gaps, so no joule is shared out twice.
+ * Newcomers: each look at the cgroups ends a window, and the next look settles it, when the processors' sensors have ticked
+ * past its end. A device may tell later: it has a window of its own, up to its sensor's last tick. Windows follow each other
+ * without gaps, so every joule is shared out once.
  */
 #include "joule/attribute/attribute_tenant.h"
 
@@ -264,43 +265,68 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     return true;
 }
 
-static void note_pod(struct tenants *tenants, const joule_device *device)
+/* One that was not seen before has its joules from the window's begin on. NULL: no memory. */
+static struct tenant_device *row_of(struct tenants *tenants, const char *device)
 {
-    if (!host_is_in_first_pid_space(tenants->meter->host) ||
-        !ARRAY_ROOM(tenants->devices, tenants->device_capacity, tenants->device_count))
-        return;
-    struct tenant_device *row = &tenants->devices[tenants->device_count];
-    string_copy(row->device, sizeof row->device, device->name);
-    tenants->device_count += find_pod(tenants, device, &row->pod);
+    for (size_t i = 0; i < tenants->device_count; i++)
+        if (strcmp(tenants->devices[i].device, device) == 0)
+            return &tenants->devices[i];
+    if (!ARRAY_ROOM(tenants->devices, tenants->device_capacity, tenants->device_count))
+        return NULL;
+    struct tenant_device *row = &tenants->devices[tenants->device_count++];
+    *row = (struct tenant_device){.begin_ns = tenants->begin_ns};
+    string_copy(row->device, sizeof row->device, device);
+    return row;
 }
 
 const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const char *device)
 {
     for (size_t i = 0; i < tenants->device_count; i++)
-        if (strcmp(tenants->devices[i].device, device) == 0)
+        if (tenants->devices[i].has_pod && strcmp(tenants->devices[i].device, device) == 0)
             return &tenants->devices[i].pod;
     return NULL;
 }
 
+/* What a device's sensor has told that is not shared out, up to its last tick before the window's end; false: nothing yet. */
+static bool take_joules(const struct tenants *tenants, int32_t domain, struct tenant_device *row,
+                        joule_quantity *out_joules)
+{
+    struct cover cover;
+    meter_cover(tenants->meter, domain, row->begin_ns, tenants->end_ns, &cover);
+    int64_t end_ns = meter_cover_horizon_ns(tenants->meter, &cover);
+    end_ns = end_ns < tenants->end_ns ? end_ns : tenants->end_ns;
+    if (end_ns <= row->begin_ns)
+        return false;
+    struct window w = meter_cover_window(tenants->meter, &cover, row->begin_ns, end_ns);
+    if (isnan(w.joules.value))
+        return false;
+    *out_joules = estimate_quantity(&w.joules);
+    row->begin_ns = end_ns;
+    return true;
+}
+
 static void share_devices(struct tenants *tenants)
 {
-    tenants->device_count = 0;
+    bool is_host = host_is_in_first_pid_space(tenants->meter->host);
+    for (size_t i = 0; i < tenants->device_count; i++)
+        tenants->devices[i].has_pod = false;
     for (size_t i = 0; i < joule_device_count(tenants->meter); i++) {
         joule_device device = {.struct_size = sizeof device};
-        joule_quantity joules;
-        if (joule_device_get(tenants->meter, i, &device) != JOULE_OK)
+        struct tenant_device *row =
+            joule_device_get(tenants->meter, i, &device) == JOULE_OK ? row_of(tenants, device.name) : NULL;
+        if (!row)
             continue;
-        note_pod(tenants, &device);
-        if (device.domain < 0 || joule_window_joules(tenants->meter, device.domain, tenants->begin_ns,
-                                                     tenants->end_ns, &joules, NULL) != JOULE_OK)
+        joule_quantity joules;
+        row->has_pod = is_host && find_pod(tenants, &device, &row->pod);
+        if (device.domain < 0 || !take_joules(tenants, device.domain, row, &joules))
             continue;
         tenants->gpu_class = tenant_class(tenants->gpu_class, joules.cls);
         share_device(tenants, &device, &joules);
     }
 }
 
-/* Shares out what was used in the window that the last look ended. False: sensors have not ticked past it. One that hangs
- * is not waited for; what it saw is nobody's then. */
+/* Shares out what was used in the window that the last look ended. False: the processors' sensors have not
+ * ticked past it. One that hangs is not waited for; what it saw is nobody's then. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;

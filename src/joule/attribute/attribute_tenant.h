@@ -40,7 +40,9 @@ struct tenant {
 
 struct tenant_device {
     char device[16];
+    bool has_pod;           /* that alone uses it */
     struct tenant_name pod; /* its container is empty where several use the device */
+    int64_t begin_ns; /* of what is not shared out yet; slow sensors have it longer than the processors */
 };
 
 struct process_shares; /* attribute_process.h */
@@ -57,7 +59,7 @@ struct tenants {
     double ended_cpu_s, ended_cpu_joules, ended_gpu_joules; /* of those that are not in the list any more */
     joule_class cpu_class, gpu_class; /* weakest of what was shared out, derived at best */
     /* Below: attribute_tenant.c's. */
-    struct tenant_device *devices; /* that one pod alone uses */
+    struct tenant_device *devices; /* all that were seen */
     size_t device_count, device_capacity;
     int64_t begin_ns, end_ns; /* of the window that is not settled yet; 0: none */
     unsigned cpu_count;

@@ -236,26 +236,50 @@ static void test_no_cgroups(void **state)
 
 /* --- shares of devices' energy ---------------------------------------------------------------------------------- */
 
-/* One process alone on a board of 400 W has it for the time in which it is busy; there is no sensor of processors here. */
+/* One process has half of a board of 400 W for itself; looks at it for `seconds`, once a second. There is no sensor of
+ * processors here. */
+static struct tenants look_at_board(struct fake_nvml *fake, const char *script, int seconds)
+{
+    static struct user job = {0.1, 0};
+    if (!fake_nvml_prepare(fake, TEST_BINARY_DIR, "580", script))
+        skip();
+    host_script_text(fake->host, V2 "/cgroup.controllers", "cpu\n");
+    host_script_file(fake->host, V2 "/slurm/uid_7/job_1/cpu.stat", cpu_stat, &job);
+    host_script_text(fake->host, "/proc/1000/cgroup", "0::/slurm/uid_7/job_1/step_0/task_0\n");
+    fake_nvml_open_devices(fake);
+    struct tenants tenants = {.meter = fake->meter};
+    for (int i = 0; i < seconds; i++) {
+        fake_nvml_run(fake, 1);
+        assert_int_equal(tenants_update(&tenants), JOULE_OK);
+    }
+    return tenants;
+}
+
+#define BOARD "watts=400; peak_watts=400; duty=0.5; processes=1; "
+
 static void test_device_goes_to_who_runs_on_it(void **state)
 {
     (void)state;
     struct fake_nvml fake;
-    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "watts=400; peak_watts=400; duty=0.5; processes=1"))
-        skip();
-    struct user job = {0.1, 0};
-    host_script_text(fake.host, V2 "/cgroup.controllers", "cpu\n");
-    host_script_file(fake.host, V2 "/slurm/uid_7/job_1/cpu.stat", cpu_stat, &job);
-    host_script_text(fake.host, "/proc/1000/cgroup", "0::/slurm/uid_7/job_1/step_0/task_0\n");
-    fake_nvml_open_devices(&fake);
-    struct tenants tenants = {.meter = fake.meter};
-    for (int i = 0; i < 12; i++) {
-        fake_nvml_run(&fake, 1);
-        assert_int_equal(tenants_update(&tenants), JOULE_OK);
-    }
+    struct tenants tenants = look_at_board(&fake, BOARD, 12);
     const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
     expect_near(mine->gpu_joules + tenants.rest_gpu_joules, 4000, 20); /* ten windows are settled */
     expect_near(mine->gpu_joules, 2000, 400);
+    tenants_free(&tenants);
+    fake_nvml_close(&fake);
+}
+
+/* What a sensor tells every few seconds is shared out then, all of it. */
+static void test_slow_device_is_waited_for(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    struct tenants tenants = look_at_board(&fake, BOARD "update_ms=3700", 40);
+    const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
+    double shared = mine->gpu_joules + tenants.rest_gpu_joules;
+    if (!(shared > 400 * (38 - 2 * 3.7) && shared <= 400 * 38.0))
+        fail_msg("%g J were shared out", shared);
+    expect_near(mine->gpu_joules, shared / 2, 800);
     tenants_free(&tenants);
     fake_nvml_close(&fake);
 }
@@ -423,6 +447,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nonsense, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_no_cgroups, rig_set_up, rig_tear_down),
         cmocka_unit_test(test_device_goes_to_who_runs_on_it),
+        cmocka_unit_test(test_slow_device_is_waited_for),
         cmocka_unit_test(test_names_of_logs),
         cmocka_unit_test_setup_teardown(test_pods_have_names, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_pods_without_logs, rig_set_up, rig_tear_down),

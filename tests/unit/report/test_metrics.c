@@ -497,7 +497,7 @@ static void test_dcgm_names_of_a_pod(void **state)
 {
     (void)state;
     struct tenant_device on = {
-        "gpu:0", {.pod_uid = "1a2b", .pod = "web-0", .namespace = "shop", .container = "nginx"}};
+        "gpu:0", true, {.pod_uid = "1a2b", .pod = "web-0", .namespace = "shop", .container = "nginx"}};
     struct tenants tenants = {.devices = &on, .device_count = 1};
     struct overview overview = one_board();
     overview.tenants = &tenants;
