@@ -4,7 +4,8 @@
  * CPU time, each device by the time in which a process kept it active. What a command used from begin to end is
  * attribute.h's.
  * Newcomers: energy is conserved. Of each meter seen = alive + ended + idle + rest, where `rest` is what was active and
- * belongs to no process that could be seen. Idle joules belong to nobody.
+ * belongs to no process that could be seen, or may have been active: of a device that does not tell how busy it is nothing is
+ * called idle. Idle joules belong to nobody.
  */
 #ifndef JOULE_LIVE_H
 #define JOULE_LIVE_H

@@ -2,7 +2,8 @@
  *
  * Newcomers: of the time between two looks a process has the part in which it kept the device active; where several did at
  * once they share it. The rest of the device's active time is of processes that cannot be seen, and what is left is idle: a
- * device's power in that time is taken to be its mean, since what it takes idle is not known.
+ * device's power in that time is taken to be its mean, since what it takes idle is not known. Time of which the device does not
+ * tell how busy it was may have been active, so that none of it is called idle.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     for (size_t i = 0; i < device->use_count; i++)
         known_s += device->uses[i].step_s;
     double whole_s = fmax(wall_s, known_s);
-    double active_s = fmin(fmax(known_s, isnan(device->busy_s) ? 0 : device->busy_s), whole_s);
+    double active_s = fmin(fmax(known_s, device->busy_s), whole_s);
     double shared = 0;
     for (size_t i = 0; i < device->use_count && whole_s > 0; i++) {
         struct live_use *use = &device->uses[i];
@@ -187,7 +188,7 @@ static bool ask_devices(struct live *live, double elapsed_s)
         if (!device)
             continue;
         live->sums[1 + (size_t)(device - live->devices)].busy = seen.busy;
-        device->busy_s += seen.busy * elapsed_s;
+        device->busy_s += isnan(seen.busy) ? elapsed_s : seen.busy * elapsed_s;
         has_room = ask_driver(live, device, &seen, elapsed_s) && has_room;
     }
     return has_room;

@@ -33,7 +33,7 @@ struct live_use {
 struct live_device {
     struct live_meter account;
     int64_t waits_since_ns; /* when the steps begin */
-    double busy_s;          /* active time of all, as the device tells; NaN: it does not */
+    double busy_s;          /* active time of all, as the device tells; all time where it does not */
     struct live_use *uses;
     size_t use_count, use_capacity;
 };

@@ -134,6 +134,31 @@ static void test_a_board_is_shared_by_active_time(void **state)
     live_close(live);
 }
 
+/* What nobody can be seen to have used may be idle, and may be not: it is not called idle. */
+static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench);
+    put(bench, CARD "gpu_busy_percent", NULL);
+    put_process(bench, 10, 0);
+    put_client(bench, 10, 5, 1, 0);
+    bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
+    machine_run(bench->meter, 2, 0.1);
+    struct live *live = live_open(bench->meter);
+    assert_int_equal(live_look(live), JOULE_OK);
+    for (int i = 1; i <= 10; i++) {
+        put_client(bench, 10, 5, 1, 0.25 * i);
+        machine_run(bench->meter, 1, 0.1);
+        assert_int_equal(live_look(live), JOULE_OK);
+    }
+    const struct live_sum *sum = sum_of(live, "gpu:0");
+    assert_true(isnan(sum->busy));
+    assert_near(process_of(live, 10)->gpu_joules, 500, 10);
+    assert_near(sum->idle_joules, 0, 1e-9);
+    assert_near(sum->rest_joules, 1500, 10);
+    live_close(live);
+}
+
 static void test_a_board_without_power_has_processes_all_the_same(void **state)
 {
     struct machine_bench *bench = *state;
@@ -192,6 +217,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_board_is_shared_by_active_time, machine_setup,
+                                        machine_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_idle_where_it_is_not_known_how_busy, machine_setup,
                                         machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_board_without_power_has_processes_all_the_same, machine_setup,
                                         machine_teardown),
