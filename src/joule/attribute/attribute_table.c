@@ -46,6 +46,7 @@ struct seen_process *process_table_outside(struct process_table *table, pid_t pi
     *at = (struct seen_process){.pid = pid,
                                 .is_outside = true,
                                 .cpu_share = NAN,
+                                .gpu_share = NAN,
                                 .cpu_joules = NAN,
                                 .cpu_watts = NAN,
                                 .gpu_memory_bytes = JOULE_BYTES_UNKNOWN};

@@ -71,8 +71,8 @@ static void note_active(struct live_device *device, struct seen_process *process
     if (!use || isnan(active_s))
         return;
     use->step_s += active_s;
-    process->gpu_share =
-        (isnan(process->gpu_share) ? 0 : process->gpu_share) + (elapsed_s > 0 ? active_s / elapsed_s : 0);
+    if (elapsed_s > 0)
+        process->gpu_share = (isnan(process->gpu_share) ? 0 : process->gpu_share) + active_s / elapsed_s;
 }
 
 /* A process that has the device for itself is active as long as the device is. */

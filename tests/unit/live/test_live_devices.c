@@ -196,6 +196,8 @@ static void test_nvidias_driver_names_processes(void **state)
     fake_nvml_run(&fake, 3);
     struct live *live = live_open(fake.meter);
     assert_int_equal(live_look(live), JOULE_OK);
+    assert_true(isnan(process_of(live, 1000)->gpu_share)); /* there was no look before */
+    assert_true(isnan(process_of(live, 1001)->gpu_share));
     for (int i = 0; i < 20; i++) {
         fake_nvml_run(&fake, 1);
         assert_int_equal(live_look(live), JOULE_OK);
@@ -206,6 +208,7 @@ static void test_nvidias_driver_names_processes(void **state)
     assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->seen_joules, 100);
     const struct seen_process *other = process_of(live, 1001); /* in another container */
     assert_true(other->is_outside);
+    assert_near(other->gpu_share, 0.25, 0.02);
     assert_near(other->gpu_joules, 0.25 * sum->seen_joules, 100);
     assert_true(isnan(other->cpu_joules));
     assert_string_equal(process_of(live, 1000)->name, "train");
