@@ -94,7 +94,7 @@ JOULE_API size_t joule_device_count(joule_meter *meter);
 JOULE_API joule_status joule_device_get(joule_meter *meter, size_t position, joule_device *out_device);
 
 /* Fills at most `size` entries with the processes that use the device named `name` ("gpu:0"); the number of entries that
- * there are, which may be more. 0 where none is known. Any thread. */
+ * there are, which may be more. Of one device no more than 64 are kept. 0 where none is known. Any thread. */
 JOULE_API size_t joule_device_processes(joule_meter *meter, const char *name,
                                         joule_device_process *out_processes, size_t size);
 

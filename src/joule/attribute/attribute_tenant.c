@@ -250,7 +250,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     joule_device_process list[MOST_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MOST_PROCESSES);
     if (strcmp(device->vendor, "nvidia") != 0 || !device->knows_processes || device->state != JOULE_OK ||
-        count == 0 || count > MOST_PROCESSES)
+        count == 0 || count >= MOST_PROCESSES) /* more may be on it than are kept */
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);

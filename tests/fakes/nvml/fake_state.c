@@ -119,8 +119,13 @@ nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_proc
     }
     for (unsigned age = 0; age < 2; age++)
         for (unsigned i = 0; i < (unsigned)board->processes; i++)
-            samples[found++] = (struct nvml_process_sample){
-                1000 + i, now_us - 1000 * (age + 1), age ? 99 : (uint32_t)(board->duty * 100) >> i, 1, 0, 0};
+            samples[found++] =
+                (struct nvml_process_sample){1000 + i,
+                                             now_us - 1000 * (age + 1),
+                                             age ? 99 : i < 32 ? (uint32_t)(board->duty * 100) >> i : 0,
+                                             1,
+                                             0,
+                                             0};
     samples[found++] = (struct nvml_process_sample){7, now_us, 50, 1, 0, 0};
     *count = found;
     return last_seen_us >= now_us ? NVML_NOT_FOUND : NVML_SUCCESS;

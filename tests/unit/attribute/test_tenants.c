@@ -421,6 +421,24 @@ static void test_pod_that_has_a_board_alone(void **state)
     fake_nvml_close(&fake);
 }
 
+/* There may be others that are not in the list. */
+static void test_no_pod_on_a_crowded_board(void **state)
+{
+    (void)state;
+    struct fake_nvml fake;
+    if (!fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", "processes=100"))
+        skip();
+    struct tenants tenants = open_pods(&fake);
+    for (int i = 0; i < 100; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/cgroup", 1000 + i);
+        host_script_text(fake.host, path, "0::" FIRST "\n");
+    }
+    assert_null(pod_after(&tenants, &fake, 6));
+    tenants_free(&tenants);
+    fake_nvml_close(&fake);
+}
+
 /* In a container numbers of processes mean others than the driver's. */
 static void test_no_pod_where_numbers_mean_others(void **state)
 {
@@ -452,6 +470,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pods_have_names, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_pods_without_logs, rig_set_up, rig_tear_down),
         cmocka_unit_test(test_pod_that_has_a_board_alone),
+        cmocka_unit_test(test_no_pod_on_a_crowded_board),
         cmocka_unit_test(test_no_pod_where_numbers_mean_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -466,6 +466,25 @@ static void boards_describe_themselves(void **state)
     fake_nvml_close(&fake);
 }
 
+/* Of more than there is room for the first are known, and how long they ran. */
+static void a_crowded_board_has_processes(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"580", "535"};
+    for (size_t i = 0; i < 2; i++) {
+        joule_device_process list[300];
+        joule_device device = device_at(lines[i], "processes=300; duty=0.8", 0);
+        assert_true(device.knows_processes);
+        assert_int_equal(device.process_count, DEVICE_MOST_PROCESSES);
+        assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MOST_PROCESSES);
+        assert_true(list[0].pid == 1000 &&
+                    list[DEVICE_MOST_PROCESSES - 1].pid == 999 + DEVICE_MOST_PROCESSES);
+        if (i == 0) /* the other line's fake does not tell */
+            assert_near(list[0].busy, 0.8, 1e-9);
+        fake_nvml_close(&fake);
+    }
+}
+
 static void a_device_has_its_joules_and_processes(void **state)
 {
     joule_device_process processes[4];
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test(gauges_are_told_apart),
         cmocka_unit_test(mig_measures_the_parent),
         cmocka_unit_test(boards_describe_themselves),
+        cmocka_unit_test(a_crowded_board_has_processes),
         cmocka_unit_test(a_device_has_its_joules_and_processes),
         cmocka_unit_test(process_records_of_32_bytes_are_known),
         cmocka_unit_test(blocked_call_delays_nobody), /* last: its thread outlives the meter */

@@ -5,9 +5,13 @@
  * from the symbols that it has.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
+
+#define MOST_RECORDS 65536 /* that a driver is believed to have of processes */
+#define MORE_RECORDS 64
 
 /* --- identity ------------------------------------------------------------------------------------------------- */
 
@@ -129,16 +133,20 @@ static joule_device_process *find_process(struct device_facts *facts, uint64_t p
     return NULL;
 }
 
-/* Samples of the last seconds, a few for each process; the latest of each is taken. A process that did nothing has none. */
-static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+/* Room for as many records as the driver says that there are, and for those that come meanwhile. NULL: no memory. */
+static void *larger_room(unsigned *count, size_t record_size)
 {
-    struct nvml_process_sample samples[2 * DEVICE_MOST_PROCESSES];
-    unsigned count = sizeof samples / sizeof samples[0];
+    if (*count > MOST_RECORDS)
+        return NULL;
+    *count += MORE_RECORDS;
+    return malloc(*count * record_size);
+}
+
+static void take_samples(const struct nvml_process_sample *samples, unsigned count, struct nvml_board *board,
+                         struct device_facts *facts)
+{
     uint64_t latest_us[DEVICE_MOST_PROCESSES] = {0};
-    if (!api->DeviceGetProcessUtilization ||
-        api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us) != NVML_SUCCESS)
-        return;
-    for (unsigned i = 0; i < count && i < sizeof samples / sizeof samples[0]; i++) {
+    for (unsigned i = 0; i < count; i++) {
         joule_device_process *process = find_process(facts, samples[i].pid);
         if (samples[i].time_us > board->process_us)
             board->process_us = samples[i].time_us;
@@ -150,22 +158,53 @@ static void add_busy(const struct nvml_api *api, struct nvml_board *board, struc
     }
 }
 
-static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+/* Samples of the last seconds, a few for each process; the latest of each is taken. A process that did nothing has none. */
+static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    struct nvml_process_32 room[DEVICE_MOST_PROCESSES]; /* for records of either size */
-    unsigned count = DEVICE_MOST_PROCESSES;
-    size_t record_size = process_record_size(api);
-    if (!api->DeviceGetComputeRunningProcesses_v3 ||
-        api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, room) != NVML_SUCCESS)
+    struct nvml_process_sample room[2 * DEVICE_MOST_PROCESSES], *samples = room, *larger = NULL;
+    unsigned count = sizeof room / sizeof room[0], size = count;
+    if (!api->DeviceGetProcessUtilization)
         return;
+    nvml_return code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
+    if (code == NVML_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+        samples = larger;
+        size = count;
+        code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
+    }
+    if (code == NVML_SUCCESS)
+        take_samples(samples, count < size ? count : size, board, facts);
+    free(larger);
+}
+
+static void take_processes(const void *records, unsigned count, size_t record_size,
+                           struct device_facts *facts)
+{
     facts->knows_processes = true;
     for (unsigned i = 0; i < count && i < DEVICE_MOST_PROCESSES; i++) {
         struct nvml_process process;
-        memcpy(&process, (const char *)room + i * record_size, sizeof process);
+        memcpy(&process, (const char *)records + i * record_size, sizeof process);
         facts->processes[facts->process_count++] =
             (joule_device_process){.pid = process.pid, .memory_bytes = process.used_bytes, .busy = NAN};
     }
-    add_busy(api, board, facts);
+}
+
+/* Of more than there is room for, the first. */
+static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
+{
+    struct nvml_process_32 room[DEVICE_MOST_PROCESSES], *records = room, *larger = NULL; /* for either size */
+    unsigned count = DEVICE_MOST_PROCESSES;
+    if (!api->DeviceGetComputeRunningProcesses_v3)
+        return;
+    nvml_return code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
+    if (code == NVML_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+        records = larger;
+        code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
+    }
+    if (code == NVML_SUCCESS) {
+        take_processes(records, count, process_record_size(api), facts);
+        add_busy(api, board, facts);
+    }
+    free(larger);
 }
 
 /* --- instances ------------------------------------------------------------------------------------------------ */
