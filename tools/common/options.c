@@ -2,6 +2,7 @@
 #include "common/options.h"
 
 #include <joule/quantity.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,11 +124,11 @@ static bool store_quantity(const char *command, const struct option *option, con
     return true;
 }
 
-static bool store_count(const char *command, const struct option *option, const char *text)
+static bool store_count(const char *command, const struct option *option, unsigned most, const char *text)
 {
     uint64_t count;
-    if (!string_to_u64(text, 10, &count) || count < 1 || count > 1000000) {
-        complain(command, "--%s takes a whole number from 1 to 1000000, not '%s'", option->name, text);
+    if (!string_to_u64(text, 10, &count) || count < 1 || count > most) {
+        complain(command, "--%s takes a whole number from 1 to %u, not '%s'", option->name, most, text);
         return false;
     }
     *(unsigned *)option->value = (unsigned)count;
@@ -156,7 +157,9 @@ static bool store(const char *command, const struct option *option, const char *
         *(const char **)option->value = text;
         return true;
     case OPTION_COUNT:
-        return store_count(command, option, text);
+        return store_count(command, option, 1000000, text);
+    case OPTION_PID:
+        return store_count(command, option, INT_MAX, text);
     case OPTION_NUMBER:
         return store_number(command, option, text);
     case OPTION_ENERGY:

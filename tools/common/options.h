@@ -21,7 +21,8 @@ enum {
 enum option_kind {
     OPTION_FLAG,   /* bool * */
     OPTION_TEXT,   /* const char ** */
-    OPTION_COUNT,  /* unsigned *, 1 and more */
+    OPTION_COUNT,  /* unsigned *, 1 to 1000000 */
+    OPTION_PID,    /* unsigned *, 1 to INT_MAX */
     OPTION_NUMBER, /* double *, 0 and more, without a unit */
     OPTION_ENERGY, /* double *, joules, more than 0 */
     OPTION_TIME,   /* double *, seconds */

@@ -1,7 +1,6 @@
 /* tools/joule/run_settings.c - see run_settings.h. */
 #include "run_settings.h"
 
-#include <limits.h>
 #include <string.h>
 #include "common/output.h"
 
@@ -38,8 +37,6 @@ static bool check_subject(const struct settings *s, const struct command_text *t
         problem = "either a command or --pid";
     else if (s->pid && wants_command)
         problem = "--budget, --repeat and --wait-all are for commands; --pid leaves its process alone";
-    else if (s->pid > INT_MAX)
-        problem = "no process has such a number";
     else if (!s->pid && s->longest_s > 0)
         problem = "--for goes with --pid; timeout(1) bounds a command";
     if (problem)
@@ -101,7 +98,7 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
          "keep every reading and region, for `joule report`"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
          "measure until all that the command started has ended"},
-        {"pid", 'p', OPTION_COUNT, &out->pid, "PID",
+        {"pid", 'p', OPTION_PID, &out->pid, "PID",
          "measure this process, which runs already, and no command"},
         {"for", 0, OPTION_TIME, &out->longest_s, "TIME", "not longer than this, with --pid"},
         {0},
