@@ -134,6 +134,18 @@ class Record(unittest.TestCase):
         self.assertEqual(empty.returncode, 1)
         self.assertIn("standard input is neither a file nor a pipe", empty.stderr)
 
+    def test_a_record_goes_into_a_pipe_by_its_name(self):
+        """Standard output is the command's, whose words would stand between the blocks."""
+        for subject in ("record", "run"):
+            refused = run(subject, "-o", "-", "--", "true", cwd=self.folder.name)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn("name a file, or a pipe as /dev/fd/3", refused.stderr)
+            self.assertEqual(os.listdir(self.folder.name), [])
+        script = '{ "$0" record -q -o /dev/fd/3 -- sh -c "$1; echo word" 3>&1 >&2; } | "$0" report -'
+        piped = subprocess.run(["sh", "-c", script, os.path.abspath(JOULE), BUSY], capture_output=True, text=True, timeout=60)
+        self.assertEqual((piped.returncode, piped.stderr), (0, "word\n"))
+        self.assertIn("joule", piped.stdout)
+
     def test_samples_of_damaged_records(self):
         """Whatever is cut off the end, the rows that are left are rows of the whole."""
         run("record", "-q", "-o", self.file, "--interval", "20ms", "--", "sh", "-c", BUSY)

@@ -53,6 +53,10 @@ static bool check_settings(struct settings *s)
         complain(s->subject, "--label takes KEY=VALUE, not '%s'", s->labels.items[i]);
         return false;
     }
+    if (s->record && strcmp(s->record, "-") == 0) {
+        complain(s->subject, "-o -: standard output is the command's; name a file, or a pipe as /dev/fd/3");
+        return false;
+    }
     /* What was kept is of this machine. */
     s->measuring.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measuring.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
