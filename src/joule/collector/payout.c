@@ -36,9 +36,9 @@ static size_t add_reading_times(struct collector *c, int32_t id, int64_t begin_n
     const struct meter_channel *mc = &c->meter->channels[id];
     pthread_mutex_lock(&mc->lane->lock);
     const struct curve *curve = &mc->channel->curve;
-    for (size_t i = curve->count; i > 0 && curve->points[i - 1].time_ns > begin_ns; i--)
-        if (curve->points[i - 1].time_ns < end_ns && count < MAX_STEPS - 1)
-            c->steps[count++].end_ns = curve->points[i - 1].time_ns;
+    for (size_t i = curve_count_until(curve, end_ns - 1);
+         i > 0 && curve->points[i - 1].time_ns > begin_ns && count < MAX_STEPS - 1; i--)
+        c->steps[count++].end_ns = curve->points[i - 1].time_ns;
     pthread_mutex_unlock(&mc->lane->lock);
     return count;
 }

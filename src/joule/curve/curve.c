@@ -83,8 +83,7 @@ int64_t curve_last_ns(const struct curve *curve)
     return curve->count ? curve->points[curve->count - 1].time_ns : 0;
 }
 
-/* Index of the last point at or before time_ns; count when there is none. */
-static size_t find(const struct curve *curve, int64_t time_ns)
+size_t curve_count_until(const struct curve *curve, int64_t time_ns)
 {
     size_t low = 0, high = curve->count; /* points[low - 1] <= time < points[high] */
     while (low < high) {
@@ -94,14 +93,22 @@ static size_t find(const struct curve *curve, int64_t time_ns)
         else
             high = middle;
     }
-    return low ? low - 1 : curve->count;
+    return low;
+}
+
+/* Index of the last point at or before time_ns; count when there is none. */
+static size_t find(const struct curve *curve, int64_t time_ns)
+{
+    size_t until = curve_count_until(curve, time_ns);
+    return until ? until - 1 : curve->count;
 }
 
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
                    size_t capacity)
 {
-    size_t before = find(curve, after_ns), first = before == curve->count ? 0 : before + 1, count = 0;
-    for (size_t i = first; i < curve->count && curve->points[i].time_ns <= last_ns; i++, count++)
+    size_t count = 0;
+    for (size_t i = curve_count_until(curve, after_ns);
+         i < curve->count && curve->points[i].time_ns <= last_ns; i++, count++)
         if (count < capacity)
             out_ticks_ns[count] = curve->points[i].time_ns;
     return count;

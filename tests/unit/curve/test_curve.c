@@ -55,6 +55,24 @@ static void test_nothing_is_known_outside(void **state)
     curve_free(&c);
 }
 
+static void test_points_are_found_by_their_time(void **state)
+{
+    (void)state;
+    struct curve c = steady(50, 1000, 2000), none;
+    for (int64_t ms = -100; ms <= 100100; ms += 25) {
+        size_t count = 0;
+        while (count < c.count && c.points[count].time_ns <= ms * MS)
+            count++;
+        assert_int_equal(curve_count_until(&c, ms * MS), count);
+    }
+    curve_append(&c, c.points[c.count - 1]); /* several may have one time */
+    assert_int_equal(curve_count_until(&c, 99900 * MS), 1001);
+    assert_int_equal(curve_count_until(&c, 99900 * MS - 1), 999);
+    curve_free(&c);
+    curve_init(&none, 10);
+    assert_int_equal(curve_count_until(&none, INT64_MAX), 0);
+}
+
 static void test_the_tail_reaches_as_far_as_the_sensor_was_read(void **state)
 {
     (void)state;
@@ -225,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady_power),
         cmocka_unit_test(test_nothing_is_known_outside),
+        cmocka_unit_test(test_points_are_found_by_their_time),
         cmocka_unit_test(test_the_tail_reaches_as_far_as_the_sensor_was_read),
         cmocka_unit_test(test_a_gap_is_not_covered),
         cmocka_unit_test(test_splits_add_up),
