@@ -48,8 +48,8 @@ typedef struct forge_metadata {
 } forge_metadata;
 
 /* Tensors of wide types first, so that all are aligned. Names and texts are UTF-8. UNSUPPORTED: a type that the format
- * lacks (4-bit and block formats). INVALID: a name twice, or a tensor that is not packed. DENIED or FAILED: the path
- * cannot be written, and what was there is still there. PENDING: another writer is at work on this path. */
+ * lacks (4-bit and block formats). INVALID: a name twice or with a control character, or a tensor that is not packed. DENIED
+ * or FAILED: the path cannot be written, and what was there is still there. PENDING: another writer is at work on this path. */
 FORGE_API joule_status forge_safetensors_write(const char *path, const forge_named_tensor *tensors,
                                                size_t count, const forge_metadata *metadata,
                                                size_t metadata_count, joule_error *out_error);

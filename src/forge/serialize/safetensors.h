@@ -37,6 +37,9 @@ struct forge_safetensors {
 /* "F32"; NULL: the format has no such type. */
 const char *safetensors_dtype_name(forge_dtype dtype);
 
+/* Whether a name holds no control character, as names go into messages and onto terminals. */
+bool safetensors_is_printable(const char *name);
+
 /* Fills entries and metadata from the header of header_size bytes. */
 joule_status safetensors_parse(forge_safetensors *file, size_t header_size, joule_error *out_error);
 /* Reads an entry's bytes. */

@@ -133,8 +133,7 @@ static bool parse_metadata(struct json_reader *json, forge_safetensors *file)
     return !json->has_failed;
 }
 
-/* Names go into messages and onto terminals. */
-static bool is_printable(const char *name)
+bool safetensors_is_printable(const char *name)
 {
     for (; *name; name++)
         if ((unsigned char)*name < ' ' || *name == 0x7f)
@@ -151,7 +150,7 @@ static bool parse_member(struct json_reader *json, forge_safetensors *file)
     if (strcmp(entry.name, SAFETENSORS_METADATA) == 0)
         return file->has_metadata ? json_fail(json, entry.place, "there is a second " SAFETENSORS_METADATA)
                                   : parse_metadata(json, file);
-    if (!is_printable(entry.name))
+    if (!safetensors_is_printable(entry.name))
         return json_fail(json, entry.place, "a tensor's name holds a control character");
     if (!parse_entry(json, &entry, file->data_size))
         return false;

@@ -40,6 +40,9 @@ static joule_status check_tensor(const struct writing *w, const forge_named_tens
     if (!named->name || !is_utf8(named->name) || strcmp(named->name, SAFETENSORS_METADATA) == 0)
         return error_set(w->error, JOULE_INVALID, "%s: '%.60s' cannot be the name of a tensor", w->path,
                          named->name ? named->name : "");
+    if (!safetensors_is_printable(named->name))
+        return error_set(w->error, JOULE_INVALID, "%s: the name of tensor %zu holds a control character",
+                         w->path, (size_t)(named - w->tensors));
     if (!safetensors_dtype_name(named->tensor.dtype))
         return error_set(w->error, JOULE_UNSUPPORTED,
                          "%s: tensor '%.60s' is of %s, which safetensors lacks; convert it first", w->path,

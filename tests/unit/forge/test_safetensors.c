@@ -291,6 +291,10 @@ static void test_what_cannot_be_written(void **state)
     expect_unwritten((forge_named_tensor[]){{"a", x}, {"b", x}, {"a", x}}, 3, NULL, JOULE_INVALID,
                      "two tensors 'a'");
     expect_unwritten((forge_named_tensor[]){{"\xff", x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
+    expect_unwritten((forge_named_tensor[]){{"b", x}, {"a\nb", x}}, 2, NULL, JOULE_INVALID,
+                     "the name of tensor 1 holds a control character"); /* no reader would take it */
+    assert_null(strchr(error.message, '\n'));
+    expect_unwritten((forge_named_tensor[]){{"a\x7f", x}}, 1, NULL, JOULE_INVALID, "control character");
     expect_unwritten((forge_named_tensor[]){{NULL, x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
     expect_unwritten((forge_named_tensor[]){{"__metadata__", x}}, 1, NULL, JOULE_INVALID,
                      "cannot be the name");
