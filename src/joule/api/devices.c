@@ -266,29 +266,38 @@ static bool is_whole_device(const struct channel *ch)
            (ch->info.scope == JOULE_SCOPE_GPU || ch->info.scope == JOULE_SCOPE_MODULE);
 }
 
+/* What is known of a device's domain, as it was while its lane's lock was held. */
+struct choice {
+    int32_t id; /* -1: there is none */
+    bool has_moved;
+    uint32_t rank;
+};
+
 /* As covers choose: one that has risen before one that has not, then the better view. */
-static bool is_better(const struct channel *a, const struct channel *b)
+static bool is_better(const struct channel *ch, const struct choice *best)
 {
-    return a->moved != b->moved ? a->moved : a->rank < b->rank;
+    if (best->id < 0)
+        return true;
+    return ch->moved != best->has_moved ? ch->moved : ch->rank < best->rank;
 }
 
 static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pulse)
 {
-    const struct channel *best = NULL;
+    struct choice best = {.id = -1};
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
         const struct meter_channel *mc = &meter->channels[i];
         if (strcmp(mc->channel->info.device, d->name) != 0)
             continue;
         pthread_mutex_lock(&mc->lane->lock);
         take_pulse(pulse, mc->lane, mc->channel->read_ns, mc->channel->info.state);
-        if (is_whole_device(mc->channel) && (!best || is_better(mc->channel, best)))
-            best = mc->channel;
+        if (is_whole_device(mc->channel) && is_better(mc->channel, &best))
+            best = (struct choice){mc->channel->info.id, mc->channel->moved, mc->channel->rank};
         pthread_mutex_unlock(&mc->lane->lock);
         take_gauge(meter, d, (int32_t)i, mc->channel->role);
     }
-    if (!best)
+    if (best.id < 0)
         return;
-    d->domain = best->info.id;
+    d->domain = best.id;
     joule_power_watts(meter, d->domain, &d->power_watts);
     joule_energy_joules(meter, d->domain, &d->energy_joules);
 }

@@ -334,9 +334,12 @@ static double tick_of(struct collector *c, uint32_t claims)
     uint32_t summed = group_covers_summed(&c->covers, claims);
     for (unsigned g = 0; g < GROUPS; g++)
         for (size_t i = 0; summed & 1u << g && i < c->covers.covers[g].count; i++) {
-            const struct channel *ch = c->meter->channels[c->covers.covers[g].ids[i]].channel;
-            if (ch->info.cls == JOULE_CLASS_MEASURED || ch->info.cls == JOULE_CLASS_DERIVED)
-                tick_s = fmax(tick_s, meter_channel_traits(ch).tick_s);
+            const struct meter_channel *mc = &c->meter->channels[c->covers.covers[g].ids[i]];
+            pthread_mutex_lock(&mc->lane->lock);
+            struct curve_traits traits = meter_channel_traits(mc->channel);
+            pthread_mutex_unlock(&mc->lane->lock);
+            if (traits.cls == JOULE_CLASS_MEASURED || traits.cls == JOULE_CLASS_DERIVED)
+                tick_s = fmax(tick_s, traits.tick_s);
         }
     return tick_s;
 }
