@@ -370,6 +370,7 @@ joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_res
     joule_sample_now(budget->meter);
     pthread_mutex_lock(&list->checking);
     look(list, budget, true);
+    tell(budget);
     pthread_mutex_lock(&list->lock);
     struct joule_budget **link = &list->first;
     while (*link != budget)

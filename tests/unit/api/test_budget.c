@@ -235,6 +235,21 @@ static void test_watts_over_the_last_second(void **state)
     assert_true(isnan(result.probability)); /* no joules were bounded */
 }
 
+/* A budget that is shorter than the span of a mean is judged at its end, and told of then. */
+static void test_what_is_passed_at_the_end_is_told_there(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness;
+    open_meter(fixture, "rapl_powercap");
+    run_until(fixture, 2 * S);
+    joule_budget *budget = begin(fixture, (joule_budget_options){.max_watts = 10}, &witness);
+    run_until(fixture, 2 * S + S / 2);
+    assert_int_equal(witness.count, 0);
+    assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
+    assert_int_equal(witness.count, 1);
+    assert_int_equal(witness.told[0], JOULE_BUDGET_OVER);
+}
+
 static void test_temperature_rise(void **state)
 {
     struct fixture *fixture = *state;
@@ -461,6 +476,7 @@ int main(void)
         machine(test_within),
         machine(test_nested_budgets_are_judged_for_themselves),
         machine(test_watts_over_the_last_second),
+        machine(test_what_is_passed_at_the_end_is_told_there),
         machine(test_temperature_rise),
         machine(test_no_gauge_is_not_measured),
         machine(test_no_sensor_is_not_measured),
