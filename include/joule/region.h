@@ -50,7 +50,7 @@ typedef struct joule_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_result) */
     uint32_t is_final;    /* 0: sensors have not ticked past its end; figures may still move */
     uint64_t count;       /* finished regions in this result */
-    uint64_t folded;      /* of these, those that found the ring full: counted and timed, without energy */
+    uint64_t folded;      /* of these, those for which there was no room: counted and timed, without energy */
     double duration_s;    /* sum of their lengths */
     double coverage;      /* 0 to 1: the part of that time that sensors saw and that was shared out in time */
     joule_quantity window;     /* joules: all that the claimed devices used meanwhile */

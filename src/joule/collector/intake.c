@@ -119,6 +119,18 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
+/* It counts as one that found its ring full. */
+static void fold_span(struct collector *c, const struct span *span)
+{
+    struct tag_state *tag = intake_tag(c, span->tag);
+    c->folded++;
+    if (!tag)
+        return;
+    tag->count++;
+    tag->folded++;
+    tag->duration_s += (double)(span->end_ns - span->begin_ns) * 1e-9;
+}
+
 void intake_span(struct collector *c, const struct span *span)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;
@@ -133,7 +145,7 @@ void intake_span(struct collector *c, const struct span *span)
                                            .index = span->index,
                                            .error_ns = span->error_ns});
         if (i == NO_REGION) {
-            c->folded++;
+            fold_span(c, span);
             return;
         }
     }

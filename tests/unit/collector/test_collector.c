@@ -178,6 +178,30 @@ static void folded_regions_count_without_energy(void **state)
     assert_int_equal(collector_folded(bench->meter->collector), 10);
 }
 
+/* Those for which there is no room count for their tag as those that found a ring full. */
+static void too_many_waiting_regions_count_without_energy(void **state)
+{
+    enum { ROOM = 1 << 20, MORE = 7 };
+    struct bench *bench = *state;
+    struct collector *collector = bench->meter->collector;
+    uint32_t tag = joule_tag("crowd");
+    bench_run(bench, 1);
+    struct span span = {.begin_ns = bench_at(0.5),
+                        .end_ns = bench_at(0.51),
+                        .tag = (uint16_t)tag,
+                        .index = SPAN_NOT_LISTED,
+                        .device = SPAN_ALL_GPUS};
+    for (int i = 0; i < ROOM + MORE; i++)
+        collector_give(collector, &span);
+    joule_result r = bench_tag(bench, tag, JOULE_PENDING);
+    assert_int_equal(r.count, ROOM + MORE);
+    assert_int_equal(r.folded, MORE);
+    bench_near(r.duration_s, 0.01 * (ROOM + MORE), 1e-3);
+    assert_int_equal(collector_folded(collector), MORE);
+    bench_run(bench, 0.3);
+    assert_int_equal(bench_tag(bench, tag, JOULE_OK).folded, MORE);
+}
+
 static void finish_does_not_wait_for_the_next_reading(void **state)
 {
     struct bench *bench = *state;
@@ -300,6 +324,7 @@ int main(void)
         STEADY(a_region_whose_end_never_comes_stops_taking),
         STEADY(too_many_lost_regions_give_up_the_oldest),
         STEADY(folded_regions_count_without_energy),
+        STEADY(too_many_waiting_regions_count_without_energy),
         STEADY(finish_does_not_wait_for_the_next_reading),
         STEADY(a_region_that_costs_nothing_takes_no_place),
         STEADY(bad_questions_are_refused),
