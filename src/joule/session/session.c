@@ -297,7 +297,7 @@ void session_remove_shared(void)
 /* --- loading and forking ------------------------------------------------------------------------------------ */
 
 /* The child of a private session goes on with its copy, empty but for the tags. A shared one stays as it is: its slots
- * are the parent's, and the child takes its own. */
+ * are the parent's, and the child takes its own. It may be the first process of a namespace. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
@@ -305,6 +305,9 @@ static void after_fork(void)
     if (!map)
         return;
     if (is_shared(&current)) {
+        int saved = errno;
+        current.other_namespace = map->pid_namespace != pid_namespace();
+        errno = saved;
         atomic_fetch_add(&map->clients, 1);
         return;
     }

@@ -401,6 +401,41 @@ static void a_full_file_system_kills_nobody(void **state)
     assert_int_equal(status, 0);
 }
 
+#define CANNOT_UNSHARE 2
+
+static bool is_numbered_differently(void *unused)
+{
+    (void)unused;
+    return session_is_client(session_current()) && session_process(session_current()) == 0;
+}
+
+/* Process numbers of a child in a namespace of its own mean others outside: who reads the session must not ask by them. */
+static int fork_into_a_namespace(void)
+{
+    char path[256];
+    if (session_create_shared(path, sizeof path, NULL) != JOULE_OK)
+        return 1;
+    bool can = unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWPID | CLONE_NEWUSER) == 0;
+    bool good = can && session_in_child(is_numbered_differently, NULL);
+    session_remove_shared();
+    return !can ? CANNOT_UNSHARE : good ? 0 : 1;
+}
+
+static void a_child_in_another_namespace_has_no_number(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(fork_into_a_namespace());
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_UNSHARE) {
+        print_message("skipped: no namespace can be made here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +451,7 @@ int main(void)
         cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, session_forget),
         cmocka_unit_test_setup(files_of_dead_owners_are_removed, session_forget),
         cmocka_unit_test_setup(a_full_file_system_kills_nobody, session_forget),
+        cmocka_unit_test_setup(a_child_in_another_namespace_has_no_number, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
