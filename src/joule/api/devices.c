@@ -2,7 +2,8 @@
  *
  * Owns the putting together: identity and facts of every source that knows a device, gauges by their roles, energy and
  * power of its best domain. It keeps nothing; sources find devices, lanes look at them.
- * Newcomers: where two sources know the same thing, that which stands first in the table of sources is believed.
+ * Newcomers: where two sources know the same thing, that whose lane comes first is believed, which of those with a lane of
+ * their own is the first in the table of sources. Those that seemed to find nothing here share the first lane, before all.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static bool is_gpu(const struct device *device)
     return string_starts(device->name, "gpu:");
 }
 
-/* GPUs first; of one kind by number; of one device as the table of sources has them. */
+/* GPUs first; of one kind by number; of one device as they were gathered, lane by lane. */
 static int compare_sightings(const void *a, const void *b)
 {
     const struct device *left = ((const struct sighting *)a)->device,
