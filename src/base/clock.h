@@ -1,6 +1,6 @@
-/* base/clock.h - the machine's steady clock, and times in its unit.
+/* base/clock.h - the machine's steady clock and the wall's, and times in their unit.
  *
- * Owns the reading of CLOCK_MONOTONIC where a real thread waits or stamps; readings of sensors take the host's clocks
+ * Owns the reading of CLOCK_MONOTONIC where a real thread waits or stamps, and of what people call the time; readings of sensors take the host's clocks
  * (host.h), which may be virtual.
  * Newcomers: times are nanoseconds in an int64_t, lengths in seconds are doubles.
  */
@@ -17,6 +17,14 @@ static inline int64_t clock_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Since 1970, as somebody has set it: it may jump. Async-signal-safe. */
+static inline int64_t clock_wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 

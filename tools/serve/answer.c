@@ -4,21 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/array.h"
+#include "base/clock.h"
 #include "history.h"
 #include "joule/meter/engine.h"
 
 #define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
 #define FIRST_BYTES 65536
 #define SPARE_PARTS 8 /* an eighth more than was needed: figures get longer */
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
 {
@@ -126,7 +119,7 @@ static bool print_all(struct answers *answers, enum answer_kind kind, struct pag
 struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new)
 {
     struct answer *answer = &answers->list[kind];
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     *out_is_new = false;
     if (holds(answers, answer->made_ns, now))
         return answer->current;

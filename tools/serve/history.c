@@ -2,12 +2,11 @@
 #include "history.h"
 
 #include <math.h>
-#include <time.h>
+#include "base/clock.h"
 #include "joule/report/json.h"
 
 #define STEPS       150
 #define STEP_NS     2000000000LL
-#define NS_PER_S    1e9
 #define LEAST_COVER 0.5 /* of a step, for its mean to say something */
 
 struct stretch {
@@ -15,20 +14,13 @@ struct stretch {
     double end_unix_s;
 };
 
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* As far back as the meter can have readings, at most STEPS; on a raster, so that a step's mean stays what it was. */
 static struct stretch find_stretch(const struct overview *overview)
 {
-    int64_t now = now_ns(CLOCK_MONOTONIC);
-    int64_t opened_ns = now - (int64_t)(overview->age_s * NS_PER_S);
+    int64_t now = clock_now_ns();
+    int64_t opened_ns = now - (int64_t)(overview->age_s * 1e9);
     struct stretch stretch = {.end_ns = now / STEP_NS * STEP_NS};
-    stretch.end_unix_s = (double)(now_ns(CLOCK_REALTIME) - (now - stretch.end_ns)) / NS_PER_S;
+    stretch.end_unix_s = clock_seconds(clock_wall_ns() - (now - stretch.end_ns));
     stretch.begin_ns = stretch.end_ns - STEPS * STEP_NS;
     while (stretch.begin_ns < opened_ns && stretch.begin_ns < stretch.end_ns)
         stretch.begin_ns += STEP_NS; /* the meter refuses windows from before it was opened */
@@ -43,7 +35,7 @@ static void add_watts(struct json *json, const char *key, joule_meter *meter, in
         joule_quantity joules;
         double coverage = 0;
         joule_window_joules(meter, domain, at, at + STEP_NS, &joules, &coverage);
-        json_double(json, NULL, coverage >= LEAST_COVER ? joules.value / (STEP_NS / NS_PER_S) : NAN);
+        json_double(json, NULL, coverage >= LEAST_COVER ? joules.value / clock_seconds(STEP_NS) : NAN);
     }
     json_close(json, ']');
 }
@@ -55,7 +47,7 @@ void history_json(const struct overview *overview, joule_meter *meter, struct te
     json_open(&json, NULL, '{');
     json_string(&json, "schema", "joule-history-1");
     json_double(&json, "end_unix_seconds", stretch.end_unix_s);
-    json_double(&json, "step_seconds", STEP_NS / NS_PER_S);
+    json_double(&json, "step_seconds", clock_seconds(STEP_NS));
     add_watts(&json, "total", meter, JOULE_TOTAL, stretch);
     json_open(&json, "domains", '{');
     for (size_t i = 0; i < overview->domain_count; i++) {

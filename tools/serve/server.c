@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include "answer.h"
+#include "base/clock.h"
 #include "common/options.h"
 #include "joule/attribute/attribute_process.h"
 #include "page_files.h"
@@ -47,13 +47,6 @@ struct server {
 
 /* --- places -------------------------------------------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void take_place(struct server *server, struct MHD_Connection *connection, void **out_place)
 {
     const union MHD_ConnectionInfo *info =
@@ -61,7 +54,8 @@ static void take_place(struct server *server, struct MHD_Connection *connection,
     for (struct place *place = server->places; place < server->places + PLACES; place++) {
         if (place->is_taken)
             continue;
-        *place = (struct place){.fd = info ? info->connect_fd : -1, .since_ns = now_ns(), .is_taken = true};
+        *place =
+            (struct place){.fd = info ? info->connect_fd : -1, .since_ns = clock_now_ns(), .is_taken = true};
         server->taken++;
         *out_place = place;
         return;
@@ -89,7 +83,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct place *place = info ? info->socket_context : NULL;
     if (place) {
-        place->since_ns = now_ns();
+        place->since_ns = clock_now_ns();
         place->has_asked = true;
     }
 }
@@ -112,7 +106,7 @@ static struct place *longest_idle(struct server *server)
 
 static void clear_places(struct server *server)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     for (struct place *place = server->places; place < server->places + PLACES; place++)
         if (place->is_taken && place->fd >= 0 &&
             now - place->since_ns > (place->has_asked ? KEPT_S : FIRST_S) * 1000000000LL)
@@ -307,7 +301,7 @@ static int wait_ms(struct server *server)
     int64_t longest_ms = LOOK_MS;
     bool has_limit = MHD_get_timeout(server->daemon, &limit_ms) == MHD_YES;
     if (server->next_share_ns)
-        longest_ms = (server->next_share_ns - now_ns()) / 1000000 + 1;
+        longest_ms = (server->next_share_ns - clock_now_ns()) / 1000000 + 1;
     if (has_limit && limit_ms < (MHD_UNSIGNED_LONG_LONG)LOOK_MS && (int64_t)limit_ms < longest_ms)
         longest_ms = (int64_t)limit_ms;
     if (!server->taken && !has_limit && !server->next_share_ns)
@@ -318,7 +312,7 @@ static int wait_ms(struct server *server)
 /* About once a second. Without memory some are missing, and are seen when it is over. */
 static void share_out(struct server *server)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
     if (!server->next_share_ns || now < server->next_share_ns)
         return;
     joule_status status = tenants_update(&server->tenants);
@@ -361,7 +355,7 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
         server.answers.overview.processes = server.tenants.processes = &server.processes;
     }
     if (settings->shares_out || settings->process_count)
-        server.next_share_ns = now_ns();
+        server.next_share_ns = clock_now_ns();
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         complain(SERVE, "cannot start to answer: %s", strerror(errno));

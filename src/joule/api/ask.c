@@ -234,7 +234,6 @@ joule_status joule_rest_joules(joule_meter *meter, int32_t domain, joule_quantit
     return isnan(out_joules->value) ? meter_why_unknown(meter, domain) : JOULE_OK;
 }
 
-/* *is_old becomes true where the reading is too old to speak for now. */
 /* What a sensor of watts has said, once: a slow one says the next in seconds. */
 static struct estimate first_power(const struct channel *ch)
 {
@@ -243,6 +242,7 @@ static struct estimate first_power(const struct channel *ch)
     return estimate_make(ch->gauge, ch->info.cls, 0, ch->cause, ch->gain_sd * ch->gauge);
 }
 
+/* *is_old becomes true where the reading is too old to speak for now. */
 static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_old)
 {
     const struct meter_channel *mc = &meter->channels[id];
