@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/crc32.h"
 #include "joule/record/record.h"
 #include "joule/record/record_format.h"
 
@@ -22,8 +23,8 @@ static void mend(uint8_t *bytes, size_t size)
         if (length > size - at - RECORD_BLOCK_SIZE)
             length = (uint32_t)(size - at - RECORD_BLOCK_SIZE);
         store_u32(bytes + at + 4, length);
-        store_u32(bytes + at + 8, record_crc32(bytes + at + RECORD_BLOCK_SIZE, length));
-        store_u32(bytes + at + 12, record_crc32(bytes + at, 12));
+        store_u32(bytes + at + 8, crc32_bytes(bytes + at + RECORD_BLOCK_SIZE, length));
+        store_u32(bytes + at + 12, crc32_bytes(bytes + at, 12));
         at += RECORD_BLOCK_SIZE + length;
     }
 }

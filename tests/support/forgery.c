@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/crc32.h"
 
 void forge_number(struct forgery *f, uint64_t value, size_t width)
 {
@@ -33,8 +34,8 @@ void forge_end_of_block(struct forgery *f)
     size_t end = f->length, length = end - f->block - RECORD_BLOCK_SIZE;
     f->length = f->block + 4;
     forge_number(f, length, 4);
-    forge_number(f, record_crc32(f->bytes + f->block + RECORD_BLOCK_SIZE, length), 4);
-    forge_number(f, record_crc32(f->bytes + f->block, 12), 4);
+    forge_number(f, crc32_bytes(f->bytes + f->block + RECORD_BLOCK_SIZE, length), 4);
+    forge_number(f, crc32_bytes(f->bytes + f->block, 12), 4);
     f->length = end;
 }
 

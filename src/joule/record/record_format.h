@@ -1,14 +1,13 @@
 /* joule/record/record_format.h - the numbers of the record file, shared by its writer and its reader.
  *
- * Owns magic, version, block types and the checksum; docs/record-format.md is the same in words. All numbers are
- * little-endian; doubles are IEEE 754 binary64; texts are a u16 length and bytes.
+ * Owns magic, version and block types; docs/record-format.md is the same in words, and checksums are base/crc32.h's. All
+ * numbers are little-endian; doubles are IEEE 754 binary64; texts are a u16 length and bytes.
  * Newcomers: a new block type is skipped by old readers; a change to an old one needs a new version.
  */
 #ifndef JOULE_RECORD_FORMAT_H
 #define JOULE_RECORD_FORMAT_H
 
 #include <stdint.h>
-#include <stddef.h>
 
 #define RECORD_MAGIC       "JOULEREC"
 #define RECORD_VERSION     1
@@ -31,8 +30,5 @@ enum record_block {
     RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
     RECORD_BLUR = 10,   /* u32 channel, f64 how long its readings look back, s; only where they overlap */
 };
-
-/* CRC-32 as in IEEE 802.3 (reflected 0xEDB88320). */
-uint32_t record_crc32(const uint8_t *bytes, size_t length);
 
 #endif

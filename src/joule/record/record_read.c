@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/string.h"
 #include "joule/record/record_format.h"
@@ -256,11 +257,11 @@ static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte
     struct byte_reader in = {head, RECORD_BLOCK_SIZE, 0, false};
     *out_type = bytes_u32(&in);
     uint32_t length = bytes_u32(&in), payload_crc = bytes_u32(&in), head_crc = bytes_u32(&in);
-    if (record_crc32(head, 12) != head_crc || length > RECORD_MAX_PAYLOAD ||
+    if (crc32_bytes(head, 12) != head_crc || length > RECORD_MAX_PAYLOAD ||
         length > file->length - file->at - RECORD_BLOCK_SIZE)
         return false;
     const uint8_t *payload = head + RECORD_BLOCK_SIZE;
-    if (record_crc32(payload, length) != payload_crc)
+    if (crc32_bytes(payload, length) != payload_crc)
         return false;
     *out_payload = (struct byte_reader){payload, length, 0, false};
     return true;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/crc32.h"
 #include "base/error.h"
 #include "joule/record/record.h"
 #include "joule/record/record_format.h"
@@ -36,17 +37,6 @@ struct recorder {
     uint64_t written[METER_MAX_CHANNELS];
     int64_t gauge_ns[METER_MAX_CHANNELS];
 };
-
-uint32_t record_crc32(const uint8_t *bytes, size_t length)
-{
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < length; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (0xEDB88320u & -(crc & 1));
-    }
-    return ~crc;
-}
 
 /* --- bytes -------------------------------------------------------------------------------------------------- */
 
@@ -135,8 +125,8 @@ static void end_block(struct recorder *r)
         return;
     }
     store_u32(head + 4, (uint32_t)(length - RECORD_BLOCK_SIZE));
-    store_u32(head + 8, record_crc32(payload, length - RECORD_BLOCK_SIZE));
-    store_u32(head + 12, record_crc32(head, 12));
+    store_u32(head + 8, crc32_bytes(payload, length - RECORD_BLOCK_SIZE));
+    store_u32(head + 12, crc32_bytes(head, 12));
 }
 
 static void flush(struct recorder *r)

@@ -1,0 +1,22 @@
+/* base/crc32.c - see crc32.h. A byte's word is that of its bits together, so that the compiler makes the table. */
+#include "base/crc32.h"
+
+#define BIT(byte, bit, word) ((byte) >> (bit)&1 ? (word) : 0u)
+#define WORD(byte)                                                                                           \
+    (BIT(byte, 0, 0x77073096u) ^ BIT(byte, 1, 0xEE0E612Cu) ^ BIT(byte, 2, 0x076DC419u) ^                     \
+     BIT(byte, 3, 0x0EDB8832u) ^ BIT(byte, 4, 0x1DB71064u) ^ BIT(byte, 5, 0x3B6E20C8u) ^                     \
+     BIT(byte, 6, 0x76DC4190u) ^ BIT(byte, 7, 0xEDB88320u))
+#define FOUR(byte)       WORD(byte), WORD((byte) + 1), WORD((byte) + 2), WORD((byte) + 3)
+#define SIXTEEN(byte)    FOUR(byte), FOUR((byte) + 4), FOUR((byte) + 8), FOUR((byte) + 12)
+#define SIXTY_FOUR(byte) SIXTEEN(byte), SIXTEEN((byte) + 16), SIXTEEN((byte) + 32), SIXTEEN((byte) + 48)
+
+static const uint32_t words[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
+
+uint32_t crc32_bytes(const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ words[(crc ^ at[i]) & 0xff];
+    return ~crc;
+}
