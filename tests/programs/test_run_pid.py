@@ -98,8 +98,8 @@ class RunPid(unittest.TestCase):
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"joule-test-pid-{os.getpid()}.joule")
         self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
         subprocess.run([JOULE, "record", "-q", "-o", path, "-p", str(target.pid), "--for", "200ms"], check=True)
-        shown = subprocess.run([JOULE, "report", path], check=True, capture_output=True, text=True)
-        self.assertIn("joule", shown.stdout)
+        shown = subprocess.run([JOULE, "report", "--json", "-", path], check=True, capture_output=True, text=True)
+        self.assertEqual((json.loads(shown.stdout)["command"]["method"], shown.stderr), ("tree", ""))
 
     def test_what_cannot_be(self):
         gone = subprocess.Popen(["true"])
