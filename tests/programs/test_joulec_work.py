@@ -48,6 +48,17 @@ class Work(OneFile):
         self.assertAlmostEqual(vectors["narrow"]["int_muls"] / scalars["narrow"]["int_muls"], 1 / 2 / 4)
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
+    def test_rounds_that_vectors_leave_over(self):
+        """Of at most 32 rounds 31 are the dearest: most of them are left over."""
+        takes = "(unsigned char *restrict a, const unsigned char *restrict b, int n)"
+        loops = 'for (int k = 0; k < 1000; k++) { for (int i = 0; i < n; i++) a[i] ^= b[i]; __asm__ volatile("" ::: "memory"); }'
+        text = (f"void some{takes} {{ JOULE_ASSUME(n >= 1 && n <= 32); {loops} }}\n"
+                f"static __attribute__((noinline)) void all{takes} {{ {loops} }}\n"
+                "void of_31(unsigned char *a, const unsigned char *b) { all(a, b, 31); }\n")
+        found = self.functions(text, "-fvectorize")
+        self.assertGreater(found["some"]["interval_joules"][1], 1.5 * found["of_31"]["energy_joules"])
+
+    @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_vectors_for_data_that_does_not_overlap(self):
         """A row is written, and one of its places read: in each round of the loop, or before it."""
         loops = "void {0}(void) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {1} for (int j = 0; j < 40; j++) " \

@@ -80,7 +80,9 @@ struct loop_times evaluate_times(const struct trips *trips)
     struct loop_times out = {
         {entries->low > 0 ? all->low / entries->low : one->low,
          entries->est > 0 ? all->est / entries->est : one->est,
-         entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high}};
+         entries->high > 0 && isfinite(all->high / entries->high) ? all->high / entries->high : one->high},
+        one->low,
+        one->high};
     bool is_guess = trips->cls == TRIPS_GUESSED;
     if (!isfinite(out.times[BOUND_HIGH]))
         out.times[BOUND_HIGH] = fmax(out.times[BOUND_EST], 1) * (is_guess ? GUESS_SPREAD : 1);

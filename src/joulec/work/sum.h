@@ -20,7 +20,8 @@ struct amounts {
 
 /* How often a loop goes round for each time that it is entered. */
 struct loop_times {
-    double times[BOUNDS];
+    double times[BOUNDS]; /* on the average of all entries */
+    double least, most;   /* in any of them; the same: each has as many; infinite: unknown */
 };
 
 enum doubt_kind {

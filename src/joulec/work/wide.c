@@ -102,19 +102,59 @@ static struct cost_features share_of(const struct target *target, const struct w
     return work;
 }
 
-static void widen(const struct target *target, const struct wide_loop *wide, enum bound bound, double times,
-                  const struct wide_order *order, struct cost_features *round)
+/* Rounds for each time that a loop is entered. */
+struct split {
+    double together; /* several at once */
+    double alone;    /* left over */
+};
+
+/* Where a loop may go round once less than a multiple of `at_once`, that is one less, too. */
+static double most_left_over(const struct loop_times *times, double at_once)
 {
-    struct cost_features share = share_of(target, wide, bound, order, round);
-    double whole = floor(times / wide->at_once) * wide->at_once;
-    double part = times > 0 ? whole / times : 0;
-    if (bound == BOUND_HIGH && wide->is_checked &&
-        cost_joules(&target->table, round) > cost_joules(&target->table, &share))
-        part = 0;
-    for (int i = 0; i < COST_FEATURES; i++)
-        round->amount[i] = part * share.amount[i] + (1 - part) * round->amount[i];
-    double cycles = wide->is_vector && part > 0 ? around[bound] / times : 0;
-    sum_set_time(target, round, round->amount[COST_CYCLES] + cycles);
+    double before_multiple = floor((times->most + 1) / at_once) * at_once - 1;
+    bool is_within = isinf(times->most) || before_multiple >= times->least;
+    return is_within ? at_once - 1 : fmod(times->most, at_once);
+}
+
+/* How so many rounds may be gone; the number of ways. Where entries have different counts, fewer rounds may be dearer and more of them
+ * cheaper: of a multiple none is left over, and of one less the most. The likely count stays what it is. */
+static size_t find_splits(const struct wide_loop *wide, const struct loop_times *times, enum bound bound,
+                          struct split out[3])
+{
+    double rounds = times->times[bound], at_once = wide->at_once, whole = floor(rounds / at_once) * at_once;
+    double alone = 0, next = rounds > times->least ? rounds : ceil(rounds / at_once) * at_once;
+    bool varies = bound != BOUND_EST && times->least < times->most && at_once <= times->most;
+    size_t count = 1;
+    out[0] = (struct split){whole, rounds - whole};
+    if (varies && next <= times->most)
+        out[count++] = (struct split){next, 0};
+    if (varies)
+        alone = fmin(rounds, most_left_over(times, at_once));
+    if (bound == BOUND_HIGH && wide->is_checked)
+        alone = rounds;
+    if (alone > 0)
+        out[count++] = (struct split){rounds - alone, alone};
+    return count;
+}
+
+static void widen(const struct target *target, const struct wide_loop *wide, enum bound bound,
+                  const struct loop_times *times, const struct wide_order *order, struct cost_features *round)
+{
+    struct cost_features share = share_of(target, wide, bound, order, round), plain = *round;
+    double rounds = times->times[bound];
+    struct split splits[3];
+    size_t count = rounds > 0 ? find_splits(wide, times, bound, splits) : 0;
+    for (size_t s = 0; s < count; s++) {
+        struct cost_features one = plain;
+        double cycles = wide->is_vector && splits[s].together > 0 ? around[bound] : 0;
+        for (int i = 0; i < COST_FEATURES; i++)
+            one.amount[i] =
+                (splits[s].together * share.amount[i] + splits[s].alone * plain.amount[i]) / rounds;
+        sum_set_time(target, &one, one.amount[COST_CYCLES] + cycles / rounds);
+        double more = cost_joules(&target->table, &one) - cost_joules(&target->table, round);
+        if (s == 0 || (bound == BOUND_LOW ? more < 0 : more > 0))
+            *round = one;
+    }
 }
 
 /* Loops inside that the build has unrolled take their part of what it takes now. */
@@ -140,7 +180,7 @@ void wide_apply(const struct target *target, const struct loops *loops, size_t l
         return;
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
         double before = amounts_joules(target, round, bound);
-        widen(target, wide, bound, times->times[bound], order, &round->of[bound]);
+        widen(target, wide, bound, times, order, &round->of[bound]);
         by[bound] = before > 0 ? amounts_joules(target, round, bound) / before : 1;
     }
     if (inner && loops->list[loop].is_outer)

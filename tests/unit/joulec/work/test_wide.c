@@ -170,6 +170,59 @@ static void test_several_at_once(void **state)
     NEAR(round.of[BOUND_HIGH].amount[COST_INT_OPS], 32);
 }
 
+/* Joules of all rounds at one bound, where entries have from `least` to `most` of them. */
+static double joules_of(const struct trial *t, double least, double most, enum bound bound)
+{
+    const double rounds[BOUNDS] = {least, (least + most) / 2, most};
+    struct loop_times times = {{rounds[BOUND_LOW], rounds[BOUND_EST], rounds[BOUND_HIGH]}, least, most};
+    struct amounts round = round_of(&t->target);
+    wide_apply(&t->target, &t->loops, 1, &times, &(struct wide_order){1, INFINITY}, &round, NULL);
+    return rounds[bound] * amounts_joules(&t->target, &round, bound);
+}
+
+/* Fifteen rounds are dearer than sixteen, of which none is left over. */
+static void test_bounds_hold_all_counts_between(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 8,
+                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true};
+    join(&t, 1);
+    assert_true(joules_of(&t, 15, 15, BOUND_HIGH) > 1.5 * joules_of(&t, 16, 16, BOUND_HIGH));
+    for (int least = 1; least < 20; least++)
+        for (int most = least + 1; most < 40; most++) {
+            double low = INFINITY, high = 0;
+            for (int rounds = least; rounds <= most; rounds++) {
+                low = fmin(low, joules_of(&t, rounds, rounds, BOUND_LOW));
+                high = fmax(high, joules_of(&t, rounds, rounds, BOUND_HIGH));
+            }
+            NEAR(joules_of(&t, least, most, BOUND_LOW), low);
+            assert_true(joules_of(&t, least, most, BOUND_HIGH) >= high * (1 - 1e-9));
+            assert_true(joules_of(&t, least, most, BOUND_HIGH) <= 1.5 * high);
+        }
+}
+
+/* Entries of one and of 31 rounds have 16 on the average: what is left over is not that of 16. */
+static void test_a_mean_of_many_counts(void **state)
+{
+    (void)state;
+    struct trial t = trial_of();
+    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
+                                   .at_once = 16,
+                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                                   .is_whole = true,
+                                   .is_vector = true};
+    join(&t, 1);
+    struct loop_times times = {{16, 16, 16}, 1, 31};
+    struct amounts round = round_of(&t.target);
+    wide_apply(&t.target, &t.loops, 1, &times, &(struct wide_order){1, INFINITY}, &round, NULL);
+    double entries = joules_of(&t, 1, 1, BOUND_HIGH) + joules_of(&t, 31, 31, BOUND_HIGH);
+    assert_true(2 * 16 * amounts_joules(&t.target, &round, BOUND_HIGH) >= entries);
+}
+
 static void test_wide_registers_are_priced(void **state)
 {
     (void)state;
@@ -273,6 +326,8 @@ int main(void)
         cmocka_unit_test(test_what_is_not_found_is_not_joined),
         cmocka_unit_test(test_branches_and_calls_stay),
         cmocka_unit_test(test_several_at_once),
+        cmocka_unit_test(test_bounds_hold_all_counts_between),
+        cmocka_unit_test(test_a_mean_of_many_counts),
         cmocka_unit_test(test_wide_registers_are_priced),
         cmocka_unit_test(test_simulators_see_no_chain_in_memory),
         cmocka_unit_test(test_inner_loops_take_their_part),
