@@ -98,7 +98,7 @@ static void judge_function(const struct analysis *a, struct function_result *res
     else if (result->is_thermal_aware)
         result->warmer_kelvin = own_warmth(a, result);
     struct target target = analysis_target(a, result);
-    judge(&target, &result->sum.call, result->sum.basis, &a->cooling, budget, &result->judgement);
+    judge(&target, &result->sum, &a->cooling, budget, &result->judgement);
     if (a->foreign)
         judge_elsewhere(&result->judgement);
 }
@@ -313,13 +313,14 @@ static void judge_whole(struct analysis *a)
         if (!r->is_root)
             continue;
         amounts_add(&whole->sum.call, once, &r->sum.call);
+        whole->sum.has_ways = whole->sum.has_ways || r->sum.has_ways;
         if (r->sum.basis > whole->sum.basis)
             whole->sum.basis = r->sum.basis;
     }
     whole->warmer_kelvin = isnan(a->options.warmer_kelvin) ? 0 : a->options.warmer_kelvin;
     whole->budget = (struct budget_text){a->options.file_joules, NAN, NAN, false, false};
     struct target target = analysis_target(a, whole);
-    judge(&target, &whole->sum.call, whole->sum.basis, &a->cooling, &whole->budget, &whole->judgement);
+    judge(&target, &whole->sum, &a->cooling, &whole->budget, &whole->judgement);
     if (a->foreign)
         judge_elsewhere(&whole->judgement);
 }

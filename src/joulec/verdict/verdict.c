@@ -111,6 +111,24 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
+/* Of several ways the one of the most watts may be neither the cheapest nor the dearest, and so is in no amount. None has fewer than
+ * a core that waits. */
+static void forget_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
+                         struct judgement *j)
+{
+    struct cost_features second = {.version = COST_VERSION};
+    sum_set_time(target, &second, target->core.hz);
+    double log_sd = hypot(table_log_sd(target, &second), target->core.hz_log_sd);
+    double watts = cost_joules(&target->table, &second) * exp(-Z_PROOF * log_sd);
+    struct estimate power = estimate_make(watts, target->table.cls, 0, CAUSE_NONE, 0);
+    struct estimate rise =
+        cost_cooling_rise(cooling, &power, is_sustained ? INFINITY : j->joules.least / watts);
+    double rise_log_sd = rise.value > 0 ? estimate_sd(&rise) / rise.value : 0;
+    j->watts.least = fmin(watts, j->watts.least);
+    j->kelvin.least = fmin(rise.value * exp(-Z_PROOF * rise_log_sd), j->kelvin.least);
+    j->watts.most = j->kelvin.most = NAN;
+}
+
 /* Something counts for nothing: unknown is not 0. */
 static void forget_ends(struct judgement *j)
 {
@@ -150,19 +168,22 @@ static struct limit judge_limit(const struct figure *figure, double limit, bool 
     return result;
 }
 
-void judge(const struct target *target, const struct amounts *call, enum basis basis,
-           const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out)
+void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
+           const struct budget_text *budget, struct judgement *out)
 {
     static const char qualities[] = {[BASIS_EXACT] = 'A',
                                      [BASIS_BOUNDED] = 'B',
                                      [BASIS_SEEN] = 'C',
                                      [BASIS_OPEN] = 'D',
                                      [BASIS_MISSING] = 'E'};
+    enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
     bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis >= BASIS_OPEN;
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
-    find_figures(target, call, cooling, budget && budget->is_sustained, out);
+    find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);
+    if (sum->has_ways)
+        forget_power(target, cooling, budget && budget->is_sustained, out);
     if (basis == BASIS_MISSING)
         forget_ends(out);
     out->is_vague = basis == BASIS_OPEN && out->joules.high > VAGUE * out->joules.low;

@@ -23,8 +23,9 @@ enum verdict {
  * of what is known. */
 struct figure {
     double low, est, high;
-    double least,
-        most; /* of paths and loops that exist, with as much of the table's error as is hardly possible: for proofs */
+    /* No path and no number of rounds that exist is beyond these, with as much of the table's error as is hardly possible: for
+     * proofs. NaN: nobody knows one. */
+    double least, most;
 };
 
 struct limit {
@@ -44,11 +45,12 @@ struct judgement {
         quality; /* A exact, B bounded, C profiled, D guessed, E no table that was measured, or hardly a figure */
 };
 
-/* `basis`: what the amounts rest on. Where something is open nothing is decided, and what was only seen proves nothing. Where something
- * is missing joules and seconds have no upper end, and watts and kelvin, which more time may lower, none at all.
+/* By the amounts of a call, and what they rest on. Where something is open nothing is decided, and what was only seen proves nothing.
+ * Where something is missing joules and seconds have no upper end, and watts and kelvin, which more time may lower, none at all.
+ * Where there are several ways watts and kelvin have no `most`, and the `least` of a core that waits: ways are kept by their joules.
  * `budget` NULL: figures alone. */
-void judge(const struct target *target, const struct amounts *call, enum basis basis,
-           const struct cost_cooling *cooling, const struct budget_text *budget, struct judgement *out);
+void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
+           const struct budget_text *budget, struct judgement *out);
 /* Of what nobody can tell anything: figures are NaN, each limit undecided. */
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
 /* What was judged runs on another core than the target: nothing is decided. */

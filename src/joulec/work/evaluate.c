@@ -254,8 +254,10 @@ static const struct function_sum *sum_of_targets(struct evaluation *now, uint32_
     if (!out)
         return NULL;
     const struct function_sum *first = sum_with(now, &functions[call->targets[0]], block, NULL, 0);
-    *out = (struct function_sum){
-        .call = first->call, .bytes = {first->bytes[BOUND_LOW], 0, 0}, .basis = BASIS_BOUNDED};
+    *out = (struct function_sum){.call = first->call,
+                                 .bytes = {first->bytes[BOUND_LOW], 0, 0},
+                                 .basis = BASIS_BOUNDED,
+                                 .has_ways = true};
     out->call.of[BOUND_EST] = (struct cost_features){.version = COST_VERSION};
     for (size_t i = 0; i < call->target_count; i++)
         add_target(now->evaluator->target, sum_with(now, &functions[call->targets[i]], block, NULL, 0),
@@ -473,6 +475,7 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
     for (size_t i = 0; i < f->loops.count; i++)
         if (now->ways.is_reached[f->loops.list[i].header] && basis_of(&now->trips[i]) > out->basis)
             out->basis = basis_of(&now->trips[i]);
+    out->has_ways = out->has_ways || !is_one_way(&out->call);
     if (out->basis == BASIS_BOUNDED && is_one_way(&out->call))
         out->basis = BASIS_EXACT;
     return status;

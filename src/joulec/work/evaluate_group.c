@@ -267,6 +267,7 @@ static bool sum_member(struct group *g, uint32_t member)
     add_frames(g, frames.most, BOUND_HIGH, sum);
     f->frames[BOUND_EST] = frames.likely[member];
     f->frames[BOUND_HIGH] = frames.basis == BASIS_MISSING ? INFINITY : frames.most[member];
+    sum->has_ways = sum->has_ways || frames.basis == BASIS_MISSING || all_of(g, frames.most) > 1;
     if ((frames.most[member] > 1 || frames.basis == BASIS_MISSING) && sum->basis < frames.basis)
         sum->basis = frames.basis;
     return sum->basis < BASIS_OPEN || add_doubts(g, member, frames.basis != BASIS_MISSING);

@@ -83,6 +83,7 @@ static void add_amounts(struct region *r, const struct call *call, struct amount
 {
     static const double once[BOUNDS] = {1, 1, 1};
     struct amounts amounts = r->callees[call->number]->call;
+    r->out->has_ways = r->out->has_ways || r->callees[call->number]->has_ways;
     if (call->is_beside)
         run_beside(r->target, &amounts);
     amounts_add(out, once, &amounts);
@@ -116,6 +117,7 @@ static void add_contract(struct region *r, const struct amounts *contract, struc
 {
     static const double once[BOUNDS] = {1, 1, 1};
     amounts_add(out, once, contract);
+    r->out->has_ways = true;
     if (r->out->basis < BASIS_SEEN)
         r->out->basis = BASIS_SEEN;
 }
@@ -272,6 +274,7 @@ static void leave_block(struct region *r, uint32_t block, int32_t loop, const st
     struct leads leads = ways_leads_of(&r->ways, block, loop);
     double each = r->share[block] / (double)(ways->on + ways->round);
     double all = ways_sum(&r->ways, block, loop, &leads);
+    r->out->has_ways = r->out->has_ways || ways->on + ways->round > 1;
     for (size_t i = 0; i < b->edge_count; i++) {
         uint32_t to = b->edges[i].to;
         if (!ways_goes_on(&r->ways, &b->edges[i], loop))
@@ -289,6 +292,7 @@ static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t l
     size_t all = ways->on + ways->round;
     bool is_doomed = all == ways->doomed;
     double share = r->share[node] / (double)(is_doomed ? all : all - ways->doomed);
+    r->out->has_ways = r->out->has_ways || all > 1;
     for (uint32_t i = r->loops->exit_begin[inner]; i < r->loops->exit_begin[inner + 1]; i++) {
         const struct edge *edge = edge_at(r, i);
         if (!ways_goes_on(&r->ways, edge, loop))

@@ -75,7 +75,7 @@ struct program {
     struct block_memory *memory;
     struct loops loops;
     struct function_sum sum;
-    enum basis basis;
+    bool is_bounded; /* rounds of a loop are */
 };
 
 static void *room(struct program *p, size_t size)
@@ -179,7 +179,7 @@ static struct loop_times random_times(struct program *p)
     double low = floor(chance_scale(2, 300)), high = low;
     if (chance() < p->group->ranges) {
         high = floor(low * chance_scale(1.5, 20));
-        p->basis = BASIS_BOUNDED;
+        p->is_bounded = true;
     }
     return (struct loop_times){{low, (low + high) / 2, high}};
 }
@@ -258,10 +258,10 @@ static struct program *program_new(const struct group *group, const struct targe
     assert_int_equal(
         sum_function(&p->arena, &p->function, &p->loops, times, p->memory, target, callees, NULL, &p->sum),
         JOULE_OK);
-    if (p->sum.basis > p->basis)
-        p->basis = p->sum.basis;
+    if (p->is_bounded && p->sum.basis < BASIS_BOUNDED)
+        p->sum.basis = BASIS_BOUNDED;
     if (group->has_guesses)
-        p->basis = BASIS_OPEN;
+        p->sum.basis = BASIS_OPEN;
     return p;
 }
 
@@ -478,7 +478,7 @@ static void judge_run(const struct run *run, const struct cost_cooling *cooling,
     double seconds, joules = joules_of(run, &work, &seconds);
     for (int i = 0; i < BUDGETS; i++) {
         struct budget_text budget = {joules * chance_scale(1.0 / WIDEST, WIDEST), NAN, NAN, false, true};
-        judge(run->target, &p->sum.call, p->basis, cooling, &budget, &j);
+        judge(run->target, &p->sum, cooling, &budget, &j);
         bool is_kept = joules <= budget.max_joules;
         out->verdicts++;
         out->decided += j.worst != VERDICT_UNDECIDED;

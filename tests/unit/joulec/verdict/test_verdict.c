@@ -17,6 +17,7 @@ struct trial {
     struct cost_cooling cooling;
     struct amounts call;
     enum basis basis;
+    bool has_ways;
 };
 
 /* 1000, 2000 and 8000 operations, two in a cycle. */
@@ -40,7 +41,8 @@ static struct trial trial_of(joule_class cls)
 static struct judgement judge_by(const struct trial *t, const struct budget_text *budget)
 {
     struct judgement out;
-    judge(&t->target, &t->call, t->basis, &t->cooling, budget, &out);
+    judge(&t->target, &(struct function_sum){.call = t->call, .basis = t->basis, .has_ways = t->has_ways},
+          &t->cooling, budget, &out);
     return out;
 }
 
@@ -256,6 +258,53 @@ static void test_the_worst_of_all_limits(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_PROVED);
 }
 
+/* A way of more watts may be neither the cheapest nor the dearest, but none has fewer than a core that waits. */
+static void test_power_of_several_ways(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    memset(t.target.table.log_sd, 0, sizeof t.target.table.log_sd);
+    struct judgement one = judge_by(&t, NULL);
+    struct budget_text budget = {2 * one.joules.most, 2 * one.watts.most, NAN, false, false};
+    assert_int_equal(judge_by(&t, &budget).watts_limit.verdict, VERDICT_PROVED);
+    t.has_ways = true;
+    struct judgement j = judge_by(&t, &budget);
+    assert_int_equal(j.joules_limit.verdict, VERDICT_PROVED);
+    assert_int_equal(j.watts_limit.verdict, VERDICT_LIKELY);
+    NEAR(j.watts.high, one.watts.high);
+    budget.max_watts = 0.99 * one.watts.least;
+    assert_int_equal(judge_by(&t, &budget).worst, VERDICT_LIKELY_VIOLATED);
+    budget.max_watts = 0.99 * j.watts.least;
+    assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
+    for (int b = 0; b < BOUNDS; b++) { /* that core */
+        t.call.of[b] = (struct cost_features){.version = COST_VERSION};
+        sum_set_time(&t.target, &t.call.of[b], 1000);
+    }
+    assert_true(j.watts.least < judge_by(&t, NULL).watts.est &&
+                10 * j.watts.least > judge_by(&t, NULL).watts.est);
+}
+
+/* The same of warmth, in one call and where one follows the other. */
+static void test_warmth_of_several_ways(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    memset(t.target.table.log_sd, 0, sizeof t.target.table.log_sd);
+    for (int is_sustained = 0; is_sustained < 2; is_sustained++) {
+        struct budget_text budget = {NAN, NAN, 1, is_sustained, false};
+        t.has_ways = false;
+        struct judgement one = judge_by(&t, &budget);
+        t.has_ways = true;
+        struct judgement j = judge_by(&t, &budget);
+        assert_true(isnan(j.kelvin.most) && j.kelvin.least > 0);
+        NEAR(j.kelvin.high, one.kelvin.high);
+        assert_true(is_sustained ? j.kelvin.least < 0.9 * one.kelvin.least
+                                 : j.kelvin.least <= one.kelvin.least);
+        budget.max_temp_delta_kelvin = 0.99 * j.kelvin.least;
+        assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
+    }
+}
+
 /* A single call hardly warms anything; one after the other they come to R times the watts. */
 static void test_sustained_calls_are_warmer(void **state)
 {
@@ -322,6 +371,8 @@ int main(void)
         cmocka_unit_test(test_more_is_never_worse),
         cmocka_unit_test(test_vacuous),
         cmocka_unit_test(test_the_worst_of_all_limits),
+        cmocka_unit_test(test_power_of_several_ways),
+        cmocka_unit_test(test_warmth_of_several_ways),
         cmocka_unit_test(test_sustained_calls_are_warmer),
         cmocka_unit_test(test_warmth_is_never_proved),
         cmocka_unit_test(test_names),

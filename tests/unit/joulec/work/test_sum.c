@@ -335,6 +335,32 @@ static void test_contract_of_the_c_library(void **state)
     trial_free(t);
 }
 
+static bool has_ways(const char *edges, const char *name)
+{
+    struct trial *t = trial_new(edges, (double[]){1, 1, 1, 1, 1, 1});
+    set_function(t, 1, "0>1 0>2 1>3 2>3", (double[]){1, 1, 1, 1});
+    add_up(t, 1);
+    if (name)
+        call(t, 0, 0, name, strcmp(name, "g") == 0 ? 1 : -1);
+    bool has = add_up(t, 0)->has_ways;
+    trial_free(t);
+    return has;
+}
+
+/* Also where each of them is as long as the other. */
+static void test_several_ways(void **state)
+{
+    (void)state;
+    assert_false(has_ways("0>1 1>2", NULL));
+    assert_false(has_ways("0>1 1>1 1>2", NULL));
+    assert_false(has_ways("0>1 1>2 2>1 1>3", NULL)); /* it ends in its first block */
+    assert_true(has_ways("0>1 0>2 1>3 2>3", NULL));
+    assert_true(has_ways("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each round */
+    assert_true(has_ways("0>1 1>1 1>2 1>3", NULL));             /* behind a loop */
+    assert_true(has_ways("", "g"));
+    assert_true(has_ways("", "sin"));
+}
+
 static double cycles_of_bytes(const char *name, struct operand length, enum bound bound)
 {
     struct trial *t = trial_new("", (double[]){0});
@@ -469,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_time_is_cycles_and_the_packages_share),
         cmocka_unit_test(test_an_arm_that_is_taken_once_in_a_period),
         cmocka_unit_test(test_each_loop_is_kept),
+        cmocka_unit_test(test_several_ways),
         cmocka_unit_test(test_call_of_a_summed_function),
         cmocka_unit_test(test_call_in_a_loop),
         cmocka_unit_test(test_contract_of_the_c_library),
