@@ -72,11 +72,21 @@ static bool keep_calls_only(struct arena *arena, const struct function *of, int3
     return !arena->is_short;
 }
 
+/* Prices by which a way is as dear as it has micro-operations; those of a calibration may be free. */
+static struct target by_uops(const struct target *target)
+{
+    struct target out = *target;
+    for (int i = 0; i < COST_FEATURES; i++)
+        out.table.joules[i] = i == COST_UOPS;
+    return out;
+}
+
 /* The most times on any way through it. */
 static joule_status count_calls(struct evaluator *e, const struct evaluated *f, int32_t callee,
                                 double *out_most)
 {
     struct arena scratch = {0};
+    struct target target = by_uops(e->target);
     struct function only;
     struct function_sum sum, unit = {.basis = BASIS_EXACT};
     const struct function_sum **callees =
@@ -92,7 +102,7 @@ static joule_status count_calls(struct evaluator *e, const struct evaluated *f, 
             callees[i] = &unit;
         for (size_t i = 0; i < f->loops.count; i++)
             times[i] = evaluate_times(&f->trips[i]);
-        status = sum_function(&scratch, &only, &f->loops, times, NULL, e->target, callees, NULL, &sum);
+        status = sum_function(&scratch, &only, &f->loops, times, NULL, &target, callees, NULL, &sum);
     }
     *out_most =
         status == JOULE_OK ? rint(sum.call.of[BOUND_HIGH].amount[COST_UOPS] / UNIT_UOPS * 1e6) / 1e6 : 0;

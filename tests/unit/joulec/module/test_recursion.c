@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joulec/module/recursion.h"
+#include "joulec/verdict/analysis.h"
 
 #define MOST 6
 
@@ -171,12 +171,61 @@ static void test_rounds_that_no_depth_bounds(void **state)
     arena_free(&scratch);
 }
 
+/* --- calls of a frame ------------------------------------------------------------------------------------------- */
+
+static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
+
+/* One arm of a function calls it once, the other three times. */
+static double most_frames(uint32_t first_arm, const struct target *target)
+{
+    static const char *words[] = {"joule.depth:12"};
+    struct call calls[4];
+    struct edge edges[2] = {{first_arm, NAN, 0}, {3 - first_arm, NAN, 1}};
+    struct block blocks[3] = {{.edges = edges, .edge_count = 2},
+                              {.calls = calls, .call_count = 1},
+                              {.calls = calls + 1, .call_count = 3}};
+    struct function f = {.name = "f",
+                         .blocks = blocks,
+                         .block_count = 3,
+                         .edge_count = 2,
+                         .call_count = 4,
+                         .annotations = words,
+                         .annotation_count = 1};
+    struct module module = {.functions = &f, .function_count = 1, .loop_text = ""};
+    struct analysis_options options = {.default_trips = NAN, .warmer_kelvin = NAN, .file_joules = NAN};
+    struct analysis analysis;
+    joule_error error;
+    for (uint32_t i = 0; i < 4; i++)
+        calls[i] = (struct call){.name = "f", .callee = 0, .number = i};
+    for (int i = 0; i < 3; i++)
+        blocks[i].work[WORK_INT] = 1;
+    assert_int_equal(analysis_make(&module, &server, target, &options, &analysis, &error), JOULE_OK);
+    double frames = analysis.results[0].frames[BOUND_HIGH];
+    analysis_free(&analysis);
+    return frames;
+}
+
+/* Calls are counted whatever they cost: a calibration may have found that micro-operations are free. */
+static void test_frames_whatever_they_cost(void **state)
+{
+    (void)state;
+    struct target target;
+    cost_core_describe(&server, NAN, &target.core);
+    cost_core_table(&server, &target.table);
+    for (int is_free = 0; is_free < 2; is_free++) {
+        for (uint32_t first_arm = 1; first_arm <= 2; first_arm++)
+            assert_true(most_frames(first_arm, &target) == 265720);
+        target.table.joules[COST_UOPS] = 0;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_a_function_that_calls_itself),
         cmocka_unit_test(test_frames_are_calls),
+        cmocka_unit_test(test_frames_whatever_they_cost),
         cmocka_unit_test(test_rounds_that_no_depth_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
