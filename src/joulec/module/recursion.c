@@ -6,13 +6,11 @@
 #include <string.h>
 
 #define MOST_FRAMES 1e15
-#define MOST_STEPS  2e8 /* calls looked at, of all levels */
+#define MOST_STEPS  2e8 /* calls looked at, of all levels and from all members */
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
 struct search {
-    const struct module *module;
-    uint32_t *begin, *to; /* to[begin[f] .. begin[f + 1]) are called by f */
     uint32_t *order;      /* in which each function was reached, from 1; 0: not yet */
     uint32_t *low;        /* the first that it leads back to */
     uint32_t *next;       /* of its calls, to be looked at */
@@ -22,36 +20,35 @@ struct search {
     struct groups *out;
 };
 
-static bool list_calls(struct arena *arena, struct search *s)
+static bool list_calls(struct arena *arena, const struct module *module, struct groups *out)
 {
-    const struct module *module = s->module;
     const int32_t *targets;
     size_t count = 0;
     for (size_t i = 0; i < module->function_count; i++)
         for (size_t b = 0; b < module->functions[i].block_count; b++)
             for (size_t c = 0; c < module->functions[i].blocks[b].call_count; c++)
                 count += call_targets(&module->functions[i].blocks[b].calls[c], &targets);
-    s->begin = arena_alloc(arena, (module->function_count + 1) * sizeof *s->begin);
-    s->to = arena_alloc(arena, (count + 1) * sizeof *s->to);
-    if (!s->begin || !s->to)
+    out->called_begin = arena_alloc(arena, (module->function_count + 1) * sizeof *out->called_begin);
+    out->called = arena_alloc(arena, (count + 1) * sizeof *out->called);
+    if (!out->called_begin || !out->called)
         return false;
     uint32_t at = 0;
     for (size_t i = 0; i < module->function_count; i++) {
         const struct function *f = &module->functions[i];
-        s->begin[i] = at;
+        out->called_begin[i] = at;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++)
                 for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
-                    s->to[at++] = (uint32_t)targets[t];
+                    out->called[at++] = (uint32_t)targets[t];
     }
-    s->begin[module->function_count] = at;
+    out->called_begin[module->function_count] = at;
     return true;
 }
 
 static void begin_function(struct search *s, uint32_t f)
 {
     s->order[f] = s->low[f] = ++s->last;
-    s->next[f] = s->begin[f];
+    s->next[f] = s->out->called_begin[f];
     s->open[s->open_count++] = f;
     s->way[s->way_count++] = f;
 }
@@ -64,6 +61,7 @@ static void close_group(struct search *s, uint32_t f)
     do {
         member = s->open[--s->open_count];
         out->group_of[member] = (uint32_t)out->count;
+        out->place_of[member] = at - out->begin[out->count];
         out->members[at++] = member;
     } while (member != f);
     out->begin[++out->count] = at;
@@ -84,11 +82,11 @@ static void look_from(struct search *s, uint32_t root)
     begin_function(s, root);
     while (s->way_count) {
         uint32_t f = s->way[s->way_count - 1];
-        if (s->next[f] == s->begin[f + 1]) {
+        if (s->next[f] == s->out->called_begin[f + 1]) {
             end_function(s, f);
             continue;
         }
-        uint32_t callee = s->to[s->next[f]++];
+        uint32_t callee = s->out->called[s->next[f]++];
         if (!s->order[callee])
             begin_function(s, callee);
         else if (s->out->group_of[callee] == UINT32_MAX && s->order[callee] < s->low[f])
@@ -96,24 +94,41 @@ static void look_from(struct search *s, uint32_t root)
     }
 }
 
+/* Fills is_called_in_loop. */
+static void look_into_loops(const struct module *module, struct groups *groups)
+{
+    const int32_t *targets;
+    for (size_t i = 0; i < module->function_count; i++)
+        for (size_t b = 0; b < module->functions[i].block_count; b++)
+            for (size_t c = 0; c < module->functions[i].blocks[b].call_count; c++) {
+                const struct call *call = &module->functions[i].blocks[b].calls[c];
+                for (size_t t = call->is_in_loop ? call_targets(call, &targets) : 0; t-- > 0;)
+                    if (groups->group_of[targets[t]] != groups->group_of[i])
+                        groups->is_called_in_loop[groups->group_of[targets[t]]] = true;
+            }
+}
+
 joule_status groups_find(struct arena *arena, const struct module *module, struct groups *out_groups)
 {
     size_t count = module->function_count + 1;
     struct arena scratch = {0};
-    struct search s = {.module = module, .out = out_groups};
+    struct search s = {.out = out_groups};
     *out_groups = (struct groups){.group_of = arena_alloc(arena, count * sizeof *out_groups->group_of),
+                                  .is_called_in_loop = arena_alloc(arena, count),
+                                  .place_of = arena_alloc(arena, count * sizeof *out_groups->place_of),
                                   .members = arena_alloc(arena, count * sizeof *out_groups->members),
                                   .begin = arena_alloc(arena, (count + 1) * sizeof *out_groups->begin)};
     uint32_t **lists[] = {&s.order, &s.low, &s.next, &s.open, &s.way};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         *lists[i] = arena_alloc(&scratch, count * sizeof **lists[i]);
-    bool is_good = !scratch.is_short && out_groups->group_of && out_groups->members && out_groups->begin &&
-                   list_calls(&scratch, &s);
+    bool is_good = !scratch.is_short && !arena->is_short && list_calls(arena, module, out_groups);
     if (is_good)
         memset(out_groups->group_of, 0xff, count * sizeof *out_groups->group_of);
     for (uint32_t f = 0; is_good && f < module->function_count; f++)
         if (!s.order[f])
             look_from(&s, f);
+    if (is_good)
+        look_into_loops(module, out_groups);
     arena_free(&scratch);
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }
@@ -127,11 +142,54 @@ bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct
     return false;
 }
 
+struct recursion_call *groups_list_calls(struct arena *arena, const struct groups *groups, uint32_t group,
+                                         size_t *out_count)
+{
+    const uint32_t *members = groups->members + groups->begin[group];
+    uint32_t count = groups->begin[group + 1] - groups->begin[group];
+    size_t room = 0, calls = 0;
+    for (uint32_t m = 0; m < count; m++)
+        room += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
+    struct recursion_call *list = arena_alloc(arena, (room + 1) * sizeof *list);
+    uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last); /* that called each, from 1 */
+    for (uint32_t m = 0; m < count && list && last; m++)
+        for (uint32_t k = groups->called_begin[members[m]]; k < groups->called_begin[members[m] + 1]; k++) {
+            uint32_t callee = groups->called[k], to = groups->place_of[callee];
+            if (groups->group_of[callee] != group || last[to] == m + 1)
+                continue;
+            last[to] = m + 1;
+            list[calls++] = (struct recursion_call){m, to, 1};
+        }
+    *out_count = calls;
+    return last ? list : NULL;
+}
+
 /* --- frames ----------------------------------------------------------------------------------------------------- */
+
+/* The calls of each member: list[begin[m] .. begin[m + 1]) are places among all of them. */
+struct by_caller {
+    size_t *list, *begin;
+};
+
+static bool sort_by_caller(struct arena *scratch, const struct recursion *r, struct by_caller *out)
+{
+    out->list = arena_alloc(scratch, (r->call_count + 1) * sizeof *out->list);
+    out->begin = arena_alloc(scratch, (r->member_count + 2) * sizeof *out->begin);
+    if (!out->list || !out->begin)
+        return false;
+    for (size_t i = 0; i < r->call_count; i++)
+        out->begin[r->calls[i].from + 2]++;
+    for (size_t m = 0; m < r->member_count; m++)
+        out->begin[m + 2] += out->begin[m + 1];
+    for (size_t i = 0; i < r->call_count; i++)
+        out->list[out->begin[r->calls[i].from + 1]++] = i;
+    return true;
+}
 
 /* Members without a depth, each behind all of them that call it, in out[0..); how many there are where no round is among them,
  * else SIZE_MAX. */
-static size_t put_in_order(struct arena *scratch, const struct recursion *r, uint32_t *out)
+static size_t put_in_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
+                           uint32_t *out)
 {
     size_t *callers = arena_alloc(scratch, (r->member_count + 1) * sizeof *callers), count = 0, without = 0;
     if (!callers)
@@ -144,9 +202,9 @@ static size_t put_in_order(struct arena *scratch, const struct recursion *r, uin
             out[count++] = m;
     }
     for (size_t at = 0; at < count; at++)
-        for (size_t i = 0; i < r->call_count; i++) {
-            uint32_t to = r->calls[i].to;
-            if (r->calls[i].from == out[at] && --callers[to] == 0 && r->depth[to] <= 0)
+        for (size_t k = by->begin[out[at]]; k < by->begin[out[at] + 1]; k++) {
+            uint32_t to = r->calls[by->list[k]].to;
+            if (--callers[to] == 0 && r->depth[to] <= 0)
                 out[count++] = to;
         }
     return count == without ? count : SIZE_MAX;
@@ -154,8 +212,10 @@ static size_t put_in_order(struct arena *scratch, const struct recursion *r, uin
 
 bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursion)
 {
+    struct by_caller by;
     uint32_t *order = arena_alloc(scratch, (recursion->member_count + 1) * sizeof *order);
-    return order && put_in_order(scratch, recursion, order) != SIZE_MAX;
+    return order && sort_by_caller(scratch, recursion, &by) &&
+           put_in_order(scratch, recursion, &by, order) != SIZE_MAX;
 }
 
 /* One level of frames: those without a depth call each other within it, in their order. What has one goes to the next. */
@@ -163,25 +223,25 @@ struct level {
     double *now, *next;
 };
 
-static void call_from(const struct recursion *r, uint32_t from, struct level *level)
+static void call_from(const struct recursion *r, const struct by_caller *by, uint32_t from,
+                      struct level *level)
 {
-    for (size_t i = 0; i < r->call_count && level->now[from] > 0; i++) {
-        const struct recursion_call *call = &r->calls[i];
-        if (call->from == from)
-            (r->depth[call->to] > 0 ? level->next : level->now)[call->to] += level->now[from] * call->most;
+    for (size_t k = by->begin[from]; k < by->begin[from + 1] && level->now[from] > 0; k++) {
+        const struct recursion_call *call = &r->calls[by->list[k]];
+        (r->depth[call->to] > 0 ? level->next : level->now)[call->to] += level->now[from] * call->most;
     }
 }
 
 /* Adds the frames of a level to all, and makes those one deeper. Their number; what it is not, there is none. */
-static double take_level(const struct recursion *r, const uint32_t *order, size_t order_count,
-                         struct level *level, double *frames)
+static double take_level(const struct recursion *r, const struct by_caller *by, const uint32_t *order,
+                         size_t order_count, struct level *level, double *frames)
 {
     double deeper = 0;
     for (uint32_t m = 0; m < r->member_count; m++)
         if (r->depth[m] > 0)
-            call_from(r, m, level);
+            call_from(r, by, m, level);
     for (size_t i = 0; i < order_count; i++)
-        call_from(r, order[i], level);
+        call_from(r, by, order[i], level);
     for (uint32_t m = 0; m < r->member_count; m++) {
         frames[m] += level->now[m];
         level->now[m] = level->next[m];
@@ -198,7 +258,8 @@ bool recursion_frames(struct arena *scratch, const struct recursion *recursion, 
     size_t size = (r->member_count + 1) * sizeof(double);
     struct level level = {arena_alloc(scratch, size), arena_alloc(scratch, size)};
     uint32_t *order = arena_alloc(scratch, (r->member_count + 1) * sizeof *order);
-    size_t count = order ? put_in_order(scratch, r, order) : SIZE_MAX;
+    struct by_caller by;
+    size_t count = order && sort_by_caller(scratch, r, &by) ? put_in_order(scratch, r, &by, order) : SIZE_MAX;
     double cost = (double)r->call_count * (double)r->member_count + 1, sum = 0;
     memset(out_frames, 0, r->member_count * sizeof *out_frames);
     if (!level.now || !level.next || count == SIZE_MAX)
@@ -207,7 +268,7 @@ bool recursion_frames(struct arena *scratch, const struct recursion *recursion, 
     if (r->depth[start] <= 0)
         depth++;
     for (double done = 0; depth >= 1 && level.now; depth--, done += cost) {
-        double deeper = take_level(r, order, count, &level, out_frames);
+        double deeper = take_level(r, &by, order, count, &level, out_frames);
         if (deeper <= 0)
             break;
         sum += deeper;

@@ -1,7 +1,7 @@
 /* joulec/module/recursion.h - functions that call each other round, and how many calls that can be.
  *
- * Owns the groups of such functions, and the rule of JOULE_DEPTH(n). A call of a function is a frame; n bounds how many frames of
- * that function are open at once, the first counted. A frame that calls its group k times makes k frames one deeper, so
+ * Owns the groups of such functions, who calls whom in them, and the rule of JOULE_DEPTH(n). A call of a function is a frame; n bounds
+ * how many frames of that function are open at once, the first counted. A frame that calls its group k times makes k frames one deeper, so
  * there are 1 + k + ... + k^(n-1) of them at most: n where it calls itself once, 2^n - 1 where twice.
  * Newcomers: of several functions with a depth in a group, each frame may be of any, so that the sum of their depths bounds how
  * deep it goes. Those without one are called in between, and only where no round leads through them alone.
@@ -17,8 +17,11 @@
  * What a group calls stands before it. */
 struct groups {
     uint32_t *group_of; /* of each function */
+    uint32_t *place_of; /* the same, among the group's members */
     uint32_t *members, *begin;
+    bool *is_called_in_loop; /* of each group: by a function of another one */
     size_t count;
+    uint32_t *called, *called_begin; /* called[called_begin[f] .. called_begin[f + 1]) are called by f */
 };
 
 /* NO_MEMORY, or OK. In `arena`. */
@@ -31,6 +34,10 @@ struct recursion_call {
     uint32_t from, to;
     double most; /* times in a frame */
 };
+
+/* The calls inside of a group, in `arena`: who calls whom, each pair once, `most` 1. NULL: no memory. */
+struct recursion_call *groups_list_calls(struct arena *arena, const struct groups *groups, uint32_t group,
+                                         size_t *out_count);
 
 /* The calls inside of a group. */
 struct recursion {

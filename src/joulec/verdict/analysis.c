@@ -165,28 +165,9 @@ static bool find_frames(const struct analysis *a, const uint32_t *members, size_
     return profile;
 }
 
-/* Who calls whom by name in a group, in `scratch`; NULL: no memory. */
-static struct recursion_call *list_calls(const struct walk *w, const uint32_t *members, size_t count,
-                                         struct arena *scratch, size_t *out_count)
-{
-    size_t calls = 0, room = 0;
-    for (size_t m = 0; m < count; m++)
-        room += w->analysis->results[members[m]].function->call_count;
-    struct recursion_call *list = arena_alloc(scratch, (room + 1) * sizeof *list);
-    for (uint32_t m = 0; list && m < count; m++) {
-        const struct function *f = w->analysis->results[members[m]].function;
-        for (size_t b = 0; b < f->block_count; b++)
-            for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                for (uint32_t to = 0; to < count; to++)
-                    if (f->blocks[b].calls[c].callee == (int32_t)members[to])
-                        list[calls++] = (struct recursion_call){m, to, 1};
-    }
-    *out_count = calls;
-    return list;
-}
-
 /* What is known of how often the functions of a group, which call each other by name, do that. False: nothing. */
-static bool know_group(const struct walk *w, const uint32_t *members, size_t count, struct known_group *out)
+static bool know_group(const struct walk *w, uint32_t group, const uint32_t *members, size_t count,
+                       struct known_group *out)
 {
     const struct analysis *a = w->analysis;
     struct arena scratch = {0};
@@ -197,7 +178,7 @@ static bool know_group(const struct walk *w, const uint32_t *members, size_t cou
         has_any = has_any || out->depth[m] > 0;
     }
     out->was_seen = find_frames(a, members, count, out->seen);
-    recursion.calls = has_any ? list_calls(w, members, count, &scratch, &recursion.call_count) : NULL;
+    recursion.calls = has_any ? groups_list_calls(&scratch, &w->groups, group, &recursion.call_count) : NULL;
     out->has_depth = recursion.calls && recursion_is_bounded(&scratch, &recursion);
     arena_free(&scratch);
     return out->has_depth || out->was_seen;
@@ -213,7 +194,7 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     if (!known.depth || !known.seen)
         return JOULE_NO_MEMORY;
     enum calls calls = calls_of_group(w, members, count);
-    w->is_counted[group] = calls == CALLS_BY_NAME && know_group(w, members, count, &known);
+    w->is_counted[group] = calls == CALLS_BY_NAME && know_group(w, group, members, count, &known);
     joule_status status = JOULE_OK;
     for (size_t m = 0; m < count && status == JOULE_OK; m++)
         status = evaluate_one(w, members[m], calls != CALLS_NONE);

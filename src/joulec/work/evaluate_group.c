@@ -129,31 +129,20 @@ struct frames {
     enum basis basis; /* of their number */
 };
 
-static bool calls_member(const struct function *f, int32_t callee)
-{
-    for (size_t b = 0; b < f->block_count; b++)
-        for (size_t c = 0; c < f->blocks[b].call_count; c++)
-            if (f->blocks[b].calls[c].callee == callee)
-                return true;
-    return false;
-}
-
-static joule_status find_calls(struct group *g)
+/* Calls that a frame makes on no way through it are none. */
+static joule_status count_all_calls(struct group *g)
 {
     struct recursion *r = &g->recursion;
-    for (uint32_t from = 0; from < r->member_count; from++) {
-        struct evaluated *f = &g->evaluator->functions[g->members[from]];
-        for (uint32_t to = 0; to < r->member_count; to++) {
-            int32_t callee = (int32_t)g->members[to];
-            double most = 0;
-            if (!calls_member(f->function, callee))
-                continue;
-            joule_status status = count_calls(g->evaluator, f, callee, &most);
-            if (status != JOULE_OK)
-                return status;
-            if (most > 0)
-                g->calls[r->call_count++] = (struct recursion_call){from, to, most};
-        }
+    size_t count = r->call_count;
+    r->call_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct recursion_call call = g->calls[i];
+        const struct evaluated *f = &g->evaluator->functions[g->members[call.from]];
+        joule_status status = count_calls(g->evaluator, f, (int32_t)g->members[call.to], &call.most);
+        if (status != JOULE_OK)
+            return status;
+        if (call.most > 0)
+            g->calls[r->call_count++] = call;
     }
     return JOULE_OK;
 }
@@ -204,28 +193,15 @@ static double all_of(const struct group *g, const double *frames)
     return all;
 }
 
-/* Whether a loop of a function that is not in the group calls it. */
-static bool is_called_in_loop(const struct group *g)
-{
-    const struct evaluator *e = g->evaluator;
-    uint32_t group = e->groups->group_of[g->members[0]];
-    for (size_t i = 0; i < e->module->function_count; i++) {
-        const struct function *f = &e->module->functions[i];
-        for (size_t b = 0; b < f->block_count && e->groups->group_of[i] != group; b++)
-            for (size_t c = 0; c < f->blocks[b].call_count; c++)
-                if (f->blocks[b].calls[c].is_in_loop &&
-                    groups_is_call_of(e->groups, group, &f->blocks[b].calls[c]))
-                    return true;
-    }
-    return false;
-}
-
 /* How deep it goes, of which only the most is known: half of that, as of a loop that is entered once. Where frames stand in a chain
  * that is begun anew and anew, each order of magnitude is as likely as another, as of a loop in a loop (trips.c). */
 static double likely_levels(const struct group *g, const double *most)
 {
+    const struct groups *groups = g->evaluator->groups;
     bool is_chain = all_of(g, most) <= g->depth;
-    return is_chain && is_called_in_loop(g) ? ceil(sqrt(2 * (g->depth + 1)) - 1) : ceil(g->depth / 2);
+    return is_chain && groups->is_called_in_loop[groups->group_of[g->members[0]]]
+               ? ceil(sqrt(2 * (g->depth + 1)) - 1)
+               : ceil(g->depth / 2);
 }
 
 /* By the depth alone. Where it allows for more than can be: a frame with all its calls, but no fewer than one for each level. */
@@ -299,12 +275,13 @@ joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t
     struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}, .seen = seen};
     for (size_t m = 0; m < count && depth; m++)
         g.depth += depth[m];
-    g.calls = depth ? arena_alloc(&g.scratch, (count * count + 1) * sizeof *g.calls) : NULL;
+    uint32_t group = e->groups->group_of[members[0]];
+    g.calls = depth ? groups_list_calls(&g.scratch, e->groups, group, &g.recursion.call_count) : NULL;
     g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
     joule_status status = g.sums && (g.calls || !depth) ? JOULE_OK : JOULE_NO_MEMORY;
     g.recursion.calls = g.calls;
     if (status == JOULE_OK && depth) /* which only bounds frames by how often each calls */
-        status = find_calls(&g);
+        status = count_all_calls(&g);
     if (status == JOULE_OK)
         status = sum_members(&g);
     arena_free(&g.scratch);

@@ -201,6 +201,33 @@ static void calls_of_all(struct unit *u, size_t n)
     }
 }
 
+static void bound_depth(struct function *f)
+{
+    static const char *const words[] = {"joule.depth:5"};
+    f->annotations = (const char **)words;
+    f->annotation_count = 1;
+}
+
+/* All call each other in the end, and one has a depth, which does not bound the others. */
+static void calls_round(struct unit *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct function *f = add_chain(u, 3);
+        call(u, f, 0, (i + 1) % n);
+        call(u, f, 1, (7 * i + 3) % n);
+    }
+    bound_depth(&u->module.functions[0]);
+}
+
+static void calls_of_itself(struct unit *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct function *f = add_chain(u, 2);
+        call(u, f, 0, i);
+        bound_depth(f);
+    }
+}
+
 /* Loops, and addresses, of which LLVM has something to say. */
 static void formulas(struct unit *u, size_t n)
 {
@@ -334,6 +361,8 @@ static void test_steps_grow_as_the_file(void **state)
                   {"ways into circles", ways_into_circles},
                   {"calls in a row", calls_in_a_row},
                   {"calls of all", calls_of_all},
+                  {"calls round", calls_round},
+                  {"calls of itself", calls_of_itself},
                   {"formulas", formulas},
                   {"budgets", budgets},
                   {"open things", budget_of_open_things}};
