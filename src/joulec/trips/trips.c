@@ -244,10 +244,13 @@ static bool bind(struct counting *counting, const struct trips_nest *nest, enum 
     return true;
 }
 
-/* The sum where everything is at this end. */
-static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out)
+/* The sum where everything is at this end. *out_is_sampled: only about. */
+static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out,
+                                bool *out_is_sampled)
 {
-    struct trips_nest nest = {.values = counting->values, .value_count = counting->name_count};
+    struct trips_nest nest = {
+        .values = counting->values, .value_count = counting->name_count, .may_sample = end == EST};
+    *out_is_sampled = false;
     if (!lay_out(counting, loop, end, &nest) || !has_symbols_around(counting, &nest) ||
         !bind(counting, &nest, end))
         return TRIPS_TOO_LONG;
@@ -255,6 +258,7 @@ static enum trips_status sum_at(struct counting *counting, size_t loop, enum end
     nest.budget = allowed;
     enum trips_status status = trips_sum(&nest, out);
     counting->budget -= allowed - nest.budget;
+    *out_is_sampled = nest.has_sampled;
     return status;
 }
 
@@ -333,16 +337,17 @@ static void count_loop(struct counting *counting, size_t loop)
     struct trips *out = &counting->out[loop];
     struct trips_sums sums[3];
     plan(counting, loop);
-    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST])};
+    bool is_sampled, is_exact;
+    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST], &is_sampled)};
     if (status[EST] == TRIPS_NO_FORMULA &&
         counting->plans[loop].taken) { /* loops around it have stood this before */
         plan_range(counting, loop);
-        status[EST] = sum_at(counting, loop, EST, &sums[EST]);
+        status[EST] = sum_at(counting, loop, EST, &sums[EST], &is_sampled);
     }
-    bool is_one = is_settled(counting, loop);
+    bool is_one = is_settled(counting, loop) && !is_sampled;
     for (enum end end = LOW; end <= HIGH; end += HIGH - LOW) {
         sums[end] = sums[EST];
-        status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end]);
+        status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end], &is_exact);
     }
     out->total_cls = has_doubt(counting, loop) ? TRIPS_BOUNDED : TRIPS_EXACT;
     for (enum end end = LOW; end <= HIGH; end++) {

@@ -1,6 +1,7 @@
 /* joulec/trips/trips_sum.h - the sum over a nest of loops, for one choice of all that is not known.
  *
- * Owns the summing: closed where inner counts are linear in the iterations around them, else iteration by iteration.
+ * Owns the summing: closed where inner counts are linear in the iterations around them, else iteration by iteration; where that is too
+ * long, and what is likely is asked for, by some of them.
  * Newcomers: sums are doubles, exact below 2^53; what a formula gives is exact in any case.
  */
 #ifndef JOULEC_TRIPS_SUM_H
@@ -29,6 +30,8 @@ struct trips_nest {
     size_t value_count;
     uint64_t budget;  /* nodes of expressions that may still be evaluated */
     bool has_clamped; /* a count below 0 was taken for 0: sums are not polynomials */
+    bool may_sample;  /* what is about right is better than nothing */
+    bool has_sampled; /* and the sum is that */
 };
 
 struct trips_sums {

@@ -305,6 +305,27 @@ static void test_ranges_hold_every_value_between(void **state)
     scev_text_free(&nest.text);
 }
 
+/* As of a sieve: what is likely is about the sum, and the bounds hold it. */
+static void test_a_sum_that_is_too_long_is_sampled(void **state)
+{
+    (void)state;
+    static const char *const taken[] = {"(3000000 /u {1,+,1}<%l0>)",
+                                        "(3000000 /u (3000000 + (-1 * {0,+,1}<%l0>)))"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        struct nest nest;
+        double sum = 0;
+        READ(&nest, -1, "2999999", taken[i]);
+        nest.loops[1].entry = TRIPS_ALWAYS;
+        const struct trips *trips = count_with(&nest, NULL, 0);
+        for (int64_t k = 1; k <= 3000000; k++)
+            sum += (double)(3000000 / k + 1);
+        assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
+        assert_true(fabs(trips->iterations.est / sum - 1) < 0.01);
+        assert_true(trips->iterations.low < sum && sum < trips->iterations.high);
+        scev_text_free(&nest.text);
+    }
+}
+
 /* The machine's numbers run over where a formula's do not: then it bounds nothing, although both of its ends are small. */
 static void test_formulas_that_run_over_somewhere_are_none(void **state)
 {
@@ -451,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_closed_sums_are_those_of_counting),
         cmocka_unit_test(test_a_sum_that_is_too_long_is_a_range),
         cmocka_unit_test(test_ranges_hold_every_value_between),
+        cmocka_unit_test(test_a_sum_that_is_too_long_is_sampled),
         cmocka_unit_test(test_formulas_that_run_over_somewhere_are_none),
         cmocka_unit_test(test_guards_that_compare_what_has_run_over),
         cmocka_unit_test(test_formulas_that_never_run_over_where_they_are_reached),
