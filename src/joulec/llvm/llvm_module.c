@@ -133,33 +133,26 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
                       struct block *block)
 {
     LLVMValueRef callee = llvm_called_function(instruction);
-    struct call call = {.callee = -1, .place = place_of(r, instruction)};
-    if (callee) {
-        call.name = llvm_name(r->arena, callee);
-        if (strcmp(call.name, "llvm.assume") == 0)
-            read_promise(r, instruction, block);
-        call.callee = llvm_number_of(&r->functions.numbers, callee);
-    }
+    if (callee && strcmp(LLVMGetValueName2(callee, &(size_t){0}), "llvm.assume") == 0)
+        read_promise(r, instruction, block);
     if (!llvm_is_real_call(instruction))
-        return true; /* assembly is priced as nothing: nobody can tell what it does */
-    call.argument_count = LLVMGetNumArgOperands(instruction);
-    call.arguments = llvm_arguments(r->arena, instruction, callee);
-    call.number = (uint32_t)function->call_count++;
-    bool is_good = callee || llvm_find_targets(r->arena, &r->functions, instruction, &call);
+        return true;
+    struct call call = {.name = llvm_call_name(r->arena, instruction),
+                        .callee = callee ? llvm_number_of(&r->functions.numbers, callee) : -1,
+                        .place = place_of(r, instruction),
+                        .number = (uint32_t)function->call_count++,
+                        .argument_count = LLVMGetNumArgOperands(instruction),
+                        .arguments = llvm_arguments(r->arena, instruction, callee)};
+    bool is_good = call.name || llvm_find_targets(r->arena, &r->functions, instruction, &call);
     block->calls[block->call_count++] = call;
     return call.arguments && is_good;
-}
-
-static bool is_call(LLVMValueRef instruction)
-{
-    return LLVMIsACallInst(instruction) || LLVMIsAInvokeInst(instruction);
 }
 
 static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct block *out)
 {
     size_t count = 1;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v))
-        count += is_call(v);
+        count += llvm_is_call(v);
     out->calls = arena_alloc(r->arena, count * sizeof *out->calls);
     out->promises = arena_alloc(r->arena, count * sizeof *out->promises);
     return out->calls && out->promises;
@@ -237,7 +230,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
         enum work work = llvm_work(v);
         if (work < WORK_KINDS)
             add_work(out, v, work);
-        if (is_call(v) && !read_call(r, v, function, out))
+        if (llvm_is_call(v) && !read_call(r, v, function, out))
             return false;
         if (!out->place.file)
             out->place = place_of(r, v);

@@ -94,8 +94,10 @@ enum work llvm_division_work(LLVMValueRef division);
 double llvm_division_steps(LLVMValueRef division);
 double llvm_division_ints(LLVMValueRef division);
 double llvm_division_waits(LLVMValueRef division);
-/* Functions of LLVM that are instructions, or nothing (WORK_KINDS). False: a real call. */
-bool llvm_is_intrinsic(const char *name, enum work *out_work);
+/* A call of one of LLVM's functions that is an instruction, or nothing (WORK_KINDS). False: it is a real call, or none. */
+bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work);
+/* Of such a call that makes one number of a vector's elements; 0: it is another. */
+double llvm_reducing_steps(LLVMValueRef call);
 /* A phi that goes on by the same step each time. */
 bool llvm_is_counter(LLVMValueRef phi);
 /* Whether `value` is such a step from it. */
@@ -112,9 +114,15 @@ bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const 
                        struct function *function, const struct loops *loops);
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
-/* One that is no instruction of LLVM's in a call's clothes; and whether what it calls leaves memory as it is. */
+bool llvm_is_call(LLVMValueRef value);
+/* One that is no instruction of LLVM's in a call's clothes, and no assembly without words. */
 bool llvm_is_real_call(LLVMValueRef value);
+/* What a real call is of: for one of LLVM's, the C library's function that it is in the end; for assembly, its words. NULL: through a
+ * pointer, or no memory. */
+const char *llvm_call_name(struct arena *arena, LLVMValueRef call);
+/* Whether what it calls leaves memory as it is; and whether it does not even look there. */
 bool llvm_writes_nothing(LLVMValueRef call);
+bool llvm_touches_nothing(LLVMValueRef call);
 /* 0: this LLVM does not know it. An attribute of a call, or of what it calls; NULL: neither has it. */
 unsigned llvm_attribute_kind(const char *name);
 LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind);

@@ -123,64 +123,12 @@ static enum work work_of_instruction(LLVMValueRef value)
     }
 }
 
-bool llvm_is_intrinsic(const char *name, enum work *out_work)
-{
-    static const struct {
-        const char *prefix;
-        enum work work;
-    } known[] = {{"llvm.fmuladd.", WORK_FMA},
-                 {"llvm.fma.", WORK_FMA},
-                 {"llvm.sqrt.", WORK_FLOAT_DIV},
-                 {"llvm.fabs.", WORK_FLOAT},
-                 {"llvm.copysign.", WORK_FLOAT},
-                 {"llvm.minnum.", WORK_FLOAT},
-                 {"llvm.maxnum.", WORK_FLOAT},
-                 {"llvm.floor.", WORK_FLOAT},
-                 {"llvm.ceil.", WORK_FLOAT},
-                 {"llvm.trunc.", WORK_FLOAT},
-                 {"llvm.rint.", WORK_FLOAT},
-                 {"llvm.smax.", WORK_INT},
-                 {"llvm.smin.", WORK_INT},
-                 {"llvm.umax.", WORK_INT},
-                 {"llvm.umin.", WORK_INT},
-                 {"llvm.abs.", WORK_INT},
-                 {"llvm.bswap.", WORK_INT},
-                 {"llvm.ctpop.", WORK_INT},
-                 {"llvm.ctlz.", WORK_INT},
-                 {"llvm.cttz.", WORK_INT},
-                 {"llvm.fsh", WORK_INT},
-                 {"llvm.bitreverse.", WORK_INT},
-                 {"llvm.masked.load.", WORK_LOAD},
-                 {"llvm.masked.gather.", WORK_LOAD},
-                 {"llvm.masked.store.", WORK_STORE},
-                 {"llvm.masked.scatter.", WORK_STORE},
-                 {"llvm.vector.reduce.", WORK_INT}};
-    *out_work = WORK_KINDS;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (string_starts(name, known[i].prefix)) {
-            *out_work = known[i].work;
-            return true;
-        }
-    bool moves_memory = string_starts(name, "llvm.mem");
-    return string_starts(name, "llvm.") && !moves_memory;
-}
-
 LLVMValueRef llvm_called_function(LLVMValueRef call)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     while (callee && LLVMIsAConstantExpr(callee))
         callee = LLVMGetOperand(callee, 0);
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
-}
-
-bool llvm_is_real_call(LLVMValueRef value)
-{
-    enum work work;
-    if (!LLVMIsACallInst(value) && !LLVMIsAInvokeInst(value))
-        return false;
-    LLVMValueRef callee = llvm_called_function(value);
-    return !LLVMIsAInlineAsm(LLVMGetCalledValue(value)) &&
-           !(callee && llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work));
 }
 
 unsigned llvm_attribute_kind(const char *name)
@@ -206,6 +154,13 @@ bool llvm_writes_nothing(LLVMValueRef call)
            llvm_attribute(call, llvm_attribute_kind("readonly"));
 }
 
+bool llvm_touches_nothing(LLVMValueRef call)
+{
+    LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
+    return memory ? !LLVMGetEnumAttributeValue(memory)
+                  : llvm_attribute(call, llvm_attribute_kind("readnone")) != NULL;
+}
+
 bool llvm_constant(LLVMValueRef value, int64_t *out_value)
 {
     if (!LLVMIsAConstantInt(value) || LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64)
@@ -228,8 +183,7 @@ static bool can_fuse(LLVMValueRef instruction)
 enum work llvm_work(LLVMValueRef value)
 {
     enum work work;
-    LLVMValueRef callee = intrinsic_of(value);
-    if (!callee || !llvm_is_intrinsic(LLVMGetValueName2(callee, &(size_t){0}), &work))
+    if (!llvm_is_intrinsic(value, &work))
         return work_of_instruction(value);
     return work == WORK_FMA && !can_fuse(value) ? WORK_FLOAT : work;
 }
@@ -294,6 +248,8 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     default:
         if (string_starts(name, "llvm.fmuladd."))
             return can_fuse(value) ? 1 : 2;
+        if (string_starts(name, "llvm.vector.reduce."))
+            return llvm_reducing_steps(value);
         return !is_vector && is_choice(name) ? 2 : 1;
     }
 }

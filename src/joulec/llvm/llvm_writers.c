@@ -18,6 +18,13 @@ static bool is_memory_intrinsic(LLVMValueRef call)
     return callee && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.");
 }
 
+/* What its first operand says where. */
+static bool moves_memory(LLVMValueRef call)
+{
+    LLVMValueRef callee = llvm_called_function(call);
+    return callee && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.mem");
+}
+
 static bool writes_elsewhere(LLVMValueRef address, LLVMValueRef here, LLVMValueRef callee, int depth);
 
 /* `user` may lead to a store at the address, in `callee`, or anywhere but `here` where that is NULL. */
@@ -73,7 +80,7 @@ bool llvm_call_may_write(LLVMValueRef call, const struct llvm_place *place, size
         return llvm_work(call) == WORK_STORE;
     if (llvm_writes_nothing(call))
         return false;
-    if (is_memory_intrinsic(call))
+    if (moves_memory(call))
         return llvm_base_of(LLVMGetOperand(call, 0)) == llvm_base_of(place->address);
     return !is_private(variable) || (writes_elsewhere(variable, function_of(call), NULL, 0) &&
                                      writes_elsewhere(variable, NULL, leaf_of(call, looks), 0));

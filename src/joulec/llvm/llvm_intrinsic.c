@@ -1,0 +1,315 @@
+/* joulec/llvm/llvm_intrinsic.c - see llvm_module.h: calls of LLVM's own functions, and of assembly.
+ *
+ * Owns the list of those that are known: instructions, nothing at all, and functions of the C library under another name. What is not in
+ * it is a call of what nobody knows, as all assembly is that says anything.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/string.h"
+#include "joulec/llvm/llvm_module.h"
+
+#define CONSTRAINED                                                                                          \
+    "experimental.constrained." /* as the same without it, with regard to rounding and exceptions */
+#define MOST_OF_WORDS 40        /* of assembly in messages */
+#define MOST_ELEMENTS 64        /* of a vector whose length the machine knows when it runs */
+#define NOTHING       WORK_KINDS
+
+/* What begins so behind "llvm.", the first that does. With a library's function, by the name that it has for double: it is that, or
+ * where it `needs` something, only without that and for one number. */
+static const struct intrinsic {
+    const char *begin;
+    enum work work;
+    const char *library, *needs;
+} known[] = {
+    /* said to the compiler */
+    {"addressofreturnaddress", NOTHING, NULL, NULL},
+    {"allow.", NOTHING, NULL, NULL},
+    {"annotation.", NOTHING, NULL, NULL},
+    {"arithmetic.fence.", NOTHING, NULL, NULL},
+    {"assume", NOTHING, NULL, NULL},
+    {"callbr.landingpad.", NOTHING, NULL, NULL},
+    {"codeview.annotation", NOTHING, NULL, NULL},
+    {"dbg.", NOTHING, NULL, NULL},
+    {"donothing", NOTHING, NULL, NULL},
+    {"eh.typeid.for", NOTHING, NULL, NULL},
+    {"expect.", NOTHING, NULL, NULL},
+    {"experimental.noalias.scope.decl", NOTHING, NULL, NULL},
+    {"fake.use", NOTHING, NULL, NULL},
+    {"frameaddress", NOTHING, NULL, NULL},
+    {"invariant.", NOTHING, NULL, NULL},
+    {"is.constant.", NOTHING, NULL, NULL},
+    {"launder.invariant.group.", NOTHING, NULL, NULL},
+    {"lifetime.", NOTHING, NULL, NULL},
+    {"localescape", NOTHING, NULL, NULL},
+    {"objectsize.", NOTHING, NULL, NULL},
+    {"pseudoprobe", NOTHING, NULL, NULL},
+    {"ptr.annotation.", NOTHING, NULL, NULL},
+    {"public.type.test", NOTHING, NULL, NULL},
+    {"sideeffect", NOTHING, NULL, NULL},
+    {"ssa.copy.", NOTHING, NULL, NULL},
+    {"strip.invariant.group.", NOTHING, NULL, NULL},
+    {"type.test", NOTHING, NULL, NULL},
+    {"va_end", NOTHING, NULL, NULL},
+    {"var.annotation", NOTHING, NULL, NULL},
+    /* whole numbers, and addresses */
+    {"abs.", WORK_INT, NULL, NULL},
+    {"bitreverse.", WORK_INT, NULL, NULL},
+    {"bswap.", WORK_INT, NULL, NULL},
+    {"ctlz.", WORK_INT, NULL, NULL},
+    {"ctpop.", WORK_INT, NULL, NULL},
+    {"cttz.", WORK_INT, NULL, NULL},
+    {"fsh", WORK_INT, NULL, NULL},
+    {"get.active.lane.mask.", WORK_INT, NULL, NULL},
+    {"get.dynamic.area.offset.", WORK_INT, NULL, NULL},
+    {"ptrmask.", WORK_INT, NULL, NULL},
+    {"returnaddress", WORK_INT, NULL, NULL},
+    {"sadd.", WORK_INT, NULL, NULL},
+    {"scmp.", WORK_INT, NULL, NULL},
+    {"smax.", WORK_INT, NULL, NULL},
+    {"smin.", WORK_INT, NULL, NULL},
+    {"smul.with.overflow.", WORK_INT_MUL, NULL, NULL},
+    {"sponentry", WORK_INT, NULL, NULL},
+    {"sshl.sat.", WORK_INT, NULL, NULL},
+    {"ssub.", WORK_INT, NULL, NULL},
+    {"stackrestore", WORK_INT, NULL, NULL},
+    {"stacksave", WORK_INT, NULL, NULL},
+    {"thread.pointer", WORK_INT, NULL, NULL},
+    {"threadlocal.address", WORK_INT, NULL, NULL},
+    {"trap", WORK_INT, NULL, NULL},
+    {"uadd.", WORK_INT, NULL, NULL},
+    {"ubsantrap", WORK_INT, NULL, NULL},
+    {"ucmp.", WORK_INT, NULL, NULL},
+    {"umax.", WORK_INT, NULL, NULL},
+    {"umin.", WORK_INT, NULL, NULL},
+    {"umul.with.overflow.", WORK_INT_MUL, NULL, NULL},
+    {"ushl.sat.", WORK_INT, NULL, NULL},
+    {"usub.", WORK_INT, NULL, NULL},
+    {"vscale.", WORK_INT, NULL, NULL},
+    /* numbers with a point */
+    {"canonicalize.", WORK_FLOAT, NULL, NULL},
+    {"ceil.", WORK_FLOAT, "ceil", "+sse4.1"},
+    {"copysign.", WORK_FLOAT, NULL, NULL},
+    {"fabs.", WORK_FLOAT, NULL, NULL},
+    {"fadd.", WORK_FLOAT, NULL, NULL},
+    {"fcmp", WORK_FLOAT, NULL, NULL},
+    {"fdiv.", WORK_FLOAT_DIV, NULL, NULL},
+    {"floor.", WORK_FLOAT, "floor", "+sse4.1"},
+    {"fma.", WORK_FMA, "fma", "+fma"},
+    {"fmul.", WORK_FLOAT, NULL, NULL},
+    {"fmuladd.", WORK_FMA, NULL, NULL},
+    {"fpext.", WORK_FLOAT, NULL, NULL},
+    {"fptosi.", WORK_FLOAT, NULL, NULL},
+    {"fptoui.", WORK_FLOAT, NULL, NULL},
+    {"fptrunc.", WORK_FLOAT, NULL, NULL},
+    {"fsub.", WORK_FLOAT, NULL, NULL},
+    {"is.fpclass.", WORK_FLOAT, NULL, NULL},
+    {"maximum.", WORK_FLOAT, NULL, NULL},
+    {"maxnum.", WORK_FLOAT, NULL, NULL},
+    {"minimum.", WORK_FLOAT, NULL, NULL},
+    {"minnum.", WORK_FLOAT, NULL, NULL},
+    {"nearbyint.", WORK_FLOAT, "nearbyint", "+sse4.1"},
+    {"rint.", WORK_FLOAT, "rint", "+sse4.1"},
+    {"roundeven.", WORK_FLOAT, "roundeven", "+sse4.1"},
+    {"sitofp.", WORK_FLOAT, NULL, NULL},
+    {"sqrt.", WORK_FLOAT_DIV, NULL, NULL},
+    {"trunc.", WORK_FLOAT, "trunc", "+sse4.1"},
+    {"uitofp.", WORK_FLOAT, NULL, NULL},
+    /* the library's */
+    {"acos.", NOTHING, "acos", NULL},
+    {"asin.", NOTHING, "asin", NULL},
+    {"atan.", NOTHING, "atan", NULL},
+    {"atan2.", NOTHING, "atan2", NULL},
+    {"cos.", NOTHING, "cos", NULL},
+    {"cosh.", NOTHING, "cosh", NULL},
+    {"exp.", NOTHING, "exp", NULL},
+    {"exp10.", NOTHING, "exp10", NULL},
+    {"exp2.", NOTHING, "exp2", NULL},
+    {"frem.", NOTHING, "fmod", NULL},
+    {"log.", NOTHING, "log", NULL},
+    {"log10.", NOTHING, "log10", NULL},
+    {"log2.", NOTHING, "log2", NULL},
+    {"pow.", NOTHING, "pow", NULL},
+    {"round.", NOTHING, "round", NULL},
+    {"sin.", NOTHING, "sin", NULL},
+    {"sinh.", NOTHING, "sinh", NULL},
+    {"tan.", NOTHING, "tan", NULL},
+    {"tanh.", NOTHING, "tanh", NULL},
+    /* vectors, and memory */
+    {"experimental.stepvector.", WORK_INT, NULL, NULL},
+    {"experimental.vector.deinterleave2.", WORK_INT, NULL, NULL},
+    {"experimental.vector.extract.", WORK_INT, NULL, NULL},
+    {"experimental.vector.insert.", WORK_INT, NULL, NULL},
+    {"experimental.vector.interleave2.", WORK_INT, NULL, NULL},
+    {"experimental.vector.reverse.", WORK_INT, NULL, NULL},
+    {"experimental.vector.splice.", WORK_INT, NULL, NULL},
+    {"load.relative.", WORK_LOAD, NULL, NULL},
+    {"masked.gather.", WORK_LOAD, NULL, NULL},
+    {"masked.load.", WORK_LOAD, NULL, NULL},
+    {"masked.scatter.", WORK_STORE, NULL, NULL},
+    {"masked.store.", WORK_STORE, NULL, NULL},
+    {"prefetch", WORK_LOAD, NULL, NULL},
+    {"stepvector.", WORK_INT, NULL, NULL},
+    {"va_copy", WORK_STORE, NULL, NULL},
+    {"va_start", WORK_STORE, NULL, NULL},
+    {"vector.deinterleave2.", WORK_INT, NULL, NULL},
+    {"vector.extract.", WORK_INT, NULL, NULL},
+    {"vector.insert.", WORK_INT, NULL, NULL},
+    {"vector.interleave2.", WORK_INT, NULL, NULL},
+    {"vector.reduce.f", WORK_FLOAT, NULL, NULL},
+    {"vector.reduce.mul.", WORK_INT_MUL, NULL, NULL},
+    {"vector.reduce.", WORK_INT, NULL, NULL},
+    {"vector.reverse.", WORK_INT, NULL, NULL},
+    {"vector.splice.", WORK_INT, NULL, NULL},
+};
+
+/* Of the processor's own instructions, those on vectors and bits; what works on registers alone is one instruction. */
+static const char *const own[] = {"x86.avx",    "x86.bmi",       "x86.f16c",        "x86.fma",
+                                  "x86.mmx",    "x86.sse.",      "x86.sse2.",       "x86.sse3.",
+                                  "x86.sse41.", "x86.ssse3.",    "x86.sse42.crc32", "x86.pclmulqdq",
+                                  "x86.aesni.", "aarch64.neon.", "aarch64.crc32"};
+
+/* --- which it is -------------------------------------------------------------------------------------------- */
+
+/* Behind "llvm."; NULL: it calls none of LLVM's. */
+static const char *name_of(LLVMValueRef call)
+{
+    LLVMValueRef callee =
+        LLVMIsACallInst(call) || LLVMIsAInvokeInst(call) ? llvm_called_function(call) : NULL;
+    const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
+    return string_starts(name, "llvm.") ? name + strlen("llvm.") : NULL;
+}
+
+static const struct intrinsic *find(const char *name)
+{
+    if (string_starts(name, CONSTRAINED))
+        name += strlen(CONSTRAINED);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (string_starts(name, known[i].begin))
+            return &known[i];
+    return NULL;
+}
+
+static bool is_number(LLVMValueRef value)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    return kind == LLVMDoubleTypeKind || kind == LLVMFloatTypeKind;
+}
+
+static bool is_library(const struct intrinsic *of, LLVMValueRef call)
+{
+    return of->library && (!of->needs || (is_number(call) && llvm_lacks(call, of->needs)));
+}
+
+static bool is_own(LLVMValueRef call, const char *name, enum work *out_work)
+{
+    *out_work = strstr(name, ".div") || strstr(name, ".sqrt") ? WORK_FLOAT_DIV : WORK_FLOAT;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (string_starts(name, own[i]))
+            return llvm_touches_nothing(call);
+    return false;
+}
+
+bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work)
+{
+    const char *name = name_of(call);
+    const struct intrinsic *of = name ? find(name) : NULL;
+    *out_work = NOTHING;
+    if (!of)
+        return name && is_own(call, name, out_work);
+    if (is_library(of, call))
+        return false;
+    *out_work = of->work;
+    return true;
+}
+
+/* Halves of a vector come together, or its elements one after the other where that keeps how they are rounded. */
+double llvm_reducing_steps(LLVMValueRef call)
+{
+    const char *name = name_of(call);
+    if (!name || !string_starts(name, "vector.reduce."))
+        return 0;
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(call, LLVMGetNumArgOperands(call) - 1));
+    double elements = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetVectorSize(type) : MOST_ELEMENTS;
+    bool is_ordered =
+        string_starts(name, "vector.reduce.fadd.") || string_starts(name, "vector.reduce.fmul.");
+    return 2 * (is_ordered ? elements : ceil(log2(fmax(elements, 2))));
+}
+
+/* --- assembly ------------------------------------------------------------------------------------------------- */
+
+/* Its text as LLVM writes it, with its length: what stands in the last but one pair of quotes. */
+static const char *find_words(const char *printed, size_t *out_length)
+{
+    const char *quotes[4] = {0};
+    size_t found = 0;
+    for (const char *at = printed + strlen(printed); at > printed && found < 4; at--)
+        if (at[-1] == '"')
+            quotes[found++] = at - 1;
+    *out_length = found == 4 ? (size_t)(quotes[2] - quotes[3] - 1) : 0;
+    return found == 4 ? quotes[3] + 1 : NULL;
+}
+
+/* An empty text keeps the compiler from moving things, and a note in one line is for who reads what it makes. */
+static bool says_anything(LLVMValueRef assembly)
+{
+    size_t length, blank = 0;
+    char *printed = LLVMPrintValueToString(assembly);
+    const char *words = find_words(printed, &length);
+    while (words && blank < length && (words[blank] == ' ' || words[blank] == '\t'))
+        blank++;
+    bool is_note = words && blank < length && words[blank] == '#' && !memchr(words, '\\', length);
+    bool says = !words || (blank < length && !is_note);
+    LLVMDisposeMessage(printed);
+    return says;
+}
+
+/* As messages call it: its first line. */
+static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
+{
+    char name[MOST_OF_WORDS + 32];
+    size_t length = 0;
+    char *printed = LLVMPrintValueToString(assembly);
+    const char *words = find_words(printed, &length);
+    size_t kept = words ? strcspn(words, "\\\"") : 0;
+    kept = kept < MOST_OF_WORDS ? kept : MOST_OF_WORDS;
+    string_print(name, sizeof name, "asm(%.*s%s)", (int)kept, words ? words : "",
+                 kept < length ? " ..." : "");
+    LLVMDisposeMessage(printed);
+    return arena_copy(arena, name, strlen(name));
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------ */
+
+bool llvm_is_call(LLVMValueRef value)
+{
+    return LLVMIsACallInst(value) || LLVMIsAInvokeInst(value) ||
+           LLVMGetInstructionOpcode(value) == LLVMCallBr;
+}
+
+bool llvm_is_real_call(LLVMValueRef value)
+{
+    enum work work;
+    if (!llvm_is_call(value))
+        return false;
+    LLVMValueRef callee = LLVMGetCalledValue(value);
+    return LLVMIsAInlineAsm(callee) ? says_anything(callee) : !llvm_is_intrinsic(value, &work);
+}
+
+const char *llvm_call_name(struct arena *arena, LLVMValueRef call)
+{
+    char name[32];
+    LLVMValueRef callee = llvm_called_function(call);
+    if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)))
+        return name_assembly(arena, LLVMGetCalledValue(call));
+    const char *own_name = name_of(call);
+    const struct intrinsic *of = own_name ? find(own_name) : NULL;
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(call));
+    bool is_long = kind == LLVMX86_FP80TypeKind || kind == LLVMFP128TypeKind || kind == LLVMPPC_FP128TypeKind;
+    if (!of || !is_library(of, call) || !(is_number(call) || is_long))
+        return callee ? llvm_name(arena, callee) : NULL;
+    string_print(name, sizeof name, "%s%s", of->library,
+                 is_long                     ? "l"
+                 : kind == LLVMFloatTypeKind ? "f"
+                                             : "");
+    return arena_copy(arena, name, strlen(name));
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What joulec cannot see is never taken for nothing: assembly, functions of LLVM's that it does not know, and what others may put in
+the place of what it sees."""
+from joulec_support import OneFile, main
+
+
+class Unseen(OneFile):
+    def check(self, text, *options):
+        """Functions with what is open in each, as (kind, name)."""
+        found = self.functions(text, "-w", *options)
+        for function in found.values():
+            function["open"] = [(doubt["kind"], doubt["name"]) for doubt in function["doubts"]]
+            self.assertEqual(function["interval_joules"][1] is None, bool(function["open"]), function["name"])
+        return found
+
+    def test_assembly(self):
+        found = self.check('void busy(void) { __asm__ volatile("mov $1000000000, %%ecx\\n1: dec %%ecx\\njnz 1b" ::: "ecx", "cc"); }\n'
+                           'int way(int x) { __asm__ goto("jmp %l0" :::: out); return x; out: return 2; }\n'
+                           'int kept(int x) { __asm__ volatile("" ::: "memory"); __asm__ volatile("# here"); return x + 1; }\n')
+        self.assertEqual(found["busy"]["open"], [("callee", "asm(mov $$1000000000, %ecx ...)")])
+        self.assertEqual(len(found["way"]["open"]), 1)
+        self.assertEqual(found["kept"]["open"], [])
+
+    def test_assembly_of_a_whole_function(self):
+        found = self.check('__attribute__((naked)) void bare(void) { __asm__ volatile("1: jmp 1b"); }\n')
+        self.assertEqual(found["bare"]["open"], [("callee", "asm(1: jmp 1b)")])
+
+    def test_mathematics_without_errors_is_the_same(self):
+        text = ("#include <math.h>\ndouble waves(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s += sin(x[i]) + "
+                "exp(x[i]); return s; }\nfloat short_ones(float x) { return cosf(x); }\nlong double wide(long double x) { return sinl(x); }\n")
+        plain, found = self.check(text), self.check(text, "-fno-math-errno")
+        self.assertAlmostEqual(found["waves"]["energy_joules"] / plain["waves"]["energy_joules"], 1, delta=0.05)
+        self.assertEqual({name: function["open"] for name, function in found.items()},
+                         {"waves": [], "short_ones": [], "wide": [("callee", "sinl")]})
+        self.assertGreater(found["short_ones"]["energy_joules"], 10 * self.check("float f(float x) { return x + x; }")["f"]["energy_joules"])
+
+    def test_instructions_that_look_like_calls(self):
+        """What LLVM has as functions is counted as the instruction that it becomes."""
+        ratio = "double ratio(double x, double y) { return x / y + y; }\n"
+        plain = self.check(ratio)["ratio"]
+        found = self.check("#pragma STDC FENV_ACCESS ON\n" + ratio +
+                           "int sum(int x, int y) { int s; return __builtin_add_overflow(x, y, &s) ? 0 : s; }\n"
+                           "int kept(int x) { return x; }\n"
+                           "typedef int vector __attribute__((vector_size(32)));\nint all(vector x) { return __builtin_reduce_max(x); }\n"
+                           "int hinted(int x) { __builtin_assume(x > 0); return __builtin_expect(x > 9, 0) ? x / 7 : x + 1; }\n")
+        self.assertEqual({name: function["open"] for name, function in found.items()}, dict.fromkeys(found, []))
+        self.assertEqual(found["ratio"]["energy_joules"], plain["energy_joules"])
+        self.assertGreater(found["sum"]["energy_joules"], found["kept"]["energy_joules"])
+        self.assertGreater(found["all"]["energy_joules"], found["sum"]["energy_joules"])
+
+    def test_what_has_no_instruction_is_the_librarys(self):
+        """The first x86 has none that rounds, or adds to a product; other machines have."""
+        text = "#include <math.h>\ndouble down(double x) { return floor(x); }\ndouble both(double x) { return fma(x, x, x); }\n"
+        old = self.check(text, "--target=x86_64-linux-gnu")
+        new = self.check(text, "--target=x86_64-linux-gnu", "-msse4.1", "-mfma")
+        for name in ("down", "both"):
+            self.assertEqual(old[name]["open"], [])
+            self.assertGreater(old[name]["energy_joules"], 2 * new[name]["energy_joules"])
+
+    def test_a_function_of_llvm_that_nobody_knows(self):
+        found = self.check("unsigned long long now(void) { return __builtin_readcyclecounter(); }\n")
+        self.assertEqual(found["now"]["open"], [("callee", "llvm.readcyclecounter")])
+
+
+if __name__ == "__main__":
+    main()
