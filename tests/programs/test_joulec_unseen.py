@@ -61,6 +61,21 @@ class Unseen(OneFile):
         found = self.check("unsigned long long now(void) { return __builtin_readcyclecounter(); }\n")
         self.assertEqual(found["now"]["open"], [("callee", "llvm.readcyclecounter")])
 
+    def test_what_another_object_may_replace(self):
+        """Weak functions and tables, and with -fsemantic-interposition all that a library shows; but no copies of one inline function."""
+        text = ("__attribute__((weak)) int light(int x) { return x + 1; }\nint calls(int x) { return light(x); }\n"
+                "extern int (*const table[2])(int);\nstatic __attribute__((noinline)) int own(int x) { return x - 1; }\n"
+                "__attribute__((weak)) int (*const table[2])(int) = {own, own};\n"
+                "int through(int x) { return table[x & 1](x); }\nstatic int (*const fixed[2])(int) = {light, own};\n"
+                "int one_of(int x) { return fixed[x & 1](x); }\nint shown(int x) { return own(x); }\n"
+                "__attribute__((noinline)) int open_to_all(int x) { return own(x) * x; }\nint calls_it(int x) { return open_to_all(x); }\n")
+        found = self.check(text)
+        self.assertEqual(found["calls"]["open"], [("callee", "light")])
+        self.assertEqual([found[name]["open"] for name in ("through", "one_of")], 2 * [[("pointer", None)]])
+        self.assertEqual([found[name]["open"] for name in ("light", "shown", "calls_it")], [[], [], []])
+        found = self.check(text, "-fPIC", "-fsemantic-interposition")
+        self.assertEqual([found[name]["open"] for name in ("shown", "calls_it")], [[], [("callee", "open_to_all")]])
+
 
 if __name__ == "__main__":
     main()

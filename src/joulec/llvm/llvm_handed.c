@@ -162,13 +162,13 @@ static bool add_body(struct steps *s, uint32_t number, LLVMValueRef callee, bool
              v = LLVMGetNextInstruction(v))
             if (left-- > 0 && llvm_address_of(v))
                 done = add_access(s, number, callee, v);
-    *out_is_whole = left >= 0 && callee && !LLVMIsDeclaration(callee);
+    *out_is_whole = left >= 0 && callee;
     return done;
 }
 
 static bool add_call(struct steps *s, uint32_t number)
 {
-    LLVMValueRef call = s->list[number].value, callee = llvm_called_function(call);
+    LLVMValueRef call = s->list[number].value, callee = llvm_body_of(call);
     bool is_whole, done = add_body(s, number, callee, &is_whole);
     for (unsigned i = 0; i < LLVMGetNumArgOperands(call) && done; i++) {
         bool is_known = is_whole && i < LLVMCountParams(callee) && is_plain(LLVMGetParam(callee, i), 0);

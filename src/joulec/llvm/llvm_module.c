@@ -132,13 +132,13 @@ static void read_promise(struct reader *r, LLVMValueRef instruction, struct bloc
 static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
                       struct block *block)
 {
-    LLVMValueRef callee = llvm_called_function(instruction);
+    LLVMValueRef callee = llvm_called_function(instruction), body = llvm_body_of(instruction);
     if (callee && strcmp(LLVMGetValueName2(callee, &(size_t){0}), "llvm.assume") == 0)
         read_promise(r, instruction, block);
     if (!llvm_is_real_call(instruction))
         return true;
     struct call call = {.name = llvm_call_name(r->arena, instruction),
-                        .callee = callee ? llvm_number_of(&r->functions.numbers, callee) : -1,
+                        .callee = body ? llvm_number_of(&r->functions.numbers, body) : -1,
                         .place = place_of(r, instruction),
                         .number = (uint32_t)function->call_count++,
                         .argument_count = LLVMGetNumArgOperands(instruction),

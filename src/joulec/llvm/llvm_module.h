@@ -115,6 +115,11 @@ bool llvm_find_periods(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, const 
 /* NULL: through a pointer. */
 LLVMValueRef llvm_called_function(LLVMValueRef call);
 bool llvm_is_call(LLVMValueRef value);
+/* Whether another object may have something else in the place of a function or a variable of this one. */
+bool llvm_is_replaceable(LLVMValueRef global);
+/* What surely runs where a function is called by name; NULL: its body is not here, may be another in the end, or it is called through a
+ * pointer. */
+LLVMValueRef llvm_body_of(LLVMValueRef call);
 /* One that is no instruction of LLVM's in a call's clothes, and no assembly without words. */
 bool llvm_is_real_call(LLVMValueRef value);
 /* What a real call is of: for one of LLVM's, the C library's function that it is in the end; for assembly, its words. NULL: through a

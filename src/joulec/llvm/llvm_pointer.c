@@ -59,7 +59,7 @@ struct targets {
 
 static void add_function(struct targets *t, LLVMValueRef function)
 {
-    int32_t number = llvm_number_of(&t->pointers->numbers, function);
+    int32_t number = llvm_is_replaceable(function) ? -1 : llvm_number_of(&t->pointers->numbers, function);
     t->is_open = t->is_open || number < 0;
     for (size_t i = 0; i < t->count; i++)
         if (t->list[i] == number)
@@ -103,8 +103,9 @@ static void add_loaded(struct targets *t, LLVMValueRef address)
 {
     while (llvm_is_cast(address) || llvm_is_indexed(address))
         address = LLVMGetOperand(address, 0);
-    LLVMValueRef table =
-        LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address) ? LLVMGetInitializer(address) : NULL;
+    bool is_table =
+        LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address) && !llvm_is_replaceable(address);
+    LLVMValueRef table = is_table ? LLVMGetInitializer(address) : NULL;
     if (table)
         add_constant(t, table, 0);
     else
@@ -134,7 +135,8 @@ static void add_all_taken(struct targets *t)
 {
     const struct pointers *p = t->pointers;
     for (size_t i = 0; i < p->numbers.count && t->count < MOST_TARGETS; i++)
-        if (p->is_taken[i] && LLVMGlobalGetValueType(p->functions[i]) == t->type)
+        if (p->is_taken[i] && LLVMGlobalGetValueType(p->functions[i]) == t->type &&
+            !llvm_is_replaceable(p->functions[i]))
             add_function(t, p->functions[i]);
     if (t->count == MOST_TARGETS)
         t->count = 0;

@@ -131,6 +131,37 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
 }
 
+/* -fsemantic-interposition lets a shared library's functions be replaced, too, where others see them. */
+static bool lets_replace(LLVMValueRef global)
+{
+    static const char flag[] = "SemanticInterposition";
+    return LLVMGetVisibility(global) == LLVMDefaultVisibility &&
+           LLVMGetModuleFlag(LLVMGetGlobalParent(global), flag, strlen(flag));
+}
+
+bool llvm_is_replaceable(LLVMValueRef global)
+{
+    switch (LLVMGetLinkage(global)) {
+    case LLVMWeakAnyLinkage:
+    case LLVMLinkOnceAnyLinkage:
+    case LLVMCommonLinkage:
+    case LLVMExternalWeakLinkage:
+        return true;
+    case LLVMWeakODRLinkage: /* clang's for weak constants of C, too, whatever others have by that name */
+        return LLVMIsAGlobalVariable(global);
+    case LLVMExternalLinkage:
+        return lets_replace(global);
+    default:
+        return false;
+    }
+}
+
+LLVMValueRef llvm_body_of(LLVMValueRef call)
+{
+    LLVMValueRef callee = llvm_called_function(call);
+    return callee && !LLVMIsDeclaration(callee) && !llvm_is_replaceable(callee) ? callee : NULL;
+}
+
 unsigned llvm_attribute_kind(const char *name)
 {
     return LLVMGetEnumAttributeKindForName(name, strlen(name));

@@ -54,8 +54,8 @@ static bool writes_elsewhere(LLVMValueRef address, LLVMValueRef here, LLVMValueR
 /* A function that calls nothing; NULL: it is another, or unknown. */
 static LLVMValueRef leaf_of(LLVMValueRef call, size_t *looks)
 {
-    LLVMValueRef callee = llvm_called_function(call);
-    if (!callee || LLVMIsDeclaration(callee))
+    LLVMValueRef callee = llvm_body_of(call);
+    if (!callee)
         return NULL;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(callee); b; b = LLVMGetNextBasicBlock(b))
         for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v)) {
