@@ -76,6 +76,20 @@ class Unseen(OneFile):
         found = self.check(text, "-fPIC", "-fsemantic-interposition")
         self.assertEqual([found[name]["open"] for name in ("shown", "calls_it")], [[], [("callee", "open_to_all")]])
 
+    def test_functions_of_another_type_in_a_table(self):
+        """Whoever calls them may have cast them; but a member of a structure is not another one."""
+        text = ("static int light(int *p) { return *p; }\nstatic void dear(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
+                "static int (*const cast[2])(int *) = {light, (int (*)(int *))dear};\n"
+                "int through(int *p, int k) { return cast[k & 1](p); }\n"
+                "static const struct { void (*fill)(int *); int (*get)(int *); } both[2] = {{dear, light}, {dear, light}};\n"
+                "int member(int *p, int k) { return both[k & 1].get(p); }\n"
+                'extern int other(int *) __attribute__((weak, alias("real")));\n__attribute__((noinline)) int real(int *p) { return *p; }\n'
+                "static int (*const names[2])(int *) = {light, other};\nint by_name(int *p, int k) { return names[k & 1](p); }\n")
+        found = self.check(text)
+        self.assertEqual([found[name]["open"] for name in ("through", "member", "by_name")], [[], [], [("pointer", None)]])
+        self.assertGreater(found["through"]["interval_joules"][1], 9999 * found["member"]["interval_joules"][0])
+        self.assertLess(found["member"]["energy_joules"], found["through"]["energy_joules"] / 100)
+
 
 if __name__ == "__main__":
     main()

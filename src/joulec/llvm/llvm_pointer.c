@@ -81,35 +81,60 @@ static void add_value(struct targets *t, LLVMValueRef value)
         t->is_open = true;
 }
 
-/* All functions in a constant that can be called so. */
+/* All functions in a constant, of whichever type: who calls may have cast them. */
 static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
 {
-    if (LLVMIsAFunction(value)) {
-        if (LLVMGlobalGetValueType(value) == t->type)
-            add_function(t, value);
-        return;
-    }
-    if (depth == MOST_DEPTH) {
+    bool is_other =
+        LLVMIsAGlobalValue(value) && !LLVMIsAGlobalVariable(value); /* another name for a function */
+    if (LLVMIsAFunction(value))
+        add_function(t, value);
+    else if (depth == MOST_DEPTH || is_other)
         t->is_open = true;
+    else if (LLVMIsAConstant(value) && !LLVMIsAGlobalVariable(value))
+        for (int i = 0; i < LLVMGetNumOperands(value); i++)
+            add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
+}
+
+/* Those where the indices of `address` from number `next` on lead, as far as they are constant. */
+static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address, unsigned next)
+{
+    bool is_aggregate = LLVMIsAConstantArray(value) || LLVMIsAConstantStruct(value);
+    int64_t index = -1;
+    if (!is_aggregate || next >= (unsigned)LLVMGetNumOperands(address)) {
+        add_constant(t, value, 0);
         return;
     }
-    for (int i = 0; i < LLVMGetNumOperands(value) && LLVMIsAConstant(value) && !LLVMIsAGlobalValue(value);
-         i++)
-        add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
+    bool is_one = llvm_constant(LLVMGetOperand(address, next), &index);
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!is_one || i == index)
+            add_part(t, LLVMGetOperand(value, (unsigned)i), address, next + 1);
+}
+
+/* Whether an address is said by indices into a table from its begin on. */
+static bool is_within(LLVMValueRef address, LLVMValueRef table)
+{
+    int64_t first;
+    return LLVMIsAGetElementPtrInst(address) && LLVMGetNumOperands(address) > 1 &&
+           LLVMGetOperand(address, 0) == table &&
+           LLVMGetGEPSourceElementType(address) == LLVMGlobalGetValueType(table) &&
+           llvm_constant(LLVMGetOperand(address, 1), &first) && first == 0;
 }
 
 /* What lies at an address: a part of a table that is never written. */
 static void add_loaded(struct targets *t, LLVMValueRef address)
 {
-    while (llvm_is_cast(address) || llvm_is_indexed(address))
-        address = LLVMGetOperand(address, 0);
+    LLVMValueRef table = address;
+    while (llvm_is_cast(table) || llvm_is_indexed(table))
+        table = LLVMGetOperand(table, 0);
     bool is_table =
-        LLVMIsAGlobalVariable(address) && LLVMIsGlobalConstant(address) && !llvm_is_replaceable(address);
-    LLVMValueRef table = is_table ? LLVMGetInitializer(address) : NULL;
-    if (table)
-        add_constant(t, table, 0);
-    else
+        LLVMIsAGlobalVariable(table) && LLVMIsGlobalConstant(table) && !llvm_is_replaceable(table);
+    LLVMValueRef content = is_table ? LLVMGetInitializer(table) : NULL;
+    if (!content)
         t->is_open = true;
+    else if (is_within(address, table))
+        add_part(t, content, address, 2);
+    else
+        add_constant(t, content, 0);
 }
 
 static void look(struct targets *t, LLVMValueRef value)
