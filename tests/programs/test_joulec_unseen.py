@@ -90,6 +90,20 @@ class Unseen(OneFile):
         self.assertGreater(found["through"]["interval_joules"][1], 9999 * found["member"]["interval_joules"][0])
         self.assertLess(found["member"]["energy_joules"], found["through"]["energy_joules"] / 100)
 
+    def test_a_name_of_the_librarys_that_is_not_its_function(self):
+        text = ("extern int round(const char *, int);\nint own(int x) { return round(\"a\", x); }\n"
+                "double sin(double);\ndouble wave(double x) { return sin(x); }\nint printf(const char *, ...);\nint says(int x) { return "
+                "printf(\"%d\", x); }\nvoid *malloc(__SIZE_TYPE__);\nvoid *memory(__SIZE_TYPE__ n) { return malloc(n); }\n")
+        found = self.check(text)
+        self.assertEqual({name: function["open"] for name, function in found.items()},
+                         {"own": [("callee", "round")], "wave": [], "says": [], "memory": []})
+        for option in ("-ffreestanding", "-fno-builtin"):
+            found = self.check(text, option)
+            self.assertEqual({name: function["open"] for name, function in found.items()},
+                             {name: [("callee", callee)] for name, callee in (("own", "round"), ("wave", "sin"), ("says", "printf"), ("memory", "malloc"))})
+        found = self.check(text, "-fno-builtin-sin")
+        self.assertEqual([found[name]["open"] for name in ("wave", "memory")], [[("callee", "sin")], []])
+
 
 if __name__ == "__main__":
     main()

@@ -138,6 +138,7 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
     if (!llvm_is_real_call(instruction))
         return true;
     struct call call = {.name = llvm_call_name(r->arena, instruction),
+                        .type = llvm_call_type(r->arena, instruction),
                         .callee = body ? llvm_number_of(&r->functions.numbers, body) : -1,
                         .place = place_of(r, instruction),
                         .number = (uint32_t)function->call_count++,

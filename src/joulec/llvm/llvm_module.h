@@ -223,6 +223,8 @@ struct condition llvm_condition(struct arena *arena, LLVMValueRef value);
 struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last);
 /* A function's parameters, LLVMCountParams of them. NULL: no memory. */
 struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function);
+/* Of a call of a function, as struct call has it. */
+const char *llvm_call_type(struct arena *arena, LLVMValueRef call);
 /* What a call passes, LLVMGetNumArgOperands of them; callee NULL: it is not known. NULL: no memory. */
 struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValueRef callee);
 

@@ -6,9 +6,11 @@
 #include "joulec/llvm/llvm_module.h"
 
 #include <string.h>
+#include "base/string.h"
 
-#define MOST_PARTS 8  /* of a condition */
-#define MOST_STEPS 32 /* values that are looked at for one */
+#define MOST_PARTS   8  /* of a condition */
+#define MOST_LETTERS 64 /* of a type */
+#define MOST_STEPS   32 /* values that are looked at for one */
 
 const char *llvm_name(struct arena *arena, LLVMValueRef value)
 {
@@ -161,4 +163,63 @@ struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValue
         arguments[i] = llvm_operand(arena, LLVMGetOperand(call, i), is_unsigned);
     }
     return arguments;
+}
+
+static char letter_of(LLVMTypeRef type)
+{
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMVoidTypeKind:
+        return 'v';
+    case LLVMIntegerTypeKind:
+        return 'i';
+    case LLVMFloatTypeKind:
+        return 'f';
+    case LLVMDoubleTypeKind:
+        return 'd';
+    case LLVMX86_FP80TypeKind:
+    case LLVMFP128TypeKind:
+    case LLVMPPC_FP128TypeKind:
+        return 'l';
+    case LLVMPointerTypeKind:
+        return 'p';
+    default:
+        return '?';
+    }
+}
+
+static bool has_words(LLVMValueRef function, const char *attribute)
+{
+    LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    return LLVMGetStringAttributeAtIndex(function, index, attribute, (unsigned)strlen(attribute));
+}
+
+/* -ffreestanding and -fno-builtin: names are the program's own. */
+static bool is_programs_own(LLVMValueRef call, const char *name)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+    char words[MOST_LETTERS];
+    string_print(words, sizeof words, "no-builtin-%s", name);
+    return llvm_attribute(call, llvm_attribute_kind("nobuiltin")) || has_words(function, "no-builtins") ||
+           has_words(function, words);
+}
+
+const char *llvm_call_type(struct arena *arena, LLVMValueRef call)
+{
+    LLVMValueRef callee = llvm_called_function(call);
+    const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
+    LLVMTypeRef type = LLVMGetCalledFunctionType(call), parameters[MOST_LETTERS];
+    unsigned count = LLVMCountParamTypes(type), length = 0;
+    char letters[MOST_LETTERS + 3];
+    if (!callee || string_starts(name, "llvm."))
+        return NULL;
+    if (count > MOST_LETTERS || is_programs_own(call, name))
+        return "";
+    LLVMGetParamTypes(type, parameters);
+    letters[length++] = letter_of(LLVMGetReturnType(type));
+    for (unsigned i = 0; i < count; i++)
+        letters[length++] = letter_of(parameters[i]);
+    if (LLVMIsFunctionVarArg(type))
+        letters[length++] = '.';
+    const char *kept = arena_copy(arena, letters, length);
+    return kept ? kept : "";
 }

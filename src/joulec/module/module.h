@@ -101,6 +101,10 @@ struct call {
     int32_t *targets;
     size_t target_count;
     bool is_closed;
+    /* Of what it passes and gets, a letter each, the result's first: i, a whole number; f, d and l, a float, a double and a longer one;
+     * p, a pointer; v, nothing; ?, something else; and last '.', where more may follow. "": whatever its name says, it is not of the C
+     * library; NULL: it is of that name's type. */
+    const char *type;
 };
 
 /* The functions with a body that a call may be of, by their indices; their number. */

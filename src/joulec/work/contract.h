@@ -8,7 +8,7 @@
 
 #include "joulec/work/sum.h"
 
-/* Of a call with a name. False: nobody has said anything about it. */
+/* Of a call with a name, and with the type of the library's function. False: nobody has said anything about it. */
 bool contract_of(const struct call *call, const struct target *target, struct amounts *out_amounts);
 
 #endif
