@@ -417,20 +417,30 @@ static void strip_all(struct reader *r)
                     strip(v);
 }
 
-static joule_status print_loops(struct reader *r, joule_error *error)
+/* Standard error is `to` while LLVM prints; `kept` is what it was. */
+static joule_status print_into(struct reader *r, int kept, int to, joule_error *error)
 {
-    int kept = dup(STDERR_FILENO), fd = memfd_create("joulec-loops", MFD_CLOEXEC);
-    if (kept < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+    if (kept < 0 || to < 0 || dup2(to, STDERR_FILENO) < 0)
         return error_set(error, JOULE_FAILED, "no file for what LLVM says of loops");
     strip_all(r);
     joule_status status = run_passes(r, LOOPS, error);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    if (status == JOULE_OK)
-        r->out->loop_text = whole_fd(r->arena, fd);
-    close(fd);
-    if (status == JOULE_OK && !r->out->loop_text)
-        status = error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
+    if (dup2(kept, STDERR_FILENO) < 0)
+        return error_set(error, JOULE_FAILED, "standard error cannot be had back from LLVM");
+    if (status != JOULE_OK)
+        return status;
+    r->out->loop_text = whole_fd(r->arena, to);
+    return r->out->loop_text ? JOULE_OK
+                             : error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
+}
+
+static joule_status print_loops(struct reader *r, joule_error *error)
+{
+    int kept = dup(STDERR_FILENO), to = memfd_create("joulec-loops", MFD_CLOEXEC);
+    joule_status status = print_into(r, kept, to, error);
+    if (kept >= 0)
+        close(kept);
+    if (to >= 0)
+        close(to);
     return status;
 }
 

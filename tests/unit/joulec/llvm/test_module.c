@@ -1,0 +1,67 @@
+/* Reading a module leaves nothing open, and standard error as it was, whichever of its files cannot be had. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "joulec/module/module.h"
+
+static char path[] = "/tmp/test_module_XXXXXX";
+
+static int first_free(void)
+{
+    int fd = dup(STDOUT_FILENO);
+    assert_true(fd >= 0);
+    close(fd);
+    return fd;
+}
+
+/* With room for so many files beyond those that are open. */
+static joule_status read_with(int room)
+{
+    struct rlimit limit, own;
+    struct module module;
+    joule_error error;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &own), 0);
+    limit = own;
+    limit.rlim_cur = (rlim_t)first_free() + (rlim_t)room;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    joule_status status = module_read(path, NULL, &module, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &own), 0);
+    if (status == JOULE_OK)
+        module_free(&module);
+    return status;
+}
+
+static void test_a_file_that_cannot_be_had(void **state)
+{
+    (void)state;
+    struct stat before, after;
+    int own = first_free();
+    assert_int_equal(fstat(STDERR_FILENO, &before), 0);
+    assert_int_equal(read_with(1), JOULE_FAILED);
+    assert_int_equal(first_free(), own);
+    assert_int_equal(read_with(2), JOULE_OK);
+    assert_int_equal(first_free(), own);
+    assert_int_equal(fstat(STDERR_FILENO, &after), 0);
+    assert_true(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
+}
+
+int main(void)
+{
+    static const char text[] = "define i32 @f(i32 %a) {\n  ret i32 %a\n}\n";
+    int fd = mkstemp(path);
+    if (fd < 0 || write(fd, text, sizeof text - 1) != (ssize_t)(sizeof text - 1))
+        return 1;
+    close(fd);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_file_that_cannot_be_had)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
