@@ -26,13 +26,15 @@ class Unseen(OneFile):
         self.assertEqual(found["bare"]["open"], [("callee", "asm(1: jmp 1b)")])
 
     def test_mathematics_without_errors_is_the_same(self):
-        text = ("#include <math.h>\ndouble waves(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s += sin(x[i]) + "
-                "exp(x[i]); return s; }\nfloat short_ones(float x) { return cosf(x); }\nlong double wide(long double x) { return sinl(x); }\n")
+        text = ("#include <math.h>\n"
+                "double waves(const double *x) { double s = 0; for (int i = 0; i < 1000; i++) s += sin(x[i]) + exp(x[i]); return s; }\n"
+                "float short_ones(float x) { return cosf(x); }\nlong double wide(long double x) { return sinl(x); }\n")
         plain, found = self.check(text), self.check(text, "-fno-math-errno")
         self.assertAlmostEqual(found["waves"]["energy_joules"] / plain["waves"]["energy_joules"], 1, delta=0.05)
         self.assertEqual({name: function["open"] for name, function in found.items()},
                          {"waves": [], "short_ones": [], "wide": [("callee", "sinl")]})
-        self.assertGreater(found["short_ones"]["energy_joules"], 10 * self.check("float f(float x) { return x + x; }")["f"]["energy_joules"])
+        sum_of_two = self.check("float f(float x) { return x + x; }")["f"]["energy_joules"]
+        self.assertGreater(found["short_ones"]["energy_joules"], 10 * sum_of_two)
 
     def test_instructions_that_look_like_calls(self):
         """What LLVM has as functions is counted as the instruction that it becomes."""
@@ -92,17 +94,29 @@ class Unseen(OneFile):
 
     def test_a_name_of_the_librarys_that_is_not_its_function(self):
         text = ("extern int round(const char *, int);\nint own(int x) { return round(\"a\", x); }\n"
-                "double sin(double);\ndouble wave(double x) { return sin(x); }\nint printf(const char *, ...);\nint says(int x) { return "
-                "printf(\"%d\", x); }\nvoid *malloc(__SIZE_TYPE__);\nvoid *memory(__SIZE_TYPE__ n) { return malloc(n); }\n")
+                "double sin(double);\ndouble wave(double x) { return sin(x); }\n"
+                "int printf(const char *, ...);\nint says(int x) { return printf(\"%d\", x); }\n"
+                "void *malloc(__SIZE_TYPE__);\nvoid *memory(__SIZE_TYPE__ n) { return malloc(n); }\n")
         found = self.check(text)
         self.assertEqual({name: function["open"] for name, function in found.items()},
                          {"own": [("callee", "round")], "wave": [], "says": [], "memory": []})
+        named = {"own": "round", "wave": "sin", "says": "printf", "memory": "malloc"}
         for option in ("-ffreestanding", "-fno-builtin"):
             found = self.check(text, option)
             self.assertEqual({name: function["open"] for name, function in found.items()},
-                             {name: [("callee", callee)] for name, callee in (("own", "round"), ("wave", "sin"), ("says", "printf"), ("memory", "malloc"))})
+                             {name: [("callee", callee)] for name, callee in named.items()})
         found = self.check(text, "-fno-builtin-sin")
         self.assertEqual([found[name]["open"] for name in ("wave", "memory")], [[("callee", "sin")], []])
+
+    def test_what_a_longjmp_repeats(self):
+        found = self.check("#include <setjmp.h>\nstatic jmp_buf again;\nint work(int);\n"
+                           "int tries(int n) { volatile int i = 0; setjmp(again); if (++i < n) longjmp(again, 1); return i; }\n"
+                           "__attribute__((returns_twice, noinline)) int own(int x) { static int seen; return seen += x; }\n"
+                           "int calls(int x) { return own(x); }\n"
+                           "void jumps(void) { longjmp(again, 1); }\n")
+        for name, callee in (("tries", "_setjmp"), ("calls", "own")):
+            self.assertEqual(found[name]["open"], [("callee", f"{callee} (what a longjmp repeats is not seen)")])
+        self.assertEqual(found["jumps"]["open"], [])
 
 
 if __name__ == "__main__":

@@ -295,10 +295,28 @@ bool llvm_is_real_call(LLVMValueRef value)
     return LLVMIsAInlineAsm(callee) ? says_anything(callee) : !llvm_is_intrinsic(value, &work);
 }
 
+bool llvm_returns_again(LLVMValueRef call)
+{
+    const char *name = name_of(call);
+    return (name && string_starts(name, "eh.sjlj.setjmp")) ||
+           llvm_attribute(call, llvm_attribute_kind("returns_twice"));
+}
+
+/* What is done again is a loop that is not seen: no figure of the first time is enough. */
+static const char *name_again(struct arena *arena, LLVMValueRef callee)
+{
+    const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "this";
+    char words[128];
+    string_print(words, sizeof words, "%s (what a longjmp repeats is not seen)", name);
+    return arena_copy(arena, words, strlen(words));
+}
+
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call)
 {
     char name[32];
     LLVMValueRef callee = llvm_called_function(call);
+    if (llvm_returns_again(call))
+        return name_again(arena, callee);
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)))
         return name_assembly(arena, LLVMGetCalledValue(call));
     const char *own_name = name_of(call);

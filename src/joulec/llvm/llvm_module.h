@@ -117,11 +117,13 @@ LLVMValueRef llvm_called_function(LLVMValueRef call);
 bool llvm_is_call(LLVMValueRef value);
 /* Whether another object may have something else in the place of a function or a variable of this one. */
 bool llvm_is_replaceable(LLVMValueRef global);
-/* What surely runs where a function is called by name; NULL: its body is not here, may be another in the end, or it is called through a
- * pointer. */
+/* What surely runs, once, where a function is called by name; NULL: its body is not here, may be another in the end, or it is called
+ * through a pointer. */
 LLVMValueRef llvm_body_of(LLVMValueRef call);
 /* One that is no instruction of LLVM's in a call's clothes, and no assembly without words. */
 bool llvm_is_real_call(LLVMValueRef value);
+/* Whether it comes back more than once, as setjmp does. */
+bool llvm_returns_again(LLVMValueRef call);
 /* What a real call is of: for one of LLVM's, the C library's function that it is in the end; for assembly, its words. NULL: through a
  * pointer, or no memory. */
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call);

@@ -159,7 +159,9 @@ bool llvm_is_replaceable(LLVMValueRef global)
 LLVMValueRef llvm_body_of(LLVMValueRef call)
 {
     LLVMValueRef callee = llvm_called_function(call);
-    return callee && !LLVMIsDeclaration(callee) && !llvm_is_replaceable(callee) ? callee : NULL;
+    bool is_sure =
+        callee && !LLVMIsDeclaration(callee) && !llvm_is_replaceable(callee) && !llvm_returns_again(call);
+    return is_sure ? callee : NULL;
 }
 
 unsigned llvm_attribute_kind(const char *name)

@@ -24,10 +24,8 @@ static const struct contract {
      {100, 300, 3000}}, /* what ends the program or the call: what comes then is no part of it */
     {"__assert_fail", "vppip", {100, 1000, 10000}},
     {"__longjmp_chk", "vpi", {10, 30, 100}},
-    {"__sigsetjmp", "ipi", {10, 25, 100}},
     {"_exit", "vi", {100, 300, 3000}},
     {"_longjmp", "vpi", {10, 30, 100}},
-    {"_setjmp", "ip", {10, 25, 100}},
     {"abort", "v", {100, 1000, 10000}},
     {"abs", "ii", {1, 1, 2}},
     {"acos", "dd", {20, 60, 150}},
@@ -80,7 +78,6 @@ static const struct contract {
     {"rand", "i", {10, 30, 100}},
     {"realloc", "ppi", {20, 150, 20000}},
     {"round", "dd", {1, 5, 20}},
-    {"setjmp", "ip", {10, 25, 100}},
     {"siglongjmp", "vpi", {10, 200, 1000}},
     {"sin", "dd", {20, 60, 200}},
     {"sinf", "ff", {10, 30, 100}},
