@@ -318,6 +318,27 @@ _Noreturn void never(int x) { if (x) for (int i = 0; i < 1000; i++) sink = i; ex
             self.assertGreater(found[name]["interval_joules"][1], 0.2 * found["once"]["energy_joules"], name)
             self.assertLess(found[name]["interval_joules"][0], 0.01 * found["once"]["energy_joules"], name)
 
+    def test_memory_is_as_long_as_is_known(self):
+        """Also where LLVM makes a call of a loop."""
+        text = """#include <string.h>
+__attribute__((noinline)) static void part(char *a, const char *b, int n) { memcpy(a, b, n * 8ul); }
+void known(char *a) { memset(a, 0, 8000000); }
+void set(char *a, unsigned n) { JOULE_ASSUME(n >= 1000 && n <= 8000000); memset(a, 0, n); }
+void filled(char *a, unsigned n) { JOULE_ASSUME(n >= 1000 && n <= 8000000); for (unsigned i = 0; i < n; i++) a[i] = 0; }
+void passed(char *a, const char *b) { part(a, b, 1000000); }
+void passed_less(char *a, const char *b) { part(a, b, 1000); part(a, b, 1001); }
+int compared(const char *a, const char *b, unsigned n) { JOULE_ASSUME(n >= 1 && n <= 8000000); return memcmp(a, b, n); }
+void unknown(char *a, unsigned n) { memset(a, 0, n); }
+"""
+        found = self.functions(text)
+        joules = {name: [*f["interval_joules"], f["energy_joules"]] for name, f in found.items()}
+        for name in ("set", "filled"):
+            self.assertGreater(joules[name][1], 0.4 * joules["known"][1], name)
+            self.assertLess(joules[name][0], 0.01 * joules["known"][0], name)
+        self.assertGreater(joules["passed"][2], 0.5 * joules["known"][2])
+        self.assertGreater(joules["passed"][2], 50 * joules["passed_less"][2])
+        self.assertGreater(joules["compared"][1], 100 * joules["unknown"][1])
+
     def test_numbers_are_as_wide_as_their_type(self):
         text = """volatile int sink;
 __attribute__((noinline)) static void part(unsigned n) { for (unsigned i = 0, m = n * 1000003u % 1000u; i < m; i++) sink = 1; }

@@ -53,7 +53,7 @@ static double joules_of_call(const struct page *p, const struct call *call)
     struct amounts contract;
     if (call->callee >= 0)
         return p->analysis->results[call->callee].judgement.joules.est;
-    if (call->name && contract_of(call, &p->analysis->target, &contract))
+    if (call->name && contract_of(call, NULL, &p->analysis->target, &contract))
         return amounts_joules(&p->analysis->target, &contract, BOUND_EST);
     return NAN;
 }

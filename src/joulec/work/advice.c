@@ -253,7 +253,7 @@ static bool frees_in(const struct walk *w, int32_t l)
 static double joules_of_call(const struct walk *w, const struct call *call)
 {
     struct amounts one;
-    return contract_of(call, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST) : 0;
+    return contract_of(call, NULL, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST) : 0;
 }
 
 static void advise_allocation(struct walk *w, int32_t l, uint32_t block, const struct call *call)

@@ -118,8 +118,8 @@ static const char *plain_name(const char *name)
 
 enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_COMPARE };
 
-/* What it does to bytes of a known number; NONE: it is another, or the number is not known. */
-static enum memory_call memory_call_of(const struct call *call, const char *name, double *out_bytes)
+/* What it does to bytes. */
+static enum memory_call memory_call_of(const struct call *call)
 {
     static const struct {
         const char *name;
@@ -129,13 +129,26 @@ static enum memory_call memory_call_of(const struct call *call, const char *name
                  {"memset", MEMORY_SET},
                  {"memcmp", MEMORY_COMPARE},
                  {"bcmp", MEMORY_COMPARE}};
-    if (call->argument_count < 3 || !call->arguments[2].is_constant || call->arguments[2].constant < 0)
-        return MEMORY_NONE;
-    *out_bytes = (double)call->arguments[2].constant;
+    const char *name = call->name && call->argument_count >= 3 ? plain_name(call->name) : "";
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(name, calls[i].name) == 0)
             return calls[i].is;
     return MEMORY_NONE;
+}
+
+const struct operand *contract_length(const struct call *call)
+{
+    return memory_call_of(call) == MEMORY_NONE ? NULL : &call->arguments[2];
+}
+
+/* False: nobody knows. */
+static bool bytes_of(const struct call *call, const struct call_length *length, double out_bytes[BOUNDS])
+{
+    const struct operand *operand = contract_length(call);
+    bool is_constant = operand && operand->is_constant && operand->constant >= 0;
+    for (int b = 0; b < BOUNDS; b++)
+        out_bytes[b] = is_constant ? (double)operand->constant : length ? length->bytes[b] : NAN;
+    return is_constant || (length && length->bytes[BOUND_HIGH] >= 0);
 }
 
 static double worst_wait(const struct cost_core *core, double bytes)
@@ -143,11 +156,12 @@ static double worst_wait(const struct cost_core *core, double bytes)
     return ceil(bytes / core->line_bytes) * core->latency[COST_DRAM_LINES];
 }
 
-/* Short ones are made in place, of vectors of 16 bytes; all come from DRAM at worst. */
-static void set_cycles_of_bytes(const struct cost_core *core, double bytes, double cycles[BOUNDS])
+/* Short ones of a constant length are made in place, of vectors of 16 bytes; all come from DRAM at worst. */
+static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool is_call,
+                                double cycles[BOUNDS])
 {
     double moves = bytes / (16 * core->per_cycle[COST_L1_STORES]),
-           begin = bytes <= MOST_IN_PLACE ? 0 : BEGIN_CYCLES;
+           begin = !is_call && bytes <= MOST_IN_PLACE ? 0 : BEGIN_CYCLES;
     cycles[BOUND_LOW] = fmax(1, bytes / WIDEST_VECTOR);
     cycles[BOUND_EST] = begin + fmax(1, moves);
     cycles[BOUND_HIGH] = 2 * cycles[BOUND_EST] + worst_wait(core, bytes);
@@ -182,30 +196,39 @@ static void move_lines(const struct cost_core *core, bool is_set, double bytes, 
         cost_core_beside(core, work->amount[COST_CYCLES], moved / core->per_cycle[feature]);
 }
 
-bool contract_of(const struct call *call, const struct target *target, struct amounts *out_amounts)
+/* What so many bytes take, as far as that is asked for at one bound. */
+static void set_cycles_of_memory(const struct cost_core *core, const struct call *call, enum memory_call does,
+                                 double bytes, double cycles[BOUNDS])
+{
+    double most_in_place = plain_name(call->name)[0] == 'b' ? MOST_EQUAL : MOST_ORDERED;
+    if (does == MEMORY_COMPARE)
+        set_cycles_of_compare(core, bytes, most_in_place, cycles);
+    else
+        set_cycles_of_bytes(core, bytes, !contract_length(call)->is_constant, cycles);
+}
+
+bool contract_of(const struct call *call, const struct call_length *length, const struct target *target,
+                 struct amounts *out_amounts)
 {
     const char *name = plain_name(call->name);
     const struct contract *found =
         bsearch(name, contracts, sizeof contracts / sizeof *contracts, sizeof *contracts, by_name);
-    double bytes = 0, cycles[BOUNDS] = {0};
-    enum memory_call does = memory_call_of(call, name, &bytes);
-    bool moves = does == MEMORY_MOVE || does == MEMORY_SET;
+    double bytes[BOUNDS];
+    enum memory_call does = bytes_of(call, length, bytes) ? memory_call_of(call) : MEMORY_NONE;
     *out_amounts = (struct amounts){0};
     if (found && call->type && strcmp(call->type, found->type) != 0)
         found = NULL;
-    if (found)
-        memcpy(cycles, found->cycles, sizeof cycles);
-    if (moves)
-        set_cycles_of_bytes(&target->core, bytes, cycles);
-    else if (does == MEMORY_COMPARE)
-        set_cycles_of_compare(&target->core, bytes, name[0] == 'b' ? MOST_EQUAL : MOST_ORDERED, cycles);
     for (int b = 0; found && b < BOUNDS; b++) {
         struct cost_features *work = &out_amounts->of[b];
+        double cycles[BOUNDS];
+        memcpy(cycles, found->cycles, sizeof cycles);
+        if (does != MEMORY_NONE)
+            set_cycles_of_memory(&target->core, call, does, bytes[b], cycles);
         work->version = COST_VERSION;
         work->amount[COST_UOPS] = cycles[b] * UOPS_PER_CYCLE;
         work->amount[COST_CYCLES] = cycles[b];
-        if (moves && b != BOUND_LOW)
-            move_lines(&target->core, does == MEMORY_SET, bytes, work);
+        if ((does == MEMORY_MOVE || does == MEMORY_SET) && b != BOUND_LOW)
+            move_lines(&target->core, does == MEMORY_SET, bytes[b], work);
         sum_set_time(target, work, work->amount[COST_CYCLES]);
     }
     return found;

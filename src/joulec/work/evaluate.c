@@ -7,6 +7,7 @@
 #include "joulec/trips/formula.h"
 #include "joulec/trips/nest.h"
 #include "joulec/work/advice.h"
+#include "joulec/work/contract.h"
 #include "joulec/work/levels.h"
 #include "joulec/work/overlap.h"
 #include "joulec/work/wide.h"
@@ -30,7 +31,10 @@ static bool call_uses(const struct evaluator *e, const struct evaluated *f, cons
                       uint32_t name)
 {
     const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
+    const struct operand *length = call->callee < 0 ? contract_length(call) : NULL;
     struct expr room;
+    if (length && expr_uses(known_formula(f->facts, length, &room), name))
+        return true;
     if (!callee || !callee->order || callee->order >= f->order)
         return false;
     for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
@@ -429,6 +433,16 @@ static struct block_memory *find_levels(struct evaluation *now, const struct loo
     return status == JOULE_OK ? memory : NULL;
 }
 
+static struct call_length length_at_call(const struct evaluation *now, uint32_t block, size_t number)
+{
+    const struct operand *length = contract_length(&now->f->function->blocks[block].calls[number]);
+    struct trips_symbol bytes;
+    if (!length || !now->known.facts || !known_at_call(&now->known, block, number, length, &bytes) ||
+        bytes.high < 0)
+        return (struct call_length){{NAN, NAN, NAN}};
+    return (struct call_length){{fmax((double)bytes.low, 0), fmax((double)bytes.est, 0), (double)bytes.high}};
+}
+
 /* Which ways can be gone, and what is called on them. */
 static bool look_round(struct evaluation *now)
 {
@@ -436,13 +450,16 @@ static bool look_round(struct evaluation *now)
     now->callees = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->callees);
     now->ways.is_closed = arena_alloc(&now->scratch, f->edge_count + 1);
     now->ways.is_reached = arena_alloc(&now->scratch, f->block_count + 1);
-    if (!now->callees || !now->ways.is_closed || !now->ways.is_reached)
+    now->ways.lengths = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->ways.lengths);
+    if (!now->callees || !now->ways.is_closed || !now->ways.is_reached || !now->ways.lengths)
         return false;
     close_edges(now);
     find_reached(now);
     for (uint32_t b = 0; b < f->block_count; b++)
-        for (size_t c = 0; c < f->blocks[b].call_count && now->ways.is_reached[b]; c++)
+        for (size_t c = 0; c < f->blocks[b].call_count && now->ways.is_reached[b]; c++) {
             now->callees[f->blocks[b].calls[c].number] = sum_at_call(now, b, c);
+            now->ways.lengths[f->blocks[b].calls[c].number] = length_at_call(now, b, c);
+        }
     return true;
 }
 

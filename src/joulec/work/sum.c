@@ -131,7 +131,8 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_callee(r, call, out);
     else if (call->callee >= 0)
         add_missing(r, DOUBT_RECURSION, call->name, call->place);
-    else if (contract_of(call, r->target, &contract))
+    else if (contract_of(call, r->ways.closed ? &r->ways.closed->lengths[call->number] : NULL, r->target,
+                         &contract))
         add_contract(r, &contract, out);
     else
         add_missing(r, DOUBT_CALLEE, call->name, call->place);

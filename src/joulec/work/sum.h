@@ -79,10 +79,16 @@ struct target {
 
 struct block_memory;
 
-/* Of a function, what is known never to happen. */
+/* How many bytes a call of the library's goes over, where that is known. */
+struct call_length {
+    double bytes[BOUNDS]; /* high NaN: it is not */
+};
+
+/* Of a function, what is known never to happen, and how much is done where something is called. */
 struct sum_ways {
-    bool *is_closed;  /* by an edge's number: it is not taken */
-    bool *is_reached; /* by block: it can be */
+    bool *is_closed;             /* by an edge's number: it is not taken */
+    bool *is_reached;            /* by block: it can be */
+    struct call_length *lengths; /* by call */
 };
 
 /* Adds up a function. `callees` has, by the number of each call, what a function with a body takes there; NULL where that is
