@@ -140,6 +140,20 @@ class Outputs(Folder):
         self.assertFalse(self.needs(folder, "n.c", "-Llib", "-la"))
         self.assertIn("undefined", self.compile(folder, "--energy-run=no", "m.c", "a.o", "-o", "p", check=False).stderr)
 
+    def test_a_line_without_a_check_links_it_too(self):
+        """make has CFLAGS where it compiles, and not where it links."""
+        folder = self.folder_with("make", a=BUDGET, m=MAIN, n=PLAIN)
+        self.compile(folder, "-c", "a.c", "m.c", "n.c")
+        subprocess.run(["ar", "rcs", "liba.a", "a.o"], cwd=folder, check=True)
+        self.write("make/words", "m.o a.o")
+        for words in (["m.o", "a.o"], ["m.o", "-L.", "-la"], ["m.c", "a.o"], ["@words"]):
+            self.assertEqual(self.compile(folder, *words, "-o", "p", own=()).stderr, "", words)
+            subprocess.run([os.path.join(folder, "p")], check=True)
+            self.assertIn("libjoule", " ".join(self.links(os.path.join(folder, "p"))), words)
+        self.compile(folder, "n.o", "-o", "p", own=())
+        self.assertNotIn("libjoule", " ".join(self.links(os.path.join(folder, "p"))))
+        self.assertIn("undefined", self.compile(folder, "m.o", "a.o", "-o", "p", own=("--energy-run=no",), check=False).stderr)
+
     def test_bitcode_for_the_linker(self):
         folder = self.folder_with("lto", a=BUDGET, m=MAIN)
         self.compile(folder, "-flto", "-c", "a.c", "m.c")

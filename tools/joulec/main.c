@@ -9,6 +9,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/companion.h"
+#include "library.h"
 #include "response.h"
 
 const char tool_name[] = "joulec";
@@ -60,11 +61,33 @@ static bool judges(const struct arguments *a)
     return a->database || a->page != PAGE_NONE || (a->checks && !a->is_for_clang);
 }
 
-/* With the very words that were given where none is joulec's: those of a response file may be too many for a command line. */
-static int become_clang(const struct arguments *a, char **argv)
+/* Clang's words with libjoule's behind them: what was checked elsewhere may be linked here. NULL after a message. */
+static const char **words_with_library(struct arena *arena, const struct arguments *a)
 {
+    const char **library = library_words(arena, a, false);
+    size_t count = 0;
+    if (!library || !*library)
+        return library ? a->clang : NULL;
+    while (library[count])
+        count++;
+    const char **words = arena_alloc(arena, (a->clang_count + count + 1) * sizeof *words);
+    if (!words) {
+        complain("", "no memory for the linker's words");
+        return NULL;
+    }
+    memcpy(words, a->clang, a->clang_count * sizeof *words);
+    memcpy(words + a->clang_count, library, (count + 1) * sizeof *words);
+    return words;
+}
+
+/* With the very words that were given where none is joulec's: those of a response file may be too many for a command line. */
+static int become_clang(struct arena *arena, const struct arguments *a, char **argv)
+{
+    const char **words = words_with_library(arena, a);
+    if (!words)
+        return EXIT_OWN_FAILURE;
     argv[0] = (char *)a->clang[0];
-    return arguments_become_clang(a->is_plain ? (const char **)argv : a->clang);
+    return arguments_become_clang(a->is_plain && words == a->clang ? (const char **)argv : words);
 }
 
 int main(int argc, char **argv)
@@ -82,7 +105,7 @@ int main(int argc, char **argv)
         if (judges(&arguments))
             companion_become("", "joulec-check", argv);
         else
-            code = become_clang(&arguments, argv);
+            code = become_clang(&arena, &arguments, argv);
     }
     arena_free(&arena);
     return code;

@@ -1,6 +1,6 @@
-/* tools/joulec/check/library.h - libjoule on a linker's line, where what is linked calls it.
+/* tools/joulec/library.h - libjoule on a linker's line, where what is linked calls it.
  *
- * Owns whether it is called, and the words that link it. Newcomers: a program that does not call it is linked exactly as clang
+ * Owns whether it is called, and the words that link it, also where nothing is checked. Newcomers: a program that does not call it is linked exactly as clang
  * would; configure scripts ask the linker what there is, and must get clang's answers.
  */
 #ifndef JOULEC_LIBRARY_H

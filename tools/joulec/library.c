@@ -1,4 +1,4 @@
-/* tools/joulec/check/library.c - see library.h. */
+/* tools/joulec/library.c - see library.h. */
 #include "library.h"
 
 #include <elf.h>
