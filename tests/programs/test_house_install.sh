@@ -76,6 +76,9 @@ END
         "$work/budget" || fail "what joulec $check built does not run"
     done
     (cd "$work" && "$prefix/bin/joulec" -c -Werror -x assembler - <<<.text -o empty.o) || fail "joulec has words for nothing"
+    echo "[{\"directory\": \"$work\", \"command\": \"cc -c budget.c\", \"file\": \"budget.c\"}]" >"$work/commands.json"
+    "$prefix/bin/joulec" --energy-database "$work/commands.json" >"$work/said" 2>&1 ||
+        fail "joulec does not find its header for a database: $(<"$work/said")"
     mkdir -p "$work/own/joule" && echo "#error its own" >"$work/own/joule/budget.h"
     "$prefix/bin/joulec" -fsyntax-only -I"$work/own" "$work/budget.c" 2>"$work/said" || true
     grep -q "its own" "$work/said" || fail "joulec takes another header than the project's: $(<"$work/said")"

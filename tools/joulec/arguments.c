@@ -43,8 +43,6 @@ static void add_headers(struct arena *arena, struct arguments *a)
 {
     static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
     char folder[PATH_MAX];
-    if (!preprocesses(a))
-        return;
     find_beside(JOULEC_INCLUDE_FOLDER, folder);
     if (!folder[0] || string_is_one_of(folder, usual))
         return;
@@ -346,6 +344,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         return false;
     out->links = out->links && out->input_count && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
-    add_headers(arena, out);
+    if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
+        add_headers(arena, out);
     return profile_has_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }
