@@ -76,6 +76,12 @@ END
         "$work/budget" || fail "what joulec $check built does not run"
     done
     (cd "$work" && "$prefix/bin/joulec" -c -Werror -x assembler - <<<.text -o empty.o) || fail "joulec has words for nothing"
+    echo "#include <joule/budget.h>" >"$work/budgets.h"
+    for words in "budgets.h -o budgets.pch" "-M -x c-header budgets.h"; do
+        # shellcheck disable=SC2086
+        (cd "$work" && "$prefix/bin/joulec" $words >"$work/said" 2>&1) ||
+            fail "joulec $words does not find what was installed with it: $(<"$work/said")"
+    done
     echo "[{\"directory\": \"$work\", \"command\": \"cc -c budget.c\", \"file\": \"budget.c\"}]" >"$work/commands.json"
     "$prefix/bin/joulec" --energy-database "$work/commands.json" >"$work/said" 2>&1 ||
         fail "joulec does not find its header for a database: $(<"$work/said")"

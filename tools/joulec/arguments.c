@@ -33,7 +33,7 @@ static bool has_text(const char *const *names, const char *const *languages, siz
 /* Behind -cc1 nothing is, that clang's driver reads. */
 static bool preprocesses(const struct arguments *a)
 {
-    return (has_text(a->sources, a->languages, a->source_count) ||
+    return (a->has_headers || has_text(a->sources, a->languages, a->source_count) ||
             has_text(a->others, a->other_languages, a->other_count)) &&
            !string_starts(a->clang[1], "-cc1");
 }
@@ -257,7 +257,7 @@ static void take_input(struct arguments *out, const char *word, const char *lang
 {
     out->clang[out->clang_count++] = word;
     out->inputs[out->input_count++] = word;
-    out->links = out->links && !is_header(word, language);
+    out->has_headers = out->has_headers || is_header(word, language);
     if (is_c(word, language)) {
         out->languages[out->source_count] = language;
         out->sources[out->source_count++] = word;
@@ -342,7 +342,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
     out->clang[out->clang_count++] = clang_path();
     if (!read_words(arena, words, out))
         return false;
-    out->links = out->links && out->input_count && !out->is_for_clang;
+    out->links = out->links && out->input_count && !out->has_headers && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
     if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
         add_headers(arena, out);

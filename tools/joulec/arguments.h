@@ -40,6 +40,7 @@ struct arguments {
     const char **sources;   /* those in C */
     const char **languages; /* of these, as -x says; NULL: their names say it */
     size_t source_count;
+    bool has_headers;    /* one among them is to be precompiled */
     const char **others; /* those in C++ and Objective-C, of which no budget is judged; as the sources */
     const char **other_languages;
     size_t other_count;
