@@ -12,6 +12,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "common/own_folder.h"
+#include "object_name.h"
 #include "own_words.h"
 #include "response.h"
 
@@ -174,7 +175,25 @@ static bool profile_has_use(const struct arguments *a)
     return !a->profile || is_read;
 }
 
-/* Of what is written, each thing needs a file of its own, which is none of those that are read. */
+/* What clang builds, by the name that was given or its own; so many. Whether it may lie there is clang's to say. */
+static size_t list_built(struct arena *arena, const struct arguments *a, const char **out)
+{
+    const char *output = arguments_value(a, "-o");
+    size_t count = 0;
+    if (!a->compiles || a->database || a->page != PAGE_NONE)
+        return 0;
+    if (output || a->links) {
+        out[0] = output ? output : "a.out";
+        return 1;
+    }
+    for (size_t i = 0; i < a->source_count; i++)
+        out[count++] = object_name_beside(arena, NULL, a->sources[i], object_ending(a));
+    for (size_t i = 0; i < a->other_count; i++)
+        out[count++] = object_name_beside(arena, NULL, a->others[i], object_ending(a));
+    return count;
+}
+
+/* Of what joulec writes, each thing needs a file of its own, which is none of those that are read, or built. */
 static bool are_apart(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
@@ -182,7 +201,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
                                                                                 : "-";
     const char *const written[] = {a->report, a->sarif, a->gitlab, a->html, page};
     size_t count = sizeof written / sizeof *written, streams = 0, inputs = 0;
-    const char **paths = arena_alloc(arena, (a->input_count + 1 + count) * sizeof *paths);
+    const char **paths = arena_alloc(arena, (2 * a->input_count + 2 + count) * sizeof *paths);
     joule_error error;
     if (!paths)
         return false;
@@ -196,6 +215,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
     for (size_t i = 0; i < a->input_count; i++)
         if (strcmp(a->inputs[i], "-") != 0)
             paths[inputs++] = a->inputs[i];
+    inputs += list_built(arena, a, paths + inputs);
     memcpy(paths + inputs, written, sizeof written);
     if (output_check_apart(paths, inputs, inputs + count, &error) == JOULE_OK)
         return true;

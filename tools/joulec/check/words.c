@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "clang_words.h"
+#include "object_name.h"
 
 /* Asks for files that are called as the object is, by whatever step ends with the object. */
 static bool is_aside(const char *word)
@@ -290,27 +291,6 @@ static const char *object_of(const struct arguments *a)
     return a->links ? NULL : arguments_value(a, "-o");
 }
 
-/* What clang calls the file with this ending that lies beside `output`, or NULL: that is called after the source. */
-static const char *name_beside(struct arena *arena, const char *output, const char *source,
-                               const char *ending)
-{
-    const char *slash = strrchr(source, '/');
-    const char *name = output ? output : slash ? slash + 1 : source;
-    const char *dot = strrchr(name, '.'), *last = strrchr(name, '/');
-    size_t stem = dot && (!last || dot > last) ? (size_t)(dot - name) : strlen(name);
-    size_t size = stem + strlen(ending) + 1;
-    char *made = arena_alloc(arena, size);
-    if (made)
-        string_print(made, size, "%.*s%s", (int)stem, name, ending);
-    return made;
-}
-
-static const char *ending_of(const struct arguments *a)
-{
-    bool is_text = has_word(a, "-S");
-    return has_word(a, "-emit-llvm") ? (is_text ? ".ll" : ".bc") : is_text ? ".s" : ".o";
-}
-
 static bool has_such(const struct arguments *a, bool (*is_such)(const char *word))
 {
     bool is_found = false;
@@ -334,11 +314,11 @@ static void add_dependencies(struct line *line, const struct arguments *a, const
     const char *object = arguments_value(a, "-o");
     if (!arguments_value(a, "-MF") && !is_named) {
         add(line, "-MF");
-        add(line, name_beside(line->arena, object, source, ".d"));
+        add(line, object_name_beside(line->arena, object, source, ".d"));
     }
     if (!arguments_value(a, "-MT") && !arguments_value(a, "-MQ")) {
         add(line, "-MQ");
-        add(line, object ? object : name_beside(line->arena, NULL, source, ".o"));
+        add(line, object ? object : object_name_beside(line->arena, NULL, source, ".o"));
     }
 }
 
@@ -372,7 +352,7 @@ static void add_names_in_bitcode(struct line *line, const struct arguments *a, c
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!has_such(a, files[i].is_asked))
             continue;
-        const char *name = name_beside(line->arena, object_of(a), source, files[i].ending);
+        const char *name = object_name_beside(line->arena, object_of(a), source, files[i].ending);
         if (name && files[i].is_asked == is_coverage) {
             name = from_root(line->arena, name);
             name = name ? joined(line->arena, files[i].option, name) : NULL;
@@ -419,7 +399,7 @@ const char *words_saved_name(struct arena *arena, const struct arguments *a, con
                              const char *ending)
 {
     const char *output = arguments_value(a, "-o"), *slash = output ? strrchr(output, '/') : NULL;
-    const char *name = name_beside(arena, NULL, source, ending);
+    const char *name = object_name_beside(arena, NULL, source, ending);
     bool is_beside_object = has_word(a, "-save-temps=obj") || has_word(a, "--save-temps=obj");
     bool is_asked = is_beside_object || has_word(a, "-save-temps") || has_word(a, "--save-temps") ||
                     has_word(a, "-save-temps=cwd") || has_word(a, "--save-temps=cwd");
@@ -466,7 +446,7 @@ static void add_output(struct line *line, const struct arguments *a, const char 
     if (arguments_value(a, "-o") || !(has_word(a, "-c") || has_word(a, "-S")))
         return;
     add(line, "-o");
-    add(line, name_beside(line->arena, NULL, source, ending_of(a)));
+    add(line, object_name_beside(line->arena, NULL, source, object_ending(a)));
 }
 
 /* A file beside the sources is neither object nor library, so that the options for texts are for it, too. */
