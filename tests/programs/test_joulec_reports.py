@@ -202,6 +202,14 @@ class Sarif(Reports):
             self.assertIn(done.returncode, (0, 2) if files[0] == "x" else (2,))
         self.assertIn("needs a file", self.compile("a.c", "--energy-sarif").stderr)
 
+    def test_standard_output_that_is_closed_is_as_one_that_is_full(self):
+        self.write("kept.c", KEPT)
+        for own in ("--energy-report -", "--energy-sarif -", "--emit eir", "--emit ir", "--lift c"):
+            for where, why in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+                command = f'exec "$0" {own} -I "$1" -c kept.c{" -o kept.o" * ("report" in own)} {where}'
+                done = subprocess.run(["sh", "-c", command, JOULEC, INCLUDE], cwd=self.folder, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {why}\n"), command)
+
     def test_it_keeps_to_the_standard_s_schema(self):
         """With the schema of OASIS, which SARIF_SCHEMA may name."""
         schema = os.environ.get("SARIF_SCHEMA")

@@ -94,6 +94,7 @@ int main(int argc, char **argv)
 {
     struct arena arena = {0};
     struct arguments arguments;
+    output_guard_streams();
     if (argc > 1 && strcmp(argv[1], "--energy-help") == 0) {
         output_print(help, strlen(help));
         return output_end("", 0);

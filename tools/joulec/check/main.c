@@ -98,6 +98,7 @@ int main(int argc, char **argv)
     struct machine machine;
     char root[PATH_MAX];
     (void)argc;
+    output_guard_streams();
     if (!arguments_read(&arena, NULL, argv, &arguments)) {
         arena_free(&arena);
         return EXIT_USAGE;
