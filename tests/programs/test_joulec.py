@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 
 from joulec_support import JOULEC, OneFile, main
@@ -510,6 +511,15 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
         done = self.compile("int x;\n", JOULEC_CLANG="/no/such/clang")
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot run /no/such/clang", done.stderr)
+
+    def test_a_clang_that_is_too_new(self):
+        newest = next((n for n in range(40, 14, -1) if shutil.which(f"clang-{n}")), None)
+        done = self.compile("int x;\n", "--energy-check", JOULEC_CLANG=f"clang-{newest}") if newest else None
+        if not newest or not done.returncode:
+            self.skipTest("no clang is newer than joulec's LLVM")
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stderr, rf"^joulec: \S*a\.c: clang-{newest} is of LLVM {newest}, newer than the LLVM (\d+) of this joulec, which cannot "
+                                      r"read what it makes; JOULEC_CLANG must name clang \1 or older\n$")
 
     def test_dependencies_and_several_sources(self):
         """As make and CMake call a compiler."""

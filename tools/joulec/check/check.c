@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -143,6 +144,27 @@ static bool judge_module(const struct order *order, const struct module *module,
     return done;
 }
 
+/* The number behind these words of LLVM's; 0: there is none. */
+static unsigned long version_behind(const char *message, const char *words)
+{
+    const char *at = strstr(message, words);
+    return at ? strtoul(at + strlen(words), NULL, 10) : 0;
+}
+
+/* Why bitcode cannot be read. LLVM names both releases, and then only details of the formats that differ. */
+static void tell_unread(const struct order *order, const char *message)
+{
+    unsigned long writer = version_behind(message, "(Producer: 'LLVM"),
+                  reader = version_behind(message, "Reader: 'LLVM ");
+    if (writer > reader && reader)
+        complain("",
+                 "%s: %s is of LLVM %lu, newer than the LLVM %lu of this joulec, which cannot read what it "
+                 "makes; JOULEC_CLANG must name clang %lu or older",
+                 order->name, order->arguments->clang[0], writer, reader, reader);
+    else
+        complain("", "%s: %s", order->name, message);
+}
+
 /* Bitcode in `fd`. False after a message. */
 static bool read_bitcode(const struct order *order, int fd, const struct module_build *build,
                          struct module *out)
@@ -156,7 +178,7 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     string_print(path, sizeof path, "/proc/self/fd/%d", fd);
     if (module_read(path, build, out, &error) == JOULE_OK)
         return true;
-    complain("", "%s: %s", order->name, error.message);
+    tell_unread(order, error.message);
     return false;
 }
 
