@@ -287,6 +287,20 @@ class Inputs(Folder):
             done = self.joulec(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
 
+    def test_budgets_stay_in_what_is_preprocessed_before(self):
+        """As ccache and distcc compile: clang -E, and later what it wrote."""
+        self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
+        for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 times round in a call (bounded)")):
+            for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):
+                self.assertEqual(self.joulec(*words).returncode, 0)
+                self.assertEqual("-P" not in words and said not in self.judged("-c", "out.i"), False, words)
+                self.judged("-c", "-x", "cpp-output", "out.i")
+        plain, unasked = (self.joulec("-E", "-P", "dear.c", check=check).stdout for check in (("--energy-check",), ()))
+        self.assertIn("joule.budget", plain)
+        self.assertNotIn("joule.budget", unasked)
+        self.write("other.cc", DEAR)
+        self.assertNotIn("joule.budget", self.joulec("-E", "-P", "other.cc").stdout)
+
     def test_precompiled_headers_of_cmake(self):
         """As target_precompile_headers calls a compiler."""
         self.write("cmake_pch.h", "#pragma clang system_header\n#include <stdio.h>\n")

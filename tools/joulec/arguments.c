@@ -39,6 +39,15 @@ static bool preprocesses(const struct arguments *a)
            !string_starts(a->clang[1], "-cc1");
 }
 
+/* Before the user's. */
+static void insert_word(struct arguments *a, const char *word)
+{
+    memmove(a->clang + 2, a->clang + 1, a->clang_count * sizeof *a->clang);
+    a->clang[1] = word;
+    a->clang_count++;
+    a->is_plain = false;
+}
+
 /* <joule/budget.h> is found wherever joulec was installed; behind all other headers, so that none of those is another one. */
 static void add_headers(struct arena *arena, struct arguments *a)
 {
@@ -50,11 +59,17 @@ static void add_headers(struct arena *arena, struct arguments *a)
     const char *kept = arena_copy(arena, folder, strlen(folder));
     if (!kept)
         return;
-    memmove(a->clang + 3, a->clang + 1, a->clang_count * sizeof *a->clang);
-    a->clang[1] = "-idirafter";
-    a->clang[2] = kept;
-    a->clang_count += 2;
-    a->is_plain = false;
+    insert_word(a, kept);
+    insert_word(a, "-idirafter");
+}
+
+/* What is preprocessed to be compiled later, as ccache and distcc do it, keeps its budgets: it is judged then. */
+static void keep_budgets(struct arguments *a)
+{
+    static const char *const words[] = {"-E", NULL};
+    bool is_c = a->source_count && !a->other_count;
+    if (a->checks && is_c && preprocesses(a) && arguments_last_of(a, words))
+        insert_word(a, "-D__JOULEC__=1");
 }
 
 int arguments_become_clang(const char **words)
@@ -349,7 +364,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .default_trips = NAN,
                               .warmer_kelvin = NAN,
                               .file_joules = NAN,
-                              .clang = arena_alloc(arena, (count + 4) * sizeof *out->clang),
+                              .clang = arena_alloc(arena, (count + 5) * sizeof *out->clang),
                               .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
                               .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
                               .languages = arena_alloc(arena, (count + 1) * sizeof *out->languages),
@@ -366,5 +381,6 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
     out->compiles = out->compiles && !out->is_for_clang;
     if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
         add_headers(arena, out);
+    keep_budgets(out);
     return profile_has_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

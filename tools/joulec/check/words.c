@@ -110,8 +110,9 @@ static struct line line_without(struct arena *arena, const struct arguments *a,
     return line;
 }
 
-/* The file itself, which may be none of the words: then it is in the language of what stands behind them all. */
-static void add_source(struct line *line, const struct arguments *a, const char *source)
+/* As -x says. The file may be none of the words: then it is in the language of what stands behind them all. NULL: its name says
+ * it. */
+static const char *language_of(const struct arguments *a, const char *source)
 {
     const char *language = NULL;
     for (size_t i = 1; i < a->clang_count; i++) {
@@ -122,6 +123,11 @@ static void add_source(struct line *line, const struct arguments *a, const char 
     for (size_t i = 0; i < a->source_count; i++)
         if (a->sources[i] == source)
             language = a->languages[i];
+    return language;
+}
+
+static void add_source(struct line *line, const char *language, const char *source)
+{
     if (language) {
         add(line, "-x");
         add(line, language);
@@ -134,7 +140,7 @@ static const char **end_with_source(struct line *line, const struct arguments *a
                                     const char *source)
 {
     add_all(line, added);
-    add_source(line, a, source);
+    add_source(line, language_of(a, source), source);
     return end_line(line);
 }
 
@@ -274,7 +280,14 @@ const char **words_of_text(struct arena *arena, const struct arguments *a, const
 {
     static const char *const added[] = {
         "-O2", "-w", "-Qunused-arguments", "-D__JOULEC__=1", "-D__JOULEC_COUNTS__=1", "-E", "-o", "-", NULL};
-    return words_for_front_end(arena, a, added, source);
+    const char *language = language_of(a, source);
+    bool is_text = language ? strcmp(language, "cpp-output") == 0 : string_ends(source, ".i");
+    struct line line = line_without(arena, a, is_uncounted);
+    add_level(&line, a);
+    add_all(&line, added);
+    add_source(&line, is_text ? "c" : language,
+               source); /* of what was preprocessed clang would print nothing */
+    return end_line(&line);
 }
 
 /* --- what the user gets ------------------------------------------------------------------------------------- */
