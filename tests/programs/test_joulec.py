@@ -508,9 +508,22 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
             done = self.compile("int x;\n", word)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
+        for words in (["--thermal-state", "hot"], ["--energy-loop-default=5"], ["--profile-use=x"]):
+            done = self.compile("int x;\n", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{words[0].split('=')[0]} is for a check: add --energy-check, or --energy-report FILE", done.stderr)
         done = self.compile("int x;\n", JOULEC_CLANG="/no/such/clang")
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot run /no/such/clang", done.stderr)
+
+    def test_values_are_joined_or_the_next_word(self):
+        slow = SUM.replace("i < 1000", "i < n").replace("const int *x", "const int *x, int n")
+        for form in ("--energy-policy{}strict", "--energy-annotations{}github", "--thermal-state{}hot", "--energy-loop-default{}7",
+                     "--energy-run{}no"):
+            told = [self.compile('JOULE_BUDGET("max_joules=50uJ")\n' + slow, "--energy-check", *form.format(between).split()) for between in ("=", " ")]
+            self.assertEqual((told[0].returncode, told[0].stderr), (told[1].returncode, told[1].stderr), form)
+            self.assertEqual(told[0].returncode, 3 if "policy" in form else 0, told[0].stderr)
+            self.assertTrue(told[0].stderr, form)
 
     def test_a_clang_that_is_too_new(self):
         newest = next((n for n in range(40, 14, -1) if shutil.which(f"clang-{n}")), None)

@@ -179,15 +179,18 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
-/* Nothing but a check reads a profile. */
-static bool profile_has_use(const struct arguments *a)
+/* Of these nothing but a check, or a page, knows. False after a message. */
+static bool have_use(const struct arguments *a)
 {
-    bool is_read = a->checks || a->page != PAGE_NONE;
-    if (a->profile && !is_read)
-        complain("",
-                 "--profile-use is for a check: add --energy-check, or --energy-report FILE; to build with a "
-                 "profile is -fprofile-instr-use=FILE");
-    return !a->profile || is_read;
+    const char *option = a->profile                 ? "--profile-use"
+                         : !isnan(a->warmer_kelvin) ? "--thermal-state"
+                         : !isnan(a->default_trips) ? "--energy-loop-default"
+                                                    : NULL;
+    bool is_read = !option || a->checks || a->page != PAGE_NONE;
+    if (!is_read)
+        complain("", "%s is for a check: add --energy-check, or --energy-report FILE%s", option,
+                 a->profile ? "; to build with a profile is -fprofile-instr-use=FILE" : "");
+    return is_read;
 }
 
 /* What clang builds, by the name that was given or its own; so many. Whether it may lie there is clang's to say. */
@@ -382,5 +385,5 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
     if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
         add_headers(arena, out);
     keep_budgets(out);
-    return profile_has_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
+    return have_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

@@ -199,8 +199,9 @@ static bool take_profile_use(struct arguments *out, const char *value)
 static const struct own {
     const char *name;
     bool (*take)(struct arguments *out, const char *value); /* NULL: none; false after a message */
-    bool takes_next; /* a value may be the next word as well as stand behind '=' */
-    bool checks;     /* it asks for a check */
+    bool
+        takes_next; /* its value may be the next word as well as stand behind '='; never where it may have none */
+    bool checks; /* it asks for a check */
 } owns[] = {
     {"--energy-check", take_check, false, true},
     {"--energy-report", take_report, true, true},
@@ -208,12 +209,12 @@ static const struct own {
     {"--energy-html", take_html, true, true},
     {"--energy-database", take_database, true, true},
     {"--energy-only", take_only, true, false},
-    {"--energy-annotations", take_annotations, false, true},
-    {"--energy-policy", take_policy, false, true},
-    {"--energy-loop-default", take_loops, false, false},
+    {"--energy-annotations", take_annotations, true, true},
+    {"--energy-policy", take_policy, true, true},
+    {"--energy-loop-default", take_loops, true, false},
     {"--emit", take_emit, true, false},
     {"--lift", take_lift, true, true},
-    {"--energy-run", take_run, false, false},
+    {"--energy-run", take_run, true, false},
     {"--energy-budget", take_budget, true, true},
     {"--thermal-state", take_thermal_state, true, false},
     {"--energy-advice", take_advice, false, true},
