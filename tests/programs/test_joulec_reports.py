@@ -540,6 +540,18 @@ class Html(Reports):
         self.assertEqual(reader.lines, len(ALL.splitlines()) + len(KEPT.splitlines()))
 
 
+    def test_what_is_not_utf_8(self):
+        """Its bytes are one U+FFFD each; the page is UTF-8 still."""
+        name = os.path.join(os.fsencode(self.folder), b"caf\xe9.c")
+        with open(name, "wb") as file:
+            file.write(KEPT.encode() + "/* \u00e9 */ /* ".encode() + b"\xe9\xff */\n")
+        done = self.compile("--energy-html", "page.html", os.fsdecode(name))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = self.read("page.html")
+        self.assertRegex(page, "<h2>.*caf\ufffd.c</h2>")
+        self.assertIn("/* \u00e9 */ /* \ufffd\ufffd */", page)
+
+
 class CMake(Reports):
     """joule_check_energy() of a project, as a step of its build and as a test."""
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/string.h"
 #include "joulec/source/source.h"
 #include "joulec/source/whole_file.h"
 #include "joulec/trips/figure_words.h"
@@ -110,13 +111,19 @@ static bool gather(struct page *p, struct arena *arena)
 
 /* --- printing ----------------------------------------------------------------------------------------------- */
 
+/* Bytes that are not UTF-8, which the page is, become U+FFFD, one for each. */
 static void add_escaped(struct text *out, const char *words, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length;) {
+        size_t bytes = string_utf8_length(words + i, length - i);
         if (words[i] == '<' || words[i] == '&')
             text_add(out, words[i] == '<' ? "&lt;" : "&amp;");
+        else if (bytes)
+            text_add_bytes(out, words + i, bytes);
         else
-            text_add_bytes(out, words + i, 1);
+            text_add(out, "\xef\xbf\xbd");
+        i += bytes ? bytes : 1;
+    }
 }
 
 static void add_function(const struct page *p, const struct function_result *r)
