@@ -71,7 +71,7 @@ JOULE_BUDGET("max_joules=1J") int twice(int x) { return 2 * x; }
 int main(int count, char **words) { (void)words; return twice(count) - 2; }
 END
     for check in --energy-check ""; do
-        (cd "$work" && "$prefix/bin/joulec" ${check:+"$check"} -O2 -Wall -Werror budget.c -o budget 2>"$work/said") ||
+        (cd "$work" && "$prefix/bin/joulec" ${check:+"$check"} -O2 -Wall -Werror={all,unused-command-line-argument} budget.c -o budget 2>"$work/said") ||
             fail "joulec $check does not find what was installed with it: $(<"$work/said")"
         "$work/budget" || fail "what joulec $check built does not run"
     done

@@ -525,6 +525,18 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
             self.assertEqual(told[0].returncode, 3 if "policy" in form else 0, told[0].stderr)
             self.assertTrue(told[0].stderr, form)
 
+    def test_warnings_are_hidden_or_errors_as_clangs(self):
+        slow = 'JOULE_BUDGET("max_joules=50uJ")\n' + SUM.replace("i < 1000", "i < n").replace("const int *x", "const int *x, int n")
+        for words, code, said in (([], 0, "warning: "), (["-w"], 0, None), (["-Werror"], 1, "error: "), (["-Werror", "-w"], 0, None),
+                                  (["-Werror", "-Wno-error"], 0, "warning: "), (["-Werror=unused"], 0, "warning: ")):
+            if os.path.exists(self.path("a.o")):
+                os.remove(self.path("a.o"))
+            done = self.compile(slow, "--energy-check", *words)
+            self.assertEqual((done.returncode, os.path.exists(self.path("a.o"))), (code, not code), (words, done.stderr))
+            self.assertEqual(re.findall(r"a\.c:\d+:\d+: (error: |warning: ).*\[JE0004\](?: \[-Werror\])?$", done.stderr, re.M), [said] if said else [])
+            self.assertEqual(bool(done.stderr), bool(said), words)
+        self.assertIn("[JE0001]", self.compile(slow.replace("50uJ", "1pJ"), "--energy-check", "-w").stderr)
+
     def test_a_clang_that_is_too_new(self):
         newest = next((n for n in range(40, 14, -1) if shutil.which(f"clang-{n}")), None)
         done = self.compile("int x;\n", "--energy-check", JOULEC_CLANG=f"clang-{newest}") if newest else None

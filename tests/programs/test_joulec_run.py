@@ -131,7 +131,7 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
                            capture_output=True)
             rules[compiler[1]] = [self.read(name) for name in ("a.d", "b.d", "other.d")]
         self.assertEqual(*rules.values())
-        for options in (["-O0", "-g"], ["-O2", "-flto", "-fuse-ld=lld"], ["-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror"],
+        for options in (["-O0", "-g"], ["-O2", "-flto", "-fuse-ld=lld"], ["-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror=all"],
                         ["-include", "stddef.h"], ["-fprofile-instr-generate"], ["-fexceptions", "-fPIC"]):
             plain = subprocess.run([JOULEC, "-I", INCLUDE, *options, a, b, "-o", "p"], capture_output=True, check=False,
                                    cwd=self.folder)

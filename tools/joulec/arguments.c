@@ -63,6 +63,16 @@ static void add_headers(struct arena *arena, struct arguments *a)
     insert_word(a, "-idirafter");
 }
 
+/* The former hides also what the latter would make errors. */
+static enum warnings_kind warnings_kind_of(const struct arguments *a)
+{
+    static const char *const none[] = {"-w", NULL}, *const errors[] = {"-Werror", "-Wno-error", NULL};
+    const char *last = arguments_last_of(a, errors);
+    if (arguments_last_of(a, none))
+        return WARNINGS_HIDDEN;
+    return last && strcmp(last, "-Werror") == 0 ? WARNINGS_ARE_ERRORS : WARNINGS_TOLD;
+}
+
 /* What is preprocessed to be compiled later, as ccache and distcc do it, keeps its budgets: it is judged then. */
 static void keep_budgets(struct arguments *a)
 {
@@ -385,5 +395,6 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
     if (folder || preprocesses(out)) /* an entry of a database has its source beside its words */
         add_headers(arena, out);
     keep_budgets(out);
+    out->warnings = warnings_kind_of(out);
     return have_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

@@ -15,11 +15,15 @@
 /* What is printed of a source, instead of building it. */
 enum page_kind { PAGE_NONE, PAGE_C, PAGE_IR, PAGE_EIR, PAGE_LIFT };
 
+/* What becomes of warnings, as clang's -w and -Werror say. */
+enum warnings_kind { WARNINGS_TOLD, WARNINGS_HIDDEN, WARNINGS_ARE_ERRORS };
+
 struct arguments {
     bool is_plain; /* no word of it is joulec's, and clang is to have no other ones */
     bool checks, is_strict;
     bool is_for_clang; /* it is to preprocess alone, or the like: nothing is compiled that could be judged */
     enum page_kind page;
+    enum warnings_kind warnings;
     bool advises_all;     /* advice for all functions, not only for those with budgets */
     bool runs;            /* budgets are watched at run time, too */
     bool compiles, links; /* clang goes as far as objects; as a program or a library */

@@ -15,6 +15,10 @@ enum outcome outcome_worse(enum outcome a, enum outcome b);
 enum outcome report_outcome(const struct judged *judged);
 /* Messages for all that has something to be said of. */
 void report_messages(const void *judged, struct text *out);
+/* The same with warnings as errors, and without warnings. */
+void report_messages_as_errors(const void *judged, struct text *out);
+void report_messages_but_warnings(const void *judged, struct text *out);
+bool report_has_warnings(const struct judged *judged);
 /* One object, docs/joulec.schema.json, and the end of its line. */
 void report_object(const void *judged, struct text *out);
 

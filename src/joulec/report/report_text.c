@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include "joulec/source/source.h"
 
+enum warnings { AS_WARNINGS, AS_ERRORS, HIDDEN };
+
 struct message {
     struct text *out;
     const struct judged *judged;
+    enum warnings warnings;
     bool has_figures;
 };
 
@@ -66,16 +69,24 @@ static void add_figures(struct message *m, const struct finding *finding)
     m->has_figures = true;
 }
 
+static bool is_warning(const struct finding *finding)
+{
+    return !finding->is_error && !finding->advice && !finding->is_note;
+}
+
 static void add_finding(void *context, const struct finding *finding)
 {
     struct message *m = context;
+    bool is_made_error = is_warning(finding) && m->warnings == AS_ERRORS;
+    if (is_warning(finding) && m->warnings == HIDDEN)
+        return;
     add_place(m, &finding->name);
-    text_add(m->out, finding->is_error  ? "error: "
-                     : finding->advice  ? "remark: "
-                     : finding->is_note ? "note: "
-                                        : "warning: ");
+    text_add(m->out, finding->is_error || is_made_error ? "error: "
+                     : finding->advice                  ? "remark: "
+                     : finding->is_note                 ? "note: "
+                                                        : "warning: ");
     finding_say(finding, m->out);
-    text_printf(m->out, " [%s]\n", rule_words(finding->rule)->id);
+    text_printf(m->out, " [%s]%s\n", rule_words(finding->rule)->id, is_made_error ? " [-Werror]" : "");
     if (finding->rule == RULE_BAD_BUDGET) {
         quote_budget(m->out, finding->result);
         return;
@@ -87,15 +98,42 @@ static void add_finding(void *context, const struct finding *finding)
         add_figures(m, finding);
 }
 
-void report_messages(const void *judged, struct text *out)
+static void print_messages(const struct judged *judged, enum warnings warnings, struct text *out)
 {
-    struct message m = {out, judged, false};
+    struct message m = {out, judged, warnings, false};
     findings_each(judged, add_finding, &m);
     if (!m.has_figures)
         return;
     text_add(out, "  table     "); /* the same of all */
     finding_table(m.judged, out);
     text_add(out, "\n");
+}
+
+void report_messages(const void *judged, struct text *out)
+{
+    print_messages(judged, AS_WARNINGS, out);
+}
+
+void report_messages_as_errors(const void *judged, struct text *out)
+{
+    print_messages(judged, AS_ERRORS, out);
+}
+
+void report_messages_but_warnings(const void *judged, struct text *out)
+{
+    print_messages(judged, HIDDEN, out);
+}
+
+static void look_for_warning(void *has, const struct finding *finding)
+{
+    *(bool *)has = *(bool *)has || is_warning(finding);
+}
+
+bool report_has_warnings(const struct judged *judged)
+{
+    bool has = false;
+    findings_each(judged, look_for_warning, &has);
+    return has;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */

@@ -135,6 +135,8 @@ static bool judge_module(const struct order *order, const struct module *module,
                             .simulator_version = aside->simulator.version};
     bool done = outputs_tell(outputs, &judged);
     out->outcome = report_outcome(&judged);
+    if (arguments->warnings == WARNINGS_ARE_ERRORS && report_has_warnings(&judged))
+        out->outcome = OUTCOME_VIOLATED;
     if (done && order->arena &&
         instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
         complain("", "%s: no memory", order->name);

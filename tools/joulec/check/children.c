@@ -62,7 +62,8 @@ static void live(const struct children *children, const struct child *child, con
                  void *context)
 {
     struct ending ending = {.has_failed = false};
-    struct outputs part = {.is_github = real->is_github, .root = real->root, .tally = &ending.tally};
+    struct outputs part = {
+        .is_github = real->is_github, .warnings = real->warnings, .root = real->root, .tally = &ending.tally};
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, &children->old_mask, NULL);

@@ -14,7 +14,6 @@ static const struct form {
     const char *begin, *end;
     bool is_list; /* each item begins with a comma, but the first */
 } forms[PIECES] = {
-    [PIECE_MESSAGES] = {.print = report_messages},
     [PIECE_REPORT] = {.print = report_object},
     [PIECE_SARIF] = {report_sarif, report_sarif_begin, report_sarif_end, .is_list = true},
     [PIECE_GITLAB] = {report_gitlab, .begin = "[\n", .end = "]\n", .is_list = true},
@@ -23,6 +22,17 @@ static const struct form {
 
 static const page_print_fn pages[] = {
     [PAGE_C] = report_c, [PAGE_EIR] = report_eir, [PAGE_LIFT] = report_lift};
+
+static const page_print_fn messages[] = {[WARNINGS_TOLD] = report_messages,
+                                         [WARNINGS_HIDDEN] = report_messages_but_warnings,
+                                         [WARNINGS_ARE_ERRORS] = report_messages_as_errors};
+
+static page_print_fn print_of(const struct outputs *out, enum piece piece)
+{
+    if (piece == PIECE_MESSAGES)
+        return messages[out->warnings];
+    return piece == PIECE_PAGE ? pages[out->page] : forms[piece].print;
+}
 
 static void write_raw(struct outputs *out, enum piece piece, const char *bytes, size_t count)
 {
@@ -52,7 +62,7 @@ bool outputs_tell(struct outputs *out, const struct judged *judged)
     if (out->tally)
         tally_add(out->tally, judged);
     for (int i = 0; i < PIECES; i++) {
-        page_print_fn print = i == PIECE_PAGE ? pages[out->page] : forms[i].print;
+        page_print_fn print = print_of(out, (enum piece)i);
         if (out->fd[i] >= 0 && print && !add_page(out, (enum piece)i, print, judged))
             return false;
     }
@@ -89,7 +99,10 @@ bool outputs_open(struct outputs *out, const struct arguments *arguments, const 
     const char *page = arguments_value(arguments, "-o");
     if (arguments->page != PAGE_NONE)
         paths[PIECE_PAGE] = page ? page : "-";
-    *out = (struct outputs){.is_github = arguments->is_github, .page = arguments->page, .root = root};
+    *out = (struct outputs){.is_github = arguments->is_github,
+                            .page = arguments->page,
+                            .warnings = arguments->warnings,
+                            .root = root};
     for (int i = 0; i < PIECES; i++)
         out->fd[i] = -1;
     if (arguments->checks)

@@ -18,6 +18,7 @@ struct outputs {
     int fd[PIECES]; /* -1: nobody asked for it */
     bool is_github; /* its commands follow the messages */
     enum page_kind page;
+    enum warnings_kind warnings;
     const char *text; /* what a page needs of the source that is checked now; NULL: nothing */
     const char *root;
     struct tally *tally; /* counts what is told; NULL: nobody asked for it */
