@@ -252,7 +252,7 @@ class Inputs(Folder):
                 done = self.joulec(*words, "-c", "kept.c", "other.s", check=())
                 self.assertEqual((done.returncode, self.read("kept.c"), self.read("other.s")), (2, KEPT, ASSEMBLY), done.stderr)
                 self.assertIn("named twice", done.stderr)
-        for name, words in (("kept", ["-o", "kept"]), ("a.out", []), ("kept.o", ["-c"]), ("kept.s", ["-S"]), ("other.o", ["-c", "other.cc"])):
+        for name, words in (("kept", ["-o", "kept"]), ("./kept", ["-o", "kept"]), ("a.out", []), ("kept.o", ["-c"]), ("kept.s", ["-S"]), ("other.o", ["-c", "other.cc"])):
             self.write("other.cc", "int g() { return 1; }\n")
             done = self.joulec("--energy-report", name, "kept.c", *words, check=())
             self.assertEqual((done.returncode, os.path.exists(self.path(name))), (2, False), done.stderr)

@@ -184,6 +184,25 @@ int output_end(const char *subcommand, int code)
     return EXIT_OWN_FAILURE;
 }
 
+/* The folder of a path, and what stands behind it. False: it cannot be looked at. */
+static bool look_at_folder(const char *path, struct stat *out_folder, const char **out_name)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    *out_name = slash ? slash + 1 : path;
+    string_print(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return stat(folder, out_folder) == 0;
+}
+
+/* Of files that are not there yet. */
+static bool are_same_name(const char *a, const char *b)
+{
+    struct stat x, y;
+    const char *name_a, *name_b;
+    return look_at_folder(a, &x, &name_a) && look_at_folder(b, &y, &name_b) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino && strcmp(name_a, name_b) == 0;
+}
+
 /* A folder is no file: it is refused for what it is. */
 static bool are_same_file(const char *a, const char *b)
 {
@@ -192,7 +211,7 @@ static bool are_same_file(const char *a, const char *b)
         return false;
     if (stat(a, &x) == 0 && stat(b, &y) == 0)
         return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    return strcmp(a, b) == 0;
+    return strcmp(a, b) == 0 || are_same_name(a, b);
 }
 
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count, joule_error *out_error)
