@@ -8,216 +8,12 @@
 #include <math.h>
 #include <string.h>
 #include "joulec/module/annotation.h"
-#include "joulec/work/contract.h"
-#include "joulec/work/foresight.h"
 #include "joulec/work/levels.h"
-#include "joulec/work/ways.h"
+#include "joulec/work/sum_region.h"
 #include "joulec/work/wide.h"
-
-#define SHORT_CALLS 4 /* so many of them fit into the window */
 
 static const struct amounts nothing = {
     .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
-
-/* --- a block ------------------------------------------------------------------------------------------------ */
-
-struct region {
-    struct arena *arena;
-    const struct function *function;
-    const struct loops *loops;
-    const struct block_memory *memory;
-    const struct target *target;
-    const struct function_sum *const *callees; /* by call */
-    struct ways ways;
-    struct function_sum *out;
-    /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
-    struct amounts *until;
-    double
-        entry_uops; /* of a loop that begins anew each time, what it does until then; infinite: of others */
-    double *share;  /* how often it runs for each time that the region is entered */
-    bool *is_reached;
-    size_t doubt_room;
-    bool is_short; /* of memory */
-};
-
-static void add_doubt(struct region *r, struct doubt doubt)
-{
-    struct function_sum *out = r->out;
-    enum basis basis = doubt.is_missing ? BASIS_MISSING : BASIS_OPEN;
-    out->basis = basis > out->basis ? basis : out->basis;
-    if (out->doubt_count == r->doubt_room) {
-        size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
-        struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
-        r->is_short = r->is_short || !list;
-        if (!list)
-            return;
-        if (out->doubt_count)
-            memcpy(list, out->doubts, out->doubt_count * sizeof *list);
-        out->doubts = list;
-        r->doubt_room = room;
-    }
-    out->doubts[out->doubt_count++] = doubt;
-}
-
-static void add_missing(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
-{
-    add_doubt(r, (struct doubt){kind, name, place, true});
-}
-
-/* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
-static void run_beside(const struct target *target, struct amounts *call)
-{
-    for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
-        struct cost_features *work = &call->of[b];
-        double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
-        if (!(SHORT_CALLS * uops <= target->core.window))
-            continue;
-        double beside = cost_core_beside(&target->core, cost_core_throughput(&target->core, work),
-                                         cost_core_restarted(&target->core, cycles, uops));
-        if (beside < cycles)
-            sum_set_time(target, work, beside);
-    }
-}
-
-static void add_amounts(struct region *r, const struct call *call, struct amounts *out)
-{
-    static const double once[BOUNDS] = {1, 1, 1};
-    struct amounts amounts = r->callees[call->number]->call;
-    r->out->has_ways = r->out->has_ways || r->callees[call->number]->has_ways;
-    if (call->is_beside)
-        run_beside(r->target, &amounts);
-    amounts_add(out, once, &amounts);
-}
-
-static void add_callee(struct region *r, const struct call *call, struct amounts *out)
-{
-    enum basis basis = r->callees[call->number]->basis;
-    add_amounts(r, call, out);
-    if (basis >= BASIS_OPEN)
-        add_doubt(r, (struct doubt){DOUBT_CALL, call->name, call->place, basis == BASIS_MISSING});
-    else if (basis > r->out->basis)
-        r->out->basis = basis;
-}
-
-/* What is known of it is counted, and is all of it where no other function can be meant. */
-static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
-{
-    const struct function_sum *callee = r->callees[call->number];
-    if (callee)
-        add_amounts(r, call, out);
-    bool is_missing = !callee || !call->is_closed || callee->basis == BASIS_MISSING;
-    if (is_missing || callee->basis == BASIS_OPEN)
-        add_doubt(r, (struct doubt){DOUBT_POINTER, NULL, call->place, is_missing});
-    else if (callee->basis > r->out->basis)
-        r->out->basis = callee->basis;
-}
-
-/* Its ends are points of a distribution: more was seen. */
-static void add_contract(struct region *r, const struct amounts *contract, struct amounts *out)
-{
-    static const double once[BOUNDS] = {1, 1, 1};
-    amounts_add(out, once, contract);
-    r->out->has_ways = true;
-    if (r->out->basis < BASIS_SEEN)
-        r->out->basis = BASIS_SEEN;
-}
-
-static void add_call(struct region *r, const struct call *call, struct amounts *out)
-{
-    struct amounts contract;
-    if (!call->name)
-        add_by_pointer(r, call, out);
-    else if (call->callee >= 0 && r->callees[call->number])
-        add_callee(r, call, out);
-    else if (call->callee >= 0)
-        add_missing(r, DOUBT_RECURSION, call->name, call->place);
-    else if (contract_of(call, r->ways.closed ? &r->ways.closed->lengths[call->number] : NULL, r->target,
-                         &contract))
-        add_contract(r, &contract, out);
-    else
-        add_missing(r, DOUBT_CALLEE, call->name, call->place);
-}
-
-/* A branch that ends its loop is wrong once in a while of the loop's. */
-static bool ends_loop(const struct region *r, uint32_t block)
-{
-    int32_t loop = r->loops->innermost[block];
-    return loop >= 0 && loop_is_left_from(r->loops, loop, &r->function->blocks[block]);
-}
-
-/* Lines from beyond the first level at one bound, and the cycles of it all. */
-static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
-{
-    const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
-    const struct cost_core *core = &r->target->core;
-    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
-                             .streamed = NAN,
-                             .longest_cycles = sum_longest_cycles(&r->function->blocks[block], core)};
-    if (memory) {
-        flow.chain_cycles += memory->wait_cycles[bound];
-        flow.streamed = memory->streamed;
-        for (int level = COST_L2; level < COST_LEVELS; level++)
-            work->amount[COST_L2_LINES + level - COST_L2] = memory->lines[bound][level];
-    }
-    if (bound != BOUND_HIGH)
-        flow.chain_cycles = cost_core_restarted(core, flow.chain_cycles, r->entry_uops);
-    sum_set_cycles(r->target, bound, &flow, work);
-}
-
-/* Where calls are part of a loop's chain, a round takes as long as that at least. */
-static void wait_for_calls(const struct region *r, const struct block *block, struct amounts *sum)
-{
-    double cycles = 0;
-    for (size_t i = 0; i < block->call_count; i++) {
-        const struct function_sum *callee = r->callees[block->calls[i].number];
-        cycles += callee ? callee->path_cycles[block->calls[i].in_chain] : 0;
-    }
-    if (cycles > 0)
-        cycles += sum_longest_cycles(block, &r->target->core);
-    if (cycles > sum->of[BOUND_EST].amount[COST_CYCLES])
-        sum_set_time(r->target, &sum->of[BOUND_EST], cycles);
-}
-
-static struct amounts amounts_of_block(struct region *r, uint32_t block)
-{
-    const struct block *b = &r->function->blocks[block];
-    struct cost_features work = sum_features(b);
-    struct amounts sum = {{work, work, work}};
-    double wrong[BOUNDS];
-    foresight_of_block(b, wrong);
-    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
-        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
-        finish_block(r, block, bound, &sum.of[bound]);
-    }
-    for (size_t i = 0; i < b->call_count; i++)
-        add_call(r, &b->calls[i], &sum);
-    wait_for_calls(r, b, &sum);
-    return sum;
-}
-
-static bool ends_by_data(const struct region *r, size_t loop)
-{
-    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
-        if (r->function->blocks[r->loops->exits[i].block].is_by_data)
-            return true;
-    return false;
-}
-
-/* What the end of a loop costs beside its rounds. */
-static struct amounts amounts_of_end(const struct region *r, size_t loop, const struct loop_times *times)
-{
-    struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
-    struct amounts sum = nothing;
-    double wrong[BOUNDS];
-    foresight_of_loop(times, ends_by_data(r, loop), wrong);
-    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
-        sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
-        sum_set_cycles(r->target, bound, &flow, &sum.of[bound]);
-    }
-    return sum;
-}
-
-/* --- regions ------------------------------------------------------------------------------------------------ */
 
 /* Where ways meet, the cheapest and the dearest win. */
 static void meet(const struct target *target, struct amounts *at, bool *is_reached, const struct amounts *way)
@@ -404,7 +200,7 @@ static struct amounts sum_region(struct region *r, int32_t loop, struct last_rou
         if (!r->is_reached[block])
             continue;
         int32_t inner = loop_at_node(r->loops, block, loop);
-        struct amounts own = inner < 0 ? amounts_of_block(r, block) : r->out->loops[inner];
+        struct amounts own = inner < 0 ? region_of_block(r, block) : r->out->loops[inner];
         if (inner >= 0)
             r->out->runs[inner].entries = r->share[block];
         double share[BOUNDS] = {0, r->share[block], 0};
@@ -477,7 +273,7 @@ static void sum_paths(struct region *r)
 static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
 {
     double uops = 0;
-    if (!r->function->blocks[r->loops->list[loop].header].begins_anew || ends_by_data(r, loop))
+    if (!r->function->blocks[r->loops->list[loop].header].begins_anew || region_ends_by_data(r, loop))
         return INFINITY;
     for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
         const struct block *block = &r->function->blocks[r->loops->nodes[i]];
@@ -513,7 +309,7 @@ static void sum_regions(struct region *r, const struct loop_times *times)
         struct amounts round = sum_region(r, (int32_t)i, &last);
         struct wide_order order = order_of(r, i);
         wide_apply(r->target, r->loops, i, &times[i], &order, &round, r->out->loops);
-        r->out->loops[i] = amounts_of_end(r, i, &times[i]);
+        r->out->loops[i] = region_of_end(r, i, &times[i]);
         add_rounds(&round, &last, &times[i], &r->out->loops[i]);
         forget(r, (int32_t)i);
     }
@@ -522,9 +318,9 @@ static void sum_regions(struct region *r, const struct loop_times *times)
     sum_runs(r, times);
     sum_paths(r);
     if (r->loops->is_irregular)
-        add_missing(r, DOUBT_SHAPE, NULL, r->function->place);
+        region_add_missing(r, DOUBT_SHAPE, NULL, r->function->place);
     if (r->loops->is_too_deep)
-        add_missing(r, DOUBT_DEPTH, NULL, r->function->place);
+        region_add_missing(r, DOUBT_DEPTH, NULL, r->function->place);
 }
 
 joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
@@ -555,7 +351,7 @@ joule_status sum_function(struct arena *arena, const struct function *function, 
     arena_free(&own);
     if (annotation_of(function, ANNOTATION_GPU_KERNEL)) {
         out_sum->call = nothing;
-        add_missing(&r, DOUBT_DEVICE, function->name, function->place);
+        region_add_missing(&r, DOUBT_DEVICE, function->name, function->place);
     }
     return r.is_short ? JOULE_NO_MEMORY : JOULE_OK;
 }

@@ -1,0 +1,188 @@
+/* joulec/work/sum_block.c - see sum_region.h: what a block takes each time that it runs.
+ *
+ * Newcomers: what it calls is part of it. What has no figure is kept as a doubt, and is never taken for nothing in silence.
+ */
+#include <math.h>
+#include <string.h>
+#include "joulec/work/contract.h"
+#include "joulec/work/foresight.h"
+#include "joulec/work/levels.h"
+#include "joulec/work/sum_region.h"
+
+#define SHORT_CALLS 4 /* so many of them fit into the window */
+
+static void add_doubt(struct region *r, struct doubt doubt)
+{
+    struct function_sum *out = r->out;
+    enum basis basis = doubt.is_missing ? BASIS_MISSING : BASIS_OPEN;
+    out->basis = basis > out->basis ? basis : out->basis;
+    if (out->doubt_count == r->doubt_room) {
+        size_t room = r->doubt_room ? 2 * r->doubt_room : 4;
+        struct doubt *list = arena_alloc(r->arena, room * sizeof *list);
+        r->is_short = r->is_short || !list;
+        if (!list)
+            return;
+        if (out->doubt_count)
+            memcpy(list, out->doubts, out->doubt_count * sizeof *list);
+        out->doubts = list;
+        r->doubt_room = room;
+    }
+    out->doubts[out->doubt_count++] = doubt;
+}
+
+void region_add_missing(struct region *r, enum doubt_kind kind, const char *name, struct source_place place)
+{
+    add_doubt(r, (struct doubt){kind, name, place, true});
+}
+
+/* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
+static void run_beside(const struct target *target, struct amounts *call)
+{
+    for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
+        struct cost_features *work = &call->of[b];
+        double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
+        if (!(SHORT_CALLS * uops <= target->core.window))
+            continue;
+        double beside = cost_core_beside(&target->core, cost_core_throughput(&target->core, work),
+                                         cost_core_restarted(&target->core, cycles, uops));
+        if (beside < cycles)
+            sum_set_time(target, work, beside);
+    }
+}
+
+static void add_amounts(struct region *r, const struct call *call, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    struct amounts amounts = r->callees[call->number]->call;
+    r->out->has_ways = r->out->has_ways || r->callees[call->number]->has_ways;
+    if (call->is_beside)
+        run_beside(r->target, &amounts);
+    amounts_add(out, once, &amounts);
+}
+
+static void add_callee(struct region *r, const struct call *call, struct amounts *out)
+{
+    enum basis basis = r->callees[call->number]->basis;
+    add_amounts(r, call, out);
+    if (basis >= BASIS_OPEN)
+        add_doubt(r, (struct doubt){DOUBT_CALL, call->name, call->place, basis == BASIS_MISSING});
+    else if (basis > r->out->basis)
+        r->out->basis = basis;
+}
+
+/* What is known of it is counted, and is all of it where no other function can be meant. */
+static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
+{
+    const struct function_sum *callee = r->callees[call->number];
+    if (callee)
+        add_amounts(r, call, out);
+    bool is_missing = !callee || !call->is_closed || callee->basis == BASIS_MISSING;
+    if (is_missing || callee->basis == BASIS_OPEN)
+        add_doubt(r, (struct doubt){DOUBT_POINTER, NULL, call->place, is_missing});
+    else if (callee->basis > r->out->basis)
+        r->out->basis = callee->basis;
+}
+
+/* Its ends are points of a distribution: more was seen. */
+static void add_contract(struct region *r, const struct amounts *contract, struct amounts *out)
+{
+    static const double once[BOUNDS] = {1, 1, 1};
+    amounts_add(out, once, contract);
+    r->out->has_ways = true;
+    if (r->out->basis < BASIS_SEEN)
+        r->out->basis = BASIS_SEEN;
+}
+
+static void add_call(struct region *r, const struct call *call, struct amounts *out)
+{
+    struct amounts contract;
+    if (!call->name)
+        add_by_pointer(r, call, out);
+    else if (call->callee >= 0 && r->callees[call->number])
+        add_callee(r, call, out);
+    else if (call->callee >= 0)
+        region_add_missing(r, DOUBT_RECURSION, call->name, call->place);
+    else if (contract_of(call, r->ways.closed ? &r->ways.closed->lengths[call->number] : NULL, r->target,
+                         &contract))
+        add_contract(r, &contract, out);
+    else
+        region_add_missing(r, DOUBT_CALLEE, call->name, call->place);
+}
+
+/* A branch that ends its loop is wrong once in a while of the loop's. */
+static bool ends_loop(const struct region *r, uint32_t block)
+{
+    int32_t loop = r->loops->innermost[block];
+    return loop >= 0 && loop_is_left_from(r->loops, loop, &r->function->blocks[block]);
+}
+
+/* Lines from beyond the first level at one bound, and the cycles of it all. */
+static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
+{
+    const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
+    const struct cost_core *core = &r->target->core;
+    struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
+                             .streamed = NAN,
+                             .longest_cycles = sum_longest_cycles(&r->function->blocks[block], core)};
+    if (memory) {
+        flow.chain_cycles += memory->wait_cycles[bound];
+        flow.streamed = memory->streamed;
+        for (int level = COST_L2; level < COST_LEVELS; level++)
+            work->amount[COST_L2_LINES + level - COST_L2] = memory->lines[bound][level];
+    }
+    if (bound != BOUND_HIGH)
+        flow.chain_cycles = cost_core_restarted(core, flow.chain_cycles, r->entry_uops);
+    sum_set_cycles(r->target, bound, &flow, work);
+}
+
+/* Where calls are part of a loop's chain, a round takes as long as that at least. */
+static void wait_for_calls(const struct region *r, const struct block *block, struct amounts *sum)
+{
+    double cycles = 0;
+    for (size_t i = 0; i < block->call_count; i++) {
+        const struct function_sum *callee = r->callees[block->calls[i].number];
+        cycles += callee ? callee->path_cycles[block->calls[i].in_chain] : 0;
+    }
+    if (cycles > 0)
+        cycles += sum_longest_cycles(block, &r->target->core);
+    if (cycles > sum->of[BOUND_EST].amount[COST_CYCLES])
+        sum_set_time(r->target, &sum->of[BOUND_EST], cycles);
+}
+
+struct amounts region_of_block(struct region *r, uint32_t block)
+{
+    const struct block *b = &r->function->blocks[block];
+    struct cost_features work = sum_features(b);
+    struct amounts sum = {{work, work, work}};
+    double wrong[BOUNDS];
+    foresight_of_block(b, wrong);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
+        finish_block(r, block, bound, &sum.of[bound]);
+    }
+    for (size_t i = 0; i < b->call_count; i++)
+        add_call(r, &b->calls[i], &sum);
+    wait_for_calls(r, b, &sum);
+    return sum;
+}
+
+bool region_ends_by_data(const struct region *r, size_t loop)
+{
+    for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++)
+        if (r->function->blocks[r->loops->exits[i].block].is_by_data)
+            return true;
+    return false;
+}
+
+struct amounts region_of_end(const struct region *r, size_t loop, const struct loop_times *times)
+{
+    struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
+    struct amounts sum = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
+    double wrong[BOUNDS];
+    foresight_of_loop(times, region_ends_by_data(r, loop), wrong);
+    for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
+        sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
+        sum_set_cycles(r->target, bound, &flow, &sum.of[bound]);
+    }
+    return sum;
+}
