@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 
-from joulec_support import Folder, INCLUDE, main
+from joulec_support import Folder, INCLUDE, has_sanitizer, main
+from run_support import JOULE
 
 SOURCE = """#include <joule/budget.h>
 #include <stdio.h>
@@ -139,6 +140,29 @@ int main(void)
         self.assertEqual(self.loops(found, "walk"), [("profiled", 1)])
         self.assertEqual(found["walk"]["frames"][1], 2047)
         self.assertEqual((found["total"]["verdict"], found["walk"]["verdict"]), ("likely", "likely"))
+
+    def test_what_was_seen_bounds_nothing(self):
+        """A call that goes on for longer than what was seen is measured, and no budget is beyond all that can be."""
+        self.count("""#include <joule/budget.h>
+#include <stdlib.h>
+#define FN __attribute__((noinline)) int
+JOULE_BUDGET("max_joules=1mJ") FN sum(const int *x, long n) { int s = 0; for (long i = 0; i < n; i++) s += x[i] ^ (s >> 1); return s; }
+JOULE_BUDGET("max_joules=1mJ") FN once(int n) { return n * 3 + 1; }
+int main(int count, char **words)
+{
+    long n = count > 1 ? atol(words[1]) : 10;
+    return sum(calloc(n, 4), n) + once(count) == 0;
+}
+""")
+        done = self.joulec("--energy-check", "--profile-use", "a.c", "-o", "program")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("max_joules of 'sum' can never be exceeded", done.stderr)
+        self.assertIn("max_joules of 'once' can never be exceeded", done.stderr)
+        if has_sanitizer():
+            return  # programs without one cannot be relied on to run with such a libjoule
+        subprocess.run([JOULE, "run", "--json", "run.json", "--", self.path("program"), "2000000"], cwd=self.folder, capture_output=True, check=True)
+        found = self.report_in("run.json")["functions"]
+        self.assertEqual({name: f["counted"] for name, f in found.items()}, {"sum": False, "once": True})
 
     def test_branches_are_as_likely_as_was_seen(self):
         """The loop of rare runs in one call of seven."""

@@ -27,14 +27,21 @@ static const char *keep(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
-static bool plan_function(struct arena *arena, const struct function_result *result, joule_class cls,
+/* Whether its calls are: what a profile saw, or is guessed, may run longer in another run. */
+static bool is_short(const struct analysis *analysis, const struct function_result *result)
+{
+    enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;
+    return result->sum.basis <= weakest && result->judgement.seconds.high < INSTRUMENT_SECONDS;
+}
+
+static bool plan_function(struct arena *arena, const struct analysis *analysis,
+                          const struct function_result *result, joule_class cls,
                           struct instrument_function *out)
 {
     const struct figure *joules = &result->judgement.joules;
     *out = (struct instrument_function){.name = keep(arena, result->function->name),
                                         .budget = keep(arena, result->budget_words),
-                                        .is_counted = result->sum.basis < BASIS_OPEN &&
-                                                      result->judgement.seconds.est < INSTRUMENT_SECONDS,
+                                        .is_counted = is_short(analysis, result),
                                         .of_a_call = {joules->est, joules->low, joules->high, cls, 0}};
     return out->name && out->budget;
 }
@@ -53,7 +60,7 @@ joule_status instrument_plan_make(struct arena *arena, const struct module *modu
     for (size_t i = 0; i < analysis->result_count; i++) {
         const struct function_result *result = &analysis->results[i];
         if (is_watched(result) &&
-            !plan_function(arena, result, cls, &out_plan->functions[out_plan->function_count++]))
+            !plan_function(arena, analysis, result, cls, &out_plan->functions[out_plan->function_count++]))
             return JOULE_NO_MEMORY;
     }
     return JOULE_OK;

@@ -9,7 +9,7 @@
 
 #include "joulec/verdict/analysis.h"
 
-/* Shorter functions are counted: two stamps would take a tenth of their time or more. */
+/* Functions that are surely shorter are counted: two stamps would take a tenth of their time or more. */
 #define INSTRUMENT_SECONDS 1e-6
 
 /* Functions of libjoule; whatever watches a budget calls one of them. Ended by NULL. */

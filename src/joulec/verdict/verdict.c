@@ -154,17 +154,17 @@ static enum verdict verdict_of(const struct figure *figure, double limit, double
     return probability >= SURE ? VERDICT_LIKELY : VERDICT_UNDECIDED;
 }
 
-static struct limit judge_limit(const struct figure *figure, double limit, bool can_prove, bool has_guesses,
+static struct limit judge_limit(const struct figure *figure, double limit, bool can_prove, enum basis basis,
                                 struct judgement *out)
 {
     struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
     if (isnan(limit))
         return result;
     result.probability = probability_within(figure, limit);
-    result.verdict = verdict_of(figure, limit, result.probability, can_prove, has_guesses);
+    result.verdict = verdict_of(figure, limit, result.probability, can_prove, basis >= BASIS_OPEN);
     if (result.verdict > out->worst)
         out->worst = result.verdict;
-    result.is_vacuous = !has_guesses && limit > VACUOUS * figure->high;
+    result.is_vacuous = basis <= BASIS_BOUNDED && limit > VACUOUS * figure->high;
     return result;
 }
 
@@ -179,7 +179,7 @@ void judge(const struct target *target, const struct function_sum *sum, const st
     enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guess proves nothing */
-    bool can_prove = is_measured && basis <= BASIS_BOUNDED, has_guesses = basis >= BASIS_OPEN;
+    bool can_prove = is_measured && basis <= BASIS_BOUNDED;
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);
     if (sum->has_ways)
@@ -190,10 +190,10 @@ void judge(const struct target *target, const struct function_sum *sum, const st
     out->quality = out->is_vague ? 'E' : out->quality;
     struct budget_text none = {NAN, NAN, NAN, false, false};
     const struct budget_text *b = budget ? budget : &none;
-    out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, has_guesses, out);
-    out->watts_limit = judge_limit(&out->watts, b->max_watts, can_prove, has_guesses, out);
+    out->joules_limit = judge_limit(&out->joules, b->max_joules, can_prove, basis, out);
+    out->watts_limit = judge_limit(&out->watts, b->max_watts, can_prove, basis, out);
     /* Nobody measured the cooler. */
-    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, has_guesses, out);
+    out->kelvin_limit = judge_limit(&out->kelvin, b->max_temp_delta_kelvin, false, basis, out);
 }
 
 static struct limit unknown_limit(double limit)

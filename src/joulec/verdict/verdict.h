@@ -32,7 +32,7 @@ struct limit {
     double limit;       /* NaN: none */
     double probability; /* that the figure is within it; NaN: nobody knows */
     enum verdict verdict;
-    bool is_vacuous; /* more than a thousand times above what can be */
+    bool is_vacuous; /* more than a thousand times above what can be, of what has bounds */
 };
 
 struct judgement {

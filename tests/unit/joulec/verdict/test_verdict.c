@@ -241,6 +241,10 @@ static void test_vacuous(void **state)
     double high = judge_by(&t, NULL).joules.high;
     assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
     assert_false(judge_joules(&t, 999 * high).joules_limit.is_vacuous);
+    t.basis = BASIS_BOUNDED;
+    assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
+    t.basis = BASIS_SEEN; /* which more may exceed */
+    assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
 static void test_the_worst_of_all_limits(void **state)
