@@ -182,7 +182,9 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * nothing in the code, and joulec finds it in what `clang -E` writes, with its line. Labels, attributes and other pragmas may
  * stand between it and its loop. */
 #if defined(__JOULEC__)
-#define JOULE_BUDGET(text)  __attribute__((__annotate__("joule.budget:" text)))
+#define JOULE_BUDGET(text)                                                                                   \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wignored-attributes\"")              \
+        __attribute__((__annotate__("joule.budget:" text))) _Pragma("clang diagnostic pop") JOULE_KEEP_BODY_
 #define JOULE_DEPTH(n)      __attribute__((__annotate__("joule.depth:" JOULE_TEXT_(n)) JOULE_KEEP_CALLS_))
 #define JOULE_THERMAL_AWARE __attribute__((__annotate__("joule.thermal_aware")))
 #define JOULE_GPU_KERNEL    __attribute__((__annotate__("joule.gpu_kernel") JOULE_NOINLINE_))
@@ -215,9 +217,11 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #if defined(__JOULEC_COUNTS__)
 #define JOULE_NOINLINE_   , __noinline__
 #define JOULE_KEEP_CALLS_ , __noinline__, __disable_tail_calls__
+#define JOULE_KEEP_BODY_  __attribute__((__gnu_inline__)) /* C's `inline` alone makes no function of its own */
 #else
 #define JOULE_NOINLINE_
 #define JOULE_KEEP_CALLS_
+#define JOULE_KEEP_BODY_
 #endif
 #define JOULE_JOIN2_(a, b) a##b
 #define JOULE_JOIN_(a, b)  JOULE_JOIN2_(a, b)

@@ -127,6 +127,36 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertRegex(done.stderr, r"a\.c:3:5: error: budget of 'sum', column 17: .*did you mean max_watts\? \[JE0005\]")
         self.assertIn('\n  "max_joules=5uJ, max_wats=3"\n' + " " * 19 + "^\n", done.stderr)
 
+    def test_a_budget_of_an_inline_function(self):
+        """C's `inline` alone leaves the function itself to another file, and yet it is judged where its body stands."""
+        body = "int f(int n) { int s = 1; for (int i = 0; i < 1000; i++) s = s * n + (s >> 3); return s; }\nint g(int n) { return f(n); }\n"
+        for how in ("inline", "static inline", "inline __attribute__((always_inline))"):
+            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {how} {body}', "--energy-check")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("energy budget is exceeded in 'f'", done.stderr)
+        for how, standard in (("extern inline", "-std=c11"), ("extern inline", "-std=gnu89")):
+            loop = body.replace("int i = 0", "i = 0").replace("int s = 1;", "int i, s = 1;")
+            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {how} {loop}', "--energy-check", standard)
+            self.assertEqual(done.returncode, 125, done.stderr)
+            self.assertIn("'f' cannot be judged", done.stderr)
+
+    def test_a_budget_that_comes_too_late(self):
+        done = self.compile('int f(int n) { return n + 1; }\nJOULE_BUDGET("max_joules=1pJ") int f(int n);\n', "--energy-check")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("a.c:3:1: error: attribute declaration must precede definition", done.stderr)
+        done = self.compile('JOULE_BUDGET("max_joules=1J") int f(int n);\nint f(int n) { return n + 1; }\nint f(int n);\n'
+                            "#warning said once\n", "--energy-check")
+        self.assertEqual((done.returncode, done.stderr.count("said once [")), (0, 1), done.stderr)
+
+    def test_two_budgets_of_one_function(self):
+        lines = ['JOULE_BUDGET("max_joules=1pJ") int f(int n);\n', 'JOULE_BUDGET("max_joules=10uJ") int f(int n) { return n * 3; }\n']
+        done = self.compile("".join(lines), "--energy-check")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r'a\.c:3:.*budget of \'f\'.*another declaration of it says "max_joules=1pJ".*\[JE0005\]')
+        self.assertIn('"max_joules=10uJ"', done.stderr)
+        same = self.compile("".join(lines).replace("1pJ", "10uJ"), "--energy-check", "--energy-policy=strict")
+        self.assertNotIn("another declaration", same.stderr)
+
     def test_watts_follow_from_time(self):
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
         self.assertEqual(self.check("max_watts=200W").returncode, 0)

@@ -2,16 +2,27 @@
 #include "joulec/module/annotation.h"
 
 #include <string.h>
-#include "base/string.h"
 
-const char *annotation_of(const struct function *function, const char *name)
+/* The last one that is not `but`; NULL: there is none. */
+static const char *find(const struct function *function, const char *name, const char *but)
 {
     const char *found = NULL;
     size_t length = strlen(name);
     bool takes_words = length && name[length - 1] == ':';
     for (size_t i = 0; i < function->annotation_count; i++)
-        if (string_starts(function->annotations[i], name) &&
-            (takes_words || !function->annotations[i][length]))
+        if (strncmp(function->annotations[i], name, length) == 0 &&
+            (takes_words || !function->annotations[i][length]) &&
+            (!but || strcmp(function->annotations[i] + length, but) != 0))
             found = function->annotations[i] + length;
     return found;
+}
+
+const char *annotation_of(const struct function *function, const char *name)
+{
+    return find(function, name, NULL);
+}
+
+const char *annotation_other(const struct function *function, const char *name)
+{
+    return find(function, name, annotation_of(function, name));
 }

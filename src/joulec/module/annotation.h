@@ -1,6 +1,6 @@
 /* joulec/module/annotation.h - what <joule/budget.h> says of functions, as clang's annotations carry it.
  *
- * Owns their names. Newcomers: of equal ones the last counts, which is the definition's.
+ * Owns their names. Newcomers: of several the last counts, which is the definition's; who cannot do with two asks for the other.
  */
 #ifndef JOULEC_ANNOTATION_H
 #define JOULEC_ANNOTATION_H
@@ -14,5 +14,7 @@
 
 /* What stands behind `name`, which may be nothing; NULL: the function does not have it. */
 const char *annotation_of(const struct function *function, const char *name);
+/* What another declaration says in its place; NULL: none says anything else. */
+const char *annotation_other(const struct function *function, const char *name);
 
 #endif

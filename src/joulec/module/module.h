@@ -257,6 +257,7 @@ struct module {
     const char *
         foreign; /* the architecture that all of it is for, where this machine is of another; NULL: of the same */
     const char *loop_text; /* LLVM's print<scalar-evolution> */
+    const char *bodiless; /* a function with annotations whose body was left out of it; NULL: there is none */
 };
 
 /* Of which functions the assembly is kept. */

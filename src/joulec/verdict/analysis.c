@@ -31,16 +31,27 @@ static void read_depth(struct function_result *result)
         result->depth = (double)depth;
 }
 
+static void read_budget(struct function_result *result)
+{
+    const char *other = annotation_other(result->function, ANNOTATION_BUDGET);
+    result->budget_words = annotation_of(result->function, ANNOTATION_BUDGET);
+    if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
+                                                   &result->bad) == JOULE_OK)
+        result->bad_column = 0;
+    if (!other || result->bad_column)
+        return;
+    result->bad_column = 1;
+    error_set(&result->bad, JOULE_INVALID, "another declaration of it says \"%s\": say the same in both",
+              other);
+}
+
 static void read_annotations(struct function_result *result)
 {
     const struct function *f = result->function;
     read_depth(result);
     result->is_gpu_kernel = annotation_of(f, ANNOTATION_GPU_KERNEL);
     result->is_thermal_aware = annotation_of(f, ANNOTATION_THERMAL_AWARE);
-    result->budget_words = annotation_of(f, ANNOTATION_BUDGET);
-    if (!result->budget_words || budget_text_parse(result->budget_words, &result->budget, &result->bad_column,
-                                                   &result->bad) == JOULE_OK)
-        result->bad_column = 0;
+    read_budget(result);
 }
 
 static void take_marks(struct analysis *a, struct function_result *result, struct trips_loop *nest)
@@ -321,6 +332,11 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     struct scev_text text;
     struct analysis *a = out_analysis;
     *a = (struct analysis){.options = *options, .result_count = module->function_count};
+    if (module->bodiless)
+        return error_set(out_error, JOULE_UNSUPPORTED,
+                         "'%s' cannot be judged: with 'extern inline' its body is left to another file; say "
+                         "'static inline', or 'inline' alone",
+                         module->bodiless);
     a->target = *target;
     a->foreign = module->foreign;
     cost_cooling_describe(cpu, &a->cooling);

@@ -60,7 +60,8 @@ struct analysis {
     struct function_result whole;
 };
 
-/* Of a module that outlives it, on the core of a CPU that `target` is. NO_MEMORY, or OK. */
+/* Of a module that outlives it, on the core of a CPU that `target` is. NO_MEMORY, or OK; UNSUPPORTED: something
+ * in it has a budget that cannot be judged. */
 joule_status analysis_make(const struct module *module, const struct cost_cpu *cpu,
                            const struct target *target, const struct analysis_options *options,
                            struct analysis *out_analysis, joule_error *out_error);

@@ -183,8 +183,10 @@ static const char **words_for_front_end(struct arena *arena, const struct argume
     return end_with_source(&line, a, added, source);
 }
 
-/* What is counted and what a profile saw are joined by places in the source, and by names. */
-#define WITH_PLACES "-g1", "-gcolumn-info", "-fno-discard-value-names", "-w", "-Qunused-arguments"
+/* What is counted and what a profile saw are joined by places in the source, and by names. Of warnings only those are said that
+ * the source makes errors, as JOULE_BUDGET does where it comes too late: -w would hide these, too. */
+#define WITH_PLACES                                                                                          \
+    "-g1", "-gcolumn-info", "-fno-discard-value-names", "-Wno-everything", "-Qunused-arguments"
 
 /* An option with its value in the same word. */
 static const char *joined(struct arena *arena, const char *option, const char *value)
