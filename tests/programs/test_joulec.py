@@ -157,6 +157,17 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         same = self.compile("".join(lines).replace("1pJ", "10uJ"), "--energy-check", "--energy-policy=strict")
         self.assertNotIn("another declaration", same.stderr)
 
+    def test_a_build_below_the_level_that_is_counted(self):
+        """It takes more: that is said once for a file, and nothing can never be exceeded."""
+        add = 'JOULE_BUDGET("max_joules=1J") int %s(int a) { return a + 1; }\n'
+        for level, said in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
+            done = self.compile(add % "f" + add % "g", "--energy-check", level)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("[JW0107]"), said, level)
+            self.assertEqual(done.stderr.count(f"the build is at {level}"), said, level)
+            self.assertEqual(done.stderr.count("[JW0103]"), 0 if said else 2, level)
+        self.assertEqual(self.compile("int f(int a) { return a + 1; }\n", "--energy-check", "-O0").stderr, "")
+
     def test_watts_follow_from_time(self):
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
         self.assertEqual(self.check("max_watts=200W").returncode, 0)

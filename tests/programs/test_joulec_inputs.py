@@ -11,6 +11,7 @@ from joulec_support import Folder, INCLUDE, has_sanitizer, main
 ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
 # What ld says of a libjoule with a sanitizer, whoever links it: "ld: .../libasan.so.8: warning: the use of `tmpnam' is dangerous".
 OF_SANITIZER = re.compile(r"^\S*ld\S*: \S*/lib[a-z]*san\.(?:so\S*|a\S*): (?:in function .*|warning: .*)\n", re.MULTILINE)
+OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # most of these say nothing of optimisation
 DEAR = """#include <joule/budget.h>
 JOULE_BUDGET("max_joules=1nJ")
 int f(int x) { int s = x; for (int i = 0; i < 1000; i++) s = s * 31 + i; return s; }
@@ -27,7 +28,7 @@ class Inputs(Folder):
 
     def joulec(self, *words, check=("--energy-check",), **options):
         done = super().joulec(*check, *words, C_INCLUDE_PATH=INCLUDE, **options)
-        done.stderr = OF_SANITIZER.sub("", done.stderr)
+        done.stderr = OF_LEVEL.sub("", OF_SANITIZER.sub("", done.stderr))
         return done
 
     def runs(self, program):

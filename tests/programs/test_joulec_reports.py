@@ -269,7 +269,7 @@ class Database(Reports):
         self.write("src/a.c", '#include "size.h"\n' + ALL.replace("1000", "SIZE"))
         self.write("include/size.h", "#define SIZE 70\n")
         self.write("src/b.c", KEPT.replace("1000", "WIDTH"))
-        plain = f"/usr/bin/gcc '-I{INCLUDE}' \"-DWIDTH=(30 + 3)\" -DNAME=\\\"x\\ y\\\" -c ../src/b.c -o b.o"
+        plain = f"/usr/bin/gcc '-I{INCLUDE}' \"-DWIDTH=(30 + 3)\" -DNAME=\\\"x\\ y\\\" -O2 -c ../src/b.c -o b.o"
         self.write("src/x.cc", KEPT)
         self.write("src/y.cc", '#ifndef JOULE_BUDGETS\nint y() { JOULE_BUDGET_SCOPE("max_joules=1J"); return 0; }\n#endif\n')
         entries = [self.entry("../src/a.c", "-I../include"),
@@ -500,7 +500,7 @@ int nest(const int *x, int n)
 
     def test_lift(self):
         self.write("a.c", self.TEXT)
-        done = self.joulec("--lift", "c", "-I", INCLUDE, "a.c", "--energy-report", "a.json")
+        done = self.joulec("--lift", "c", "-I", INCLUDE, "-O2", "a.c", "--energy-report", "a.json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^sum +[\d.]+ .?J  \(.*J to .*J\)  \(confidence: 0\.\d\d\)$")
         self.assertRegex(done.stdout, r"(?m)^nest +[\d.]+ .?J  \([\d.]+ .?J and more\)  \(confidence: unknown\)$")
@@ -569,7 +569,8 @@ add_subdirectory(part)
         self.write("part/a.c", '#include "made.h"\n' + KEPT.replace("1000", "TIMES * SIZE"))
         self.write("part/b.c", "int b(void) { return 3; }\n")
         self.write("part/made.h.in", "#define SIZE 10\n")
-        done = subprocess.run(["cmake", "-G", generator, "-S", self.folder, "-B", self.path("build"), f"-DJOULEC_EXECUTABLE={JOULEC}"],
+        done = subprocess.run(["cmake", "-G", generator, "-S", self.folder, "-B", self.path("build"), f"-DJOULEC_EXECUTABLE={JOULEC}",
+                               "-DCMAKE_C_FLAGS=-O2"],
                               capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 

@@ -108,6 +108,13 @@ int main(void) { int s = 0; for (int i = 0; i < 1234567; i++) s ^= tiny(i); prin
         self.assertEqual((tiny["count"], tiny["counted"], tiny["duration_seconds"], tiny["status"]), (1234567, True, None, "within_budget"))
         self.assertIn(tiny["class"], ("assumed", "modelled"))
 
+    def test_short_ones_of_a_slow_build_are_stamped(self):
+        found = self.functions(self.build("""
+JOULE_BUDGET("max_joules=1mJ") int tiny(int a) { return a * 3 + 1; }
+int main(void) { int s = 0; for (int i = 0; i < 100; i++) s ^= tiny(i); printf("%d", s); return 0; }
+""", "-O0"))
+        self.assertEqual((found["tiny"]["count"], found["tiny"]["counted"]), (100, False))
+
     def test_too_dear_at_run_time(self):
         """What the compiler cannot know, the run shows."""
         program = self.build("""

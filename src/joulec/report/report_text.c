@@ -91,7 +91,7 @@ static void add_finding(void *context, const struct finding *finding)
         quote_budget(m->out, finding->result);
         return;
     }
-    if (finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN)
+    if (finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL)
         return;
     quote_source(m->out, &finding->name);
     if (finding_has_estimate(finding))

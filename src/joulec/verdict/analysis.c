@@ -96,6 +96,15 @@ static double own_warmth(const struct analysis *a, struct function_result *resul
     return kelvin;
 }
 
+/* By what is known of the build beside the one that was counted. */
+static void judge_as_built(const struct analysis *a, struct judgement *judgement)
+{
+    if (a->foreign)
+        judge_elsewhere(judgement);
+    if (a->options.level)
+        judge_at_least(judgement);
+}
+
 static void judge_function(const struct analysis *a, struct function_result *result)
 {
     bool has_budget = result->budget_words && !result->bad_column;
@@ -110,8 +119,7 @@ static void judge_function(const struct analysis *a, struct function_result *res
         result->warmer_kelvin = own_warmth(a, result);
     struct target target = analysis_target(a, result);
     judge(&target, &result->sum, &a->cooling, budget, &result->judgement);
-    if (a->foreign)
-        judge_elsewhere(&result->judgement);
+    judge_as_built(a, &result->judgement);
 }
 
 static joule_status evaluate_one(struct walk *w, size_t index, bool calls_itself)
@@ -313,8 +321,7 @@ static void judge_whole(struct analysis *a)
     whole->budget = (struct budget_text){a->options.file_joules, NAN, NAN, false, false};
     struct target target = analysis_target(a, whole);
     judge(&target, &whole->sum, &a->cooling, &whole->budget, &whole->judgement);
-    if (a->foreign)
-        judge_elsewhere(&whole->judgement);
+    judge_as_built(a, &whole->judgement);
 }
 
 static bool make_room_for_marks(struct analysis *a)

@@ -42,7 +42,9 @@ struct analysis_options {
     const struct marks *marks;     /* of the source, which outlive the analysis; NULL: none */
     const struct profile *profile; /* which does, too; NULL: none */
     double warmer_kelvin; /* the machine, than where the table's figures hold; NaN: nothing was said */
-    double file_joules;   /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
+    const char
+        *level; /* of the build, where it is below the one that figures are of: "-O0"; NULL: it is not */
+    double file_joules; /* that the file as a whole may take (analysis.whole); NaN: nothing was said */
 };
 
 struct analysis {

@@ -153,6 +153,8 @@ static void see_machine(struct seeing *s)
         is_judged |= a->results[i].budget_words != NULL;
     bool is_stale = found && found->state != CALIBRATION_NONE && found->state != CALIBRATION_GOOD;
     s->finding = (struct finding){.judged = s->finding.judged, .result = &a->whole, .mark = MARK_NONE};
+    if (is_judged && a->options.level)
+        see(s, RULE_LEVEL, false);
     if (is_judged && a->foreign)
         see(s, RULE_FOREIGN, false);
     else if (is_judged && is_stale)
@@ -288,6 +290,10 @@ void finding_say(const struct finding *finding, struct text *out)
                     "this is code for %s, and figures are those of this machine's core, %s: no budget is "
                     "decided by them",
                     finding->judged->analysis->foreign, finding->judged->analysis->target.core.id);
+    else if (finding->rule == RULE_LEVEL)
+        text_printf(out,
+                    "figures are of -O2, and the build is at %s, where all takes more: nothing is proved",
+                    finding->judged->analysis->options.level);
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not judged here, joule run measures it", name);
     else if (finding->result == &finding->judged->analysis->whole)

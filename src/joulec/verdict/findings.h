@@ -39,6 +39,7 @@ enum rule {
     RULE_STALE,
     RULE_PROFILE,
     RULE_FOREIGN,
+    RULE_LEVEL,
     RULE_LOOP_ORDER, /* from here on: advice, in its own order */
     RULE_STRIDE,
     RULE_ALLOCATION,

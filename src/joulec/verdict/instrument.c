@@ -27,11 +27,12 @@ static const char *keep(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
-/* Whether its calls are: what a profile saw, or is guessed, may run longer in another run. */
+/* Whether its calls are: what a profile saw, or is guessed, may run longer in another run, and so does what is optimised less. */
 static bool is_short(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;
-    return result->sum.basis <= weakest && result->judgement.seconds.high < INSTRUMENT_SECONDS;
+    return !analysis->options.level && result->sum.basis <= weakest &&
+           result->judgement.seconds.high < INSTRUMENT_SECONDS;
 }
 
 static bool plan_function(struct arena *arena, const struct analysis *analysis,

@@ -69,6 +69,11 @@ static const struct rule_words rules[RULES] = {
          "joulec knows the core on which it runs. Figures of code that is built for another one are those of "
          "this core, and no budget is decided by them.",
          "Judge budgets where the code runs, or build for this machine to judge them.", false},
+    [RULE_LEVEL] = {"JW0107", "LowerLevel", "Code is built with less optimisation than is counted.",
+                    "Figures are of what clang makes at -O2. What it makes at -O0, which is the default, and "
+                    "at -O1 takes more, "
+                    "often several times as much; so nothing is proved.",
+                    "Judge budgets with the options of the build that is used, -O2 or more.", false},
     [RULE_LOOP_ORDER] =
         {"JA0201", "LoopOrder", "Loops walk through data across its order.",
          "The innermost loop goes on by a cache line or more in each round, and the loop around it by "

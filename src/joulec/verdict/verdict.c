@@ -226,3 +226,15 @@ void judge_elsewhere(struct judgement *j)
     j->worst = j->worst == VERDICT_NONE ? VERDICT_NONE : VERDICT_UNDECIDED;
     j->quality = 'E';
 }
+
+void judge_at_least(struct judgement *j)
+{
+    struct limit *limits[] = {&j->joules_limit, &j->watts_limit, &j->kelvin_limit};
+    for (int i = 0; i < 3; i++) {
+        limits[i]->is_vacuous = false;
+        if (limits[i]->verdict == VERDICT_PROVED)
+            limits[i]->verdict = VERDICT_LIKELY;
+    }
+    if (j->worst == VERDICT_PROVED)
+        j->worst = VERDICT_LIKELY;
+}

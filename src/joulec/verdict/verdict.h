@@ -55,6 +55,8 @@ void judge(const struct target *target, const struct function_sum *sum, const st
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
 /* What was judged runs on another core than the target: nothing is decided. */
 void judge_elsewhere(struct judgement *judgement);
+/* What was judged takes more than that: nothing is proved, and nothing is beyond all that can be. */
+void judge_at_least(struct judgement *judgement);
 /* "proved", "likely", "undecided", "likely_violated", "violated"; "none". */
 const char *verdict_name(enum verdict verdict);
 

@@ -119,6 +119,7 @@ static bool judge_module(const struct order *order, const struct module *module,
                                        .marks = &aside->marks,
                                        .profile = arguments->counts ? &aside->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
+                                       .level = words_low_level(arguments),
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);

@@ -253,6 +253,12 @@ struct module_build words_on_loops(const struct arguments *a)
                                  .unrolls = unrolls && is_fast};
 }
 
+const char *words_low_level(const struct arguments *a)
+{
+    char level = level_of(a);
+    return level == '0' ? "-O0" : level == '1' ? "-O1" : level == 'g' ? "-Og" : NULL;
+}
+
 const char **words_of_ir(struct arena *arena, const struct arguments *a, const char *source)
 {
     const char **words = words_of_count(arena, a, source, "/dev/null");

@@ -13,6 +13,8 @@
  * to `dependencies`, as rules of make. */
 const char **words_of_count(struct arena *arena, const struct arguments *arguments, const char *source,
                             const char *dependencies);
+/* The level of the user's build where that is below the -O2 that is counted: "-O0"; NULL: it is not. -Os and -Oz are not. */
+const char *words_low_level(const struct arguments *arguments);
 /* What the user's build does with loops, by its words. */
 struct module_build words_on_loops(const struct arguments *arguments);
 /* Words that print the same as LLVM's text. */

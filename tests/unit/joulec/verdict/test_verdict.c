@@ -247,6 +247,22 @@ static void test_vacuous(void **state)
     assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
+static void test_what_takes_more_proves_nothing(void **state)
+{
+    (void)state;
+    struct trial t = trial_of(JOULE_CLASS_MEASURED);
+    struct figure joules = judge_by(&t, NULL).joules;
+    struct judgement j = judge_joules(&t, 1001 * joules.high);
+    assert_int_equal(j.worst, VERDICT_PROVED);
+    judge_at_least(&j);
+    assert_int_equal(j.worst, VERDICT_LIKELY);
+    assert_int_equal(j.joules_limit.verdict, VERDICT_LIKELY);
+    assert_false(j.joules_limit.is_vacuous);
+    j = judge_joules(&t, 0.999 * joules.least);
+    judge_at_least(&j);
+    assert_int_equal(j.worst, VERDICT_VIOLATED);
+}
+
 static void test_the_worst_of_all_limits(void **state)
 {
     (void)state;
@@ -374,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_verdicts_follow_probability),
         cmocka_unit_test(test_more_is_never_worse),
         cmocka_unit_test(test_vacuous),
+        cmocka_unit_test(test_what_takes_more_proves_nothing),
         cmocka_unit_test(test_the_worst_of_all_limits),
         cmocka_unit_test(test_power_of_several_ways),
         cmocka_unit_test(test_warmth_of_several_ways),
