@@ -387,6 +387,12 @@ class Files(Source):
             self.assertEqual("error: energy budget is exceeded in the whole file [JE0001]" in done.stderr, code == 1)
             self.assertEqual(" of it in a call of 'a'" in done.stderr, code == 1)
 
+    def test_what_was_inlined_counts_for_its_caller(self):
+        found = self.report("int leaf" + WORK + "int middle(const int *x) { { int k = leaf(x); return k + 1; } }\n"
+                            "int top(const int *x) { return middle(x) + 1; }\nint alone(const int *x) { return x[3]; }\n")
+        top, alone = (found["functions"][name]["energy_joules"] for name in ("top", "alone"))
+        self.assertAlmostEqual(found["total_energy_joules"] / (top + alone), 1, delta=1e-9)
+
     def test_functions_that_call_each_other_count(self):
         found = self.report("int g(int n);\n__attribute__((noinline)) int f(int n) { return n < 2 ? n : g(n / 2) + g(n / 3); }\n"
                             "__attribute__((noinline)) int g(int n) { return n < 2 ? n : f(n - 1) * f(n - 2); }\n")

@@ -319,6 +319,21 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
            read_loops(r, blocks, &numbers, out);
 }
 
+/* False: no memory. */
+static bool read_inlined(struct reader *r)
+{
+    size_t count = r->out->function_count;
+    struct numbering programs;
+    LLVMMetadataRef *list = arena_alloc(r->arena, (count + 1) * sizeof *list);
+    for (size_t i = 0; i < count && list; i++)
+        list[i] = LLVMGetSubprogram(r->functions.functions[i]);
+    bool is_good = list && llvm_number_all(r->arena, (void *const *)list, count, &programs);
+    for (size_t i = 0; i < count && is_good; i++)
+        is_good = llvm_find_inlined(r->arena, r->functions.functions[i], &programs, r->out->functions,
+                                    &r->out->functions[i]);
+    return is_good;
+}
+
 static bool read_functions(struct reader *r)
 {
     size_t count = 0, i = 0;
@@ -338,7 +353,7 @@ static bool read_functions(struct reader *r)
                    llvm_number_all(r->arena, (void *const *)functions, count, &r->functions.numbers);
     for (i = 0; i < count && is_good; i++)
         is_good = read_function(r, functions[i], &r->out->functions[i]);
-    return is_good;
+    return is_good && read_inlined(r);
 }
 
 /* --- annotations -------------------------------------------------------------------------------------------- */

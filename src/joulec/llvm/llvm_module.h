@@ -213,6 +213,11 @@ bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t
 bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
                       const struct numbering *blocks, struct function *function, const struct loops *loops);
 
+/* Which of the module's functions, `all`, were put into `from` in the place of calls; `programs` are the numbers of their
+ * subprograms. False: no memory. */
+bool llvm_find_inlined(struct arena *arena, LLVMValueRef from, const struct numbering *programs,
+                       const struct function *all, struct function *out);
+
 /* --- names and operands --------------------------------------------------------------------------------------- */
 
 /* A copy of a value's name in `arena`; "" when memory is used up. */

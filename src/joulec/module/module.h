@@ -241,6 +241,8 @@ struct function {
     double path[VIAS][WORK_KINDS];
     struct wide_loop *wide; /* by place, those that do most at once first */
     size_t wide_count;
+    const struct function **inlined; /* those of the module that stand in it in the place of calls */
+    size_t inlined_count;
     const char **annotations; /* of clang's attribute annotate */
     size_t annotation_count;
 };

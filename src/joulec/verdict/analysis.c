@@ -248,24 +248,35 @@ static joule_status sum_all(struct walk *w)
     return status;
 }
 
+/* Where a function stands that is a part of another one by now. */
+static size_t inlined_at(const struct analysis *a, const struct function *f, size_t which)
+{
+    return (size_t)(f->inlined[which] - a->results[0].function);
+}
+
+static void reach(size_t function, bool *is_reached, size_t *stack, size_t *depth)
+{
+    if (is_reached[function])
+        return;
+    is_reached[function] = true;
+    stack[(*depth)++] = function;
+}
+
 /* Marks all that a function calls in the end. */
 static void reach_from(const struct analysis *a, size_t root, bool *is_reached, size_t *stack)
 {
-    size_t depth = 1;
-    stack[0] = root;
-    is_reached[root] = true;
+    size_t depth = 0;
+    reach(root, is_reached, stack, &depth);
     while (depth) {
         const struct function *f = a->results[stack[--depth]].function;
         for (size_t b = 0; b < f->block_count; b++)
             for (size_t c = 0; c < f->blocks[b].call_count; c++) {
                 const int32_t *targets;
-                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;) {
-                    if (is_reached[targets[t]])
-                        continue;
-                    is_reached[targets[t]] = true;
-                    stack[depth++] = (size_t)targets[t];
-                }
+                for (size_t t = call_targets(&f->blocks[b].calls[c], &targets); t-- > 0;)
+                    reach((size_t)targets[t], is_reached, stack, &depth);
             }
+        for (size_t i = 0; i < f->inlined_count; i++)
+            reach(inlined_at(a, f, i), is_reached, stack, &depth);
     }
 }
 
@@ -280,6 +291,9 @@ static void find_called(const struct analysis *a, bool *is_called)
                     if (targets[t] != (int32_t)i)
                         is_called[targets[t]] = true;
             }
+        for (size_t k = 0; k < f->inlined_count; k++)
+            if (inlined_at(a, f, k) != i)
+                is_called[inlined_at(a, f, k)] = true;
     }
 }
 

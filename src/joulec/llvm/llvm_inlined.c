@@ -1,0 +1,70 @@
+/* joulec/llvm/llvm_inlined.c - see llvm_module.h: which functions were put into another one in the place of calls of them.
+ *
+ * Newcomers: places of instructions say so. Of a function of which no instruction is left nobody knows, and it takes nothing there.
+ */
+#include "joulec/llvm/llvm_module.h"
+
+#include <llvm-c/DebugInfo.h>
+
+#define MOST_OPERANDS 8
+
+/* The function in whose text a place stands: scopes lead out to it. NULL: nobody knows. */
+static LLVMMetadataRef program_of(LLVMContextRef context, LLVMMetadataRef place)
+{
+    LLVMMetadataRef scope = LLVMDILocationGetScope(place);
+    LLVMValueRef operands[MOST_OPERANDS];
+    while (scope && LLVMGetMetadataKind(scope) != LLVMDISubprogramMetadataKind) {
+        LLVMMetadataKind kind = LLVMGetMetadataKind(scope);
+        bool is_block = kind == LLVMDILexicalBlockMetadataKind || kind == LLVMDILexicalBlockFileMetadataKind;
+        LLVMValueRef node = is_block ? LLVMMetadataAsValue(context, scope) : NULL;
+        int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
+        if (count < 2 || count > MOST_OPERANDS)
+            return NULL;
+        LLVMGetMDNodeOperands(node, operands); /* the file, and the scope around it */
+        scope = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
+    }
+    return scope;
+}
+
+/* Once. False: no memory. */
+static bool add(struct arena *arena, struct function *out, const struct function *inlined)
+{
+    for (size_t i = 0; i < out->inlined_count; i++)
+        if (out->inlined[i] == inlined)
+            return true;
+    const struct function **list = arena_push(arena, out->inlined, out->inlined_count, inlined);
+    if (!list)
+        return false;
+    out->inlined = list;
+    out->inlined_count++;
+    return true;
+}
+
+/* Those of `all` that stand behind a place. */
+static bool add_all(struct arena *arena, LLVMContextRef context, LLVMMetadataRef place,
+                    const struct numbering *programs, const struct function *all, struct function *out)
+{
+    LLVMMetadataRef into = NULL;
+    bool is_good = true;
+    for (; place && is_good && (into = LLVMDILocationGetInlinedAt(place)); place = into) {
+        LLVMMetadataRef program = program_of(context, place);
+        int32_t index = program ? llvm_number_of(programs, program) : -1;
+        is_good = index < 0 || add(arena, out, &all[index]);
+    }
+    return is_good;
+}
+
+bool llvm_find_inlined(struct arena *arena, LLVMValueRef from, const struct numbering *programs,
+                       const struct function *all, struct function *out)
+{
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(from));
+    LLVMMetadataRef last = NULL;
+    bool is_good = true;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(from); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef v = LLVMGetFirstInstruction(b); v && is_good; v = LLVMGetNextInstruction(v)) {
+            LLVMMetadataRef place = LLVMInstructionGetDebugLoc(v);
+            is_good = place == last || add_all(arena, context, place, programs, all, out);
+            last = place;
+        }
+    return is_good;
+}
