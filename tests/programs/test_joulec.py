@@ -168,6 +168,14 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             self.assertEqual(done.stderr.count("[JW0103]"), 0 if said else 2, level)
         self.assertEqual(self.compile("int f(int a) { return a + 1; }\n", "--energy-check", "-O0").stderr, "")
 
+    def test_a_report_names_loops_that_nothing_bounds(self):
+        found = self.functions("int length(const char *s) { int n = 0; while (s[n]) n++; return n; }\n"
+                               "int known(const int *x) { int s = 0; for (int i = 0; i < 9; i++) s ^= x[i] * s; return s; }\n")
+        doubts = [(doubt["kind"], doubt["name"], os.path.basename(doubt["file"]), doubt["line"]) for doubt in found["length"]["doubts"]]
+        self.assertEqual(doubts, [("loop", None, "a.c", 2)])
+        self.assertEqual(found["length"]["loops"][0]["iterations"][2], None)
+        self.assertEqual(found["known"]["doubts"], [])
+
     def test_watts_follow_from_time(self):
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
         self.assertEqual(self.check("max_watts=200W").returncode, 0)
@@ -414,7 +422,7 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
             low, high = found[name]["interval_joules"]
             self.assertTrue(0 < low < found[name]["energy_joules"] < high, found[name])
         self.assertAlmostEqual(found["calls"]["energy_joules"] / found["exact"]["energy_joules"], 2, delta=0.2)
-        self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"recursion"})
+        self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"loop", "recursion"})
 
     def test_what_rests_on_an_endless_loop_has_no_bound(self):
         """As the inner loop of a sort by insertion, which is left early, too."""

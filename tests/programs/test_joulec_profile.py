@@ -107,7 +107,7 @@ class Profile(Folder):
         found, _ = self.report("--profile-use")
         frames = {name: function["frames"] for name, function in found.items()}
         self.assertEqual(plain["walk"]["frames"], [1, 1, None])
-        self.assertEqual([doubt["kind"] for doubt in plain["walk"]["doubts"]], ["recursion"])
+        self.assertEqual([doubt["kind"] for doubt in plain["walk"]["doubts"]], ["loop", "recursion"])
         self.assertEqual(found["walk"]["doubts"], [])
         self.assertEqual({name: frames[name] for name in ("walk", "even", "odd")},
                          {"walk": [1, 41, 51.25], "even": [1, 5, 6.25], "odd": [1, 5, 6.25]})

@@ -120,16 +120,24 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
     json_close(json, ']');
 }
 
+static void add_doubt(struct json *json, enum doubt_kind kind, const char *name,
+                      const struct source_place *place)
+{
+    json_open(json, NULL, '{');
+    json_string(json, "kind", doubt_name(kind));
+    json_string(json, "name", name);
+    add_place(json, place);
+    json_close(json, '}');
+}
+
 static void add_doubts(struct json *json, const struct function_result *r)
 {
     json_open(json, "doubts", '[');
-    for (size_t i = 0; i < r->sum.doubt_count; i++) {
-        json_open(json, NULL, '{');
-        json_string(json, "kind", doubt_name(r->sum.doubts[i].kind));
-        json_string(json, "name", r->sum.doubts[i].name);
-        add_place(json, &r->sum.doubts[i].place);
-        json_close(json, '}');
-    }
+    for (size_t i = 0; i < r->loops.count && !r->is_gpu_kernel; i++)
+        if (r->trips[i].cls == TRIPS_GUESSED)
+            add_doubt(json, DOUBT_LOOP, NULL, &r->loops.list[i].place);
+    for (size_t i = 0; i < r->sum.doubt_count; i++)
+        add_doubt(json, r->sum.doubts[i].kind, r->sum.doubts[i].name, &r->sum.doubts[i].place);
     json_close(json, ']');
 }
 
