@@ -176,6 +176,36 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertEqual(found["length"]["loops"][0]["iterations"][2], None)
         self.assertEqual(found["known"]["doubts"], [])
 
+    def test_a_loop_without_a_place_is_told_where_its_function_is(self):
+        text = """JOULE_BUDGET("max_joules=1uJ")
+int run(const unsigned char *p)
+{
+    static void *const table[] = {&&add, &&sub, &&halt};
+    int s = 0;
+    goto *table[*p++];
+add:
+    s++;
+    goto *table[*p++];
+sub:
+    s--;
+    goto *table[*p++];
+halt:
+    return s;
+}
+"""
+        said = self.compile(text, "--energy-check").stderr
+        self.assertIn("a.c:3:5: note: nothing bounds a loop of this function, taken to run 100 times: ", said)
+
+    def test_probabilities_have_no_more_digits_than_they_are_worth(self):
+        self.assertIn(", P(within) < 0.001\n", self.check("max_joules=1pJ").stderr)
+        said = self.check("max_joules=1mJ", "--energy-policy=strict").stderr
+        self.assertIn(", P(within) > 0.999\n", said)
+
+    def test_rounds_in_a_call_agree_with_those_of_the_guess(self):
+        walk = "int f(const int *x, int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + x[i]; return s; }\n"
+        said = self.check("max_joules=1uJ", body=walk).stderr
+        self.assertIn("95 times round in a call (guessed: 100 times in 95 % of calls)", said)
+
     def test_watts_follow_from_time(self):
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
         self.assertEqual(self.check("max_watts=200W").returncode, 0)

@@ -373,6 +373,17 @@ static void say_guessed(const struct function_result *r, struct text *out)
     text_add(out, told ? " run, which nothing bounds" : "loops run that nothing bounds");
 }
 
+/* No model is so sure of its tails that more digits would say anything. */
+static void say_probability(double probability, struct text *out)
+{
+    if (probability < 0.001)
+        text_add(out, ", P(within) < 0.001");
+    else if (probability > 0.999)
+        text_add(out, ", P(within) > 0.999");
+    else
+        text_printf(out, probability > 0.99 ? ", P(within) = %.3f" : ", P(within) = %.2g", probability);
+}
+
 void finding_estimate(const struct finding *finding, struct text *out)
 {
     const struct figure *figure = finding->figure;
@@ -395,7 +406,7 @@ void finding_estimate(const struct finding *finding, struct text *out)
     }
     text_printf(out, ", quality %c", j->quality);
     if (j->basis < BASIS_OPEN && !isnan(finding->limit->probability)) /* else it were one of a guess */
-        text_printf(out, ", P(within) = %.2g", finding->limit->probability);
+        say_probability(finding->limit->probability, out);
 }
 
 void finding_table(const struct judged *judged, struct text *out)

@@ -69,6 +69,19 @@ static void add_build(const struct loop *loop, char *words, size_t size)
         string_print(words + length, size - length, "; %.0f rounds at once", loop->wide->at_once);
 }
 
+/* Of a guess, why its rounds in a call are fewer than it says: "guessed: 100 times in 95 % of calls". */
+static void add_class(const struct function_result *r, int32_t loop, char *words, size_t size)
+{
+    const struct trips *trips = &r->trips[loop];
+    double entries = r->frames[BOUND_EST] * r->sum.runs[loop].entries;
+    size_t length = strlen(words);
+    if (trips->cls == TRIPS_GUESSED && entries > 0 && entries < 0.995)
+        string_print(words + length, size - length, " (%s: %.0f times in %.2g %% of calls)",
+                     trips_class_name(trips->total_cls), trips->per_entry.est, 100 * entries);
+    else
+        string_print(words + length, size - length, " (%s)", trips_class_name(trips->total_cls));
+}
+
 static bool note_largest(const struct finding *f, struct note *out)
 {
     double part;
@@ -77,11 +90,10 @@ static bool note_largest(const struct finding *f, struct note *out)
     int32_t largest = analysis_largest_loop(f->judged->analysis, f->result, &part);
     if (largest < 0 || part < 0.1)
         return false;
-    const struct trips *trips = &f->result->trips[largest];
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call (%s)",
-                 100 * fmin(part, 1), f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds,
-                 trips_class_name(trips->total_cls));
+    string_print(out->words, sizeof out->words, "%.0f %% of it in this loop, %.4g times round in a call",
+                 100 * fmin(part, 1), f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
+    add_class(f->result, largest, out->words, sizeof out->words);
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
     add_build(&f->result->loops.list[largest], out->words, sizeof out->words);
     return true;
@@ -97,11 +109,12 @@ static void note_guess(const struct function_result *r, size_t loop, struct note
     if (!r->loops.list[loop].has_own_place)
         string_print(
             out->words, sizeof out->words,
-            "nothing bounds the loop that goes on here, taken to run %s: write JOULE_LOOP(min, max) before "
+            "nothing bounds %s, taken to run %s: write JOULE_LOOP(min, max) before "
             "its for, while or do; where a call of '%s' by itself makes it, as the last thing done, write "
             "JOULE_DEPTH(n) before '%s'; where goto makes it, write it with one of the former, or "
             "JOULE_ASSUME(n <= ...) before it",
-            times, r->function->name, r->function->name);
+            r->loops.list[loop].place.line ? "the loop that goes on here" : "a loop of this function", times,
+            r->function->name, r->function->name);
     else if (!parameter)
         string_print(out->words, sizeof out->words,
                      "nothing bounds this loop, taken to run %s: write JOULE_LOOP(min, max) or "
@@ -301,6 +314,8 @@ static void note_open(const struct finding *f, const struct open *open, struct n
     char more[40] = "";
     if (!open->doubt) {
         note_guess(open->in, open->loop, out);
+        if (!out->place.line) /* jumps without places make it */
+            out->place = source_place_of_name(open->in->function);
         return;
     }
     if (open->others)
