@@ -23,6 +23,19 @@ class Work(OneFile):
                                "unsigned long long wide(unsigned long long x, unsigned long long y) { return x / y; }\n")
         self.assertAlmostEqual(found["wide"]["int_divs"] / found["narrow"]["int_divs"], 5 / 3)
 
+    def test_a_division_of_128_bits_is_a_function(self):
+        """By constants as well; the rest is made of the quotient, and by a power of two both are shifts."""
+        text = "typedef unsigned __int128 u128;\nunsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
+        text += "".join(f"u128 {name}(u128 x, u128 y) {{ return {words}; }}\n" for name, words in (
+            ("divided", "x / y"), ("both", "(x / y) ^ (x % y)"), ("third", "x / 3 + y"), ("eighth", "x / 8 + y")))
+        found = self.breakdown(text)
+        division = found["narrow"]["int_divs"]
+        for name, times in (("divided", 3), ("both", 3), ("third", 3)):
+            self.assertAlmostEqual(found[name]["int_divs"] / division, times, msg=name)
+            self.assertGreater(found[name]["int_ops"], 3 * found["eighth"]["int_ops"], name)
+        self.assertNotIn("int_divs", found["eighth"])
+        self.assertNotIn("int_muls", found["eighth"])
+
     def test_divisions_by_constants_are_products(self):
         text = "".join(f"{kind} {name}({kind} x, {kind} y) {{ return {body}; }}\n" for kind, name, body in (
             ("unsigned", "divided", "x / y"), ("unsigned", "both", "(x / y) ^ (x % y)"), ("unsigned", "rest", "x % y"),

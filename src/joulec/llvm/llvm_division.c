@@ -3,6 +3,7 @@
  * By a constant they are a product with its inverse, of which the upper half is taken, and some shifts (Granlund and Montgomery,
  * "Division by Invariant Integers using Multiplication", 1994); by a power of two, shifts alone. A remainder costs little where the
  * quotient of the same two numbers is made, too.
+ * Of more than 64 bits they are calls of the compiler's own functions (__divti3 and its like), also by constants.
  * Newcomers: clang's passes leave all that to the code generator, so that the IR still says "divide".
  */
 #include <math.h>
@@ -11,6 +12,12 @@
 
 /* Of 64 bits against 32: cycles of Golden Cove, Ice Lake and Zen 3; before those it was 3 to 6 (uops.info). */
 #define WIDE_DIVISION (5.0 / 3)
+
+/* Of 128 bits against 32: 10 to 20 cycles of Golden Cove, where that takes 6; whole numbers' steps beside the division, which find
+ * where the numbers begin and which half is 0; and its wait against that of one instruction. Measured. */
+#define LONG_DIVISION 3
+#define LONG_INTS     20
+#define LONG_WAIT     1.5
 
 #define MOST_USES 16 /* of a number, that are looked through for its quotient */
 
@@ -34,12 +41,22 @@ bool llvm_is_division(LLVMValueRef value)
     return opcode == LLVMUDiv || is_signed(opcode) || is_remainder(opcode);
 }
 
+/* Wider than a register. */
+static bool is_long(LLVMValueRef division)
+{
+    LLVMTypeRef type = LLVMTypeOf(division);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 64;
+}
+
 static enum way way_of(LLVMValueRef division)
 {
     LLVMValueRef by = LLVMGetOperand(division, 1);
+    int64_t shift;
+    if (is_long(division))
+        return llvm_constant(by, &shift) && shift > 0 && !(shift & (shift - 1)) ? WAY_SHIFT : WAY_DIVIDE;
     if (!LLVMIsAConstant(by) || LLVMIsAConstantExpr(by) || LLVMIsAUndefValue(by))
         return WAY_DIVIDE;
-    if (!LLVMIsAConstantInt(by) || LLVMGetIntTypeWidth(LLVMTypeOf(by)) > 64)
+    if (!LLVMIsAConstantInt(by))
         return WAY_PRODUCT;
     bool can_be_negative = is_signed(LLVMGetInstructionOpcode(division));
     unsigned long long number = can_be_negative ? (unsigned long long)llabs(LLVMConstIntGetSExtValue(by))
@@ -77,6 +94,8 @@ double llvm_division_steps(LLVMValueRef division)
     LLVMTypeRef type = LLVMTypeOf(division);
     switch (way_of(division)) {
     case WAY_DIVIDE:
+        if (is_long(division))
+            return LONG_DIVISION;
         if (is_remainder(opcode) && has_quotient(division))
             return 0; /* one instruction makes both */
         return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 32 ? WIDE_DIVISION
@@ -92,6 +111,8 @@ double llvm_division_ints(LLVMValueRef division)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(division);
     double quotient = is_signed(opcode) ? 3 : 1;
+    if (is_long(division))
+        return way_of(division) == WAY_DIVIDE ? LONG_INTS : 0;
     if (way_of(division) != WAY_PRODUCT)
         return 0;
     if (!is_remainder(opcode))
@@ -107,7 +128,7 @@ double llvm_division_waits(LLVMValueRef division)
         cycles += product + 1;
     switch (way_of(division)) {
     case WAY_DIVIDE:
-        return 1; /* a wide one gives its result not much later */
+        return is_long(division) ? LONG_WAIT : 1; /* a wide one gives its result not much later */
     case WAY_PRODUCT:
         return cycles / product;
     default:
