@@ -36,6 +36,15 @@ class Unseen(OneFile):
         sum_of_two = self.check("float f(float x) { return x + x; }")["f"]["energy_joules"]
         self.assertGreater(found["short_ones"]["energy_joules"], 10 * sum_of_two)
 
+    def test_functions_that_the_compiler_calls_of_itself(self):
+        """Of complex numbers and of profilers: nobody could give them a body, and no library has to be there."""
+        text = ("#include <complex.h>\ndouble complex both(double complex a, double complex b) { return a * b; }\n"
+                "float complex part(float complex a, float complex b) { return a / b; }\nint one(int x) { return x + 1; }\n")
+        plain, found = self.check(text), self.check(text, "-pg", "-ffreestanding")
+        self.assertEqual([function["open"] for by in (plain, found) for function in by.values()], [[]] * 6)
+        self.assertGreater(found["one"]["energy_joules"], 5 * plain["one"]["energy_joules"])
+        self.assertGreater(plain["part"]["energy_joules"], 2 * plain["both"]["energy_joules"])
+
     def test_instructions_that_look_like_calls(self):
         """What LLVM has as functions is counted as the instruction that it becomes."""
         ratio = "double ratio(double x, double y) { return x / y + y; }\n"

@@ -1,4 +1,4 @@
-/* joulec/work/contract.h - what functions take that have no body here: the C library's.
+/* joulec/work/contract.h - what functions take that have no body here: the C library's, and the compiler's own.
  *
  * Owns the list of them. What they take is a wide guess, by the order of magnitude of published latencies.
  * Newcomers: of strings the length is not known here, which is most of what they take; of memory it is where its argument is.
