@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from run_support import JOULE, PYTHON, main, sanitizer_of, skip
+from run_support import JOULE, PYTHON, Machine, main, sanitizer_of, skip
 
 LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "src", "libjoule.so")
 CHILDREN = 8
@@ -49,6 +49,20 @@ for name, joules in ((b"tight", 1e-9), (b"loose", 1e9), (b"free", 0)):
     joule.joule_end(ctypes.byref(region))
 """
 
+MEASURED = CHILD[:CHILD.index("class Region")] + """
+class Quantity(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_double), ("low", ctypes.c_double), ("high", ctypes.c_double), ("cls", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32)]
+class Measurement(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("duration_s", ctypes.c_double),
+                ("coverage", ctypes.c_double), ("cpu", Quantity), ("gpu", Quantity), ("total", Quantity)]
+time.sleep(0.3)
+for _ in range(2):
+    m = Measurement(struct_size=ctypes.sizeof(Measurement))
+    status = joule.joule_measure(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.05)), None, ctypes.byref(m))
+    print(status, m.coverage, m.total.value, m.duration_s)
+"""
+
 PARENT = f"""
 import subprocess, sys
 children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
@@ -69,6 +83,17 @@ class Regions(unittest.TestCase):
         self.assertEqual(report["folded_regions"], 0)
         joules = report["functions"][0]["energy_joules"]
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
+
+    def test_a_programs_first_call_is_measured_from_its_beginning(self):
+        """Although the parent shows nobody its totals before there is a program that asks for them."""
+        with Machine(100) as machine:
+            result = subprocess.run([JOULE, "run", "-q", "--root", machine.root, "--", PYTHON, "-c", MEASURED],
+                                    capture_output=True, text=True, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for line in result.stdout.splitlines():
+            status, coverage, joules, seconds = (float(word) for word in line.split())
+            self.assertEqual((status, round(coverage, 2)), (0, 1), result.stdout)
+            self.assertTrue(80 < joules / seconds < 120, result.stdout)
 
     def test_budgets_of_tags_are_judged_by_the_parent(self):
         """In the program itself nobody knows a tag's joules; both processes add to what the tag is allowed."""

@@ -326,6 +326,16 @@ static joule_status window_result(joule_meter *meter, const joule_region *region
     return out->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
+/* Why a result has no joules: what is final will get none. */
+static joule_status why_unknown(joule_meter *meter, uint32_t flags, joule_status status)
+{
+    uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
+    joule_status why = meter_why_unknown(meter, devices == JOULE_REGION_CPU   ? JOULE_CPU
+                                                : devices == JOULE_REGION_GPU ? JOULE_GPU
+                                                                              : JOULE_TOTAL);
+    return why == JOULE_PENDING && status == JOULE_OK ? JOULE_ABSENT : why;
+}
+
 joule_status joule_region_result(joule_meter *meter, const joule_region *region, joule_result *out_result)
 {
     joule_status status = check_asking(&meter, out_result);
@@ -336,6 +346,8 @@ joule_status joule_region_result(joule_meter *meter, const joule_region *region,
     joule_result result = result_unknown();
     status = meter->collector ? collector_region(meter->collector, region, &result)
                               : window_result(meter, region, &result);
+    if (isnan(result.window.value) && region->end_ns > region->begin_ns)
+        status = why_unknown(meter, region->flags, status);
     result.unsynchronised = region->flags & JOULE_REGION_GPU && !(region->flags & SPAN_SYNCHRONISED);
     return hand_out(out_result, &result, status);
 }

@@ -238,10 +238,38 @@ struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t b
     return w;
 }
 
+/* The totals since the meter opened up to a time that all sensors have come to. What they have not seen yet is none. */
+static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
+{
+    static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
+    joule_quantity sums[3];
+    for (int i = 0; i < 3; i++) {
+        struct window w = meter_window(meter, groups[i], meter->begin_ns, end_ns);
+        sums[i] = is_first ? (joule_quantity){.cls = JOULE_CLASS_MEASURED} : estimate_quantity(&w.joules);
+    }
+    session_publish(meter->session, end_ns, &sums[0], &sums[1], &sums[2]);
+    meter->published_ns = end_ns;
+}
+
+/* The first clients came after the last round without any. Their regions began between that and the horizon, so that the
+ * board must begin before it does. */
+static void publish_past(joule_meter *meter, int64_t horizon_ns)
+{
+    int64_t first_ns;
+    if (joule_ticks(meter, JOULE_TOTAL, 0, &first_ns, 1) == 0)
+        return;
+    if (first_ns < meter->begin_ns) /* a counter had ticked shortly before it was read first */
+        first_ns = meter->begin_ns;
+    if (first_ns >= horizon_ns)
+        return;
+    publish_until(meter, first_ns, true);
+    if (meter->alone_ns > first_ns && meter->alone_ns < horizon_ns)
+        publish_until(meter, meter->alone_ns, false);
+}
+
 /* What descendants are told: the totals since the meter opened, as far as all sensors have come. */
 static void publish(joule_meter *meter, int64_t now_ns)
 {
-    static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
     if (now_ns - meter->published_ns < PUBLISH_EVERY_NS)
         return;
     struct cover cover;
@@ -249,13 +277,9 @@ static void publish(joule_meter *meter, int64_t now_ns)
     int64_t end_ns = meter_cover_horizon_ns(meter, &cover);
     if (end_ns <= meter->published_ns)
         return;
-    meter->published_ns = end_ns;
-    joule_quantity sums[3];
-    for (int i = 0; i < 3; i++) {
-        struct window w = meter_window(meter, groups[i], meter->begin_ns, end_ns);
-        sums[i] = estimate_quantity(&w.joules);
-    }
-    session_publish(meter->session, end_ns, &sums[0], &sums[1], &sums[2]);
+    if (meter->published_ns == 0)
+        publish_past(meter, end_ns);
+    publish_until(meter, end_ns, false);
 }
 
 void meter_after_read(joule_meter *meter, struct lane *lane)
@@ -270,6 +294,8 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     pthread_mutex_lock(&meter->lock);
     if (!meter->is_client && session_has_clients(meter->session))
         publish(meter, now_ns);
+    else
+        meter->alone_ns = now_ns;
     if (meter->recorder)
         recorder_take(meter->recorder);
     pthread_mutex_unlock(&meter->lock);

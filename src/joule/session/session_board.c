@@ -153,7 +153,10 @@ struct window session_window(struct session *session, int32_t domain, int64_t be
 {
     struct board_curve board; /* 100 KiB that need no clearing: read_board counts what it sets */
     struct curve curve = read_board(session, domain, &board);
-    return window_of(&curve, &board, begin_ns, end_ns);
+    struct window w = window_of(&curve, &board, begin_ns, end_ns);
+    if (curve.count && begin_ns < board.points[0].time_ns)
+        w.joules = estimate_unknown(); /* its beginning is not to be had any more */
+    return w;
 }
 
 struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,

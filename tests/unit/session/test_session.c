@@ -241,6 +241,25 @@ static void clients_read_the_board(void **state)
     assert_true(session_in_child(publish_and_ask, NULL));
 }
 
+static bool publish_late_and_ask(void *unused)
+{
+    (void)unused;
+    struct session *session = session_current();
+    for (int i = 0; i <= 3; i++) {
+        joule_quantity total = {10.0 * i, 9.0 * i, 11.0 * i, JOULE_CLASS_MEASURED, 0};
+        session_publish(session, (10 + i) * 1000000000LL, &total, &total, &total);
+    }
+    struct window w = session_window(session, JOULE_TOTAL, 5 * 1000000000LL, 12 * 1000000000LL);
+    struct window whole = session_window(session, JOULE_TOTAL, 10 * 1000000000LL, 12 * 1000000000LL);
+    return isnan(w.joules.value) && w.is_final && fabs(whole.joules.value - 20) < 1e-9;
+}
+
+static void what_began_before_the_board_is_not_known(void **state)
+{
+    (void)state;
+    assert_true(session_in_child(publish_late_and_ask, NULL));
+}
+
 #define READING_NS 50000000LL
 
 /* Reading i shows 0.5 to 6.5 J more than the one before it; the sum since reading 0. */
@@ -306,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup(long_regions_find_room_in_a_full_ring, session_forget),
         cmocka_unit_test_setup(more_tags_than_folds_go_to_other, session_forget),
         cmocka_unit_test_setup(clients_read_the_board, session_forget),
+        cmocka_unit_test_setup(what_began_before_the_board_is_not_known, session_forget),
         cmocka_unit_test_setup(the_board_reaches_back_for_hours, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
