@@ -12,7 +12,7 @@ import time
 import unittest
 from datetime import datetime
 
-from run_support import Machine
+from run_support import Machine, state_of, wait_until
 
 JOULE = os.environ.get("JOULE", "build/release/tools/joule/joule")
 BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
@@ -164,6 +164,31 @@ class Record(unittest.TestCase):
             self.assertEqual(left[0], whole[0])
             self.assertLessEqual(set(left), set(whole))
         self.assertEqual(len(run("report", "--samples", "-", self.file).stdout.splitlines()), len(whole))
+
+    def test_a_command_that_cannot_be_run_costs_no_record(self):
+        self.assertEqual(run("record", "-q", "-o", self.file, "--", "true").returncode, 0)
+        with open(self.file, "rb") as file:
+            before = file.read()
+        self.assertEqual(run("record", "-o", self.file, "--", "no-such-command").returncode, 127)
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), before)
+        new = os.path.join(self.folder.name, "new.rec")
+        ran = run("run", "-o", new, "--", "/")
+        self.assertEqual((ran.returncode, os.path.exists(new)), (126, False))
+        self.assertEqual(run("record", "-q", "-o", self.file, "--", "false").returncode, 1)
+        with open(self.file, "rb") as file:
+            self.assertNotEqual(file.read(), before)
+
+    def test_waiting_for_a_pipes_reader_can_be_interrupted(self):
+        pipe = os.path.join(self.folder.name, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen([JOULE, "run", "-o", pipe, "--", "true"]) as process:
+            wait_until(lambda: state_of(process.pid) == "S", "its wait")
+            process.send_signal(signal.SIGINT)
+            try:
+                self.assertEqual(process.wait(10), -signal.SIGINT)
+            finally:
+                process.kill()
 
     def test_a_killed_writer_leaves_a_readable_record(self):
         process = subprocess.Popen([JOULE, "record", "-o", self.file, "--", "sleep", "30"],

@@ -5,11 +5,13 @@
  * Newcomers: once the command runs nothing may keep its status from the caller.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -33,7 +35,9 @@ struct job {
     struct signals signals;
     struct measuring measuring;
     struct guard guard;
+    int pipe;                  /* the record's, held until the recorder has it; -1: no pipe */
     struct recorder *recorder; /* NULL: no -o */
+    bool has_begun;            /* a command or a process was measured: the record replaces an older one */
     struct child child;        /* of the last run; of a process from before its times and group alone */
     struct arena arena;        /* program */
     const char *program;       /* what the report calls it */
@@ -66,6 +70,15 @@ static bool can_write_outputs(const struct settings *settings)
         return false;
     }
     return true;
+}
+
+/* A pipe for the record lets its writer wait for a reader: here, where a signal still ends this process. -1: it is none, or
+ * cannot be opened, which the recorder will say. */
+static int await_reader(const char *path)
+{
+    struct stat info;
+    bool is_pipe = path && stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    return is_pipe ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 }
 
 /* What the report calls it. A process may be gone by then. */
@@ -125,6 +138,13 @@ static bool has_rest(struct job *job)
     return wanted && attribute_alive(job->child.group, NULL, 0) > 0;
 }
 
+static void begin_record(struct job *job)
+{
+    if (job->recorder && !job->has_begun)
+        recorder_begin(job->recorder);
+    job->has_begun = true;
+}
+
 static void watch_when_due(struct job *job)
 {
     if (clock_now_ns() >= measuring_watch_ns(&job->measuring))
@@ -175,6 +195,8 @@ static int run_in_group(struct job *job, struct attribute_group *group)
         return EXIT_OWN_FAILURE;
     }
     measuring_started(&job->measuring);
+    if (!child->exec_errno)
+        begin_record(job);
     while (!child->has_ended)
         wait_once(job);
     if (child->exec_errno)
@@ -205,6 +227,7 @@ static int run_attached(struct job *job)
         return EXIT_OWN_FAILURE;
     }
     measuring_wait_ready(&job->measuring);
+    begin_record(job);
     attribute_start(process.group);
     int64_t begin_ns = clock_now_ns();
     int64_t until_ns = s->longest_s > 0 ? begin_ns + (int64_t)(s->longest_s * 1e9) : INT64_MAX;
@@ -310,17 +333,21 @@ static bool start_record(struct job *job)
     joule_error error;
     joule_status status =
         recorder_open(job->measuring.meter, job->settings.record, job->program, &job->recorder, &error);
+    if (job->pipe >= 0)
+        close(job->pipe);
     if (status != JOULE_OK)
-        complain("record", "%s", error.message);
+        complain(job->settings.subject, "%s", error.message);
     return status == JOULE_OK;
 }
 
 static bool end_record(struct job *job)
 {
     joule_error error;
-    if (!job->recorder || recorder_close(job->recorder, &error) == JOULE_OK)
+    if (job->recorder && !job->has_begun)
+        recorder_discard(job->recorder, job->settings.record);
+    if (!job->recorder || !job->has_begun || recorder_close(job->recorder, &error) == JOULE_OK)
         return true;
-    complain("record", "%s", error.message);
+    complain(job->settings.subject, "%s", error.message);
     return false;
 }
 
@@ -371,6 +398,7 @@ static int main_of(const char *subject, int argc, char **argv)
         return EXIT_USAGE;
     if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
+    job.pipe = await_reader(job.settings.record);
     return run_job(&job);
 }
 

@@ -12,10 +12,14 @@
 
 struct recorder;
 
-/* Creates or replaces the file and writes what is known of meter and program. The recorder takes part in the meter's
- * rounds until recorder_close. FAILED or DENIED: the file cannot be written; the message says why. */
+/* Opens or creates the file, which keeps what it held until the first block is written. The recorder takes part in the
+ * meter's rounds until recorder_close. FAILED or DENIED: the file cannot be written; the message says why. */
 joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
                            struct recorder **out_recorder, joule_error *out_error);
+/* Replaces what the file held, now and not with the first full block: the measurement has begun. */
+void recorder_begin(struct recorder *recorder);
+/* There will be none: leaves the file as it was, and no new one. Before recorder_begin and the first second are over. Frees. */
+void recorder_discard(struct recorder *recorder, const char *path);
 /* After a round of readings: puts what is new into the block, and the block into the file once a second or when it is
  * full. A write error is kept and reported by recorder_close; measuring goes on. */
 void recorder_take(struct recorder *recorder);

@@ -25,7 +25,9 @@
 struct recorder {
     joule_meter *meter;
     int fd;
-    int error; /* errno of the first write that failed; 0: none */
+    bool is_new;    /* nothing had the file's name before */
+    bool has_begun; /* what the file held before is gone */
+    int error;      /* errno of the first write that failed; 0: none */
     pthread_mutex_t lock;
     uint8_t *buffer; /* whole blocks */
     size_t length, capacity;
@@ -134,6 +136,9 @@ static void flush(struct recorder *r)
     if (r->in_regions)
         end_block(r);
     size_t done = 0;
+    if (!r->has_begun && ftruncate(r->fd, 0) != 0 && errno != EINVAL) /* EINVAL: a pipe or a device */
+        r->error = errno;
+    r->has_begun = true;
     while (done < r->length && !r->error) {
         ssize_t n = write(r->fd, r->buffer + done, r->length - done);
         if (n < 0 && errno != EINTR)
@@ -410,6 +415,23 @@ void recorder_report(struct recorder *r, const struct report *report)
 
 /* --- life --------------------------------------------------------------------------------------------------- */
 
+/* In the meter's rounds; NULL: no more. No round is using the recorder before once this has the lock. */
+static void let_take_part(joule_meter *meter, struct recorder *r)
+{
+    pthread_mutex_lock(&meter->lock);
+    meter->recorder = r;
+    atomic_store(&meter->records, r != NULL);
+    pthread_mutex_unlock(&meter->lock);
+}
+
+/* An old file keeps what it holds for now. */
+static int open_file(const char *path, bool *out_is_new)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *out_is_new = fd >= 0;
+    return fd >= 0 || errno != EEXIST ? fd : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+}
+
 joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
                            struct recorder **out_recorder, joule_error *out_error)
 {
@@ -420,7 +442,7 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
         free(r);
         return error_set(out_error, JOULE_NO_MEMORY, "no memory to record into %s", path);
     }
-    r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    r->fd = open_file(path, &r->is_new);
     if (r->fd < 0) {
         int reason = errno;
         free(r->buffer);
@@ -434,21 +456,38 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
     put_u32(r, RECORD_VERSION);
     put_u32(r, RECORD_HEADER_SIZE);
     put_meta(r, program);
-    flush(r);
-    pthread_mutex_lock(&meter->lock);
-    meter->recorder = r;
-    atomic_store(&meter->records, true);
-    pthread_mutex_unlock(&meter->lock);
+    r->flushed_ns = meter_now_ns(meter);
+    let_take_part(meter, r);
     *out_recorder = r;
     return JOULE_OK;
 }
 
+void recorder_begin(struct recorder *r)
+{
+    pthread_mutex_lock(&r->lock);
+    flush(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void release(struct recorder *r)
+{
+    pthread_mutex_destroy(&r->lock);
+    free(r->buffer);
+    free(r);
+}
+
+void recorder_discard(struct recorder *r, const char *path)
+{
+    let_take_part(r->meter, NULL);
+    close(r->fd);
+    if (r->is_new)
+        unlink(path);
+    release(r);
+}
+
 joule_status recorder_close(struct recorder *r, joule_error *out_error)
 {
-    pthread_mutex_lock(&r->meter->lock); /* no round is using the recorder once this is ours */
-    r->meter->recorder = NULL;
-    atomic_store(&r->meter->records, false);
-    pthread_mutex_unlock(&r->meter->lock);
+    let_take_part(r->meter, NULL);
     take(r);
     flush_if_full(r);
     begin_block(r, RECORD_END);
@@ -458,9 +497,7 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
     if (close(r->fd) != 0 && !r->error)
         r->error = errno;
     int error = r->error;
-    pthread_mutex_destroy(&r->lock);
-    free(r->buffer);
-    free(r);
+    release(r);
     return error ? error_set(out_error, JOULE_FAILED,
                              "the record is not complete: %s; free some space and record again",
                              strerror(error))
