@@ -192,6 +192,14 @@ class Scopes(unittest.TestCase):
         _, done = self.report(program, JOULE_BUDGET_WARN="0")
         self.assertEqual(done.stderr, "")
 
+    def test_warnings_without_a_report(self):
+        program = self.build(next(iter(COMPILERS)))
+        with Machine(50) as machine:
+            done = self.run_on(machine, program, JOULE_BUDGET_WARN="1")
+            lines = sorted(line.split(":")[1] for line in done.stderr.splitlines())
+            self.assertEqual(lines, [" the budget of only_watts", " the budget of wrong", " tight"], done.stderr)
+            self.assertEqual(self.run_on(machine, program).stderr, "")
+
     def test_below_joule_run_the_parent_judges(self):
         program, path = self.build(next(iter(COMPILERS))), os.path.join(self.work.name, "run.json")
         with Machine(50) as machine:

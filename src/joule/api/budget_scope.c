@@ -42,12 +42,17 @@ static struct {
 
 /* --- telling ------------------------------------------------------------------------------------------------ */
 
+static bool is_asked_to_warn(void)
+{
+    const char *value = secure_getenv(VARIABLE);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
 /* Nobody is told unless the user or the program asked. */
 static void warn(const char *message)
 {
     char line[640];
-    const char *value = secure_getenv(VARIABLE);
-    if (!value || !*value || strcmp(value, "0") == 0)
+    if (!is_asked_to_warn())
         return;
     string_print(line, sizeof line, "joule: %s\n", message);
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
@@ -181,9 +186,16 @@ static double read_budget(const joule_budget_site *site, const char *name, bool 
     return budget.max_joules;
 }
 
+/* A short program ends before the next look at its scopes. */
 static void end_all_at_exit(void)
 {
     region_end_framed_since(0);
+    joule_meter *meter = is_asked_to_warn() ? meter_default_if_open() : NULL;
+    if (!meter || !meter->collector)
+        return;
+    joule_sample_now(meter);
+    collector_finish(meter->collector);
+    budget_scopes_check(meter);
 }
 
 /* What this process needs once. A second thread that finds it begun need not wait for it. */
@@ -194,6 +206,8 @@ static void prepare_process(struct session *session)
         return;
     session_set_stamp_seconds(session, region_stamp_seconds());
     atexit(end_all_at_exit);
+    if (is_asked_to_warn() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
+        meter_or_default(NULL); /* a program that opens no meter would never be warned */
 }
 
 /* `expected`: of a call that is only counted; NULL: they are stamped. */
