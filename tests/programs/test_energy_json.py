@@ -111,6 +111,26 @@ def test_children():
     check(reports[0]["duration_seconds"] < reports[1]["duration_seconds"], "the child's own time")
 
 
+def test_a_childs_regions(folder):
+    """Each process that has regions tells of its own, the child not in its parent's file."""
+    code = ("tag = joule.joule_tag(b'before')\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    region = joule.joule_begin(joule.joule_tag(b'in child'))\n"
+            "    busy(0.3)\n"
+            "    joule.joule_end(ctypes.byref(region))\n"
+            "    sys.exit(0)\n"
+            "os.waitpid(child, 0)\n")
+    check(run(code, os.path.join(folder, "child-%p.json")) == "")
+    reports = sorted((json.load(open(name, encoding="utf-8")) for name in glob.glob(os.path.join(folder, "child-*.json"))),
+                     key=lambda report: report["duration_seconds"])
+    check([[f["name"] for f in report["functions"]] for report in reports] == [["in child"], []], reports)
+    check(reports[0]["functions"][0]["energy_joules"] > 0, reports[0])
+    path = os.path.join(folder, "one.json")
+    message = run(code + "time.sleep(0.1); os._exit(0)", path)
+    check("%p" in message and message.count("\n") == 1 and not os.path.exists(path), message)
+
+
 def test_files(folder):
     check(run("", os.path.join(folder, "energy-%p-%%-%d.json")) == "")
     names = glob.glob(os.path.join(folder, "*.json"))
@@ -144,6 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         test_below_joule_run(folder)
         test_files(folder)
+        test_a_childs_regions(folder)
         test_unwritable(folder)
 
 

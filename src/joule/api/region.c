@@ -226,6 +226,7 @@ double region_stamp_seconds(void)
 
 uint32_t joule_tag(const char *name)
 {
+    meter_default_in_child();
     return session_tag(session_current(), name);
 }
 

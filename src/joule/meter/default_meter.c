@@ -14,6 +14,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
+static bool is_kept;       /* in children, too */
+static atomic_bool is_due; /* in this child, which has asked for nothing yet */
 static bool is_over;       /* the library goes: none is opened any more; guarded by lock */
 
 static void open_default(void)
@@ -45,10 +47,24 @@ joule_meter *meter_default_if_open(void)
     return result;
 }
 
+void meter_default_keep(void)
+{
+    is_kept = true;
+    meter_or_default(NULL);
+}
+
+void meter_default_in_child(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&is_due, memory_order_relaxed), 0) &&
+        atomic_exchange(&is_due, false))
+        meter_or_default(NULL);
+}
+
 /* A thread that held the lock at fork does not exist in the child. */
 static void renew_lock(void)
 {
     pthread_mutex_init(&lock, NULL);
+    atomic_store(&is_due, is_kept);
 }
 
 __attribute__((constructor)) static void at_load(void)

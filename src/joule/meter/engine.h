@@ -75,6 +75,10 @@ joule_status meter_take(joule_meter **meter);
 bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
 /* The default meter, opened if need be; NULL when that failed. `meter` itself where it is not NULL. */
 joule_meter *meter_or_default(joule_meter *meter);
+/* Opens the default meter, and has children after fork open theirs with meter_default_in_child. */
+void meter_default_keep(void);
+/* In a child after fork whose parent keeps a default meter: opens the child's own, once. Costs nothing elsewhere. */
+void meter_default_in_child(void);
 /* The default meter where this process (not one it was forked from) has opened it; else NULL. */
 joule_meter *meter_default_if_open(void);
 /* Reads every source once, in the calling thread (virtual hosts), and lets collector and budgets work. */

@@ -1,7 +1,7 @@
 /* joule/report/at_exit.c - joule_report_json, and the report that JOULE_ENERGY_JSON asks every program for.
  *
  * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
- * program ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks for (api/budget_scope.c) this is all that
+ * program, or a child of its that used the library, ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks for (api/budget_scope.c) this is all that
  * libjoule ever writes, and only because the user said so. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
  * asks for nothing in this one.
  */
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "joule/api/budget_scope.h"
 #include "joule/report/report.h"
@@ -46,6 +47,8 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
 
 /* --- at exit ------------------------------------------------------------------------------------------------ */
 
+static pid_t loaded_by; /* the process that a report without %p in its name is of */
+
 /* What the variable asks for; NULL: nothing. A set-user-id program writes no file that its caller names. */
 static const char *wanted(void)
 {
@@ -54,18 +57,28 @@ static const char *wanted(void)
 }
 
 /* "%p" becomes the process id, "%%" a percent sign; anything else stays. False: too long. */
-static bool expand_path(const char *pattern, char *path, size_t size)
+static bool expand_path(const char *pattern, pid_t process, char *path, size_t size)
 {
     struct text text;
     text_init(&text, path, size);
     for (; *pattern; pattern++) {
         bool is_escape = pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%');
         if (is_escape && *++pattern == 'p')
-            text_printf(&text, "%" PRIdMAX, (intmax_t)getpid());
+            text_printf(&text, "%" PRIdMAX, (intmax_t)process);
         else
             text_add_bytes(&text, pattern, 1);
     }
     return text.length < size;
+}
+
+/* Whether all processes would write into the same regular file. */
+static bool is_one_file(const char *where)
+{
+    char own[4096], other[4096];
+    struct stat info;
+    return strcmp(where, "1") != 0 && expand_path(where, getpid(), own, sizeof own) &&
+           expand_path(where, 0, other, sizeof other) && strcmp(own, other) == 0 &&
+           (stat(own, &info) != 0 || S_ISREG(info.st_mode));
 }
 
 static bool write_all(int fd, const char *bytes, size_t count)
@@ -85,7 +98,7 @@ static bool write_line(const char *where, const char *line, size_t length)
     char path[4096];
     if (strcmp(where, "1") == 0)
         return write_all(STDERR_FILENO, line, length);
-    if (!expand_path(where, path, sizeof path)) {
+    if (!expand_path(where, getpid(), path, sizeof path)) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -105,13 +118,17 @@ static void complain(const char *where, const char *reason)
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
-/* A child after fork has this handler too; it writes only if it measured something itself. */
+/* A child after fork has this handler too; it writes only if it used the library itself, and not into its parent's file. */
 static void at_exit(void)
 {
     const char *where = wanted();
     joule_meter *meter = meter_default_if_open();
     if (!where || !meter)
         return;
+    if (getpid() != loaded_by && is_one_file(where)) {
+        complain(where, "a child's report needs a file of its own; write %p into the name");
+        return;
+    }
     struct report report;
     struct text text;
     text_init(&text, NULL, 0);
@@ -135,5 +152,6 @@ static void at_exit(void)
 __attribute__((constructor)) static void at_load(void)
 {
     if (wanted() && atexit(at_exit) == 0)
-        meter_or_default(NULL);
+        meter_default_keep();
+    loaded_by = getpid();
 }
