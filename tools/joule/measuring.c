@@ -302,8 +302,12 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
 static struct attribution sum_of_shares(const struct measuring *m)
 {
     struct attribution sum = m->runs[0].share;
-    for (size_t i = 1; i < m->run_count; i++) {
+    double busy_s = 0; /* as the runs' shares take it: not all of it is known from clock ticks */
+    for (size_t i = 0; i < m->run_count; i++) {
         const struct attribution *share = &m->runs[i].share;
+        busy_s += share->share > 0 ? share->command_cpu_s / share->share : share->machine_busy_cpu_s;
+        if (i == 0)
+            continue;
         sum.command_cpu_s += share->command_cpu_s;
         sum.machine_busy_cpu_s += share->machine_busy_cpu_s;
         sum.machine_cpu_s += share->machine_cpu_s;
@@ -311,7 +315,7 @@ static struct attribution sum_of_shares(const struct measuring *m)
             sum.method = share->method;
     }
     if (m->run_count > 1)
-        sum.share = sum.command_cpu_s / fmax(sum.machine_busy_cpu_s, sum.command_cpu_s);
+        sum.share = sum.command_cpu_s / busy_s;
     return sum;
 }
 

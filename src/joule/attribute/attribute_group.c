@@ -233,6 +233,13 @@ void attribute_free(struct attribute_group *group)
 
 /* --- shares ------------------------------------------------------------------------------------------------- */
 
+#define ENOUGH_OF_A_TICK 0.99 /* whole ones are read as seconds, and rounded */
+
+static double tick_seconds(void)
+{
+    return 1 / (double)sysconf(_SC_CLK_TCK);
+}
+
 static double command_cpu_s(const struct attribute_group *group)
 {
     switch (group->method) {
@@ -242,8 +249,10 @@ static double command_cpu_s(const struct attribute_group *group)
         return group->reaped_cpu_s + find_living(group, NULL, 0).cpu_s;
     case ATTRIBUTE_WAIT4:
         return group->reaped_cpu_s;
-    case ATTRIBUTE_TREE:
-        return group->tree_cpu_s - group->start_cpu_s;
+    case ATTRIBUTE_TREE: { /* in ticks: of less than one nothing is known */
+        double used_s = group->tree_cpu_s - group->start_cpu_s;
+        return used_s < ENOUGH_OF_A_TICK * tick_seconds() ? NAN : used_s;
+    }
     default:
         return NAN;
     }
@@ -252,10 +261,30 @@ static double command_cpu_s(const struct attribute_group *group)
 /* The error of a share of CPU time, taken as a share of energy. */
 static double share_sd(double share, double busy_s)
 {
-    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
-    double by_ticks = fmin(share * tick_s / busy_s, 0.5);
+    double by_ticks = fmin(share * tick_seconds() / busy_s, 0.5);
     double by_power = share * (1 - share) * ATTRIBUTE_SPREAD_LOG_SD;
     return hypot(by_ticks, by_power);
+}
+
+/* The machine's clock has not ticked, or not since the command began to use its exact time. */
+static bool is_too_short(const struct attribution *a)
+{
+    double least_s = ENOUGH_OF_A_TICK * tick_seconds();
+    return a->machine_cpu_s < least_s ||
+           (a->machine_busy_cpu_s < least_s && a->command_cpu_s > a->machine_busy_cpu_s);
+}
+
+/* The rest of the machine was busy for less than a tick meanwhile, and nobody knows for how much of it. */
+static void bound_share(struct attribution *a)
+{
+    double least = a->command_cpu_s / (a->command_cpu_s + tick_seconds());
+    a->machine_busy_cpu_s = NAN;
+    if (a->machine_cpu_s < ENOUGH_OF_A_TICK * tick_seconds())
+        a->machine_cpu_s = NAN;
+    if (!(a->command_cpu_s > 0))
+        return;
+    a->share = (1 + least) / 2;
+    a->share_sd = hypot((1 - least) / 2 / Z90, a->share * (1 - a->share) * ATTRIBUTE_SPREAD_LOG_SD);
 }
 
 struct attribution attribute_finish(struct attribute_group *group)
@@ -269,6 +298,10 @@ struct attribution attribute_finish(struct attribute_group *group)
                             .machine_cpu_s = end.total_s - group->start.total_s,
                             .share = NAN,
                             .share_sd = NAN};
+    if (is_too_short(&a)) {
+        bound_share(&a);
+        return a;
+    }
     /* The machine's clock ticks may lag behind the command's exact time; it was busy for at least that. */
     double busy_s = fmax(a.machine_busy_cpu_s, a.command_cpu_s);
     if (isnan(a.machine_busy_cpu_s) || isnan(a.command_cpu_s) || busy_s <= 0)

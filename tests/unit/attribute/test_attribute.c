@@ -426,6 +426,31 @@ static void test_machine_time(void **state)
     host->ops->close(host);
 }
 
+/* Nobody knows what the rest of the machine did in less than a tick: it is not nothing. */
+static void test_less_than_a_tick(void **state)
+{
+    (void)state;
+    double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    struct joule_host *host = host_script_open();
+    host_script_text(host, "/proc/stat", "cpu  1000 0 0 80000 0 0 0 0 0 0\n");
+    struct attribute_group *group = attribute_begin(host, ATTRIBUTE_WAIT4);
+    attribute_start(group);
+    pid_t pid = attribute_spawn(group, end_at_once, NULL);
+    waitpid(pid, NULL, 0);
+    attribute_reaped(group, pid, 0.1 * tick_s);
+    struct attribution a = attribute_finish(group);
+    assert_true(isnan(a.machine_busy_cpu_s) && isnan(a.machine_cpu_s));
+    assert_near(a.share, (1 + 1 / 11.0) / 2, 1e-9);
+    assert_true(a.share - 1.65 * a.share_sd < 1 / 11.0 && a.share + 1.65 * a.share_sd > 1);
+    host_script_text(host, "/proc/stat", "cpu  1000 0 0 80400 0 0 0 0 0 0\n");
+    a = attribute_finish(group);
+    assert_true(isnan(a.machine_busy_cpu_s));
+    assert_near(a.machine_cpu_s, 400 * tick_s, 1e-9);
+    assert_true(a.share < 1);
+    attribute_free(group);
+    host->ops->close(host);
+}
+
 static struct estimate measured(double joules, double sd)
 {
     return estimate_make(joules, JOULE_CLASS_MEASURED, sd, CAUSE_NONE, 0);
@@ -459,6 +484,9 @@ static void test_a_process_from_before(void **state)
     struct attribute_group *group = attribute_attach(host, 40);
     assert_non_null(group);
     attribute_start(group);
+    host_script_text(host, "/proc/stat", "cpu  1090 0 0 9000 0 0 0 0 0 0\n");
+    struct attribution nothing = attribute_finish(group); /* less than a tick of its own */
+    assert_true(isnan(nothing.command_cpu_s) && isnan(nothing.share));
     put_process(host, 40, 1, 'R', 520, 30, 77);
     put_process(host, 41, 40, 'S', 65, 0, 80);
     put_process(host, 43, 41, 'R', 7, 0, 90);
@@ -544,6 +572,7 @@ int main(int argc, char **argv)
         {"test_the_living by subreaper", test_the_living, NULL, NULL, &by_subreaper},
         cmocka_unit_test(test_leftovers_are_removed),
         cmocka_unit_test(test_machine_time),
+        cmocka_unit_test(test_less_than_a_tick),
         cmocka_unit_test(test_a_process_from_before),
         cmocka_unit_test(test_energy),
         cmocka_unit_test(test_shares_conserve),
