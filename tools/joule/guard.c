@@ -25,13 +25,13 @@ static int64_t nanoseconds(double seconds)
     return (int64_t)(seconds * 1e9);
 }
 
-static void say(const struct guard *guard, const char *format, double used_joules)
+static void say(const struct guard *guard, const char *format, const struct budget_state *state)
 {
     char budget[32], used[32];
     joule_format(guard->budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
-    joule_format(used_joules, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
+    joule_format(state->joules.value, JOULE_DIMENSION_ENERGY, 3, used, sizeof used);
     if (guard->subject)
-        complain(guard->subject, format, used, budget);
+        complain(guard->subject, format, used, state->is_machine ? "the machine" : "the command", budget);
 }
 
 static void look_at_budget(struct guard *guard, struct measuring *measuring, struct child *child, int64_t now)
@@ -40,13 +40,13 @@ static void look_at_budget(struct guard *guard, struct measuring *measuring, str
     double used = state.joules.value; /* NaN compares false: the unknown ends nobody */
     guard->next_ns = now + nanoseconds(measuring->period_s);
     if (state.is_over) {
-        say(guard, "%s used: more than the budget of %s; ending the command", used);
+        say(guard, "%s used by %s: more than the budget of %s; ending the command", &state);
         child_signal_all(child, SIGTERM);
         child_signal_all(child, SIGCONT); /* what is stopped could not end */
         guard->stage = GUARD_TERMINATED;
         guard->next_ns = now + nanoseconds(guard->grace_s);
     } else if (guard->stage == GUARD_WATCHING && used >= NEAR * guard->budget_joules) {
-        say(guard, "%s used: more than 80 %% of the budget of %s", used);
+        say(guard, "%s used by %s: more than 80 %% of the budget of %s", &state);
         guard->stage = GUARD_WARNED;
     }
 }

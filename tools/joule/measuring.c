@@ -293,6 +293,7 @@ struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, stru
             m->overshoot_bound_joules = bound.overshoot_bound_joules;
     }
     struct budget_state state = judge(m, &joules);
+    state.is_machine = !is_modelled(m, &cover);
     m->noticed_joules = state.is_over ? state.joules.value : NAN;
     return state;
 }

@@ -87,7 +87,7 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
         {"quiet", 'q', OPTION_FLAG, &out->quiet, NULL, "no report on standard error"},
         {"repeat", 'r', OPTION_COUNT, &out->runs, "N", "run N times; ends at the first run that fails"},
         {"budget", 0, OPTION_ENERGY, &out->measuring.budget_joules, "JOULES",
-         "end the command when it passes, say, 500J"},
+         "end it when the machine, or it alone without sensors, passes, say, 500J"},
         {"grace", 0, OPTION_TIME, &out->grace_s, "TIME", "from SIGTERM to SIGKILL for such a command (2s)"},
         {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
          "'auto': net of the kept baseline; a time: measure and keep it; 'none'"},

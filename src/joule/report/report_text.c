@@ -207,12 +207,13 @@ static void add_budget(const struct page *page)
     const struct report *report = page->report;
     if (isnan(report->budget_joules))
         return;
-    text_printf(page->out, INDENT "budget of %s ",
+    text_printf(page->out, INDENT "%s's budget of %s ",
+                report_leads_with_command(report) ? subject_of(report) : "machine",
                 plain_figure(report->budget_joules, JOULE_DIMENSION_ENERGY).text);
     const struct verdict *verdict = &verdicts[report->budget_status];
     add_coloured(page, verdict->colour, verdict->sentence);
     if (report->budget_probability > 0.005 && report->budget_probability < 0.995)
-        text_printf(page->out, "; within it with probability %.2f", report->budget_probability);
+        text_printf(page->out, "; kept with probability %.2f", report->budget_probability);
     if (report->budget_probability < 0.95 && !isnan(report->overshoot_bound_joules))
         text_printf(page->out, "; overshoot at most %s",
                     plain_figure(report->overshoot_bound_joules, JOULE_DIMENSION_ENERGY).text);

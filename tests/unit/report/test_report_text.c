@@ -63,7 +63,7 @@ static void test_server(void **state)
                         "package-0 + dram-0 + gpu-0\n"
                         "       2.95 kJ  command (CPU), 84 % of busy time (cgroup); "
                         "2.33 kJ net of 96.2 W idle (2026-03-01)\n");
-    assert_has(page, "budget of 4.00 kJ kept, more than 80 % used");
+    assert_has(page, "machine's budget of 4.00 kJ kept, more than 80 % used");
     assert_has(page, "NVIDIA H200");
     assert_has(page, "not synced");
     assert_null(strchr(page, '\033'));
@@ -87,7 +87,7 @@ static void test_without_a_sensor_the_command_leads(void **state)
                         "       60 J  (30 to 120 J, modelled) by the whole machine; "
                         "net of idle unknown (see --idle)\n");
     assert_has(page, "sensors saw 98 % of the time");
-    assert_has(page, "budget of 20.0 J exceeded; within it with probability 0.02; overshoot at most 12.5 J");
+    assert_has(page, "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
     assert_has(page, "`joule doctor`");
     assert_fits(page);
     free(page);
