@@ -61,6 +61,9 @@ def test_here(devices, doctor):
     check(table.startswith("total now: "), table)
     for domain in listing["domains"]:
         check(domain["name"][:8] in table, domain["name"], table)
+        if domain["reading"] in ("clock", "temperature"):
+            value = domain["clock_megahertz" if domain["reading"] == "clock" else "temperature_celsius"]
+            check((domain["state"] == "ok") == (value is not None), domain)
     check("\033" not in table + joule("doctor").stdout, "no colour where nobody looks")
 
 

@@ -22,7 +22,7 @@
 #define WAIT_S       2.0 /* for slow sources */
 #define STEP_NS      50000000
 #define LEAST_STEPS  7  /* a few readings: power needs two */
-#define MOST_STEPS   26 /* clocks are read once a second */
+#define MOST_STEPS   50 /* clocks are read once a second, and not when they are found */
 #define FULL_WIDTH   98 /* of a page with every column of the table */
 #define INDENT       "  "
 #define MODEL_INDENT "            " /* below the model of a device */
@@ -58,10 +58,13 @@ static void gather_domains(struct listing *listing, joule_meter *meter)
         struct row row = {.domain.struct_size = sizeof row.domain, .watts = quantity_unknown(), .gauge = NAN};
         if (joule_domain_get(meter, i, &row.domain) != JOULE_OK)
             continue;
-        if (is_gauge(&row.domain))
-            joule_gauge(meter, row.domain.id, &row.gauge);
-        else
+        if (is_gauge(&row.domain)) {
+            joule_status status = joule_gauge(meter, row.domain.id, &row.gauge);
+            if (row.domain.state == JOULE_OK)
+                row.domain.state = status; /* a domain is there before it was read */
+        } else {
             joule_power_watts(meter, row.domain.id, &row.watts);
+        }
         listing->rows[listing->row_count++] = row;
     }
 }
