@@ -96,7 +96,7 @@ JOULE_API joule_status joule_power_watts(joule_meter *meter, int32_t domain, jou
 JOULE_API joule_status joule_gauge(joule_meter *meter, int32_t domain, double *out_value);
 
 /* Power of the machine now in watts, from the default meter; NaN where unknown. The first call opens the meter
- * and may take wait_s. Any thread. */
+ * and waits for a second reading: for half a second at most. Any thread. */
 JOULE_API double joule_current_power_watts(void);
 
 #ifdef __cplusplus

@@ -99,6 +99,10 @@ def test_silence():
     check(run("os._exit(0)", "1") == "", "no report where the program does not end normally")
 
 
+def test_power_at_the_first_call():
+    check(run("print(joule.joule_current_power_watts() > 0, file=sys.stderr)", None) == "True\n")
+
+
 def test_exit_status_is_kept():
     check(len(lines("sys.exit(3)", expect=3)) == 1)
 
@@ -160,6 +164,7 @@ def main():
     test_loaded_with_the_program()
     test_silence()
     test_exit_status_is_kept()
+    test_power_at_the_first_call()
     test_children()
     with tempfile.TemporaryDirectory() as folder:
         test_below_joule_run(folder)

@@ -57,6 +57,8 @@ class Measurement(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("duration_s", ctypes.c_double),
                 ("coverage", ctypes.c_double), ("cpu", Quantity), ("gpu", Quantity), ("total", Quantity)]
 time.sleep(0.3)
+joule.joule_current_power_watts.restype = ctypes.c_double
+assert joule.joule_current_power_watts() > 0
 for _ in range(2):
     m = Measurement(struct_size=ctypes.sizeof(Measurement))
     status = joule.joule_measure(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: time.sleep(0.05)), None, ctypes.byref(m))

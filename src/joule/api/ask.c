@@ -5,18 +5,22 @@
  */
 #include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/string.h"
 #include "joule/abi.h"
 #include "joule/collector/collector.h"
 #include "joule/meter/engine.h"
 #include "joule/session/session.h"
 
-#define POWER_SPAN_S  0.05
-#define FROZEN_S      2.0
-#define LEAST_WATTS   0.1 /* of what has a counter: memory that idles */
-#define STALE_PERIODS 3
-#define STALE_FLOOR_S 1.0
+#define POWER_SPAN_S        0.05
+#define FROZEN_S            2.0
+#define LEAST_WATTS         0.1 /* of what has a counter: memory that idles */
+#define STALE_PERIODS       3
+#define STALE_FLOOR_S       1.0
+#define FIRST_POWER_NS      (500 * NS_PER_S / 1000) /* after the meter began to open */
+#define FIRST_POWER_STEP_NS 5000000
 
 joule_status meter_take(joule_meter **meter)
 {
@@ -263,8 +267,10 @@ static struct estimate channel_power(joule_meter *meter, int32_t id, bool *is_ol
 
 static joule_status client_power(joule_meter *meter, int32_t domain, joule_quantity *out_watts)
 {
-    int64_t now_ns = meter_now_ns(meter);
-    struct window w = meter_window(meter, domain, now_ns - (int64_t)(CLIENT_SPAN_S * 1e9), now_ns);
+    int64_t now_ns = meter_now_ns(meter), first_ns;
+    if (session_ticks(meter->session, domain, now_ns - (int64_t)(CLIENT_SPAN_S * 1e9), &first_ns, 1) == 0)
+        return JOULE_PENDING;
+    struct window w = meter_window(meter, domain, first_ns, now_ns);
     if (!(w.covered_s > 0))
         return JOULE_PENDING;
     struct estimate watts = estimate_scale(w.joules, 1 / w.covered_s);
@@ -332,8 +338,14 @@ double meter_hottest_celsius(joule_meter *meter)
     return hottest;
 }
 
+/* Power needs two readings, of which opening takes one: who has just opened the meter waits for the next. */
 double joule_current_power_watts(void)
 {
     joule_quantity watts;
-    return joule_power_watts(NULL, JOULE_TOTAL, &watts) == JOULE_OK ? watts.value : NAN;
+    joule_status status;
+    joule_meter *meter = meter_or_default(NULL);
+    while ((status = joule_power_watts(meter, JOULE_TOTAL, &watts)) == JOULE_PENDING &&
+           meter_now_ns(meter) < meter->begin_ns + FIRST_POWER_NS)
+        nanosleep(&(struct timespec){.tv_nsec = FIRST_POWER_STEP_NS}, NULL);
+    return status == JOULE_OK ? watts.value : NAN;
 }
