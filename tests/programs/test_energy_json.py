@@ -103,6 +103,14 @@ def test_power_at_the_first_call():
     check(run("print(joule.joule_current_power_watts() > 0, file=sys.stderr)", None) == "True\n")
 
 
+def test_nothing_to_measure_is_no_matter_of_time():
+    check(run("os.environ['JOULE_SOURCES'] = 'thermal'\n"
+              "room = ctypes.create_string_buffer((256).to_bytes(4, sys.byteorder), 256)\n"
+              "status = joule.joule_measure(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None), None, room)\n"
+              "joule.joule_status_name.restype = ctypes.c_char_p\n"
+              "print(joule.joule_status_name(status), file=sys.stderr)\n", None) == "b'absent'\n")
+
+
 def test_exit_status_is_kept():
     check(len(lines("sys.exit(3)", expect=3)) == 1)
 
@@ -165,6 +173,7 @@ def main():
     test_silence()
     test_exit_status_is_kept()
     test_power_at_the_first_call()
+    test_nothing_to_measure_is_no_matter_of_time()
     test_children()
     with tempfile.TemporaryDirectory() as folder:
         test_below_joule_run(folder)
