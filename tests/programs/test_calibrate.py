@@ -45,7 +45,7 @@ class Calibrate(unittest.TestCase):
             else:
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
                 self.assertIn("Time alone is calibrated: --quick looks at no sensor", done.stdout)
-                self.assertIn(f"Kept in {self.path}", done.stdout)
+                self.assertIn(f"Kept in {self.path}, where joulec finds it.", done.stdout)
                 with open(self.path, encoding="utf-8") as file:
                     Calibrate.kept = file.read()
         if not Calibrate.kept:
@@ -56,6 +56,13 @@ class Calibrate(unittest.TestCase):
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(text)
+
+    def test_kept_elsewhere(self):
+        path = os.path.join(self.folder.name, "elsewhere.json")
+        done = self.calibrate("--quick", "--output", path)
+        if done.returncode == 1:
+            self.skipTest("this machine is too busy to be calibrated")
+        self.assertIn(f"Kept in {path}.\n", done.stdout)  # and joulec does not look there
 
     def test_the_list_has_enough_of_each_family(self):
         done = self.calibrate("--list")

@@ -303,6 +303,25 @@ static void look_at_channel(struct exam *exam, const struct channel *ch)
         *first = ch;
 }
 
+/* A source that the user has configured, with JOULE_PDU for one, and that cannot read. */
+static void check_asked_for(struct exam *exam)
+{
+    for (size_t i = 0; i < exam->meter->lane_count; i++) {
+        struct lane *lane = exam->meter->lanes[i];
+        pthread_mutex_lock(&lane->lock);
+        for (size_t k = 0; k < lane->source_count && lane->opened; k++) {
+            const struct source *source = lane->sources[k];
+            const char *variable = source->ops->variable;
+            const char *value = variable ? exam->host->ops->env(exam->host, variable) : NULL;
+            if (value && *value && source->state != JOULE_OK)
+                exam_find(exam, FINDING_LIMIT, "asked_for", "%s is set, and nothing is read by it (%s).",
+                          variable, joule_status_name(source->state))
+                    ->why = exam_format(exam, "%s", source->remedy);
+        }
+        pthread_mutex_unlock(&lane->lock);
+    }
+}
+
 static void look_at_meter(struct exam *exam)
 {
     for (size_t i = 0; i < meter_channel_count(exam->meter); i++) {
@@ -323,6 +342,7 @@ void doctor_examine(struct joule_host *host, joule_meter *meter, struct doctor_t
         check_still_counters, check_virtual_machine, check_container,
         check_no_sensor,      check_nvidia_driver,   check_nvml,
         check_other_gpus,     check_counting,        check_calibration,
+        check_asked_for,
     };
     *out_diagnosis = (struct diagnosis){0};
     struct exam exam = {.host = host,

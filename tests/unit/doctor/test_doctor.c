@@ -39,6 +39,20 @@ static void test_all_is_fine(void **state)
     patient_assert_nothing_to_do(patient);
 }
 
+static void test_a_source_that_was_asked_for(void **state)
+{
+    struct patient *patient = *state;
+    patient_add_zone(patient->host, true);
+    host_script_env(patient->host, "JOULE_PDU", "");
+    patient_examine(patient, 25);
+    patient_assert_absent(patient, "asked_for");
+    host_script_env(patient->host, "JOULE_PDU", "bogus");
+    patient_examine(patient, 25);
+    patient_assert_finding(patient, "asked_for", FINDING_LIMIT, NULL);
+    assert_non_null(strstr(patient_find(patient, "asked_for")->what, "JOULE_PDU"));
+    assert_true(patient_find(patient, "asked_for")->why[0] != '\0');
+}
+
 static void test_no_driver(void **state)
 {
     struct patient *patient = *state;
@@ -322,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         machine(test_all_is_fine),
+        machine(test_a_source_that_was_asked_for),
         machine(test_no_driver),
         machine(test_helper_is_offered),
         machine(test_helper_that_is_no_use),

@@ -3,8 +3,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include "joule/host/host.h"
 #include "joule/report/json.h"
 #include "joule/report/report.h"
+#include "joule/sources/cpu/cpu_calibration.h"
 
 #define MOST_MISSED 5
 
@@ -199,8 +202,10 @@ void calibrate_words(const void *calibrated, struct text *out)
         text_printf(out, "\nTime alone is calibrated: %s\nJoules stay assumed.\n", c->no_energy);
     else
         add_errors("energy", m, &c->energy, out);
+    char found[CALIBRATION_PATH_SIZE];
+    bool is_found = c->path && cpu_calibration_path(host_real(), found) && strcmp(found, c->path) == 0;
     if (c->path)
-        text_printf(out, "\nKept in %s, where joulec finds it.\n", c->path);
+        text_printf(out, "\nKept in %s%s.\n", c->path, is_found ? ", where joulec finds it" : "");
     else
         text_add(out, "\nNothing was written.\n");
 }
