@@ -253,7 +253,7 @@ def test_wrong_arguments():
         check(joule(program, "--help").stdout.startswith("usage: joule " + program))
         done = joule(program, "--root", "/dev/null", expect=125)
         check("/dev/null" in done.stderr and not done.stdout, done)
-    check("no_such_source" in joule("devices", "--sources", "no_such_source", expect=125).stderr)
+    check("no_such_source" in joule("devices", "--sources", "no_such_source", expect=2).stderr)
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([JOULE, "devices"], stdout=full, stderr=subprocess.PIPE, text=True)
     check(done.returncode == 125 and "standard output" in done.stderr, done)

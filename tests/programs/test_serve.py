@@ -128,10 +128,14 @@ class Serve(unittest.TestCase):
 
     def test_wrong_usage(self):
         for where in ("", "9400", ":9400", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:9400", "[::1]",
-                      "[::1:9400", "[]:9400", "256.1.1.1:1"):
+                      "[::1:9400"):
             done = usage("--listen", where)
-            self.assertEqual(done.returncode, 125, (where, done.stderr))
+            self.assertEqual(done.returncode, 2, (where, done.stderr))
             self.assertIn(where, done.stderr)
+        for where in ("256.1.1.1:1", "[]:9400"):
+            self.assertEqual(usage("--listen", where).returncode, 125, where)
+        for words in (("--period", "1us"), ("--sources", "no_such_source")):
+            self.assertEqual(usage("--listen", "127.0.0.1:0", *words).returncode, 2, words)
         self.assertEqual(usage("surplus").returncode, 2)
         self.assertEqual(usage("--token").returncode, 2)
         self.assertIn("/nowhere", usage("--token-file", "/nowhere").stderr)

@@ -329,9 +329,10 @@ static int list(const joule_options *options, bool as_json)
 {
     joule_meter *meter;
     joule_error error;
-    if (joule_open(options, &meter, &error) != JOULE_OK) {
+    joule_status status = joule_open(options, &meter, &error);
+    if (status != JOULE_OK) {
         complain("devices", "%s", error.message);
-        return EXIT_OWN_FAILURE;
+        return status == JOULE_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
     }
     wait_for_readings(meter);
     struct listing listing = {
@@ -341,10 +342,10 @@ static int list(const joule_options *options, bool as_json)
     sort_domains(&listing);
     gather_devices(&listing, meter);
     gather_total(&listing, meter);
-    int status = page_print("devices", as_json ? listing_json : print_table, &listing);
+    int code = page_print("devices", as_json ? listing_json : print_table, &listing);
     arena_free(&listing.arena);
     joule_close(meter);
-    return status;
+    return code;
 }
 
 int devices_main(int argc, char **argv)

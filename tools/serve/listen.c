@@ -71,15 +71,23 @@ static int bind_to(const struct addrinfo *found)
     return -1;
 }
 
+bool listener_check(const char *where)
+{
+    char address[256];
+    const char *port;
+    bool is_address = split(where, address, sizeof address, &port);
+    if (!is_address)
+        complain(SERVE, "--listen takes ADDRESS:PORT, such as 127.0.0.1:9400 or [::1]:9400, not '%s'", where);
+    return is_address;
+}
+
 bool listener_open(struct listener *listener, const char *where)
 {
     char address[256];
     const char *port;
     struct addrinfo *found, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    if (!split(where, address, sizeof address, &port)) {
-        complain(SERVE, "--listen takes ADDRESS:PORT, such as 127.0.0.1:9400 or [::1]:9400, not '%s'", where);
+    if (!split(where, address, sizeof address, &port))
         return false;
-    }
     int error = getaddrinfo(address, port, &hints, &found);
     if (error) {
         complain(SERVE, "cannot listen on %s: %s", where, gai_strerror(error));

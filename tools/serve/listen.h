@@ -14,7 +14,9 @@ struct listener {
     char address[80]; /* "127.0.0.1:9400", "[::1]:9400" */
 };
 
-/* Listens on "ADDRESS:PORT", where an IPv6 address stands in brackets. False after a message; nothing is open then. */
+/* Whether it is "ADDRESS:PORT", where an IPv6 address stands in brackets. False after a message. */
+bool listener_check(const char *where);
+/* Listens there. False after a message; nothing is open then. */
 bool listener_open(struct listener *listener, const char *where);
 
 #endif

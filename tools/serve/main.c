@@ -46,12 +46,14 @@ static int serve(const joule_options *options, struct serve_settings *settings)
         return EXIT_OWN_FAILURE;
     block_signals();
     int code = EXIT_OWN_FAILURE;
-    if (joule_open(options, &meter, &error) == JOULE_OK) {
+    joule_status status = joule_open(options, &meter, &error);
+    if (status == JOULE_OK) {
         announce(&listener, settings);
         code = server_run(meter, settings, &listener);
         joule_close(meter);
     } else {
         complain(SERVE, "%s", error.message);
+        code = status == JOULE_INVALID ? EXIT_USAGE : code;
     }
     close(listener.fd);
     return code;
@@ -117,5 +119,5 @@ int main(int argc, char **argv)
                  PROCESSES_MOST);
         return EXIT_USAGE;
     }
-    return serve(&options, &settings);
+    return listener_check(settings.listen) ? serve(&options, &settings) : EXIT_USAGE;
 }

@@ -285,7 +285,8 @@ static int open_and_run(struct top *top)
         complain(SUBCOMMAND, "no descriptors for signals: %s", strerror(errno));
         return code;
     }
-    if (gather_open(&top->gathering, &top->settings.meter, &top->model, &error) == JOULE_OK) {
+    joule_status status = gather_open(&top->gathering, &top->settings.meter, &top->model, &error);
+    if (status == JOULE_OK) {
         if (top->settings.record)
             start_record(top, top->settings.record);
         if (top->settings.record && !top->ui.is_recording)
@@ -294,6 +295,7 @@ static int open_and_run(struct top *top)
             code = top->settings.is_once ? print_once(top) : run_on_terminal(top);
     } else {
         complain(SUBCOMMAND, "%s", error.message);
+        code = status == JOULE_INVALID ? EXIT_USAGE : code;
     }
     if (gather_end_record(&top->gathering, &error) != JOULE_OK) {
         complain(SUBCOMMAND, "%s", error.message);
