@@ -77,6 +77,7 @@ class ExitStatus(unittest.TestCase):
                             (["run", "--quiet=yes", "true"], "takes no value"), (["run", "-Z", "true"], "-Z"),
                             (["run", "--label", "nokey", "true"], "KEY=VALUE"),
                             (["run", "--json", "x", "--csv", "x", "true"], "named twice"),
+                            (["run", "--json", "-", "--csv", "-", "true"], "- is named twice"),
                             (["record", "-o", "x", "--csv", "x", "true"], "joule record: x is named"), (["rnu", "true"], "'run'"),
                             (["--verison"], "unknown option"), ([], "usage")):
             result = run(JOULE, *words)

@@ -224,3 +224,13 @@ joule_status output_check_apart(const char *const *paths, size_t inputs, size_t 
                                  paths[i]);
     return JOULE_OK;
 }
+
+joule_status output_check_one_stdout(const char *const *paths, size_t count, joule_error *out_error)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += paths[i] && strcmp(paths[i], "-") == 0;
+    return found < 2 ? JOULE_OK
+                     : error_set(out_error, JOULE_INVALID,
+                                 "- is named twice: only one document goes to standard output");
+}

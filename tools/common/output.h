@@ -38,6 +38,8 @@ joule_status output_close(struct output *out, int why, joule_error *out_error);
  * the same file as any before it, of which nothing would be left. Streams may take several, one after the other. */
 joule_status output_check_apart(const char *const *paths, size_t inputs, size_t count,
                                 joule_error *out_error);
+/* INVALID, with a message, where more than one of the paths (NULL: none) is "-". */
+joule_status output_check_one_stdout(const char *const *paths, size_t count, joule_error *out_error);
 
 /* To standard output; what goes wrong is told by output_end. */
 void output_print(const char *bytes, size_t count);

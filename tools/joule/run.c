@@ -53,7 +53,9 @@ static bool have_files_of_their_own(const struct settings *settings)
 {
     const char *const paths[] = {settings->json, settings->csv, settings->record};
     joule_error error;
-    if (output_check_apart(paths, 0, sizeof paths / sizeof paths[0], &error) == JOULE_OK)
+    size_t count = sizeof paths / sizeof paths[0];
+    if (output_check_apart(paths, 0, count, &error) == JOULE_OK &&
+        output_check_one_stdout(paths, count, &error) == JOULE_OK)
         return true;
     complain(settings->subject, "%s", error.message);
     return false;
