@@ -299,6 +299,7 @@ class Repeats(unittest.TestCase):
             result = run("-q", "--csv", file.name, "-r", "2", "--label", "a=1,2", "--", "true")
             self.assertEqual(result.returncode, 0)
             rows = list(csv.DictReader(io.StringIO(read_file(file.name))))
+        self.assertEqual([row["overhead_cpu_seconds"] for row in rows], ["", ""])  # it is of all runs
         self.assertEqual([row["run"] for row in rows], ["1", "2"])
 
     def test_each_row_has_its_own_exit_status(self):

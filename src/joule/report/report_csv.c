@@ -2,7 +2,8 @@
  *
  * Owns the columns: their order never changes, new ones are added at the end. One row for each run or sample.
  * Newcomers: what is unknown is an empty field. With several runs, the columns from command_share to
- * net_high_joules speak of all runs together and are therefore empty. Runs end with the first that fails, so all before the
+ * net_high_joules and overhead_cpu_seconds speak of all runs together and are therefore empty; timestamp is when the
+ * first began. Runs end with the first that fails, so all before the
  * last have exited with 0.
  */
 #include <math.h>
@@ -108,7 +109,7 @@ static void add_row(struct text *out, const struct report *report, size_t index)
     add_number(out, report->budget_joules);
     add_string(out, isnan(report->budget_joules) ? "" : joule_budget_status_name(report->budget_status));
     add_number(out, report->budget_probability);
-    add_number(out, report->overhead_cpu_s);
+    add_number(out, report_run_count(report) > 1 ? NAN : report->overhead_cpu_s);
     add_labels(out, report);
     text_add(out, "\r\n");
 }
