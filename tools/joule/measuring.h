@@ -77,7 +77,8 @@ struct budget_state {
     joule_quantity joules;
     joule_budget_status status;
     double probability;
-    bool is_machine; /* the joules are the whole machine's, as sensors tell them; else the command's, by the model */
+    bool
+        is_machine; /* the joules are the whole machine's, as sensors tell them; else the command's, by the model */
     bool is_over; /* by the best estimate, or for certain */
 };
 struct budget_state measuring_budget(struct measuring *m, int64_t begin_ns, struct attribute_group *group);

@@ -34,11 +34,12 @@ const char *attribute_method_name(enum attribute_method method); /* "cgroup" ...
 
 struct attribution {
     enum attribute_method method;
-    double command_cpu_s;      /* CPU seconds of the command and its descendants; NaN: unknown */
-    double machine_busy_cpu_s; /* of all CPUs over the same time; NaN: unknown, as over less than a tick of their clock */
-    double machine_cpu_s;      /* CPUs times seconds; NaN: unknown */
-    double share;              /* command / busy, 0 to 1; NaN: unknown */
-    double share_sd;           /* error of `share` as a share of energy, see attribute_finish; NaN: unknown */
+    double command_cpu_s; /* CPU seconds of the command and its descendants; NaN: unknown */
+    double
+        machine_busy_cpu_s; /* of all CPUs over the same time; NaN: unknown, as over less than a tick of their clock */
+    double machine_cpu_s; /* CPUs times seconds; NaN: unknown */
+    double share;         /* command / busy, 0 to 1; NaN: unknown */
+    double share_sd;      /* error of `share` as a share of energy, see attribute_finish; NaN: unknown */
 };
 
 /* A command about to be measured. The functions below belong to the thread that called attribute_begin. */

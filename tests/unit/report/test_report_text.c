@@ -87,7 +87,8 @@ static void test_without_a_sensor_the_command_leads(void **state)
                         "       60 J  (30 to 120 J, modelled) by the whole machine; "
                         "net of idle unknown (see --idle)\n");
     assert_has(page, "sensors saw 98 % of the time");
-    assert_has(page, "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
+    assert_has(page,
+               "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
     assert_has(page, "`joule doctor`");
     assert_fits(page);
     free(page);
