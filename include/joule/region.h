@@ -65,10 +65,9 @@ typedef struct joule_result {
 /* Joules of one ended region. JOULE_PENDING: no reading after its end yet (out_result holds what is known).
  * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_ABSENT,
  * JOULE_DENIED and their like: `window` is not known and will not be, as nothing reads those devices or nothing did when
- * the region began; JOULE_OK says that it is. `attributed` and
- * `self` are kept for the last few thousand regions; for older ones, and in a process whose parent measures (see
- * `joule run`: only the parent sees all sharers), they are unknown although the result is final. `meter` may be NULL.
- * Any thread. */
+ * the region began; JOULE_OK says that it is. `attributed` and `self` are kept for the last few thousand regions; for
+ * older ones, and in a process whose parent measures (see `joule run`: only the parent sees all sharers), they are unknown
+ * although the result is final. `meter` may be NULL. Any thread. */
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 
@@ -118,8 +117,9 @@ typedef struct joule_measurement {
 } joule_measurement;
 
 /* Runs fn(arg) with the default meter around it and waits for the final figures (at most 2 s after fn returns).
- * JOULE_PENDING: a sensor did not tick in time. JOULE_ABSENT, JOULE_DENIED and their like: nothing can be read. JOULE_FAILED: no meter could be opened. JOULE_INVALID: fn is NULL or
- * struct_size too small. fn is called in every other case. Any thread. */
+ * JOULE_PENDING: a sensor did not tick in time. JOULE_ABSENT, JOULE_DENIED and their like: nothing can be read.
+ * JOULE_FAILED: no meter could be opened. JOULE_INVALID: fn is NULL or struct_size too small. fn is called in every other
+ * case. Any thread. */
 JOULE_API joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement);
 
 #ifdef __cplusplus

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Counts that follow from the code hold for all that JOULE_ASSUME lets arguments be, also where unsigned numbers run over.
+
+Programs are made by chance: nests that count up, down or until numbers are equal, to ends that are sums, quotients and products of
+arguments. Each is run with the least and the most of its arguments, and with some between. A loop of which joulec gives an upper end
+never runs more often, and in no call less often than its lower end.
+"""
+import os
+import random
+import shutil
+import subprocess
+
+from joulec_support import HEADER, INCLUDE, Folder, main
+from run_support import skip
+
+PROGRAMS = int(os.environ.get("PROGRAMS", "10"))
+FIRST = int(os.environ.get("FIRST", "1"))
+FUNCTIONS = 16
+MOST_LOOPS = 3
+MANY = 200_000  # rounds of a call; then it is left
+
+COUNTERS = f"""volatile int sink;
+#ifdef COUNT
+#include <setjmp.h>
+#include <stdio.h>
+static long seen[{MOST_LOOPS}], all;
+static jmp_buf out;
+#define ROUND(k) (seen[k]++, ++all > {MANY} ? longjmp(out, 1) : (void)0)
+#else
+#define ROUND(k) (void)0
+#endif
+"""
+
+
+class Maker:
+    """Functions of two arguments, n and m, with the ranges that they are assumed to be in."""
+
+    def __init__(self, seed):
+        self.chance = random.Random(seed)
+        self.lines, self.functions = [], []
+        for number in range(FUNCTIONS):
+            self.function(number)
+
+    def one(self, *of):
+        return self.chance.choice(of)
+
+    def number(self):
+        return self.one(0, 1, 1, 2, 3, 5, 10, 20)
+
+    def end(self, names):
+        """What a loop counts to or from."""
+        name, other, number = self.one(*names), self.one(*names), self.number()
+        return self.one(name, name, f"{name} - {number}", f"{name} + {number}", f"{name} - {other}", f"{name} + {other}", f"{name} / 2",
+                        f"({name} - {number}) / 3", f"{name} * 3", f"{name} * {other} % 7", f"({name} < {number} ? {name} : {number})",
+                        f"({name} > {number} ? {name} : {number})", f"({name} & 15)", f"{name} * 1000003 % 50", f"{name} - {number} + {other}")
+
+    def loop(self, depth, kind, names, is_unsigned):
+        at, begin, end = f"i{depth}", self.one("0", "0", "1", self.end(names)), self.end(names)
+        step = self.one(1, 1, 1, 2, 3)
+        heads = [f"for ({kind} {at} = {begin}; {at} < {end}; {at} += {step})", f"for ({kind} {at} = {end}; {at} > {begin}; {at}--)",
+                 f"for ({kind} {at} = {begin}; {at} <= {end}; {at}++)", f"for ({kind} {at} = {end}; {at}-- > 0;)"]
+        if is_unsigned:
+            heads += [f"for ({kind} {at} = {begin}; {at} != {end}; {at}++)", f"for ({kind} {at} = {end}; {at} != 0; {at}--)",
+                      f"for ({kind} {at} = {end}; {at} != 0; {at} /= 2)"]
+        self.lines.append(self.one(*heads) + " {")
+        self.functions[-1]["lines"].append(len(self.lines))
+        self.lines.append(f"ROUND({depth}); sink = {depth};")
+        if depth + 1 < MOST_LOOPS and self.chance.random() < 0.5:
+            self.loop(depth + 1, kind, names + [at], is_unsigned)
+        self.lines.append("}")
+
+    def function(self, number):
+        kind = self.one("unsigned", "unsigned", "unsigned long", "int", "long", "unsigned short", "unsigned char")
+        ranges = {}
+        for name in ("n", "m"):
+            low = self.one(0, 0, 0, 1, 2, 12)
+            ranges[name] = (low, low + self.one(0, 3, 30, 60))
+        self.functions.append({"kind": kind, "ranges": ranges, "lines": []})
+        self.lines.append(f"__attribute__((noinline)) void f{number}({kind} n, {kind} m) {{")
+        said = [f"{name} >= {low} && {name} <= {high}" for name, (low, high) in ranges.items()]
+        if self.chance.random() < 0.3:
+            self.lines.append(f"if (n {self.one('==', '<', '>')} {self.number()}) return;")
+        self.lines.append(f"JOULE_ASSUME({said[0]}); JOULE_ASSUME({said[1]});")
+        kind = self.one(kind, "unsigned") if kind.startswith("unsigned ") else kind
+        self.loop(0, kind, ["n", "m"], kind.startswith("unsigned") and kind not in ("unsigned short", "unsigned char"))
+        self.lines.append("}")
+
+    def calls(self):
+        for number, function in enumerate(self.functions):
+            (low, high), (less, more) = function["ranges"]["n"], function["ranges"]["m"]
+            pairs = {(n, m) for n in (low, high, self.chance.randint(low, high), min(low + 1, high)) for m in (less, more, self.chance.randint(less, more))}
+            for n, m in sorted(pairs):
+                yield number, n, m
+
+    def text(self):
+        calls = "\n".join(f"    for (int k = 0; k < {MOST_LOOPS}; k++) seen[k] = 0;\n    all = 0; if (!setjmp(out)) f{number}({n}, {m});\n"
+                          f'    printf("{number}' + " %ld" * MOST_LOOPS + '\\n"' + "".join(f", seen[{k}]" for k in range(MOST_LOOPS)) + ");"
+                          for number, n, m in self.calls())
+        return HEADER + COUNTERS + "\n".join(self.lines) + "\n#ifdef COUNT\nint main(void) {\n" + calls + "\n}\n#endif\n"
+
+    def line_of(self, line):
+        return (HEADER + COUNTERS).count("\n") + line
+
+
+class Ranges(Folder):
+    def check(self, seed):
+        """How many loops had ends."""
+        maker = Maker(seed)
+        source = maker.text()
+        path = self.write("a.c", source)
+        subprocess.run(["clang", "-DCOUNT", "-O0", "-w", "-I", INCLUDE, path, "-o", self.path("count")], check=True)
+        done = subprocess.run([self.path("count")], capture_output=True, text=True, check=True, timeout=60)
+        seen = {}
+        for row in (list(map(int, line.split())) for line in done.stdout.splitlines()):
+            seen.setdefault(row[0], []).append(row[1:])
+        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", path, "-o", "a.o")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found, judged = self.report_in("r.json")["functions"], 0
+        for number, function in enumerate(maker.functions):
+            loops = {}
+            for loop in found[f"f{number}"]["loops"]:
+                loops.setdefault(loop["line"], []).append(loop)
+            for depth, line in enumerate(function["lines"]):
+                here = loops.get(maker.line_of(line), [])
+                if len(here) != 1 or here[0]["iterations"][2] is None:
+                    continue
+                counts = [row[depth] for row in seen[number]]
+                words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {here[0]} but {counts}\n" + "\n".join(maker.lines)
+                self.assertLessEqual(max(counts), here[0]["iterations"][2], words)
+                if max(sum(row) for row in seen[number]) < MANY:
+                    # A header may run once more than the body for each time that the loop is entered.
+                    entered = [row[depth - 1] if depth else 1 for row in seen[number]]
+                    self.assertGreaterEqual(min(map(sum, zip(counts, entered))), here[0]["iterations"][0], words)
+                judged += 1
+        return judged
+
+    def test_counts_hold_for_all_that_is_assumed(self):
+        judged = sum(self.check(seed) for seed in range(FIRST, FIRST + PROGRAMS))
+        self.assertGreater(judged, PROGRAMS * 4)
+
+
+if __name__ == "__main__":
+    if not shutil.which("clang"):
+        skip("clang counts the rounds")
+    main()
