@@ -122,7 +122,8 @@ class Ranges(Folder):
                 loops.setdefault(loop["line"], []).append(loop)
             for depth, line in enumerate(function["lines"]):
                 here = loops.get(maker.line_of(line), [])
-                if len(here) != 1 or here[0]["iterations"][2] is None:
+                # A loop around that has lost its place may have this one's.
+                if len(here) != 1 or here[0]["iterations"][2] is None or here[0]["depth"] != depth + 1:
                     continue
                 counts = [row[depth] for row in seen[number]]
                 words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {here[0]} but {counts}\n" + "\n".join(maker.lines)

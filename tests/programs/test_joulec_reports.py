@@ -206,7 +206,7 @@ class Sarif(Reports):
         self.write("kept.c", KEPT)
         for own in ("--energy-report -", "--energy-sarif -", "--emit eir", "--emit ir", "--lift c"):
             for where, why in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
-                command = f'exec "$0" {own} -I "$1" -c kept.c{" -o kept.o" * ("report" in own)} {where}'
+                command = f'exec "$0" {own} -O2 -I "$1" -c kept.c{" -o kept.o" * ("report" in own)} {where}'
                 done = subprocess.run(["sh", "-c", command, JOULEC, INCLUDE], cwd=self.folder, capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {why}\n"), command)
 

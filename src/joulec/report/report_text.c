@@ -74,10 +74,16 @@ static bool is_warning(const struct finding *finding)
     return !finding->is_error && !finding->advice && !finding->is_note;
 }
 
+/* It is of the machine or of how is built, and not of the source. */
+static bool is_of_figures(const struct finding *finding)
+{
+    return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL;
+}
+
 static void add_finding(void *context, const struct finding *finding)
 {
     struct message *m = context;
-    bool is_made_error = is_warning(finding) && m->warnings == AS_ERRORS;
+    bool is_made_error = is_warning(finding) && !is_of_figures(finding) && m->warnings == AS_ERRORS;
     if (is_warning(finding) && m->warnings == HIDDEN)
         return;
     add_place(m, &finding->name);
@@ -91,7 +97,7 @@ static void add_finding(void *context, const struct finding *finding)
         quote_budget(m->out, finding->result);
         return;
     }
-    if (finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL)
+    if (is_of_figures(finding))
         return;
     quote_source(m->out, &finding->name);
     if (finding_has_estimate(finding))
@@ -126,7 +132,7 @@ void report_messages_but_warnings(const void *judged, struct text *out)
 
 static void look_for_warning(void *has, const struct finding *finding)
 {
-    *(bool *)has = *(bool *)has || is_warning(finding);
+    *(bool *)has = *(bool *)has || (is_warning(finding) && !is_of_figures(finding));
 }
 
 bool report_has_warnings(const struct judged *judged)
