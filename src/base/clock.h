@@ -1,7 +1,7 @@
 /* base/clock.h - the machine's steady clock and the wall's, and times in their unit.
  *
- * Owns the reading of CLOCK_MONOTONIC where a real thread waits or stamps, and of what people call the time; readings of sensors take the host's clocks
- * (host.h), which may be virtual.
+ * Owns the reading of CLOCK_MONOTONIC where a real thread waits or stamps, and of what people call the time; readings
+ * of sensors take the host's clocks (host.h), which may be virtual.
  * Newcomers: times are nanoseconds in an int64_t, lengths in seconds are doubles.
  */
 #ifndef BASE_CLOCK_H

@@ -1,9 +1,9 @@
 /* joule/report/at_exit.c - joule_report_json, and the report that JOULE_ENERGY_JSON asks every program for.
  *
  * Owns opening the default meter when the library is loaded and the variable is set, and writing one line when the
- * program, or a child of its that used the library, ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks for (api/budget_scope.c) this is all that
- * libjoule ever writes, and only because the user said so. `joule` itself leaves the variable to the command that it runs: it is linked from single objects, and
- * asks for nothing in this one.
+ * program, or a child of its that used the library, ends normally. Newcomers: besides warnings that JOULE_BUDGET_WARN asks
+ * for (api/budget_scope.c) this is all that libjoule ever writes, and only because the user said so. `joule` itself leaves
+ * the variable to the command that it runs: it is linked from single objects, and asks for nothing in this one.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -74,16 +74,22 @@ static bool is_warning(const struct finding *finding)
     return !finding->is_error && !finding->advice && !finding->is_note;
 }
 
-/* It is of the machine or of how is built, and not of the source. */
+/* It is of the machine or of how it is built, and not of the source. */
 static bool is_of_figures(const struct finding *finding)
 {
     return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL;
 }
 
+/* -Werror makes it an error. */
+static bool may_be_error(const struct finding *finding)
+{
+    return is_warning(finding) && !is_of_figures(finding);
+}
+
 static void add_finding(void *context, const struct finding *finding)
 {
     struct message *m = context;
-    bool is_made_error = is_warning(finding) && !is_of_figures(finding) && m->warnings == AS_ERRORS;
+    bool is_made_error = m->warnings == AS_ERRORS && may_be_error(finding);
     if (is_warning(finding) && m->warnings == HIDDEN)
         return;
     add_place(m, &finding->name);
@@ -132,7 +138,7 @@ void report_messages_but_warnings(const void *judged, struct text *out)
 
 static void look_for_warning(void *has, const struct finding *finding)
 {
-    *(bool *)has = *(bool *)has || (is_warning(finding) && !is_of_figures(finding));
+    *(bool *)has = *(bool *)has || may_be_error(finding);
 }
 
 bool report_has_warnings(const struct judged *judged)

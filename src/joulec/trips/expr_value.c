@@ -193,9 +193,8 @@ static struct expr_range recurrence(const struct expr *expr, struct expr_values 
         if (!step.is_known || !low.is_known || !high.is_known)
             return unknown;
         struct expr_range term = expr_product(step, (struct expr_range){low.low, high.high, true, false, 0});
-        unsigned bits = step.bits ? step.bits : sum.bits;
-        sum = term.is_known ? add(sum, term) : unknown;
-        sum.bits = bits;
+        term.bits = step.bits;
+        sum = join(EXPR_ADD, sum, term);
     }
     return sum;
 }

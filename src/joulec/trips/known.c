@@ -228,13 +228,12 @@ static struct expr_range intersect(struct expr_range a, struct expr_range b)
 /* A range that ends with what it is not ends before that. */
 static struct expr_range without_excluded(const struct narrowed *of, struct expr_range range)
 {
-    for (size_t i = 0, begun = 0; i < of->excluded_count && range.low < range.high; i++) {
-        bool is_low = of->excluded[i] == range.low, is_high = of->excluded[i] == range.high;
-        range.low += is_low;
-        range.high -= is_high;
-        if ((is_low || is_high) && begun++ < MOST_EXCLUDED)
-            i = SIZE_MAX; /* another one may be an end now */
-    }
+    for (size_t times = 0; times < of->excluded_count; times++) /* each may be an end only behind another */
+        for (size_t i = 0; i < of->excluded_count && range.low < range.high; i++) {
+            bool is_low = of->excluded[i] == range.low, is_high = of->excluded[i] == range.high;
+            range.low += is_low;
+            range.high -= is_high;
+        }
     return range;
 }
 
@@ -337,15 +336,13 @@ static void narrow_symbol(const struct known *known, const struct place *place, 
 {
     uint32_t name = expr_find_name(&known->facts->pool, symbol->name);
     for (size_t i = 0; i < place->count; i++) {
-        const struct narrowed *of = &place->list[i];
-        struct expr_range range = {symbol->low, symbol->high, true, false, symbol->bits};
-        if (of->name != name)
+        struct narrowed of = place->list[i];
+        if (of.name != name)
             continue;
-        if (of->has_low && of->low > range.low)
-            range.low = of->low;
-        if (of->has_high && of->high < range.high)
-            range.high = of->high;
-        range = without_excluded(of, range);
+        limit_low(&of, symbol->low);
+        limit_high(&of, symbol->high);
+        struct expr_range range =
+            without_excluded(&of, (struct expr_range){of.low, of.high, true, false, symbol->bits});
         if (range.low > range.high)
             return; /* nobody gets here */
         symbol->low = (int64_t)range.low;

@@ -25,11 +25,6 @@ static double number_at(const struct trips_range *range, enum end end)
     return end == LOW ? range->low : end == EST ? range->est : range->high;
 }
 
-static double product(double a, double b)
-{
-    return a == 0 || b == 0 ? 0 : a * b;
-}
-
 static double clamp(double value, double low, double high)
 {
     return fmin(fmax(value, low), high);
@@ -244,13 +239,12 @@ static bool bind(struct counting *counting, const struct trips_nest *nest, enum 
     return true;
 }
 
-/* The sum where everything is at this end. *out_is_sampled: only about. */
-static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out,
-                                bool *out_is_sampled)
+/* The sum where everything is at this end; where it is likely to be, some iterations may stand for all. */
+static enum trips_status sum_at(struct counting *counting, size_t loop, enum end end, struct trips_sums *out)
 {
     struct trips_nest nest = {
         .values = counting->values, .value_count = counting->name_count, .may_sample = end == EST};
-    *out_is_sampled = false;
+    out->is_sampled = false;
     if (!lay_out(counting, loop, end, &nest) || !has_symbols_around(counting, &nest) ||
         !bind(counting, &nest, end))
         return TRIPS_TOO_LONG;
@@ -258,21 +252,20 @@ static enum trips_status sum_at(struct counting *counting, size_t loop, enum end
     nest.budget = allowed;
     enum trips_status status = trips_sum(&nest, out);
     counting->budget -= allowed - nest.budget;
-    *out_is_sampled = nest.has_sampled;
     return status;
 }
 
 /* What holds in any case: the product of one entry's ranges, without knowing when a guard is passed. */
 static struct trips_sums product_at(const struct counting *counting, size_t loop, enum end end)
 {
-    struct trips_sums sums = {1, 1};
+    struct trips_sums sums = {1, 1, false};
     for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = counting->loops[at].parent) {
         double trips = number_at(&counting->out[at].per_entry, end);
         bool is_sure = counting->loops[at].entry == TRIPS_ALWAYS && counting->loops[at].last == TRIPS_REACHED;
         if (end == LOW && !is_sure)
             trips = 0;
-        sums.iterations = product(sums.iterations, trips);
-        sums.entries = product(sums.entries, at == loop ? fmin(trips, 1) : trips);
+        sums.iterations = trips_times(sums.iterations, trips);
+        sums.entries = trips_times(sums.entries, at == loop ? fmin(trips, 1) : trips);
     }
     return sums;
 }
@@ -337,17 +330,16 @@ static void count_loop(struct counting *counting, size_t loop)
     struct trips *out = &counting->out[loop];
     struct trips_sums sums[3];
     plan(counting, loop);
-    bool is_sampled, is_exact;
-    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST], &is_sampled)};
+    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST])};
     if (status[EST] == TRIPS_NO_FORMULA &&
         counting->plans[loop].taken) { /* loops around it have stood this before */
         plan_range(counting, loop);
-        status[EST] = sum_at(counting, loop, EST, &sums[EST], &is_sampled);
+        status[EST] = sum_at(counting, loop, EST, &sums[EST]);
     }
-    bool is_one = is_settled(counting, loop) && !is_sampled;
+    bool is_one = is_settled(counting, loop) && !sums[EST].is_sampled;
     for (enum end end = LOW; end <= HIGH; end += HIGH - LOW) {
         sums[end] = sums[EST];
-        status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end], &is_exact);
+        status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end]);
     }
     out->total_cls = has_doubt(counting, loop) ? TRIPS_BOUNDED : TRIPS_EXACT;
     for (enum end end = LOW; end <= HIGH; end++) {

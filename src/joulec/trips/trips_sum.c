@@ -11,12 +11,6 @@
 
 static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct trips_sums *out);
 
-/* Nothing of an endless loop is nothing. */
-static double times(double a, double b)
-{
-    return a == 0 || b == 0 ? 0 : a * b;
-}
-
 /* Iterations of one arrival. */
 static enum trips_status arrive(struct trips_nest *nest, const struct trips_level *level, double *out_trips)
 {
@@ -212,12 +206,12 @@ static enum trips_status sum_from(struct trips_nest *nest, size_t at, struct tri
             status = sum_differing(nest, at, round(arrivals), out);
         } else if (arrivals > 0) {
             status = sum_from(nest, at + 1, out);
-            out->iterations = times(out->iterations, arrivals);
-            out->entries = times(out->entries, arrivals);
+            out->iterations = trips_times(out->iterations, arrivals);
+            out->entries = trips_times(out->entries, arrivals);
         }
     }
-    out->iterations = times(out->iterations, level->share);
-    out->entries = times(out->entries, level->share);
+    out->iterations = trips_times(out->iterations, level->share);
+    out->entries = trips_times(out->entries, level->share);
     return status;
 }
 
@@ -231,5 +225,7 @@ enum trips_status trips_sum(struct trips_nest *nest, struct trips_sums *out)
             if (nest->levels[k].taken && expr_uses(nest->levels[k].taken, level->name))
                 level->is_used_below = true;
     }
-    return sum_from(nest, 0, out);
+    enum trips_status status = sum_from(nest, 0, out);
+    out->is_sampled = nest->has_sampled;
+    return status;
 }

@@ -36,6 +36,7 @@ struct trips_nest {
 
 struct trips_sums {
     double iterations, entries;
+    bool is_sampled; /* they are only about right */
 };
 
 enum trips_status {
@@ -43,6 +44,12 @@ enum trips_status {
     TRIPS_NO_FORMULA, /* a formula has no value that can be used */
     TRIPS_TOO_LONG /* more evaluations than allowed, or an endless loop whose iterations others depend on */
 };
+
+/* Nothing of an endless loop is nothing. */
+static inline double trips_times(double a, double b)
+{
+    return a == 0 || b == 0 ? 0 : a * b;
+}
 
 enum trips_status trips_sum(struct trips_nest *nest, struct trips_sums *out);
 

@@ -13,12 +13,17 @@
 #define MOST_EQUAL     32  /* ... and for equality: clang for x86-64 without AVX, which is the least of all */
 #define COMPARE_CYCLES 2   /* of 16 bytes: two loads and what asks whether they are the same */
 
+/* What a function does to as many bytes as its third argument says; a comparison is made for an order, or only for
+ * equality, which compilers make in place for more bytes. */
+enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_ORDER, MEMORY_EQUAL };
+
 /* Cycles of a call, 5 %, middle, 95 %: orders of magnitude on cores of 3 GHz, as microbenchmarks of glibc and of system calls
  * show them. Sorted by name. */
 static const struct contract {
     const char *name;
     const char *type; /* as a call's; NULL: any, as the compiler calls it of itself */
     double cycles[BOUNDS];
+    enum memory_call does;
 } contracts[] = {
     {"\001_mcount", NULL, {8, 30, 300}}, /* the same as below, by a name that is not to be changed */
     {"_Exit",
@@ -43,9 +48,8 @@ static const struct contract {
     {"atan2", "ddd", {30, 90, 200}},
     {"atof", "dp", {40, 150, 600}},
     {"atoi", "ip", {10, 40, 150}},
-    {"bcmp",
-     "ippi",
-     {5, 25, 2000}}, /* what clang makes of a memcmp that only asks whether both are the same */
+    /* what clang makes of a memcmp that only asks whether both are the same */
+    {"bcmp", "ippi", {5, 25, 2000}, MEMORY_EQUAL},
     {"calloc", "pii", {40, 150, 5000}},
     {"cbrt", "dd", {20, 60, 150}},
     {"ceil", "dd", {1, 4, 20}},
@@ -75,10 +79,10 @@ static const struct contract {
     {"malloc", "pi", {20, 100, 5000}},
     {"mcount", NULL, {8, 30, 300}}, /* of -pg: gprof's, at the begin of each function */
     {"memchr", "ppii", {5, 30, 2000}},
-    {"memcmp", "ippi", {5, 25, 2000}},
-    {"memcpy", "pppi", {5, 40, 20000}},
-    {"memmove", "pppi", {5, 40, 20000}},
-    {"memset", "ppii", {5, 40, 20000}},
+    {"memcmp", "ippi", {5, 25, 2000}, MEMORY_ORDER},
+    {"memcpy", "pppi", {5, 40, 20000}, MEMORY_MOVE},
+    {"memmove", "pppi", {5, 40, 20000}, MEMORY_MOVE},
+    {"memset", "ppii", {5, 40, 20000}, MEMORY_SET},
     {"pow", "ddd", {30, 100, 400}},
     {"powf", "fff", {15, 50, 150}},
     {"printf", "ip.", {200, 1000, 10000}},
@@ -126,39 +130,27 @@ static const char *plain_name(const char *name)
     return name;
 }
 
-enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_COMPARE };
-
-/* What it does to bytes. */
-static enum memory_call memory_call_of(const struct call *call)
+/* By the name alone; NULL: nobody has said anything about it. */
+static const struct contract *find(const struct call *call)
 {
-    static const struct {
-        const char *name;
-        enum memory_call is;
-    } calls[] = {{"memcpy", MEMORY_MOVE},
-                 {"memmove", MEMORY_MOVE},
-                 {"memset", MEMORY_SET},
-                 {"memcmp", MEMORY_COMPARE},
-                 {"bcmp", MEMORY_COMPARE}};
-    const char *name = call->name && call->argument_count >= 3 ? plain_name(call->name) : "";
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (strcmp(name, calls[i].name) == 0)
-            return calls[i].is;
-    return MEMORY_NONE;
+    return bsearch(plain_name(call->name ? call->name : ""), contracts, sizeof contracts / sizeof *contracts,
+                   sizeof *contracts, by_name);
 }
 
 const struct operand *contract_length(const struct call *call)
 {
-    return memory_call_of(call) == MEMORY_NONE ? NULL : &call->arguments[2];
+    const struct contract *found = find(call);
+    return found && found->does != MEMORY_NONE && call->argument_count >= 3 ? &call->arguments[2] : NULL;
 }
 
 /* False: nobody knows. */
-static bool bytes_of(const struct call *call, const struct call_length *length, double out_bytes[BOUNDS])
+static bool bytes_of(const struct operand *operand, const struct call_length *length,
+                     double out_bytes[BOUNDS])
 {
-    const struct operand *operand = contract_length(call);
     bool is_constant = operand && operand->is_constant && operand->constant >= 0;
     for (int b = 0; b < BOUNDS; b++)
         out_bytes[b] = is_constant ? (double)operand->constant : length ? length->bytes[b] : NAN;
-    return is_constant || (length && length->bytes[BOUND_HIGH] >= 0);
+    return is_constant || (operand && length && length->bytes[BOUND_HIGH] >= 0);
 }
 
 static double worst_wait(const struct cost_core *core, double bytes)
@@ -207,33 +199,31 @@ static void move_lines(const struct cost_core *core, bool is_set, double bytes, 
 }
 
 /* What so many bytes take, as far as that is asked for at one bound. */
-static void set_cycles_of_memory(const struct cost_core *core, const struct call *call, enum memory_call does,
-                                 double bytes, double cycles[BOUNDS])
+static void set_cycles_of_memory(const struct cost_core *core, enum memory_call does, double bytes,
+                                 bool is_constant, double cycles[BOUNDS])
 {
-    double most_in_place = plain_name(call->name)[0] == 'b' ? MOST_EQUAL : MOST_ORDERED;
-    if (does == MEMORY_COMPARE)
-        set_cycles_of_compare(core, bytes, most_in_place, cycles);
+    if (does == MEMORY_ORDER || does == MEMORY_EQUAL)
+        set_cycles_of_compare(core, bytes, does == MEMORY_EQUAL ? MOST_EQUAL : MOST_ORDERED, cycles);
     else
-        set_cycles_of_bytes(core, bytes, !contract_length(call)->is_constant, cycles);
+        set_cycles_of_bytes(core, bytes, !is_constant, cycles);
 }
 
 bool contract_of(const struct call *call, const struct call_length *length, const struct target *target,
                  struct amounts *out_amounts)
 {
-    const char *name = plain_name(call->name);
-    const struct contract *found =
-        bsearch(name, contracts, sizeof contracts / sizeof *contracts, sizeof *contracts, by_name);
+    const struct contract *found = find(call);
+    const struct operand *operand = contract_length(call);
     double bytes[BOUNDS];
-    enum memory_call does = bytes_of(call, length, bytes) ? memory_call_of(call) : MEMORY_NONE;
     *out_amounts = (struct amounts){0};
-    if (found && found->type && call->type && strcmp(call->type, found->type) != 0)
-        found = NULL;
-    for (int b = 0; found && b < BOUNDS; b++) {
+    if (!found || (found->type && call->type && strcmp(call->type, found->type) != 0))
+        return false;
+    enum memory_call does = bytes_of(operand, length, bytes) ? found->does : MEMORY_NONE;
+    for (int b = 0; b < BOUNDS; b++) {
         struct cost_features *work = &out_amounts->of[b];
         double cycles[BOUNDS];
         memcpy(cycles, found->cycles, sizeof cycles);
         if (does != MEMORY_NONE)
-            set_cycles_of_memory(&target->core, call, does, bytes[b], cycles);
+            set_cycles_of_memory(&target->core, does, bytes[b], operand->is_constant, cycles);
         work->version = COST_VERSION;
         work->amount[COST_UOPS] = cycles[b] * UOPS_PER_CYCLE;
         work->amount[COST_CYCLES] = cycles[b];
@@ -241,5 +231,5 @@ bool contract_of(const struct call *call, const struct call_length *length, cons
             move_lines(&target->core, does == MEMORY_SET, bytes[b], work);
         sum_set_time(target, work, work->amount[COST_CYCLES]);
     }
-    return found;
+    return true;
 }

@@ -130,6 +130,16 @@ static struct amounts round_of(const struct target *target)
     return round;
 }
 
+/* The same for several rounds together. */
+static struct wide_loop joined_by(double at_once)
+{
+    return (struct wide_loop){.place = {file, 4, 9},
+                              .at_once = at_once,
+                              .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
+                              .is_whole = true,
+                              .is_vector = true};
+}
+
 static void apply(struct trial *t, size_t loop, double times, struct amounts *round, struct amounts *inner)
 {
     struct loop_times all = {{times, times, times}};
@@ -140,11 +150,7 @@ static void test_several_at_once(void **state)
 {
     (void)state;
     struct trial t = trial_of();
-    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
-                                   .at_once = 8,
-                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
-                                   .is_whole = true,
-                                   .is_vector = true};
+    t.wide[0] = joined_by(8);
     join(&t, 1);
     struct amounts inner[2], plain = round_of(&t.target), round = plain;
     apply(&t, 1, 8000, &round, inner);
@@ -185,11 +191,7 @@ static void test_bounds_hold_all_counts_between(void **state)
 {
     (void)state;
     struct trial t = trial_of();
-    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
-                                   .at_once = 8,
-                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
-                                   .is_whole = true,
-                                   .is_vector = true};
+    t.wide[0] = joined_by(8);
     join(&t, 1);
     assert_true(joules_of(&t, 15, 15, BOUND_HIGH) > 1.5 * joules_of(&t, 16, 16, BOUND_HIGH));
     for (int least = 1; least < 20; least++)
@@ -210,11 +212,7 @@ static void test_a_mean_of_many_counts(void **state)
 {
     (void)state;
     struct trial t = trial_of();
-    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
-                                   .at_once = 16,
-                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
-                                   .is_whole = true,
-                                   .is_vector = true};
+    t.wide[0] = joined_by(16);
     join(&t, 1);
     struct loop_times times = {{16, 16, 16}, 1, 31};
     struct amounts round = round_of(&t.target);
@@ -287,12 +285,8 @@ static void test_vectors_that_are_never_used(void **state)
     struct trial t = trial_of();
     struct loop_times times = {{100, 100, 100}};
     const struct wide_order order = {.streamed = 1, .entry_uops = INFINITY, .overlaps = true};
-    t.wide[0] = (struct wide_loop){.place = {file, 4, 9},
-                                   .at_once = 8,
-                                   .round = {.work = {[WORK_INT] = 32}, .has_chain = true},
-                                   .is_whole = true,
-                                   .is_vector = true,
-                                   .is_checked = true};
+    t.wide[0] = joined_by(8);
+    t.wide[0].is_checked = true;
     join(&t, 1);
     struct amounts plain = round_of(&t.target), by_distance = plain, by_ranges = plain;
     wide_apply(&t.target, &t.loops, 1, &times, &order, &by_distance, NULL);
