@@ -227,6 +227,26 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertGreater(many["time_seconds"], 20 * any_["time_seconds"])
         self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
 
+    def test_a_length_that_nobody_bounds_is_open(self):
+        """As the loop would be of which LLVM makes such a call, so a budget is neither kept nor exceeded there."""
+        budget = 'JOULE_BUDGET("max_joules=1mJ,max_watts=1kW") '
+        text = "".join(budget + line + "\n" for line in (
+            "void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }",
+            "void clear(int *x, int n) { JOULE_LOOP(0, 100) for (int i = 0; i < n; i++) x[i] = 0; }",
+            "void bounded(int *x, int n) { JOULE_ASSUME(n <= 100); for (int i = 0; i < n; i++) x[i] = 0; }",
+            "__attribute__((noinline)) void any(char *x, unsigned long n) { __builtin_memset(x, 1, n); }",
+            "void some(char *x, unsigned long n) { JOULE_ASSUME(n <= 100); any(x, n); }",
+            "void all(char *x, unsigned long n) { any(x, n); any(x, 100); }"))
+        found = self.functions(text)
+        opened = {name: [(doubt["kind"], doubt["name"]) for doubt in function["doubts"]] for name, function in found.items()}
+        self.assertEqual(opened, {"copy": [("length", "memcpy")], "clear": [("length", "memset")], "bounded": [],
+                                  "any": [("length", "memset")], "some": [], "all": [("call", "any")]})
+        self.assertEqual({name for name, function in found.items() if function["verdict"] == "undecided"},
+                         {name for name, doubts in opened.items() if doubts})
+        said = self.compile(text, "--energy-check").stderr
+        self.assertIn("nothing bounds the bytes that 'memcpy' goes over: write JOULE_ASSUME(n <= ...) before it", said)
+        self.assertIn("nothing bounds the bytes that 'memset' goes over in line 5; pass a number", said)
+
     def test_what_is_copied_comes_from_a_cache_that_holds_it(self):
         text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"
                        f"void clear{kib}(char *x) {{ __builtin_memset(x, 0, {kib << 10}); }}\n" for kib in (4, 128, 1 << 20))

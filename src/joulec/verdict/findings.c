@@ -349,7 +349,7 @@ static void say_all_missing(const struct finding *f, struct text *out)
                            : "something that nobody knows");
 }
 
-/* Which loops to bound: "its loops in line 5, 7 and more". */
+/* What to bound: "how often its loops in line 5, 7 and more run, which nothing bounds". */
 static void say_guessed(const struct function_result *r, struct text *out)
 {
     size_t told = 0;
@@ -359,18 +359,21 @@ static void say_guessed(const struct function_result *r, struct text *out)
         if (r->trips[i].cls != TRIPS_GUESSED || !line || line == last)
             continue;
         if (told < 3)
-            text_printf(out, "%s%u", told ? ", " : "its loops in line ", line);
+            text_printf(out, "%s%u", told ? ", " : "how often its loops in line ", line);
         else if (told == 3)
             text_add(out, " and more");
         last = line;
         told++;
     }
     for (size_t d = 0; d < r->sum.doubt_count && !told; d++)
-        if (r->sum.doubts[d].name) {
-            text_printf(out, "loops of '%s'", r->sum.doubts[d].name);
+        if (r->sum.doubts[d].kind == DOUBT_LENGTH) {
+            text_printf(out, "how many bytes '%s' goes over, which nothing bounds", r->sum.doubts[d].name);
+            return;
+        } else if (r->sum.doubts[d].name) {
+            text_printf(out, "how often loops of '%s'", r->sum.doubts[d].name);
             told++;
         }
-    text_add(out, told ? " run, which nothing bounds" : "loops run that nothing bounds");
+    text_add(out, told ? " run, which nothing bounds" : "how often loops run that nothing bounds");
 }
 
 /* No model is so sure of its tails that more digits would say anything. */
@@ -398,7 +401,7 @@ void finding_estimate(const struct finding *finding, struct text *out)
         say_all_missing(finding, out);
         text_printf(out, "  (%s)", cls);
     } else if (j->is_vague) {
-        text_printf(out, "not known: between %s and %s, by how often ", low.text, high.text);
+        text_printf(out, "not known: between %s and %s, by ", low.text, high.text);
         say_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else {

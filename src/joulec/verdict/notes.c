@@ -144,6 +144,47 @@ static const struct function_result *result_of(const struct finding *f, const ch
     return NULL;
 }
 
+/* The first loop of a callee's that nothing bounds. False: there is none. */
+static bool say_loop(const struct function_result *callee, char *words, size_t size)
+{
+    size_t loop = 0;
+    while (loop < callee->loops.count && callee->trips[loop].cls != TRIPS_GUESSED)
+        loop++;
+    if (loop == callee->loops.count)
+        return false;
+    unsigned line = callee->loops.list[loop].place.line;
+    const char *parameter = callee->words[loop].parameter;
+    if (parameter)
+        string_print(
+            words, size,
+            ": its loop in line %u runs by '%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) "
+            "before the call",
+            line, parameter);
+    else
+        string_print(words, size,
+                     ": nothing bounds its loop in line %u; write JOULE_LOOP(min, max) before that", line);
+    return true;
+}
+
+/* What a callee has no figure for: the first thing that is its own. */
+static void say_doubt(const struct function_result *callee, char *words, size_t size)
+{
+    size_t nth = 0;
+    while (nth + 1 < callee->sum.doubt_count && callee->sum.doubts[nth].kind == DOUBT_CALL)
+        nth++;
+    if (!callee->sum.doubt_count)
+        return;
+    const struct doubt *doubt = &callee->sum.doubts[nth];
+    if (doubt->kind == DOUBT_LENGTH)
+        string_print(words, size,
+                     ": nothing bounds the bytes that '%s' goes over in line %u; pass a number, or bound it: "
+                     "JOULE_ASSUME(... <= 1000) before the call",
+                     doubt->name, doubt->place.line);
+    else
+        string_print(words, size, ": see line %u%s%s", doubt->place.line,
+                     doubt->name ? ", where it calls " : "", doubt->name ? doubt->name : "");
+}
+
 /* What to do about a callee: its first loop that nothing bounds, or who has no figure in it. */
 static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
@@ -151,32 +192,8 @@ static void note_call(const struct finding *f, const struct doubt *doubt, const 
     string_print(out->words, sizeof out->words, "'%s' leaves open what it takes when it is called here%s",
                  doubt->name, more);
     size_t length = strlen(out->words);
-    char *rest = out->words + length;
-    size_t size = sizeof out->words - length;
-    for (size_t i = 0; callee && i < callee->loops.count; i++) {
-        unsigned line = callee->loops.list[i].place.line;
-        const char *parameter = callee->words[i].parameter;
-        if (callee->trips[i].cls != TRIPS_GUESSED)
-            continue;
-        if (parameter)
-            string_print(
-                rest, size,
-                ": its loop in line %u runs by '%s'; pass a number, or bound it: JOULE_ASSUME(... <= 1000) "
-                "before the call",
-                line, parameter);
-        else
-            string_print(rest, size,
-                         ": nothing bounds its loop in line %u; write JOULE_LOOP(min, max) before that",
-                         line);
-        return;
-    }
-    for (size_t i = 0; callee && i < callee->sum.doubt_count; i++)
-        if (callee->sum.doubts[i].kind != DOUBT_CALL || i + 1 == callee->sum.doubt_count) {
-            string_print(rest, size, ": see line %u%s%s", callee->sum.doubts[i].place.line,
-                         callee->sum.doubts[i].name ? ", where it calls " : "",
-                         callee->sum.doubts[i].name ? callee->sum.doubts[i].name : "");
-            return;
-        }
+    if (callee && !say_loop(callee, out->words + length, sizeof out->words - length))
+        say_doubt(callee, out->words + length, sizeof out->words - length);
 }
 
 /* `more`: how many other calls it is about. */
@@ -211,6 +228,13 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
                      "'%s' calls itself more than once, which is too often at this JOULE_DEPTH: it needs a "
                      "smaller one, or fewer calls of itself",
                      doubt->name);
+        break;
+    case DOUBT_LENGTH:
+        string_print(
+            out->words, sizeof out->words,
+            "nothing bounds the bytes that '%s' goes over%s: write JOULE_ASSUME(n <= ...) before it, or "
+            "before the loop that LLVM made it of, where JOULE_LOOP does not reach it",
+            doubt->name, more);
         break;
     case DOUBT_CALL:
         note_call(f, doubt, more, out);

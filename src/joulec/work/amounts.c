@@ -40,7 +40,8 @@ const char *doubt_name(enum doubt_kind kind)
     static const char *const names[] = {
         [DOUBT_LOOP] = "loop",           [DOUBT_CALLEE] = "callee", [DOUBT_POINTER] = "pointer",
         [DOUBT_RECURSION] = "recursion", [DOUBT_SHAPE] = "shape",   [DOUBT_DEPTH] = "depth",
-        [DOUBT_CALL] = "call",           [DOUBT_DEVICE] = "device", [DOUBT_FRAMES] = "frames"};
+        [DOUBT_CALL] = "call",           [DOUBT_DEVICE] = "device", [DOUBT_FRAMES] = "frames",
+        [DOUBT_LENGTH] = "length"};
     return names[kind];
 }
 

@@ -11,8 +11,11 @@
 /* The argument that says how many bytes a call goes over; NULL: none does. */
 const struct operand *contract_length(const struct call *call);
 /* Of a call with a name, and with the type of the library's function. length: what contract_length() says there; NULL: a constant, or it
- * is not known. False: nobody has said anything about it. */
-bool contract_of(const struct call *call, const struct call_length *length, const struct target *target,
-                 struct amounts *out_amounts);
+ * is not known. Returns what the amounts rest on: MISSING, nobody has said anything about it; OPEN, nobody knows over how many bytes
+ * it goes; SEEN. */
+enum basis contract_of(const struct call *call, const struct call_length *length, const struct target *target,
+                       struct amounts *out_amounts);
+/* As programs write it: LLVM has other names for some. */
+const char *contract_name(const struct call *call);
 
 #endif

@@ -33,6 +33,7 @@ enum doubt_kind {
     DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MOST_DEPTH */
     DOUBT_CALL,      /* a function that leaves something open where it is called like this */
     DOUBT_DEVICE,    /* it runs on a GPU */
+    DOUBT_LENGTH,    /* nobody knows over how many bytes a function of the library goes */
     DOUBT_FRAMES,    /* its calls of itself are too many to count, though JOULE_DEPTH says how deep they go */
 };
 

@@ -83,30 +83,35 @@ static void add_by_pointer(struct region *r, const struct call *call, struct amo
         r->out->basis = callee->basis;
 }
 
-/* Its ends are points of a distribution: more was seen. */
-static void add_contract(struct region *r, const struct amounts *contract, struct amounts *out)
+/* Who has no body here. Of contracts more was seen than their upper ends. */
+static void add_contract(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
-    amounts_add(out, once, contract);
+    const struct call_length *lengths = r->ways.closed ? r->ways.closed->lengths : NULL;
+    struct amounts contract;
+    enum basis basis = contract_of(call, lengths ? &lengths[call->number] : NULL, r->target, &contract);
+    if (basis == BASIS_MISSING) {
+        region_add_missing(r, DOUBT_CALLEE, call->name, call->place);
+        return;
+    }
+    amounts_add(out, once, &contract);
     r->out->has_ways = true;
-    if (r->out->basis < BASIS_SEEN)
-        r->out->basis = BASIS_SEEN;
+    if (basis == BASIS_OPEN)
+        add_doubt(r, (struct doubt){DOUBT_LENGTH, contract_name(call), call->place, false});
+    else if (r->out->basis < basis)
+        r->out->basis = basis;
 }
 
 static void add_call(struct region *r, const struct call *call, struct amounts *out)
 {
-    struct amounts contract;
     if (!call->name)
         add_by_pointer(r, call, out);
     else if (call->callee >= 0 && r->callees[call->number])
         add_callee(r, call, out);
     else if (call->callee >= 0)
         region_add_missing(r, DOUBT_RECURSION, call->name, call->place);
-    else if (contract_of(call, r->ways.closed ? &r->ways.closed->lengths[call->number] : NULL, r->target,
-                         &contract))
-        add_contract(r, &contract, out);
     else
-        region_add_missing(r, DOUBT_CALLEE, call->name, call->place);
+        add_contract(r, call, out);
 }
 
 /* A branch that ends its loop is wrong once in a while of the loop's. */

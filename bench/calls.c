@@ -1,0 +1,194 @@
+/* bench/calls.c - cycles of calls of the C library's functions: at their least, and of libm also where each waits for the one before.
+ *
+ * From these come the figures of src/joulec/work/contract.c. The least is that of short arguments, of calls beside each other, in the
+ * least disturbed of many rounds. Newcomers: calls go through pointers that the compiler knows nothing about, so it can make nothing
+ * of their names.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+
+#define COUNT  1024
+#define ROUNDS 200
+#define ADDS   20000
+#define TINY                                                                                                 \
+    0x1p-60 /* what comes of a call is added to the next argument as next to nothing: 8 cycles more */
+
+/* Not static: whoever else may read them, so that nothing is left out. */
+double calls_x[COUNT], calls_y[COUNT], calls_z[COUNT];
+float calls_f[COUNT], calls_g[COUNT], calls_h[COUNT];
+char calls_to[64], calls_from[64] = "1", calls_other[64] = "2";
+FILE *calls_null, *calls_zero;
+void *calls_block, *calls_room;
+
+struct times {
+    int64_t beside_ns, waiting_ns; /* 0: not measured */
+};
+
+#define MEASURE(out_ns, statement)                                                                           \
+    do {                                                                                                     \
+        *(out_ns) = INT64_MAX;                                                                               \
+        for (int times = 0; times < ROUNDS; times++) {                                                       \
+            int64_t begin_ns = thread_ns();                                                                  \
+            for (int i = 0; i < COUNT; i++)                                                                  \
+                statement;                                                                                   \
+            __asm__ volatile("" : : : "memory");                                                             \
+            int64_t took_ns = thread_ns() - begin_ns;                                                        \
+            *(out_ns) = took_ns < *(out_ns) ? took_ns : *(out_ns);                                           \
+        }                                                                                                    \
+    } while (0)
+
+/* Of numbers: x and y are arrays of arguments, z one of results. */
+#define NUMBERS(name, type, parameters, x, y, z, call, call_waiting)                                         \
+    static type(*volatile pointer_##name) parameters = name;                                                 \
+    static void measure_##name(struct times *out)                                                            \
+    {                                                                                                        \
+        type(*f) parameters = pointer_##name, last = 0;                                                      \
+        MEASURE(&out->beside_ns, z[i] = call);                                                               \
+        MEASURE(&out->waiting_ns, last = call_waiting);                                                      \
+        z[0] = last;                                                                                         \
+    }
+#define OF_DOUBLE(name)                                                                                      \
+    NUMBERS(name, double, (double), calls_x, calls_y, calls_z, f(calls_x[i]), f(calls_x[i] + TINY * last))
+#define OF_TWO(name)                                                                                         \
+    NUMBERS(name, double, (double, double), calls_x, calls_y, calls_z, f(calls_x[i], calls_y[i]),            \
+            f(calls_x[i] + TINY * last, calls_y[i]))
+#define OF_THREE(name)                                                                                       \
+    NUMBERS(name, double, (double, double, double), calls_x, calls_y, calls_z,                               \
+            f(calls_x[i], calls_y[i], calls_x[i]), f(calls_x[i] + TINY * last, calls_y[i], calls_x[i]))
+#define OF_FLOAT(name)                                                                                       \
+    NUMBERS(name, float, (float), calls_f, calls_g, calls_h, f(calls_f[i]),                                  \
+            f(calls_f[i] + (float)TINY * last))
+#define OF_TWO_FLOATS(name)                                                                                  \
+    NUMBERS(name, float, (float, float), calls_f, calls_g, calls_h, f(calls_f[i], calls_g[i]),               \
+            f(calls_f[i] + (float)TINY * last, calls_g[i]))
+/* Of anything else, by a pointer `f`. */
+#define OTHER(name, result, parameters, statement)                                                           \
+    static result(*volatile pointer_##name) parameters = name;                                               \
+    static void measure_##name(struct times *out)                                                            \
+    {                                                                                                        \
+        result(*f) parameters = pointer_##name;                                                              \
+        MEASURE(&out->beside_ns, statement);                                                                 \
+    }
+
+OF_DOUBLE(acos)
+OF_DOUBLE(asin)
+OF_DOUBLE(atan)
+OF_TWO(atan2)
+OF_DOUBLE(cbrt)
+OF_DOUBLE(ceil)
+OF_DOUBLE(cos)
+OF_FLOAT(cosf)
+OF_DOUBLE(exp)
+OF_FLOAT(expf)
+OF_DOUBLE(floor)
+OF_THREE(fma)
+OF_TWO(fmod)
+OF_TWO(hypot)
+OF_DOUBLE(log)
+OF_DOUBLE(log10)
+OF_DOUBLE(log2)
+OF_FLOAT(logf)
+OF_TWO(pow)
+OF_TWO_FLOATS(powf)
+OF_DOUBLE(round)
+OF_DOUBLE(sin)
+OF_FLOAT(sinf)
+OF_DOUBLE(sqrt)
+OF_FLOAT(sqrtf)
+OF_DOUBLE(tan)
+OF_DOUBLE(tanh)
+
+OTHER(atof, double, (const char *), calls_z[0] = f(calls_from))
+OTHER(atoi, int, (const char *), calls_to[8] = (char)f(calls_from))
+OTHER(calloc, void *, (size_t, size_t), free(calls_block = f(1, 16)))
+OTHER(fflush, int, (FILE *), f(calls_null))
+OTHER(fprintf, int, (FILE *, const char *, ...), f(calls_null, "1"))
+OTHER(fputc, int, (int, FILE *), f('1', calls_null))
+OTHER(fputs, int, (const char *, FILE *), f("1", calls_null))
+OTHER(fread, size_t, (void *, size_t, size_t, FILE *), calls_to[8] = (char)f(calls_to, 1, 1, calls_zero))
+OTHER(fwrite, size_t, (const void *, size_t, size_t, FILE *), f("1", 1, 1, calls_null))
+OTHER(getc, int, (FILE *), calls_to[8] = (char)f(calls_zero))
+OTHER(malloc, void *, (size_t), free(calls_block = f(16)))
+OTHER(memchr, void *, (const void *, int, size_t), calls_block = f(calls_from, '1', 1))
+OTHER(memcmp, int, (const void *, const void *, size_t), calls_to[8] = (char)f(calls_from, calls_other, 1))
+OTHER(memcpy, void *, (void *, const void *, size_t), f(calls_to, calls_from, 1))
+OTHER(memmove, void *, (void *, const void *, size_t), f(calls_to, calls_from, 1))
+OTHER(memset, void *, (void *, int, size_t), f(calls_to, 0, 1))
+OTHER(rand, int, (void), calls_to[8] = (char)f())
+OTHER(realloc, void *, (void *, size_t), calls_room = f(calls_room, 16))
+OTHER(snprintf, int, (char *, size_t, const char *, ...), f(calls_to, sizeof calls_to, "1"))
+OTHER(sprintf, int, (char *, const char *, ...), f(calls_to, "1"))
+OTHER(strcat, char *, (char *, const char *), (calls_to[0] = 0, f(calls_to, calls_from)))
+OTHER(strchr, char *, (const char *, int), calls_block = f(calls_from, '1'))
+OTHER(strcmp, int, (const char *, const char *), calls_to[8] = (char)f(calls_from, calls_other))
+OTHER(strcpy, char *, (char *, const char *), f(calls_to, calls_from))
+OTHER(strdup, char *, (const char *), free(calls_block = f(calls_from)))
+OTHER(strlen, size_t, (const char *), calls_to[8] = (char)f(calls_from))
+OTHER(strncmp, int, (const char *, const char *, size_t), calls_to[8] = (char)f(calls_from, calls_other, 1))
+OTHER(strncpy, char *, (char *, const char *, size_t), f(calls_to, calls_from, 1))
+OTHER(strtod, double, (const char *, char **), calls_z[0] = f(calls_from, NULL))
+OTHER(strtol, long, (const char *, char **, int), calls_to[8] = (char)f(calls_from, NULL, 10))
+
+/* clang-format off */
+#define ROW(name) {#name, measure_##name}
+static const struct {
+    const char *name;
+    void (*measure)(struct times *out);
+} functions[] = {
+    ROW(acos), ROW(asin), ROW(atan), ROW(atan2), ROW(cbrt), ROW(ceil), ROW(cos), ROW(cosf), ROW(exp),
+    ROW(expf), ROW(floor), ROW(fma), ROW(fmod), ROW(hypot), ROW(log), ROW(log10), ROW(log2), ROW(logf),
+    ROW(pow), ROW(powf), ROW(round), ROW(sin), ROW(sinf), ROW(sqrt), ROW(sqrtf), ROW(tan), ROW(tanh),
+    ROW(atof), ROW(atoi), ROW(calloc), ROW(fflush), ROW(fprintf), ROW(fputc), ROW(fputs), ROW(fread),
+    ROW(fwrite), ROW(getc), ROW(malloc), ROW(memchr), ROW(memcmp), ROW(memcpy), ROW(memmove), ROW(memset),
+    ROW(rand), ROW(realloc), ROW(snprintf), ROW(sprintf), ROW(strcat), ROW(strchr), ROW(strcmp),
+    ROW(strcpy), ROW(strdup), ROW(strlen), ROW(strncmp), ROW(strncpy), ROW(strtod), ROW(strtol)};
+/* clang-format on */
+
+/* Of a chain of additions, one a cycle. */
+static double cycles_per_ns(void)
+{
+    int64_t best_ns = INT64_MAX;
+    for (int times = 0; times < ROUNDS; times++) {
+        int64_t begin_ns = thread_ns();
+        uint64_t value = 1;
+        for (int i = 0; i < ADDS; i++) {
+            value++;
+            __asm__ volatile("" : "+r"(value));
+        }
+        int64_t took_ns = thread_ns() - begin_ns;
+        best_ns = took_ns < best_ns ? took_ns : best_ns;
+    }
+    return ADDS / (double)best_ns;
+}
+
+int main(void)
+{
+    calls_null = fopen("/dev/null", "w");
+    calls_zero = fopen("/dev/zero", "r");
+    calls_room = malloc(16);
+    if (!calls_null || !calls_zero || !calls_room) {
+        fprintf(stderr, "bench_calls: /dev/null and /dev/zero are needed\n");
+        return EXIT_FAILURE;
+    }
+    srand(1);
+    for (int i = 0; i < COUNT; i++) {
+        calls_x[i] = 0.1 + 0.9 * rand() / RAND_MAX;
+        calls_y[i] = 0.1 + 7.0 * rand() / RAND_MAX;
+        calls_f[i] = (float)calls_x[i];
+        calls_g[i] = (float)calls_y[i];
+    }
+    double per_ns = cycles_per_ns();
+    printf("cycles of a call at %.2f GHz\n           at least   waiting\n", per_ns);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        struct times times = {0, 0};
+        functions[i].measure(&times);
+        printf("%-8s %10.1f", functions[i].name, (double)times.beside_ns / COUNT * per_ns);
+        if (times.waiting_ns)
+            printf(" %9.1f", (double)times.waiting_ns / COUNT * per_ns);
+        printf("\n");
+    }
+    return EXIT_SUCCESS;
+}
