@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts that follow from the code hold for all that JOULE_ASSUME lets arguments be, also where unsigned numbers run over.
 
-Programs are made by chance: nests that count up, down or until numbers are equal, to ends that are sums, quotients and products of
+Programs are made by chance: nests that count up, down, until numbers are equal, or by two numbers or addresses that meet, to ends that are sums, quotients and products of
 arguments. Each is run with the least and the most of its arguments, and with some between. A loop of which joulec gives an upper end
 never runs more often, and in no call less often than its lower end.
 """
@@ -20,6 +20,7 @@ MOST_LOOPS = 3
 MANY = 200_000  # rounds of a call; then it is left
 
 COUNTERS = f"""volatile int sink;
+static short room[4000];
 #ifdef COUNT
 #include <setjmp.h>
 #include <stdio.h>
@@ -62,12 +63,20 @@ class Maker:
         if is_unsigned:
             heads += [f"for ({kind} {at} = {begin}; {at} != {end}; {at}++)", f"for ({kind} {at} = {end}; {at} != 0; {at}--)",
                       f"for ({kind} {at} = {end}; {at} != 0; {at} /= 2)"]
-        self.lines.append(self.one(*heads) + " {")
+        head = self.one(*heads, *self.heads_that_meet(at, kind, begin, end, is_unsigned))
+        self.lines.append(head + " {")
         self.functions[-1]["lines"].append(len(self.lines))
         self.lines.append(f"ROUND({depth}); sink = {depth};")
         if depth + 1 < MOST_LOOPS and self.chance.random() < 0.5:
-            self.loop(depth + 1, kind, names + [at], is_unsigned)
+            self.loop(depth + 1, kind, names + [at] * (f"*{at}" not in head), is_unsigned)
         self.lines.append("}")
+
+    def heads_that_meet(self, at, kind, begin, end, is_unsigned):
+        """Addresses stay within the room where numbers are as small as they look."""
+        numbers = f"for ({kind} {at} = {begin}, {at}e = {end}; {at} {self.one('<', '<=')} {at}e; "
+        heads = [numbers + f"{at}++, {at}e--)", numbers + f"{at} += 2, {at}e--)", numbers + f"{at}e -= 3, {at}++)"]
+        addresses = f"for (short *{at} = room + 2000 + ({begin}), *{at}e = room + 2000 + ({end}); {at} {self.one('<', '<=', '<')} {at}e; "
+        return heads if is_unsigned else heads + [addresses + f"{at}++)", addresses + f"{at} += 2)", addresses + f"{at}++, {at}e--)"]
 
     def function(self, number):
         kind = self.one("unsigned", "unsigned", "unsigned long", "int", "long", "unsigned short", "unsigned char")
@@ -135,6 +144,25 @@ class Ranges(Folder):
                     self.assertGreaterEqual(min(map(sum, zip(counts, entered))), here[0]["iterations"][0], words)
                 judged += 1
         return judged
+
+    def test_what_meets_is_counted(self):
+        """Numbers and addresses, also where only one of two addresses goes on; but not numbers without a sign, which may begin to
+        run over."""
+        body = "{ int t = *(%s); *(%s) = *(%s); *(%s) = t; }"
+        of_numbers, of_addresses = (body % (a, a, b, b) for a, b in (("a + i", "a + j"), ("p", "q")))
+        heads = {"numbers": ("int", "for (int i = 0, j = n - 1; i < j; i++, j--) " + of_numbers, ("symbolic", 0, 500)),
+                 "wide_ones": ("long", "for (long i = 0, j = n - 1; i <= j; i++, j--) " + of_numbers, ("symbolic", 0, 500)),
+                 "addresses": ("long", "for (int *p = a, *q = a + n - 1; p < q; p++, q--) " + of_addresses, ("symbolic", 0, 500)),
+                 "one_address": ("int", "int s = 0; for (int *p = a, *q = a + n; p < q; p++) s += *p; sink = s;", ("symbolic", 0, 1000)),
+                 "of_one_variable": ("int", "int s = 0; for (int *p = all; p < all + 1000; p++) s += *p; sink = s;", ("exact", 1000, 1000)),
+                 "without_a_sign": ("unsigned long", "for (unsigned long i = 0, j = n - 1; i < j; i++, j--) " + of_numbers, ("guessed", 0, None))}
+        text = "volatile int sink; int all[1000];\n" + "".join(
+            f"void {name}(int *a, {kind} n) {{ JOULE_ASSUME(n >= 0 && n <= 1000); {body} }}\n" for name, (kind, body, _) in heads.items())
+        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", self.write("a.c", HEADER + text), "-o", "a.o")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {name: [(loop["class"], *loop["iterations"][::2]) for loop in function["loops"]]
+                 for name, function in self.report_in("r.json")["functions"].items()}
+        self.assertEqual(found, {name: [rounds] for name, (_, _, rounds) in heads.items()})
 
     def test_counts_hold_for_all_that_is_assumed(self):
         judged = sum(self.check(seed) for seed in range(FIRST, FIRST + PROGRAMS))

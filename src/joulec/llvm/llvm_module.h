@@ -34,6 +34,8 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
 
 /* Makes sums again of choices between a sum and what it is in one case. */
 void llvm_settle(LLVMModuleRef module);
+/* Asks for the distance of two values where a loop ends when they meet. Last: who reads the module then sees what nobody runs. */
+void llvm_meet(LLVMModuleRef module);
 /* Makes one loop again of two of which LLVM has let one be around the other. */
 void llvm_join_loops(LLVMModuleRef module);
 /* Makes two branches again of one that goes on with a count by one question, and begins it anew by another. */

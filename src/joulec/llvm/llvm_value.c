@@ -10,6 +10,7 @@
 
 #define MOST_PARTS   8  /* of a condition */
 #define MOST_LETTERS 64 /* of a type */
+#define ADDRESS_BITS 64
 #define MOST_STEPS   32 /* values that are looked at for one */
 
 const char *llvm_name(struct arena *arena, LLVMValueRef value)
@@ -40,6 +41,15 @@ struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_uns
     return LLVMIsAInstruction(value) || LLVMIsAArgument(value)
                ? (struct operand){.name = llvm_name(arena, value), .bits = bits}
                : (struct operand){0};
+}
+
+/* One side of a comparison. */
+static struct operand compared(struct arena *arena, LLVMValueRef value)
+{
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind &&
+        (LLVMIsAInstruction(value) || LLVMIsAArgument(value)))
+        return (struct operand){.name = llvm_name(arena, value), .bits = ADDRESS_BITS};
+    return llvm_operand(arena, value, false);
 }
 
 static enum compare compare_of(LLVMIntPredicate predicate)
@@ -103,9 +113,10 @@ static bool collect(struct arena *arena, LLVMValueRef value, struct comparison l
             waiting[count++] = parts[0];
             waiting[count++] = parts[1];
         } else if (LLVMIsAICmpInst(part) && out->count < MOST_PARTS) {
-            list[out->count++] = (struct comparison){compare_of(LLVMGetICmpPredicate(part)),
-                                                     llvm_operand(arena, LLVMGetOperand(part, 0), false),
-                                                     llvm_operand(arena, LLVMGetOperand(part, 1), false)};
+            LLVMValueRef left = LLVMGetOperand(part, 0), right = LLVMGetOperand(part, 1);
+            list[out->count++] = (struct comparison){
+                compare_of(LLVMGetICmpPredicate(part)), compared(arena, left), compared(arena, right),
+                LLVMGetTypeKind(LLVMTypeOf(left)) == LLVMPointerTypeKind};
         } else {
             is_whole = false;
         }
@@ -138,8 +149,8 @@ struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
         out.is_part = out.count == MOST_PARTS;
         if (out.is_part)
             break;
-        out.list[out.count++] = (struct comparison){COMPARE_NOT_EQUAL, asked,
-                                                    llvm_operand(arena, LLVMGetOperand(last, 2 * i), false)};
+        out.list[out.count++] = (struct comparison){
+            COMPARE_NOT_EQUAL, asked, llvm_operand(arena, LLVMGetOperand(last, 2 * i), false), false};
     }
     return out;
 }

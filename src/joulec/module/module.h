@@ -65,6 +65,7 @@ static inline enum compare compare_contrary(enum compare kind)
 struct comparison {
     enum compare kind;
     struct operand left, right;
+    bool is_of_addresses; /* of one variable, so that what they have in common does not matter */
 };
 
 /* Comparisons that hold together; or, is_any, of which one holds. None: nothing is known of it. */

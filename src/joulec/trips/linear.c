@@ -185,6 +185,30 @@ bool linear_of(const struct expr *expr, struct linear *out)
     }
 }
 
+static expr_int common_divisor(expr_int a, expr_int b)
+{
+    while (b) {
+        expr_int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+/* c + k a is negative just where c / k, rounded down, and a are. */
+static void reduce(struct linear *sum)
+{
+    expr_int common = 0;
+    for (uint32_t i = 0; i < sum->count; i++)
+        common = common_divisor(sum->terms[i].times, common);
+    if (common <= 1)
+        return;
+    for (uint32_t i = 0; i < sum->count; i++)
+        sum->terms[i].times /= common;
+    expr_int rest = sum->constant % common;
+    sum->constant = (sum->constant - rest) / common - (rest < 0);
+}
+
 /* c + a / k is negative where a + c k is. */
 bool linear_of_sign(const struct expr *expr, struct linear *out)
 {
@@ -202,6 +226,7 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
             return false;
         out->constant += more;
     }
+    reduce(out);
     return is_small(out->constant);
 }
 
@@ -211,10 +236,12 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
 static bool follows(const struct linear *more, const struct linear *less, int strict,
                     const struct linear *that)
 {
-    struct linear rest = *that;
-    if (!linear_add(&rest, more, -1) || !linear_add(&rest, less, 1))
+    struct linear rest = *that, given = *more;
+    if (!linear_add(&given, less, -1))
         return false;
-    return rest.count == 0 && rest.constant + strict >= 0;
+    given.constant -= strict;
+    reduce(&given);
+    return linear_add(&rest, &given, -1) && rest.count == 0 && rest.constant >= 0;
 }
 
 static bool is_implied(enum compare kind, const struct linear *left, const struct linear *right,
@@ -239,17 +266,19 @@ static bool is_implied(enum compare kind, const struct linear *left, const struc
     }
 }
 
-bool linear_implies(enum compare kind, bool is_contrary, const struct expr *left, const struct expr *right,
-                    const struct linear *that, struct linear_provided *provided)
+bool linear_implies(const struct comparison *comparison, bool is_contrary, const struct expr *left,
+                    const struct expr *right, const struct linear *that, struct linear_provided *provided)
 {
     struct linear l, r;
-    kind = is_contrary ? compare_contrary(kind) : kind;
+    enum compare kind = is_contrary ? compare_contrary(comparison->kind) : comparison->kind;
     if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, that))
         return false;
     if (provided->side_count + 2 > LINEAR_MOST_SIDES)
         return false;
-    bool is_unsigned = !(kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST);
     provided->is_ordered = provided->is_ordered || kind == COMPARE_NOT_EQUAL;
+    if (comparison->is_of_addresses)
+        return true;
+    bool is_unsigned = !(kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST);
     provided->sides[provided->side_count++] = (struct linear_side){*left, is_unsigned};
     provided->sides[provided->side_count++] = (struct linear_side){*right, is_unsigned};
     return true;

@@ -51,10 +51,10 @@ struct linear_provided {
     bool is_ordered; /* `that` is not below -1, as the comparison only asked for equality */
 };
 
-/* Whether `that` is >= 0 wherever left KIND right holds (or, is_contrary, where it does not). What must be provided is added to
- * *provided; false where it has no room. */
-bool linear_implies(enum compare kind, bool is_contrary, const struct expr *left, const struct expr *right,
-                    const struct linear *that, struct linear_provided *provided);
+/* Whether `that` is >= 0 wherever a comparison of these two formulas holds (or, is_contrary, where it does not). What must be provided
+ * is added to *provided; false where it has no room. */
+bool linear_implies(const struct comparison *comparison, bool is_contrary, const struct expr *left,
+                    const struct expr *right, const struct linear *that, struct linear_provided *provided);
 /* to += by * more. False: it has too many terms, or too large ones. */
 bool linear_add(struct linear *to, const struct linear *more, expr_int by);
 /* How often a product is in a sum. */

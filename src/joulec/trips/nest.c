@@ -130,7 +130,7 @@ static bool asks_for(const struct nest *nest, const struct block *block, size_t 
         return false;
     for (size_t i = 0; i < condition->count; i++) {
         const struct comparison *c = &condition->list[i];
-        bool does = linear_implies(c->kind, is_contrary, known_formula(nest->facts, &c->left, &left_room),
+        bool does = linear_implies(c, is_contrary, known_formula(nest->facts, &c->left, &left_room),
                                    known_formula(nest->facts, &c->right, &right_room), that, provided);
         if (does == is_each)
             return does;
