@@ -164,6 +164,22 @@ class Ranges(Folder):
                  for name, function in self.report_in("r.json")["functions"].items()}
         self.assertEqual(found, {name: [rounds] for name, (_, _, rounds) in heads.items()})
 
+    def test_a_formula_that_goes_by_the_rounds_of_a_loop_around(self):
+        """It runs over in rounds that the likely number of them does not reach."""
+        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-o", "a.o", "-c", self.write("a.c", HEADER + """
+volatile int sink;
+void f(unsigned n) {
+    JOULE_ASSUME(n >= 0 && n <= 3);
+    for (unsigned i = 1; i < n; i++)
+        for (unsigned j = 1; j != 1 - i; j++)
+            for (unsigned k = 0; k < 3; k++)
+                sink = 1;
+}
+"""))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rounds = [loop["iterations"][2] for loop in self.report_in("r.json")["functions"]["f"]["loops"]]
+        self.assertEqual(rounds, [2, None, None])
+
     def test_counts_hold_for_all_that_is_assumed(self):
         judged = sum(self.check(seed) for seed in range(FIRST, FIRST + PROGRAMS))
         self.assertGreater(judged, PROGRAMS * 4)

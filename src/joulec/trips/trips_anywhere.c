@@ -33,6 +33,9 @@ bool trips_is_bound(const struct counting *counting, const struct expr *expr, si
         uint32_t outer = expr->name < counting->name_count ? counting->loop_of[expr->name] : TRIPS_NONE;
         if (outer == TRIPS_NONE || !is_around(counting, outer, loop))
             return false;
+        const struct plan *around = &counting->plans[outer];
+        plan->follows_ranges =
+            plan->follows_ranges || !around->taken || around->has_ranges || around->follows_ranges;
     }
     for (uint32_t i = 0; i < expr->count; i++)
         if (!trips_is_bound(counting, expr->operand[i], loop, plan))
@@ -251,7 +254,7 @@ bool trips_holds_anywhere(struct counting *counting, size_t loop)
     go_anywhere(counting, loop);
     if (!compares_true(counting, loop))
         return false;
-    if (!plan->has_ranges)
+    if (!plan->has_ranges && !plan->follows_ranges)
         return true;
     if (!value_of(counting, plan->taken).is_known || !is_true(counting, sign, loop))
         return false;
