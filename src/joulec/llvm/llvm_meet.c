@@ -2,7 +2,8 @@
  *
  * Scalar evolution counts loops whose value reaches one that stays. How far two values are from each other is a value too, that
  * goes on by the same each round, and reaches 0, which stays: so it is asked for that.
- * Newcomers: nothing else must see it, as no compiler makes it: all of the module has been read before.
+ * Newcomers: newer LLVM does this for numbers by itself. Nothing else must see it, as no compiler makes it: all of the module has been
+ * read before.
  */
 #include "joulec/llvm/llvm_module.h"
 
