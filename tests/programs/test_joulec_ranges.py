@@ -63,13 +63,18 @@ class Maker:
         if is_unsigned:
             heads += [f"for ({kind} {at} = {begin}; {at} != {end}; {at}++)", f"for ({kind} {at} = {end}; {at} != 0; {at}--)",
                       f"for ({kind} {at} = {end}; {at} != 0; {at} /= 2)"]
-        head = self.one(*heads, *self.heads_that_meet(at, kind, begin, end, is_unsigned))
-        self.lines.append(head + " {")
+        heads += self.heads_that_meet(at, kind, begin, end, is_unsigned) + self.heads_of_other_steps(at, kind, begin, end, names)
+        head, last = self.one(*heads) + " {", "}"
+        if self.chance.random() < 0.1:
+            head, last = f"{{ {kind} {at} = {begin}; do {{", f"}} while (({at} += {step}) {self.one('<', '<=', '!=')} {end}); }}"
+        self.lines.append(head)
         self.functions[-1]["lines"].append(len(self.lines))
         self.lines.append(f"ROUND({depth}); sink = {depth};")
         if depth + 1 < MOST_LOOPS and self.chance.random() < 0.5:
             self.loop(depth + 1, kind, names + [at] * (f"*{at}" not in head), is_unsigned)
-        self.lines.append("}")
+        if self.chance.random() < 0.15 and f"*{at}" not in head:
+            self.lines.append(f"if ({self.one(at, f'{at} * 3', 'sink')} {self.one('==', '>', '<')} {self.end(names)}) {self.one('break', 'break', 'continue')};")
+        self.lines.append(last)
 
     def heads_that_meet(self, at, kind, begin, end, is_unsigned):
         """Addresses stay within the room where numbers are as small as they look."""
@@ -77,6 +82,13 @@ class Maker:
         heads = [numbers + f"{at}++, {at}e--)", numbers + f"{at} += 2, {at}e--)", numbers + f"{at}e -= 3, {at}++)"]
         addresses = f"for (short *{at} = room + 2000 + ({begin}), *{at}e = room + 2000 + ({end}); {at} {self.one('<', '<=', '<')} {at}e; "
         return heads if is_unsigned else heads + [addresses + f"{at}++)", addresses + f"{at} += 2)", addresses + f"{at}++, {at}e--)"]
+
+    def heads_of_other_steps(self, at, kind, begin, end, names):
+        """Steps that grow, and ends of which one of two is enough."""
+        other = self.end(names)
+        return [f"for ({kind} {at} = 1; {at} < {end}; {at} *= {self.one(2, 3)})", f"for ({kind} {at} = {end}; {at} > 0; {at} {self.one('/= 2', '>>= 1', '/= 10', '-= 3')})",
+                f"for ({kind} {at} = {begin}, {at}e = {end}; {at} < {other} && {at}e > {self.number()}; {at}++, {at}e--)",
+                f"for ({kind} {at} = {begin}; {at} < {end} || {at} < {other}; {at}++)", f"for ({kind} {at} = {begin}; {at} + {self.number()} < {end}; {at}++)"]
 
     def function(self, number):
         kind = self.one("unsigned", "unsigned", "unsigned long", "int", "long", "unsigned short", "unsigned char")
@@ -88,8 +100,10 @@ class Maker:
         self.lines.append(f"__attribute__((noinline)) void f{number}({kind} n, {kind} m) {{")
         said = [f"{name} >= {low} && {name} <= {high}" for name, (low, high) in ranges.items()]
         if self.chance.random() < 0.3:
-            self.lines.append(f"if (n {self.one('==', '<', '>')} {self.number()}) return;")
-        self.lines.append(f"JOULE_ASSUME({said[0]}); JOULE_ASSUME({said[1]});")
+            self.lines.append(f"if (n {self.one('==', '<', '>')} {self.one(self.number(), self.number(), 'm')}) return;")
+        related = self.one("n < m", "n <= m", "n > m", "n != m") if self.chance.random() < 0.15 else "n >= 0"
+        self.functions[-1]["related"] = related
+        self.lines.append(f"JOULE_ASSUME({said[0]}); JOULE_ASSUME({said[1]}); JOULE_ASSUME({related});")
         kind = self.one(kind, "unsigned") if kind.startswith("unsigned ") else kind
         self.loop(0, kind, ["n", "m"], kind.startswith("unsigned") and kind not in ("unsigned short", "unsigned char"))
         self.lines.append("}")
@@ -99,7 +113,8 @@ class Maker:
             (low, high), (less, more) = function["ranges"]["n"], function["ranges"]["m"]
             pairs = {(n, m) for n in (low, high, self.chance.randint(low, high), min(low + 1, high)) for m in (less, more, self.chance.randint(less, more))}
             for n, m in sorted(pairs):
-                yield number, n, m
+                if eval(function["related"], {"n": n, "m": m}):  # pylint: disable=eval-used
+                    yield number, n, m
 
     def text(self):
         calls = "\n".join(f"    for (int k = 0; k < {MOST_LOOPS}; k++) seen[k] = 0;\n    all = 0; if (!setjmp(out)) f{number}({n}, {m});\n"
@@ -132,7 +147,7 @@ class Ranges(Folder):
             for depth, line in enumerate(function["lines"]):
                 here = loops.get(maker.line_of(line), [])
                 # A loop around that has lost its place may have this one's.
-                if len(here) != 1 or here[0]["iterations"][2] is None or here[0]["depth"] != depth + 1:
+                if number not in seen or len(here) != 1 or here[0]["iterations"][2] is None or here[0]["depth"] != depth + 1:
                     continue
                 counts = [row[depth] for row in seen[number]]
                 words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {here[0]} but {counts}\n" + "\n".join(maker.lines)
@@ -166,8 +181,7 @@ class Ranges(Folder):
 
     def test_a_formula_that_goes_by_the_rounds_of_a_loop_around(self):
         """It runs over in rounds that the likely number of them does not reach."""
-        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-o", "a.o", "-c", self.write("a.c", HEADER + """
-volatile int sink;
+        found = self.loops_of("""volatile int sink;
 void f(unsigned n) {
     JOULE_ASSUME(n >= 0 && n <= 3);
     for (unsigned i = 1; i < n; i++)
@@ -175,10 +189,27 @@ void f(unsigned n) {
             for (unsigned k = 0; k < 3; k++)
                 sink = 1;
 }
-"""))
+""")
+        self.assertEqual([most for _, most in found], [2, None, None])
+
+    def loops_of(self, text):
+        """Of its function f: each loop's class, and the most rounds."""
+        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", self.write("a.c", HEADER + text), "-o", "a.o")
         self.assertEqual(done.returncode, 0, done.stderr)
-        rounds = [loop["iterations"][2] for loop in self.report_in("r.json")["functions"]["f"]["loops"]]
-        self.assertEqual(rounds, [2, None, None])
+        return [(loop["class"], loop["iterations"][2]) for loop in self.report_in("r.json")["functions"]["f"]["loops"]]
+
+    def test_a_branch_that_is_not_the_loops_guard(self):
+        """Not to be 1 is to be more than 0, or to be 0: then the loop runs over."""
+        text = """volatile int sink;
+void f(unsigned long n) {
+    if (n == 1) return;
+    JOULE_ASSUME(n >= %d && n <= 3);
+    unsigned long i = 0;
+    do sink = 1; while (++i != n);
+}
+"""
+        self.assertEqual(self.loops_of(text % 0), [("guessed", None)])
+        self.assertEqual([most for _, most in self.loops_of(text % 1)], [3])
 
     def test_counts_hold_for_all_that_is_assumed(self):
         judged = sum(self.check(seed) for seed in range(FIRST, FIRST + PROGRAMS))

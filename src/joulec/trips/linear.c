@@ -232,16 +232,34 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
 
-/* Whether `more` - `less` - strict >= 0 makes `that` >= 0. */
-static bool follows(const struct linear *more, const struct linear *less, int strict,
-                    const struct linear *that)
+/* By how much `that` is more than `more` - `less` - strict, which it is >= 0 with. False: it differs by more than a number. */
+static bool slack_of(const struct linear *more, const struct linear *less, int strict,
+                     const struct linear *that, expr_int *out)
 {
     struct linear rest = *that, given = *more;
     if (!linear_add(&given, less, -1))
         return false;
     given.constant -= strict;
     reduce(&given);
-    return linear_add(&rest, &given, -1) && rest.count == 0 && rest.constant >= 0;
+    bool is_number = linear_add(&rest, &given, -1) && rest.count == 0;
+    *out = rest.constant;
+    return is_number;
+}
+
+/* Whether `more` - `less` - strict >= 0 makes `that` >= 0. */
+static bool follows(const struct linear *more, const struct linear *less, int strict,
+                    const struct linear *that)
+{
+    expr_int slack;
+    return slack_of(more, less, strict, that, &slack) && slack >= 0;
+}
+
+/* Whether the one is >= 0 just where the other is. */
+static bool goes_with(const struct linear *more, const struct linear *less, int strict,
+                      const struct linear *that)
+{
+    expr_int slack;
+    return slack_of(more, less, strict, that, &slack) && slack == 0;
 }
 
 static bool is_implied(enum compare kind, const struct linear *left, const struct linear *right,
@@ -250,8 +268,8 @@ static bool is_implied(enum compare kind, const struct linear *left, const struc
     switch (kind) {
     case COMPARE_EQUAL:
         return follows(left, right, 0, that) || follows(right, left, 0, that);
-    case COMPARE_NOT_EQUAL: /* on the one side, and never on the other */
-        return follows(left, right, 1, that) || follows(right, left, 1, that);
+    case COMPARE_NOT_EQUAL: /* on the one side, and never on the other, where `that` is < -1 */
+        return goes_with(left, right, 1, that) || goes_with(right, left, 1, that);
     case COMPARE_LESS:
     case COMPARE_BELOW:
         return follows(right, left, 1, that);
