@@ -18,6 +18,7 @@ FIRST = int(os.environ.get("FIRST", "1"))
 FUNCTIONS = 16
 MOST_LOOPS = 3
 MANY = 200_000  # rounds of a call; then it is left
+FAR_BELOW = -200  # where only the upper end is assumed
 
 COUNTERS = f"""volatile int sink;
 static short room[4000];
@@ -94,14 +95,15 @@ class Maker:
         kind = self.one("unsigned", "unsigned", "unsigned long", "int", "long", "unsigned short", "unsigned char")
         ranges = {}
         for name in ("n", "m"):
-            low = self.one(0, 0, 0, 1, 2, 12)
-            ranges[name] = (low, low + self.one(0, 3, 30, 60))
+            low, more = self.one(0, 0, 0, 1, 2, 12), self.one(0, 3, 30, 60)
+            has_no_low_end = kind in ("int", "long") and self.chance.random() < 0.2
+            ranges[name] = (FAR_BELOW if has_no_low_end else low, low + more)
         self.functions.append({"kind": kind, "ranges": ranges, "lines": []})
         self.lines.append(f"__attribute__((noinline)) void f{number}({kind} n, {kind} m) {{")
-        said = [f"{name} >= {low} && {name} <= {high}" for name, (low, high) in ranges.items()]
+        said = [f"{name} <= {high}" + f" && {name} >= {low}" * (low > FAR_BELOW) for name, (low, high) in ranges.items()]
         if self.chance.random() < 0.3:
             self.lines.append(f"if (n {self.one('==', '<', '>')} {self.one(self.number(), self.number(), 'm')}) return;")
-        related = self.one("n < m", "n <= m", "n > m", "n != m") if self.chance.random() < 0.15 else "n >= 0"
+        related = self.one("n < m", "n <= m", "n > m", "n != m") if self.chance.random() < 0.15 else "1"
         self.functions[-1]["related"] = related
         self.lines.append(f"JOULE_ASSUME({said[0]}); JOULE_ASSUME({said[1]}); JOULE_ASSUME({related});")
         kind = self.one(kind, "unsigned") if kind.startswith("unsigned ") else kind
@@ -179,7 +181,7 @@ class Ranges(Folder):
                  for name, function in self.report_in("r.json")["functions"].items()}
         self.assertEqual(found, {name: [rounds] for name, (_, _, rounds) in heads.items()})
 
-    def test_a_formula_that_goes_by_the_rounds_of_a_loop_around(self):
+    def test_a_formula_in_a_loop_of_which_little_is_known(self):
         """It runs over in rounds that the likely number of them does not reach."""
         found = self.loops_of("""volatile int sink;
 void f(unsigned n) {
@@ -191,6 +193,24 @@ void f(unsigned n) {
 }
 """)
         self.assertEqual([most for _, most in found], [2, None, None])
+        found = self.loops_of("""volatile int sink;
+void f(unsigned n, unsigned m) {
+    JOULE_ASSUME(n >= 12 && n <= 15); JOULE_ASSUME(m <= 60);
+    for (unsigned i = m; i < n; i++) {
+        unsigned k = 0;
+        do sink = 1; while (++k != 0);
+    }
+}
+""")
+        self.assertEqual(found[1][1], None)
+
+    def test_only_an_upper_end_of_a_wide_number(self):
+        found = self.loops_of("""void f(int *a, long n) {
+    JOULE_ASSUME(n <= 1000);
+    for (long i = 0, j = n - 1; i < j; i++, j--) { int t = a[i]; a[i] = a[j]; a[j] = t; }
+}
+""")
+        self.assertEqual(found, [("symbolic", 500)])
 
     def loops_of(self, text):
         """Of its function f: each loop's class, and the most rounds."""

@@ -261,7 +261,7 @@ static struct expr_range middle(struct expr_range range)
 static bool is_useful(struct expr_range range)
 {
     const expr_int most = (expr_int)1 << 62;
-    return range.is_known && !range.has_wrapped && range.low >= -most && range.high <= most;
+    return range.is_known && !range.has_wrapped && range.low >= INT64_MIN && range.high <= most;
 }
 
 /* Of what LLVM prints, what is no more than a type's width says. */

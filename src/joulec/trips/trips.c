@@ -282,10 +282,7 @@ static bool has_doubt(const struct counting *counting, size_t loop)
 /* Whether the nest has only one sum. */
 static bool is_settled(const struct counting *counting, size_t loop)
 {
-    bool is = !has_doubt(counting, loop);
-    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE && is; at = counting->loops[at].parent)
-        is = counting->plans[at].taken && !counting->plans[at].has_ranges;
-    return is;
+    return !has_doubt(counting, loop) && trips_is_of_points(counting, loop);
 }
 
 static void weaken(enum trips_class *cls, enum trips_class limit)
@@ -325,21 +322,28 @@ static void set_total(struct counting *counting, size_t loop, const struct trips
             clamp(sums[EST].iterations / sums[EST].entries, out->per_entry.low, out->per_entry.high);
 }
 
-static void count_loop(struct counting *counting, size_t loop)
+static void sum_all(struct counting *counting, size_t loop, struct trips_sums sums[3],
+                    enum trips_status status[3])
 {
-    struct trips *out = &counting->out[loop];
-    struct trips_sums sums[3];
-    plan(counting, loop);
-    enum trips_status status[3] = {[EST] = sum_at(counting, loop, EST, &sums[EST])};
-    if (status[EST] == TRIPS_NO_FORMULA &&
-        counting->plans[loop].taken) { /* loops around it have stood this before */
-        plan_range(counting, loop);
-        status[EST] = sum_at(counting, loop, EST, &sums[EST]);
-    }
+    status[EST] = sum_at(counting, loop, EST, &sums[EST]);
     bool is_one = is_settled(counting, loop) && !sums[EST].is_sampled;
     for (enum end end = LOW; end <= HIGH; end += HIGH - LOW) {
         sums[end] = sums[EST];
         status[end] = is_one ? status[EST] : sum_at(counting, loop, end, &sums[end]);
+    }
+}
+
+static void count_loop(struct counting *counting, size_t loop)
+{
+    struct trips *out = &counting->out[loop];
+    struct trips_sums sums[3];
+    enum trips_status status[3];
+    plan(counting, loop);
+    sum_all(counting, loop, sums, status);
+    bool is_wrong = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
+    if (is_wrong && counting->plans[loop].taken) { /* loops around it have stood this before */
+        plan_range(counting, loop);
+        sum_all(counting, loop, sums, status);
     }
     out->total_cls = has_doubt(counting, loop) ? TRIPS_BOUNDED : TRIPS_EXACT;
     for (enum end end = LOW; end <= HIGH; end++) {

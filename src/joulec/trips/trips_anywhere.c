@@ -33,9 +33,6 @@ bool trips_is_bound(const struct counting *counting, const struct expr *expr, si
         uint32_t outer = expr->name < counting->name_count ? counting->loop_of[expr->name] : TRIPS_NONE;
         if (outer == TRIPS_NONE || !is_around(counting, outer, loop))
             return false;
-        const struct plan *around = &counting->plans[outer];
-        plan->follows_ranges =
-            plan->follows_ranges || !around->taken || around->has_ranges || around->follows_ranges;
     }
     for (uint32_t i = 0; i < expr->count; i++)
         if (!trips_is_bound(counting, expr->operand[i], loop, plan))
@@ -245,6 +242,14 @@ static const struct expr *sign_of(const struct expr *expr)
     return expr;
 }
 
+bool trips_is_of_points(const struct counting *counting, size_t loop)
+{
+    bool is = true;
+    for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE && is; at = counting->loops[at].parent)
+        is = counting->plans[at].taken && !counting->plans[at].has_ranges;
+    return is;
+}
+
 /* A formula of points is asked in each iteration, and linear between those; of ranges only ends are asked. */
 bool trips_holds_anywhere(struct counting *counting, size_t loop)
 {
@@ -254,7 +259,7 @@ bool trips_holds_anywhere(struct counting *counting, size_t loop)
     go_anywhere(counting, loop);
     if (!compares_true(counting, loop))
         return false;
-    if (!plan->has_ranges && !plan->follows_ranges)
+    if (trips_is_of_points(counting, loop))
         return true;
     if (!value_of(counting, plan->taken).is_known || !is_true(counting, sign, loop))
         return false;

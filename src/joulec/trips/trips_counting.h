@@ -12,7 +12,6 @@ struct plan {
     const struct expr *taken; /* a formula whose names are all known; else NULL */
     bool has_symbols;         /* it uses some */
     bool has_ranges;          /* and one of them is a range */
-    bool follows_ranges;      /* it goes by the number of a loop around, whose rounds go by one */
     struct trips_range fixed; /* without a formula: iterations per arrival */
     double most;              /* iterations per entry, by LLVM */
 };
@@ -39,6 +38,8 @@ struct counting {
 /* Whether every name in a formula of this loop's is bound: symbols by the caller, iteration numbers by loops around it. What they are
  * is added to *plan. */
 bool trips_is_bound(const struct counting *counting, const struct expr *expr, size_t loop, struct plan *plan);
+/* Whether neither it nor a loop around it, whose likely rounds may be too few to come to it, has a range. */
+bool trips_is_of_points(const struct counting *counting, size_t loop);
 /* Whether a negative formula of this loop's does not say that its guard was not passed. */
 bool trips_is_sure(const struct trips_loop *loop);
 /* The value of a formula for all that symbols and the loops around it may be. */
