@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts that follow from the code hold for all that JOULE_ASSUME lets arguments be, also where unsigned numbers run over.
 
-Programs are made by chance: nests that count up, down, until numbers are equal, or by two numbers or addresses that meet, to ends that are sums, quotients and products of
-arguments. Each is run with the least and the most of its arguments, and with some between. A loop of which joulec gives an upper end
+Programs are made by chance: nests that count up, down, until numbers are equal, or by two numbers or addresses that meet, to ends that
+are sums, quotients and products of arguments. Each is run with the least and the most of its arguments, and with some between. A loop of which joulec gives an upper end
 never runs more often, and in no call less often than its lower end.
 """
 import os
@@ -10,7 +10,7 @@ import random
 import shutil
 import subprocess
 
-from joulec_support import HEADER, INCLUDE, Folder, main
+from joulec_support import HEADER, INCLUDE, OneFile, main
 from run_support import skip
 
 PROGRAMS = int(os.environ.get("PROGRAMS", "10"))
@@ -122,26 +122,32 @@ class Maker:
         calls = "\n".join(f"    for (int k = 0; k < {MOST_LOOPS}; k++) seen[k] = 0;\n    all = 0; if (!setjmp(out)) f{number}({n}, {m});\n"
                           f'    printf("{number}' + " %ld" * MOST_LOOPS + '\\n"' + "".join(f", seen[{k}]" for k in range(MOST_LOOPS)) + ");"
                           for number, n, m in self.calls())
-        return HEADER + COUNTERS + "\n".join(self.lines) + "\n#ifdef COUNT\nint main(void) {\n" + calls + "\n}\n#endif\n"
+        return COUNTERS + "\n".join(self.lines) + "\n#ifdef COUNT\nint main(void) {\n" + calls + "\n}\n#endif\n"
 
     def line_of(self, line):
         return (HEADER + COUNTERS).count("\n") + line
 
 
-class Ranges(Folder):
+class Ranges(OneFile):
+    def counted(self, text):
+        """Its functions, by name."""
+        done = self.compile(text, "-w", "--energy-report", "r.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.report_in("r.json")["functions"]
+
+    def loops_of(self, text):
+        """Of its function f: each loop's class, and the most rounds."""
+        return [(loop["class"], loop["iterations"][2]) for loop in self.counted(text)["f"]["loops"]]
+
     def check(self, seed):
         """How many loops had ends."""
         maker = Maker(seed)
-        source = maker.text()
-        path = self.write("a.c", source)
-        subprocess.run(["clang", "-DCOUNT", "-O0", "-w", "-I", INCLUDE, path, "-o", self.path("count")], check=True)
+        found, judged = self.counted(maker.text()), 0
+        subprocess.run(["clang", "-DCOUNT", "-O0", "-w", "-I", INCLUDE, self.path("a.c"), "-o", self.path("count")], check=True)
         done = subprocess.run([self.path("count")], capture_output=True, text=True, check=True, timeout=60)
         seen = {}
         for row in (list(map(int, line.split())) for line in done.stdout.splitlines()):
             seen.setdefault(row[0], []).append(row[1:])
-        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", path, "-o", "a.o")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found, judged = self.report_in("r.json")["functions"], 0
         for number, function in enumerate(maker.functions):
             loops = {}
             for loop in found[f"f{number}"]["loops"]:
@@ -175,10 +181,8 @@ class Ranges(Folder):
                  "without_a_sign": ("unsigned long", "for (unsigned long i = 0, j = n - 1; i < j; i++, j--) " + of_numbers, ("guessed", 0, None))}
         text = "volatile int sink; int all[1000];\n" + "".join(
             f"void {name}(int *a, {kind} n) {{ JOULE_ASSUME(n >= 0 && n <= 1000); {body} }}\n" for name, (kind, body, _) in heads.items())
-        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", self.write("a.c", HEADER + text), "-o", "a.o")
-        self.assertEqual(done.returncode, 0, done.stderr)
         found = {name: [(loop["class"], *loop["iterations"][::2]) for loop in function["loops"]]
-                 for name, function in self.report_in("r.json")["functions"].items()}
+                 for name, function in self.counted(text).items()}
         self.assertEqual(found, {name: [rounds] for name, (_, _, rounds) in heads.items()})
 
     def test_a_formula_in_a_loop_of_which_little_is_known(self):
@@ -211,12 +215,6 @@ void f(unsigned n, unsigned m) {
 }
 """)
         self.assertEqual(found, [("symbolic", 500)])
-
-    def loops_of(self, text):
-        """Of its function f: each loop's class, and the most rounds."""
-        done = self.joulec("-I", INCLUDE, "-O2", "-w", "--energy-report", "r.json", "-c", self.write("a.c", HEADER + text), "-o", "a.o")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [(loop["class"], loop["iterations"][2]) for loop in self.report_in("r.json")["functions"]["f"]["loops"]]
 
     def test_a_branch_that_is_not_the_loops_guard(self):
         """Not to be 1 is to be more than 0, or to be 0: then the loop runs over."""

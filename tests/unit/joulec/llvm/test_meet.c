@@ -4,12 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
-#include "joulec/module/module.h"
+#include "base/string.h"
+#include "support/module_text.h"
 
 /* %i goes up from 0, and %j down from 9. */
 static const char text[] = "define %s @f(%s %%n) {\n"
@@ -28,20 +25,10 @@ static const char text[] = "define %s @f(%s %%n) {\n"
 
 static struct module read_module(const char *type, const char *kind, const char *from, const char *by)
 {
-    const struct module_build as_counted = {false, false, false, MODULE_CODE_NONE};
-    char path[] = "/tmp/joule-meet-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    assert_non_null(file);
-    fprintf(file, text, type, type, type, type, from, type, type, by, kind, type, type);
-    fclose(file);
+    char filled[2 * sizeof text];
     struct module module;
-    joule_error error;
-    joule_status status = module_read(path, &as_counted, &module, &error);
-    remove(path);
-    if (status != JOULE_OK)
-        fail_msg("%s", error.message);
+    string_print(filled, sizeof filled, text, type, type, type, type, from, type, type, by, kind, type, type);
+    module_text_read((const char *const[]){filled}, 1, &module);
     return module;
 }
 

@@ -4,12 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include "joulec/module/loops.h"
+#include "support/module_text.h"
 
 struct subject {
     struct module module;
@@ -39,21 +36,10 @@ struct subject {
 
 static struct subject read_text(const char *body, const char *places)
 {
-    const struct module_build as_counted = {false, false, false, MODULE_CODE_NONE};
-    char path[] = "/tmp/joule-part-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    assert_non_null(file);
-    fprintf(file, "declare i1 @asks()\ndeclare void @does()\ndefine i64 @f(i64 %%n) !dbg !3 {\n%s}\n%s", body,
-            places);
-    fclose(file);
+    static const char before[] =
+        "declare i1 @asks()\ndeclare void @does()\ndefine i64 @f(i64 %n) !dbg !3 {\n";
     struct subject s = {.loops = {.count = 0}};
-    joule_error error;
-    joule_status status = module_read(path, &as_counted, &s.module, &error);
-    remove(path);
-    if (status != JOULE_OK)
-        fail_msg("%s\n%s", error.message, body);
+    module_text_read((const char *const[]){before, body, "}\n", places}, 4, &s.module);
     assert_int_equal(loops_find(&s.arena, &s.module.functions[0], &s.loops), JOULE_OK);
     return s;
 }

@@ -4,12 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
-#include "joulec/module/module.h"
+#include "support/module_text.h"
 
 /* A loop over %j, whose next value %next is made behind the question. */
 static const char before[] = "define i64 @f(i64 %n) {\n"
@@ -26,20 +22,8 @@ static const char behind[] = "  %done = icmp uge i64 %next, 8\n"
 
 static bool is_counted(const char *middle)
 {
-    const struct module_build as_counted = {false, false, false, MODULE_CODE_NONE};
-    char path[] = "/tmp/joule-settle-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    assert_non_null(file);
-    fprintf(file, "%s%s%s", before, middle, behind);
-    fclose(file);
     struct module module;
-    joule_error error;
-    joule_status status = module_read(path, &as_counted, &module, &error);
-    remove(path);
-    if (status != JOULE_OK)
-        fail_msg("%s\n%s", error.message, middle);
+    module_text_read((const char *const[]){before, middle, behind}, 3, &module);
     bool is = strstr(module.loop_text, "Loop %b: backedge-taken count is 7") ||
               strstr(module.loop_text, "Loop %b: backedge-taken count is i64 7"); /* LLVM 19 */
     module_free(&module);
