@@ -103,6 +103,12 @@ static size_t find(const struct curve *curve, int64_t time_ns)
     return until ? until - 1 : curve->count;
 }
 
+double curve_joules_shown(const struct curve *curve, int64_t begin_ns, int64_t end_ns)
+{
+    size_t first = curve_count_until(curve, begin_ns - 1), until = curve_count_until(curve, end_ns);
+    return until > first + 1 ? curve->points[until - 1].joules - curve->points[first].joules : 0;
+}
+
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
                    size_t capacity)
 {

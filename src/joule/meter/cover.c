@@ -1,236 +1,16 @@
-/* joule/meter/cover.c - which domains make up a total.
- *
- * Owns the rules of meter_cover: outermost domains, one view for each zone, nothing twice, nothing that never moved.
- * It reads channels under their lanes' locks and keeps no state. That two zones are one is found in mirror.h.
- * Newcomers: a zone has several views (perf, powercap, model); the choice falls among those that saw the window.
- */
+/* joule/meter/cover.c - the energy of a total over a window. Which domains make it up: cover_choice.h. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/meter/cover_choice.h"
 #include "joule/meter/engine.h"
 #include "joule/meter/meter_lanes.h"
 #include "joule/session/session.h"
 
-/* A view must have seen at least this part of what the best-seeing view of its zone saw. */
-#define ENOUGH_COVERAGE 0.5
-#define ACCELERATOR     3 /* tier of what an accelerator's driver says */
-
-struct view {
-    int32_t id;
-    const struct channel *channel;
-    const char *zone; /* the channel's, or the one that it was found to mirror */
-    joule_status state;
-    double covered_s; /* of the window; 0: not trusted */
-};
-
-struct views {
-    struct view list[METER_MAX_CHANNELS];
-    size_t count;
-};
-
-/* Parts of something that is counted whole never decide a total, and there may be hundreds of them. */
-static bool can_count(const struct channel *ch)
-{
-    switch (ch->info.scope) {
-    case JOULE_SCOPE_PACKAGE:
-    case JOULE_SCOPE_DRAM:
-    case JOULE_SCOPE_GPU:
-    case JOULE_SCOPE_PSYS:
-    case JOULE_SCOPE_MODULE:
-    case JOULE_SCOPE_NODE:
-    case JOULE_SCOPE_BATTERY:
-        return ch->mode != CHANNEL_GAUGE && ch->zone[0] != '\0';
-    default:
-        return false;
-    }
-}
-
-static void look(joule_meter *meter, int64_t begin_ns, int64_t end_ns, struct views *out)
-{
-    size_t count = meter_channel_count(meter);
-    out->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct channel *ch = meter->channels[i].channel;
-        if (!can_count(ch) || atomic_load(&meter->channels[i].hidden_by))
-            continue;
-        struct view *view = &out->list[out->count++];
-        *view = (struct view){.id = (int32_t)i, .channel = ch, .zone = ch->zone};
-        pthread_mutex_lock(&meter->channels[i].lane->lock);
-        view->state = ch->info.state;
-        if (ch->mirror.of)
-            view->zone = ch->mirror.of->zone;
-        bool moved = ch->moved;
-        pthread_mutex_unlock(&meter->channels[i].lane->lock);
-        if (!moved)
-            continue;
-        struct window w = meter_channel_window(meter, view->id, begin_ns, end_ns);
-        /* No rise over the window is no knowledge: sensors stand still, machines do not. */
-        if (w.covered_s > 0 && w.joules.value > 0)
-            view->covered_s = w.covered_s;
-    }
-}
-
-/* Other views of a mirrored zone, another way of reading it or the model, go with it. */
-static void join_mirrored_zones(struct views *views)
-{
-    for (size_t i = 0; i < views->count; i++) {
-        const struct view *mirror = &views->list[i];
-        for (size_t k = 0; mirror->zone != mirror->channel->zone && k < views->count; k++)
-            if (strcmp(views->list[k].channel->zone, mirror->channel->zone) == 0)
-                views->list[k].zone = mirror->zone;
-    }
-}
-
-/* The view of the zone that counts; NULL when none saw the window. */
-static const struct view *best_view(const struct views *views, const char *zone)
-{
-    double most_s = 0;
-    for (size_t i = 0; i < views->count; i++)
-        if (strcmp(views->list[i].zone, zone) == 0)
-            most_s = fmax(most_s, views->list[i].covered_s);
-    const struct view *best = NULL;
-    for (size_t i = 0; i < views->count; i++) {
-        const struct view *v = &views->list[i];
-        if (strcmp(v->zone, zone) != 0 || v->covered_s <= 0 || v->covered_s < ENOUGH_COVERAGE * most_s)
-            continue;
-        if (!best || v->channel->rank < best->channel->rank)
-            best = v;
-    }
-    return best;
-}
-
-static bool is_first_of_zone(const struct views *views, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(views->list[k].zone, views->list[i].zone) == 0)
-            return false;
-    return true;
-}
-
-static void take(struct cover *cover, const struct view *view)
-{
-    if (cover->count == COVER_MAX) {
-        cover->is_partial = true;
-        return;
-    }
-    cover->ids[cover->count++] = view->id;
-    if (view->channel->info.cls > cover->cls)
-        cover->cls = view->channel->info.cls;
-}
-
-static bool is_cpu_scope(joule_scope scope)
-{
-    return scope == JOULE_SCOPE_PACKAGE || scope == JOULE_SCOPE_DRAM;
-}
-
-static bool is_wanted(joule_scope scope, int32_t group)
-{
-    bool cpu = is_cpu_scope(scope), gpu = scope == JOULE_SCOPE_GPU;
-    return group == JOULE_CPU ? cpu : group == JOULE_GPU ? gpu : cpu || gpu;
-}
-
-/* True when a hardware figure, counted or sampled, exists for some domain of this scope and at least this tier. */
-static bool has_measured(const struct views *views, joule_scope scope, uint32_t tier)
-{
-    for (size_t i = 0; i < views->count; i++) {
-        const struct view *v = &views->list[i];
-        if (v->covered_s > 0 && v->channel->info.scope == scope && v->channel->info.tier >= tier &&
-            v->channel->info.cls < JOULE_CLASS_MODELLED)
-            return true;
-    }
-    return false;
-}
-
-/* Takes every zone of a scope (two superchips, two batteries) and at least this tier; false when none is trusted. */
-static bool take_scope(const struct views *views, joule_scope scope, uint32_t tier, struct cover *cover)
-{
-    size_t before = cover->count;
-    for (size_t i = 0; i < views->count; i++) {
-        const struct channel *ch = views->list[i].channel;
-        if (ch->info.scope != scope || ch->info.tier < tier || !is_first_of_zone(views, i))
-            continue;
-        const struct view *best = best_view(views, views->list[i].zone);
-        if (best)
-            take(cover, best);
-    }
-    return cover->count > before;
-}
-
-/* Domains that cover CPUs and more stand alone: where no package is measured, and for a superchip whose GPU's meter is
- * the module's. A board's meter of the module is another view of that one, and never beats the socket's own. */
-static bool take_whole_machine(const struct views *views, struct cover *cover)
-{
-    if (has_measured(views, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(views, JOULE_SCOPE_GPU, 0))
-        return take_scope(views, JOULE_SCOPE_MODULE, ACCELERATOR, cover);
-    if (has_measured(views, JOULE_SCOPE_PACKAGE, 0))
-        return false;
-    return take_scope(views, JOULE_SCOPE_NODE, 0, cover) || take_scope(views, JOULE_SCOPE_PSYS, 0, cover) ||
-           take_scope(views, JOULE_SCOPE_MODULE, 0, cover) ||
-           take_scope(views, JOULE_SCOPE_BATTERY, 0, cover);
-}
-
-/* A zone without a trusted view although somebody could have read it. */
-static bool is_unreadable(const struct views *views, const char *zone)
-{
-    for (size_t i = 0; i < views->count; i++) {
-        const struct view *v = &views->list[i];
-        if (strcmp(v->zone, zone) == 0 &&
-            (v->state == JOULE_DENIED || v->state == JOULE_FAILED || v->state == JOULE_STALE))
-            return true;
-    }
-    return false;
-}
-
-/* A board inside a package that counts (or the other way round) is not counted again. */
-static bool is_inside_counted(const struct views *views, const struct channel *ch, int32_t group)
-{
-    if (!ch->parent_zone[0] || !is_wanted(JOULE_SCOPE_PACKAGE, group))
-        return false;
-    const struct view *outer = best_view(views, ch->parent_zone);
-    return outer && is_wanted(outer->channel->info.scope, group);
-}
-
-static void choose(const struct views *views, int32_t group, struct cover *cover)
-{
-    if (group == JOULE_TOTAL && take_whole_machine(views, cover))
-        return;
-    for (size_t i = 0; i < views->count; i++) {
-        const struct channel *ch = views->list[i].channel;
-        if (!is_wanted(ch->info.scope, group) || !is_first_of_zone(views, i))
-            continue;
-        if (is_inside_counted(views, ch, group))
-            continue;
-        const struct view *best = best_view(views, views->list[i].zone);
-        if (best)
-            take(cover, best);
-        else if (is_unreadable(views, views->list[i].zone))
-            cover->is_partial = true;
-    }
-}
-
-static bool comes_before(const struct channel *a, const struct channel *b)
-{
-    return a->info.scope != b->info.scope ? a->info.scope < b->info.scope
-                                          : a->info.device_index < b->info.device_index;
-}
-
-/* CPUs before boards, the first before the second, however soon each source answered. */
-static void put_in_order(joule_meter *meter, struct cover *cover)
-{
-    for (size_t i = 1; i < cover->count; i++) {
-        int32_t id = cover->ids[i];
-        size_t k = i;
-        for (; k > 0 && comes_before(meter->channels[id].channel, meter->channels[cover->ids[k - 1]].channel);
-             k--)
-            cover->ids[k] = cover->ids[k - 1];
-        cover->ids[k] = id;
-    }
-}
-
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover)
 {
-    *out_cover = (struct cover){0};
+    *out_cover = (struct cover){.still_id = -1};
     size_t count = meter_channel_count(meter);
     if (domain >= 0) {
         if ((size_t)domain < count && meter->channels[domain].channel->mode != CHANNEL_GAUGE) {
@@ -239,11 +19,7 @@ void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t e
         }
         return;
     }
-    struct views views; /* 40 KiB that need no clearing: look() sets what it counts */
-    look(meter, begin_ns, end_ns, &views);
-    join_mirrored_zones(&views);
-    choose(&views, domain, out_cover);
-    put_in_order(meter, out_cover);
+    cover_choose(meter, domain, begin_ns, end_ns, out_cover);
 }
 
 static joule_status state_of(const struct meter_channel *mc)
@@ -264,7 +40,7 @@ joule_status meter_why_unknown(joule_meter *meter, int32_t domain)
     size_t count = meter_channel_count(meter);
     for (size_t i = 0; i < count && why != JOULE_PENDING; i++) {
         const struct channel *ch = meter->channels[i].channel;
-        if (can_count(ch) && (domain == JOULE_TOTAL || is_wanted(ch->info.scope, domain)))
+        if (cover_can_count(ch) && (domain == JOULE_TOTAL || cover_is_wanted(ch->info.scope, domain)))
             why = state_of(&meter->channels[i]);
     }
     return why;

@@ -57,8 +57,10 @@ struct joule_meter {
 struct cover {
     int32_t ids[COVER_MAX];
     size_t count;
-    bool is_partial; /* a domain that belongs to it could not be read */
-    joule_class cls; /* weakest */
+    bool is_partial;         /* a domain that belongs to it could not be read, or parts stand for it */
+    joule_class cls;         /* weakest */
+    int32_t still_id;        /* a domain whose meter stands still; -1: none */
+    bool has_parts_of_still; /* its parts are counted in its place; else nothing of it is */
 };
 
 /* As joule_open. Without `watches` the prompt sources are read once and then not before meter_watch or a question. */
@@ -115,7 +117,8 @@ bool meter_has_energy(joule_meter *meter, int32_t domain);
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: domains that rose since the meter opened,
  * outermost, one view for each zone. Where no CPU package is measured, what covers more (module, psys, node, battery)
- * stands alone before a model does. A plain domain id is its own cover. */
+ * stands alone before a model does. A domain that stands still while parts of it use energy yields to these parts, and
+ * the cover is partial. A plain domain id is its own cover. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
 /* Finds out anew which channels' boards the environment hides from programs. The meter's lock is held. */

@@ -53,6 +53,15 @@ static struct curve_point counter_point(const struct channel *ch, int64_t time_n
     };
 }
 
+/* The readings from begin_ns to end_ns showed no energy. */
+static void note_standstill(struct channel *ch, int64_t begin_ns, int64_t end_ns)
+{
+    if (end_ns - begin_ns <= ch->still.end_ns - ch->still.begin_ns)
+        return;
+    ch->still.begin_ns = begin_ns;
+    ch->still.end_ns = end_ns;
+}
+
 static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns, uint64_t raw)
 {
     int64_t time_ns = before_ns + (after_ns - before_ns) / 2;
@@ -60,8 +69,10 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
     double joules;
     enum counter_verdict verdict = counter_step(&ch->counter, time_ns, raw, &joules);
     answered(ch, time_ns);
-    if (verdict == COUNTER_SAME)
+    if (verdict == COUNTER_SAME) {
+        note_standstill(ch, ch->counter.moved_ns, time_ns);
         return;
+    }
     bool advanced = verdict == COUNTER_ADVANCED || verdict == COUNTER_WRAPPED;
     struct curve_point point = counter_point(ch, time_ns, advanced ? previous_ns : 0, after_ns - before_ns);
     if (advanced && ch->curve.count) {
@@ -124,6 +135,10 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
     } else {
         ch->gauge = value;
         answered(ch, now_ns);
+        if (value > 0 || !ch->used_ns)
+            ch->used_ns = time_ns;
+        else
+            note_standstill(ch, ch->used_ns, time_ns);
         if (verdict == INTEGRATE_MOVED)
             put_integrated(ch);
     }

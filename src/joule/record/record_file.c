@@ -116,6 +116,7 @@ joule_status record_report(struct record *record, struct report *out_report)
         out_report->runs = (unsigned)record->run_count;
         out_report->each_run = record->runs;
     }
+    out_report->partial_reason = fresh.partial_reason;
     out_report->coverage = fresh.coverage;
     out_report->mean_watts = fresh.mean_watts;
     out_report->devices = fresh.devices;

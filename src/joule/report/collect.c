@@ -194,6 +194,19 @@ static void collect_classes(const struct collection *c, const struct cover *cove
             c->report->by_class[i] = estimate_quantity(&classes[i]);
 }
 
+/* NULL where no meter stands still. */
+static const char *reason_of_still(const struct collection *c, const struct cover *cover)
+{
+    char reason[192];
+    if (!cover->is_partial || cover->still_id < 0)
+        return NULL;
+    const joule_domain *info = &c->meter->channels[cover->still_id].channel->info;
+    snprintf(reason, sizeof reason, "the meter %s (%s) stands still: %s", info->name, info->source,
+             cover->has_parts_of_still ? "only what its parts show is counted"
+                                       : "what it measures is missing");
+    return copy(c->report, reason);
+}
+
 static void collect_total(const struct collection *c)
 {
     struct cover cover;
@@ -203,6 +216,7 @@ static void collect_total(const struct collection *c)
     collect_classes(c, &cover);
     collect_devices(c, &cover);
     c->report->is_partial = cover.is_partial || late_source(c);
+    c->report->partial_reason = reason_of_still(c, &cover);
     c->report->cover = cover_name(c, &cover);
 }
 
@@ -289,6 +303,9 @@ static const char *advice_of_late_source(const struct collection *c)
 
 static const char *advice_of_total(const struct report *report)
 {
+    if (report->partial_reason)
+        return "a newer kernel or firmware may make that meter move; `joule doctor` examines this machine";
+
     if (isnan(report->by_class[JOULE_CLASS_MEASURED].value) &&
         isnan(report->by_class[JOULE_CLASS_DERIVED].value))
         return "no energy sensor answers on this machine; `joule doctor` says why and what can be done";

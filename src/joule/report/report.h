@@ -47,6 +47,7 @@ struct report {
     joule_quantity by_class[5];  /* subtotals, indexed by joule_class; unknown where there is none */
     const char *cover;
     bool is_partial;
+    const char *partial_reason; /* NULL: a domain that belongs to the total cannot be read */
     double coverage;
     joule_quantity mean_watts;
     struct report_device *devices;

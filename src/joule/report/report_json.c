@@ -54,6 +54,7 @@ static void add_gross(struct json *json, const struct report *report)
     json_string(json, "cover", report->cover);
     json_double(json, "coverage", report->coverage);
     json_bool(json, "partial", report->is_partial);
+    json_string(json, "partial_reason", report->is_partial ? report->partial_reason : NULL);
     add_power(json, "mean_power", report->mean_watts);
     json_open(json, "by_class", '{');
     for (joule_class cls = JOULE_CLASS_MEASURED; cls <= JOULE_CLASS_ASSUMED; cls++)

@@ -236,8 +236,10 @@ static void add_limits(const struct page *page)
 {
     const struct report *report = page->report;
     if (report->is_partial)
-        text_add(page->out,
-                 INDENT "partial: a part of the machine that belongs to this total cannot be read\n");
+        text_printf(page->out, INDENT "partial: %s\n",
+                    report->partial_reason
+                        ? report->partial_reason
+                        : "a part of the machine that belongs to this total cannot be read");
     if (report->coverage < 0.995 && !isnan(report->total_joules.value))
         text_printf(page->out, INDENT "sensors saw %s of the time; the rest is not in the figure\n",
                     percent_of(report->coverage).text);

@@ -55,7 +55,11 @@ struct channel {
     double gauge;
     int64_t read_ns; /* last reading that answered; 0: none yet */
     uint64_t readings, failures;
-    bool moved;           /* the curve has risen at least once: the channel may be trusted */
+    bool moved;      /* the curve has risen at least once: the channel may be trusted */
+    int64_t used_ns; /* last reading that showed power, or the first one; not of counters */
+    struct {
+        int64_t begin_ns, end_ns;
+    } still;              /* the longest time in which readings showed no energy */
     struct mirror mirror; /* PACKAGE counters: whether it repeats another one's energy */
 };
 

@@ -276,6 +276,27 @@ static void test_intel_card(void **state)
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 100) < 0.5);
 }
 
+/* The card's counter stays at 0 on some kernels. */
+static void test_intel_card_that_stands_still(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_pci(bench, "0000:03:00.0");
+    put(bench, "hwmon0/name", "xe");
+    put(bench, "hwmon0/energy1_label", "card");
+    put(bench, "hwmon0/energy1_input", "0");
+    put(bench, "hwmon0/energy2_label", "pkg");
+    host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
+    put(bench, "hwmon0/power2_label", "pkg"); /* the same once more */
+    put(bench, "hwmon0/power2_input", "100000000");
+    run(bench, 10);
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5);
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 100) < 0.5);
+    struct cover cover;
+    meter_cover(bench->meter, JOULE_TOTAL, bench->meter->begin_ns, meter_now_ns(bench->meter), &cover);
+    assert_true(cover.is_partial);
+    assert_int_equal(cover.still_id, want(bench->meter, "gpu-0")->info.id);
+}
+
 static void test_intel_chip_without_card(void **state)
 {
     struct machine_bench *bench = *state;
@@ -595,6 +616,7 @@ int main(void)
         TEST(test_power9),
         TEST(test_xgene_is_a_sum),
         TEST(test_intel_card),
+        TEST(test_intel_card_that_stands_still),
         TEST(test_intel_chip_without_card),
         TEST(test_intel_card_without_labels),
         TEST(test_intel_count_is_kept_alive),

@@ -312,6 +312,8 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
     string_print(d->device, sizeof d->device, "gpu:%d", d->device_index);
     if (!board) {
         gpu_zone(d->device_index, has_cpu, d->parent_zone);
+        if (input->label[0]) /* its energy and its power are one zone */
+            string_print(d->zone, sizeof d->zone, "gpu%d/%s", d->device_index, d->name);
         return true;
     }
     d->scope = has_cpu ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
