@@ -1,8 +1,12 @@
 /* forge/energy.h - the joules of every operation.
  *
- * Owns the joining of an instance's launches with what a meter saw: the energy of each operation, layer, phase and step,
- * each with its error. Newcomers: a share is all that the metered part of the machine used while an operation ran, idle
- * power included, and time between launches is an item of its own; so shares add up to what the meter saw.
+ * Joins an instance's launches with joules: the energy of each operation, layer, phase and step, each with its error. Time
+ * between launches is an item of its own, and the sum over items and what could not be attributed is the total.
+ *
+ * Where sensors measure the domain, the joules are those of the metered part of the machine, idle power included
+ * (FORGE_ENERGY_OF_MACHINE). Where a model stands in for them (classes modelled and assumed, JOULE_TOTAL and JOULE_CPU), they
+ * are those of this process's CPU time by the same model, without idle power, so that other processes' work is not attributed
+ * to operations (FORGE_ENERGY_OF_PROCESS).
  *
  * Sensors are too slow for single launches. Over many windows of the meter a regression finds the mean power of each item,
  * beginning with what a cost model expects; see docs/energy.md. Class: derived where the meter's windows told, modelled
@@ -32,6 +36,12 @@ FORGE_API void forge_energy_stop(forge_instance *instance);
  * for each tick of the sensor. Launches are kept for 16 MiB of time stamps (10 s of launches of 5 us); older ones are
  * dropped, and what the meter saw meanwhile is left out. ABSENT: not started. */
 FORGE_API joule_status forge_energy_collect(forge_instance *instance);
+/* The same up to this moment: waits for the sensors to tick past it, `wait_s` seconds at most. Joules of the end that they
+ * have not confirmed by then are in the total as unattributed. ABSENT: not started. */
+FORGE_API joule_status forge_energy_finish(forge_instance *instance, double wait_s);
+/* Joules from the start to this moment, as far as they are known; collects, and solves nothing. ABSENT: not started. PENDING:
+ * nothing is known yet. */
+FORGE_API joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules);
 
 /* What the instance's launches are told apart by: operation, phase and scope. Where a program has more than
  * 128 of these, scopes lose their last parts until there are fewer. */
@@ -65,16 +75,27 @@ FORGE_API joule_status forge_step_energy(forge_instance *instance, int phase, jo
 /* Joules of launch i, in all runs: its item's, by time where several launches have one item, then modelled. */
 FORGE_API joule_status forge_launch_energy(forge_instance *instance, size_t i, joule_quantity *out_joules);
 
+typedef enum forge_energy_basis {
+    FORGE_ENERGY_UNKNOWN = 0,    /* the meter has told nothing yet */
+    FORGE_ENERGY_OF_MACHINE = 1, /* all that the metered part of the machine used */
+    FORGE_ENERGY_OF_PROCESS = 2, /* modelled from this process's CPU time */
+    FORGE_ENERGY_EXPECTED = 3,   /* the device only estimates */
+} forge_energy_basis;
+
 /* What all items share. */
 typedef struct forge_energy_sum {
     uint32_t struct_size; /* sizeof(forge_energy_sum) */
     uint32_t reserved;
-    uint64_t windows;    /* of the meter, joined */
-    double seconds;      /* from the start to the last tick */
-    double seen_seconds; /* of these, those with known energy and known launches */
-    joule_quantity joules;
+    uint64_t windows;                   /* of the meter, joined */
+    double seconds;                     /* from the start to the last tick */
+    double seen_seconds;                /* of these, those with known energy and known launches */
+    joule_quantity joules;              /* of the items */
+    joule_quantity unattributed_joules; /* of time without known launches, or beyond the sensors' last tick */
+    joule_quantity all_joules;          /* both together; NaN: nothing is known */
+    forge_energy_basis basis;
+    uint32_t reserved2;
 } forge_energy_sum;
-/* Statuses as above. */
+/* Statuses as above. PENDING: `joules` are unknown; the members after them say what is known. */
 FORGE_API joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_sum);
 
 /* What the next run is expected to take, with the sizes that are set: seconds and joules from the device's figures.

@@ -7,11 +7,13 @@ import os
 import random
 import stat
 import struct
+import re
 import subprocess
 import tempfile
 import unittest
 
 import schema_check
+import sums
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 GRAPH = """forge graph 1
@@ -322,6 +324,27 @@ class Tools(unittest.TestCase):
 
     # --- what is wrong ----------------------------------------------------------------------------------------
 
+    # Rows + between operations + unattributed = head, in text and page, which show the same figures.
+    def assert_adds_up(self, out, page, is_expected=False):
+        each = re.search(r"^(\d+) runs?, .* and ([\d.]+ \w?J) .*each.*; in all ([\d.]+ \w?J)", out, re.M)
+        self.assertIsNotNone(each, out)
+        runs, step, total = int(each.group(1)), sums.amount(each.group(2)), sums.amount(each.group(3))
+        if not is_expected:
+            self.assertAlmostEqual(step * runs / total, 1, delta=0.011)
+            self.assertIn("(between operations)", out)
+        rows = sums.energies(out[each.end():].partition("\n")[2])
+        self.assertGreater(len(rows), 1)
+        self.assertAlmostEqual(sum(rows) / step, 1, delta=0.011)
+        self.assertAlmostEqual(sums.check_page(self, page) / step, 1, delta=0.011)
+
+    def test_tables_of_a_run_add_up(self):
+        page = self.path("sums.html")
+        for how in ([], ["--device", "estimated"]):
+            done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", "200000", "--html", page, *how)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(page, encoding="utf-8") as file:
+                self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(how))
+
     def test_a_step_as_table_and_page(self):
         graph, page = self.path("nested.graph"), self.path("step.html")
         with open(graph, "w", encoding="utf-8") as file:
@@ -334,6 +357,7 @@ class Tools(unittest.TestCase):
         self.assertIn("<b>a&lt;b&gt;</b>", text)
         self.assertIn("<td>f32[2,3]<td>f32_matmul<td>", text)
         self.assertEqual(text.count("<details"), text.count("</details>"))
+        self.assert_adds_up(done.stdout, text)
         for file, why in ((self.path("w.safetensors"), "only graphs and programs have a step"), (self.path("no"), "No such file")):
             write_safetensors(self.path("w.safetensors"), W, 3)
             self.bad(125, why, "inspect", file, "--step")

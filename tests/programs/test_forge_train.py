@@ -10,12 +10,14 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import unittest
 
 import schema_check
+import sums
 
 JOULE = os.environ.get("JOULE", "build/release/tools/joule/joule")
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
@@ -319,6 +321,55 @@ class Train(unittest.TestCase):
         for key in ("end", "energy_joules", "epochs", "operations"):
             self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
         self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
+
+    # What `joule run` says of the command is what its operations and the time between them add up to, whoever else is busy.
+    def test_neighbours_work_is_not_in_the_joules(self):
+        neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+        try:
+            report = self.report("-e", "4", "-b", "32")
+            outer, within = self.path("outer"), self.path("inner")
+            done = subprocess.run([JOULE, "run", "--json", outer, "--", FORGE, "train", "--data", self.folder.name, "-e", "4", "-b", "32",
+                                   "--json", within], capture_output=True, text=True, timeout=100, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        finally:
+            for neighbour in neighbours:
+                neighbour.kill()
+                neighbour.wait()
+        if report["energy_of"] != "process":
+            self.skipTest("a sensor measures this machine's processor")
+        with open(outer, encoding="utf-8") as file:
+            run = json.load(file)
+        with open(within, encoding="utf-8") as file:
+            inner = json.load(file)
+        command = run["command"]["energy_joules"]
+        self.assertEqual(inner["energy_of"], "process")
+        self.assertLessEqual(inner["run_energy_joules"], 1.05 * command)
+        self.assertGreater(inner["run_energy_joules"], 0.2 * command)
+
+    # Rows + between operations + unattributed = head, in text and JSON of one run, which are the same figures.
+    def test_every_table_adds_up(self):
+        for model in (["-m", "mlp"], ["-m", "cnn", "-b", "32"]):
+            path = self.path("sums")
+            done = self.forge("-e", "2", "--json", path, *model)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+            os.unlink(path)
+            total = report["run_energy_joules"]
+            parts = sum(o["energy_joules"] for o in report["operations"]) + report["unattributed_joules"]
+            self.assertAlmostEqual(parts / total, 1, 9)
+            self.assertAlmostEqual(report["energy_joules"] / total, 1, 12)
+            self.assertTrue(any(o["operation"] is None for o in report["operations"]))
+            head = re.search(r"^([\d.]+) (\w?J) \(.*\) in [\d.]+ s by ", done.stdout, re.M)
+            self.assertIsNotNone(head, done.stdout)
+            self.assertAlmostEqual(sums.joules(*head.groups()) / total, 1, delta=0.006)
+            rows = sums.energies(done.stdout[head.end():done.stdout.index(" each step of")].rsplit("\n\n", 1)[0])
+            self.assertIn("(between operations)", done.stdout)
+            self.assertGreater(len(rows), 5)
+            self.assertAlmostEqual(sum(rows) / total, 1, delta=0.006)
+            self.assertLess(abs(sum(e["energy_joules"] for e in report["epochs"]) / total - 1), 0.3)
+            step = sums.joules(*re.search(r"^([\d.]+) (\w?J) .* each step of", done.stdout, re.M).groups())
+            self.assertAlmostEqual(step * report["steps"] / total, 1, delta=0.006)
 
     def test_below_joule_run_operations_have_their_joules(self):
         done = subprocess.run([JOULE, "run", "--interval", "10ms", "--", FORGE, "train", "--data", self.folder.name,

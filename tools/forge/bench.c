@@ -212,11 +212,10 @@ static void print_contest(const struct report *r, size_t i)
 
 static void print_foot(void)
 {
-    puts(
-        "\nThe share is that of the nearer limit, measured just before; above 100 %: data lie in caches, or "
-        "the\n"
-        "machine was busy while the limit was measured. Energy is the machine's while it ran, with its 90 %\n"
-        "interval.");
+    puts("\nThe share is that of the nearer limit, measured just before; above 100 %: data lie in caches, or "
+         "the\n"
+         "machine was busy while the limit was measured. Energy is the machine's while it ran, or where no\n"
+         "sensor measures it this process's by its CPU time (modelled), with its 90 % interval.");
     for (size_t i = 0; i < CONTESTS; i++)
         printf("  %-10s %s\n", contests[i].name, contests[i].what);
 }

@@ -163,7 +163,7 @@ static joule_status measure(const char *path, forge_program *program, const stru
     if (status == JOULE_OK)
         status = running_measure(&r, error);
     if (status == JOULE_OK) {
-        forge_energy_collect(r.instance);
+        running_end(&r);
         running_print(&r);
         status = wishes->html ? step_page_write(wishes->html, r.instance, path, error) : JOULE_OK;
     }

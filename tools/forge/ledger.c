@@ -43,6 +43,19 @@ static void write_joules(joule_quantity joules, char *out, size_t size)
     snprintf(out, size, "%s (%s to %s, %s)", energy, low, high, joule_class_name(joules.cls));
 }
 
+const char *basis_text(forge_energy_basis basis)
+{
+    static const char *const texts[] = {"of an unknown basis", "by the whole machine",
+                                        "by this process's CPU time", "expected"};
+    return texts[basis];
+}
+
+const char *basis_name(forge_energy_basis basis)
+{
+    static const char *const names[] = {NULL, "machine", "process", "expected"};
+    return names[basis];
+}
+
 static int operation_width(const struct line *lines, size_t count)
 {
     size_t width = 10;
@@ -71,11 +84,28 @@ static void print_line(const struct line *line, int width, bool is_first, double
             width, f->op, f->seconds, rate, share, energy);
 }
 
+/* Of the rows from `first` on, which begin a group. */
+static double rest_of(const struct line *lines, size_t first, size_t count)
+{
+    double joules = 0;
+    for (size_t i = first; i < count; i++)
+        joules += lines[i].facts.joules.value;
+    return joules;
+}
+
+static void print_rest(const char *name, int width, double joules, double all_joules, FILE *to)
+{
+    char energy[32], share[16];
+    joule_format(joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+    snprintf(share, sizeof share, "%.1f %%", joules / all_joules * 100);
+    fprintf(to, "%-24s %-10s %-*s %11s %8s %9s  %s\n", name, "", width, "", "", "", share, energy);
+}
+
 /* Groups that follow each other: the first MOST_LINES lines, and those that go with the last of them. */
-static void print_lines(const struct line *lines, size_t count, double all_joules, double steps, FILE *to)
+static void print_lines(const struct line *lines, size_t count, double all_joules, double unattributed_joules,
+                        double steps, FILE *to)
 {
     size_t i = 0;
-    double joules = 0;
     int width = operation_width(lines, count);
     fprintf(to, "%-24s %-10s %-*s %11s %8s %9s  %s\n", "layer", "phase", width, "operation", "time",
             "GFLOP/s", "share", "energy");
@@ -83,28 +113,26 @@ static void print_lines(const struct line *lines, size_t count, double all_joule
         bool is_first = i == 0 || lines[i].facts.group != lines[i - 1].facts.group;
         if (is_first && i >= MOST_LINES)
             break;
-        joules += is_first ? lines[i].facts.group_joules.value : 0;
         print_line(&lines[i], width, is_first, all_joules, steps, to);
     }
     if (i < count)
-        fprintf(to, "and %zu more with %.1f %% together; --json and --html show all\n", count - i,
-                100 * (1 - joules / all_joules));
+        print_rest("(further rows: see --json)", width, rest_of(lines, i, count), all_joules, to);
+    if (unattributed_joules > 0)
+        print_rest("(unattributed)", width, unattributed_joules, all_joules, to);
 }
 
 static void print_head(const forge_energy_sum *sum, FILE *to)
 {
     char energy[128];
-    write_joules(sum->joules, energy, sizeof energy);
-    fprintf(to, "\n%s in %.1f s %s; 90 %% intervals.\n", energy, sum->seconds,
-            sum->windows ? "by the whole machine" : "are expected");
+    write_joules(sum->all_joules, energy, sizeof energy);
+    fprintf(to, "\n%s in %.1f s %s; 90 %% intervals.\n", energy, sum->seconds, basis_text(sum->basis));
     if (sum->seen_seconds < 0.995 * sum->seconds)
-        fprintf(to, "Of that time %.1f s could not be shared out and are left out below.\n",
+        fprintf(to, "The joules of %.1f s of that time could not be attributed.\n",
                 sum->seconds - sum->seen_seconds);
     if (sum->windows)
-        fprintf(to,
-                "Shared out by what %llu readings of the meter tell of each operation's power; "
-                "\"+\": only their sum is known well.\n",
-                (unsigned long long)sum->windows);
+        fprintf(to, "Attributed by %llu windows of %s; \"+\": only the sum of these rows is known well.\n",
+                (unsigned long long)sum->windows,
+                sum->basis == FORGE_ENERGY_OF_PROCESS ? "CPU time" : "the meter");
     fputc('\n', to);
 }
 
@@ -132,12 +160,10 @@ static double seconds_of(const forge_instance *instance, const forge_energy_fact
     return seconds;
 }
 
-static void print_foot(forge_instance *instance, double units, const char *unit, FILE *to)
+static void print_foot(joule_quantity all, double steps, double units, const char *unit, FILE *to)
 {
-    joule_quantity step;
+    joule_quantity step = {all.value / steps, all.low / steps, all.high / steps, all.cls, 0};
     char energy[128], of_unit[32];
-    if (forge_step_energy(instance, FORGE_ALL_PHASES, &step) != JOULE_OK)
-        return;
     write_joules(step, energy, sizeof energy);
     joule_quantity rate = forge_per_joule(units, step);
     joule_format(step.value / units, JOULE_DIMENSION_ENERGY, 3, of_unit, sizeof of_unit);
@@ -165,6 +191,7 @@ void ledger_print(forge_instance *instance, double units, const char *unit, FILE
         lines[i].seconds = seconds_of(instance, &lines[i].facts);
         run_s += *lines[i].facts.op ? lines[i].facts.seconds : 0;
     }
+    double runs = steps;
     steps *= launch_s > 0 ? run_s / launch_s : 0; /* of them, those that the meter saw */
     if (isnan(sum.joules.value)) {
         qsort(lines, count, sizeof *lines, by_seconds);
@@ -174,7 +201,7 @@ void ledger_print(forge_instance *instance, double units, const char *unit, FILE
     }
     qsort(lines, count, sizeof *lines, by_joules);
     print_head(&sum, to);
-    print_lines(lines, count, sum.joules.value, steps, to);
-    print_foot(instance, units, unit, to);
+    print_lines(lines, count, sum.all_joules.value, sum.unattributed_joules.value, steps, to);
+    print_foot(sum.all_joules, runs, units, unit, to);
     free(lines);
 }

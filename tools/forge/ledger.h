@@ -1,16 +1,19 @@
-/* tools/forge/ledger.h - what a training has cost, by layer and operation.
+/* tools/forge/ledger.h - the table of a training's joules, by layer and operation.
  *
- * Owns the table. Newcomers: the machine's joules are shared out by the power that each operation was found to have; what
- * was used between operations (loading, testing, waiting) is a line of its own, so that the lines add up to what the
- * meter saw.
+ * Joules between operations (loading, testing, waiting) and joules that could not be attributed have rows of their own, so
+ * that the rows add up to the total of the head.
  */
 #ifndef FORGE_LEDGER_H
 #define FORGE_LEDGER_H
 
-#include <forge/program.h>
+#include <forge/energy.h>
 #include <stdio.h>
 
 /* Of an instance whose joules were counted, in runs of so many units each, such as "samples". */
 void ledger_print(forge_instance *instance, double units, const char *unit, FILE *to);
+
+/* "by the whole machine"; "machine" for JSON, NULL for an unknown basis. Static storage. */
+const char *basis_text(forge_energy_basis basis);
+const char *basis_name(forge_energy_basis basis);
 
 #endif

@@ -165,7 +165,7 @@ static int run(const struct options *options)
             tell_missing_inputs(r.program, &options->set);
         running_start(&r);
         status = running_run(&r, options->repeat, &error);
-        forge_energy_collect(r.instance);
+        running_end(&r);
     }
     if (status == JOULE_OK)
         status = get_outputs(&r, &options->get, true, &error);

@@ -1,7 +1,7 @@
 /* tools/forge/running.c - see running.h. */
 #include "running.h"
 
-#include <forge/energy.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +10,7 @@
 #include "common/options.h"
 #include "expected.h"
 #include "files.h"
+#include "ledger.h"
 #include "forge/ir/text.h"
 
 #define METER_PERIOD_S 0.02
@@ -86,20 +87,12 @@ joule_status running_measure(struct running *r, joule_error *error)
 
 /* --- what it took --------------------------------------------------------------------------------------------- */
 
-/* From the first run's begin to the last one's end. */
-static bool all_joules(const struct running *r, joule_quantity *out_joules)
+void running_end(struct running *r)
 {
-    const struct timespec pause = {.tv_nsec = NS_PER_S / 100};
-    if (!r->meter)
-        return false;
-    for (;;) {
-        joule_sample_now(r->meter);
-        joule_status status =
-            joule_window_joules(r->meter, JOULE_TOTAL, r->begin_ns, r->end_ns, out_joules, NULL);
-        if (status != JOULE_PENDING || clock_seconds(clock_now_ns() - r->end_ns) > LONGEST_WAIT_S)
-            return status == JOULE_OK;
-        nanosleep(&pause, NULL);
-    }
+    r->sum = (forge_energy_sum){.struct_size = sizeof r->sum};
+    forge_energy_finish(r->instance, LONGEST_WAIT_S);
+    if (forge_energy_total(r->instance, &r->sum) == JOULE_ABSENT)
+        r->sum.all_joules.value = NAN;
 }
 
 static void print_expected_head(const struct running *r)
@@ -120,10 +113,10 @@ static void print_head(const struct running *r)
         return;
     }
     double seconds = clock_seconds(r->end_ns - r->begin_ns);
-    joule_quantity joules;
-    char time[32], energy[32] = "unknown", low[32], high[32], each[32];
+    joule_quantity joules = r->sum.all_joules;
+    char time[32], energy[32], low[32], high[32], each[32];
     joule_format(seconds / r->runs, JOULE_DIMENSION_TIME, 3, time, sizeof time);
-    if (!all_joules(r, &joules)) {
+    if (isnan(joules.value)) {
         printf("%u run%s, %s each; joules unknown\n", r->runs, r->runs == 1 ? "" : "s", time);
         return;
     }
@@ -131,8 +124,8 @@ static void print_head(const struct running *r)
     joule_format(joules.low, JOULE_DIMENSION_ENERGY, 2, low, sizeof low);
     joule_format(joules.high, JOULE_DIMENSION_ENERGY, 2, high, sizeof high);
     joule_format(joules.value / r->runs, JOULE_DIMENSION_ENERGY, 3, each, sizeof each);
-    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) by the whole machine\n", r->runs,
-           r->runs == 1 ? "" : "s", time, each, energy, low, high, joule_class_name(joules.cls));
+    printf("%u run%s, %s and %s each; in all %s (%s to %s, %s) %s\n", r->runs, r->runs == 1 ? "" : "s", time,
+           each, energy, low, high, joule_class_name(joules.cls), basis_text(r->sum.basis));
 }
 
 static void print_launch(forge_instance *instance, size_t i, const forge_launch_facts *f, double all_s)
@@ -150,19 +143,55 @@ static void print_launch(forge_instance *instance, size_t i, const forge_launch_
     if (forge_launch_energy(instance, i, &joules) == JOULE_OK)
         joule_format(joules.value / (double)f->runs, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
     printf("%5zu  %-20s %-9s %-10s %-20s %10s %6.1f %% %9s %12s\n", i, scope, forge_phase_name(f->phase),
-           f->op, f->kernel, time, all_s > 0 ? f->seconds / all_s * 100 : 0, rate, energy);
+           f->op, f->kernel, time, all_s > 0 ? f->seconds / (double)f->runs / all_s * 100 : 0, rate, energy);
 }
 
-static void print_launches(forge_instance *instance)
+/* "(between operations)": what is in the head and in no launch's row. */
+static void print_rest(const char *name, double joules, double seconds, double all_s)
+{
+    char energy[32], time[32] = "", share[16] = "";
+    joule_format(joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+    if (!isnan(seconds)) {
+        joule_format(seconds, JOULE_DIMENSION_TIME, 3, time, sizeof time);
+        snprintf(share, sizeof share, "%.1f %%", seconds / all_s * 100);
+    }
+    printf("       %-20s %-9s %-10s %-20s %10s %8s %9s %12s\n", name, "", "", "", time, share, "", energy);
+}
+
+static void print_rests(const struct running *r, double all_s)
+{
+    forge_energy_facts between = {.struct_size = sizeof between};
+    size_t count = forge_energy_count(r->instance);
+    if (count && forge_energy_get(r->instance, count - 1, &between) == JOULE_OK && between.joules.value > 0)
+        print_rest("(between operations)", between.joules.value / r->runs, between.seconds / r->runs, all_s);
+    if (r->sum.unattributed_joules.value > 0)
+        print_rest("(unattributed)", r->sum.unattributed_joules.value / r->runs, NAN, all_s);
+}
+
+/* Of one run, that between its launches included. */
+static double seconds_of_all(const struct running *r)
 {
     forge_launch_facts facts = {.struct_size = sizeof facts};
+    forge_energy_facts between = {.struct_size = sizeof between};
+    size_t count = forge_energy_count(r->instance);
     double all_s = 0;
-    for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
-        all_s += facts.seconds;
+    for (size_t i = 0; forge_instance_launch(r->instance, i, &facts) == JOULE_OK; i++)
+        all_s += facts.seconds / r->runs;
+    if (count && forge_energy_get(r->instance, count - 1, &between) == JOULE_OK)
+        all_s += between.seconds / r->runs;
+    return all_s;
+}
+
+static void print_launches(const struct running *r)
+{
+    forge_instance *instance = r->instance;
+    forge_launch_facts facts = {.struct_size = sizeof facts};
+    double all_s = seconds_of_all(r);
     printf("%5s  %-20s %-9s %-10s %-20s %10s %8s %9s %12s\n", "", "layer", "phase", "operation", "kernel",
            "time", "share", "GFLOP/s", "energy");
     for (size_t i = 0; forge_instance_launch(instance, i, &facts) == JOULE_OK; i++)
         print_launch(instance, i, &facts, all_s);
+    print_rests(r, all_s);
 }
 
 void running_print(struct running *r)
@@ -170,5 +199,5 @@ void running_print(struct running *r)
     char memory[MEMORY_TEXT];
     print_head(r);
     printf("memory: %s\n\n", memory_text(r->program, memory));
-    print_launches(r->instance);
+    print_launches(r);
 }

@@ -6,7 +6,7 @@
 #ifndef FORGE_RUNNING_H
 #define FORGE_RUNNING_H
 
-#include <forge/program.h>
+#include <forge/energy.h>
 #include <joule/joule.h>
 
 struct running {
@@ -18,6 +18,7 @@ struct running {
     joule_meter *meter; /* NULL: joules are unknown */
     int64_t begin_ns, end_ns;
     unsigned runs;
+    forge_energy_sum sum; /* by running_end */
 };
 
 /* program: whose it becomes, also where this fails; device: its name; threads 0: all. Everything else of *r is zeroed, and
@@ -31,6 +32,8 @@ void running_start(struct running *r);
 joule_status running_run(struct running *r, unsigned times, joule_error *error);
 /* Runs once for warmth, then so often that the meter ticks some dozens of times, or once where that takes longer. */
 joule_status running_measure(struct running *r, joule_error *error);
+/* Takes the sum of the joules up to now: before running_print and a page of the step. */
+void running_end(struct running *r);
 /* Head and table, to standard output. */
 void running_print(struct running *r);
 

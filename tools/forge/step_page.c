@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "common/output.h"
 #include "common/page.h"
+#include "ledger.h"
 
 #define PHASES 4
 #define NONE   SIZE_MAX
@@ -34,9 +35,11 @@ struct row {
 
 struct step_page {
     const char *title;
-    joule_quantity step;
+    joule_quantity step; /* all joules, of one run */
+    const char *basis;
     double runs;
-    struct module *modules; /* [0]: all */
+    double between_s, between_joules, unattributed_joules; /* of one run */
+    struct module *modules;                                /* [0]: all */
     size_t module_count, module_capacity;
     struct row *rows;
     size_t row_count, row_capacity;
@@ -110,11 +113,32 @@ static bool place(struct step_page *page, size_t row)
     return true;
 }
 
+/* What no launch has, so that the modules and these add up to the step. */
+static void gather_rest(struct step_page *page, forge_instance *instance)
+{
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    forge_energy_facts between = {.struct_size = sizeof between};
+    size_t count = forge_energy_count(instance);
+    double runs = page->runs;
+    page->step = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    if (count == 0 || !(runs > 0) || forge_energy_total(instance, &sum) == JOULE_ABSENT)
+        return;
+    page->step = (joule_quantity){sum.all_joules.value / runs, sum.all_joules.low / runs,
+                                  sum.all_joules.high / runs, sum.all_joules.cls, 0};
+    page->basis = basis_text(sum.basis);
+    page->unattributed_joules = sum.unattributed_joules.value / runs;
+    if (forge_energy_get(instance, count - 1, &between) != JOULE_OK)
+        return;
+    page->between_s = between.seconds / runs;
+    page->between_joules = between.joules.value / runs;
+    page->modules[0].share.seconds += page->between_s;
+    page->modules[0].share.joules += page->between_joules + page->unattributed_joules;
+}
+
 static bool gather(struct step_page *page, forge_instance *instance)
 {
     struct row row = {.facts = {.struct_size = sizeof row.facts}, .next = NONE};
     joule_quantity joules;
-    forge_step_energy(instance, FORGE_ALL_PHASES, &page->step);
     if (add_module(page, "", 0) == NONE)
         return false;
     for (size_t i = 0; forge_instance_launch(instance, i, &row.facts) == JOULE_OK; i++) {
@@ -126,6 +150,7 @@ static bool gather(struct step_page *page, forge_instance *instance)
         if (page->runs == 0 || !place(page, i))
             return page->runs == 0;
     }
+    gather_rest(page, instance);
     return true;
 }
 
@@ -208,6 +233,29 @@ static void print_rows(const struct step_page *page, const struct module *module
     text_add(out, is_folded ? "</table></details>\n" : "</table>\n");
 }
 
+static void print_rest(const char *name, double seconds, double joules, double all_s, struct text *out)
+{
+    text_printf(out, "<details class=rest><summary><b>%s</b><span class=bar></span>", name);
+    if (isnan(seconds)) {
+        text_add(out, "<span></span><span></span><span>");
+    } else {
+        text_printf(out, "<span>%.1f&nbsp;%%</span><span>", 100 * seconds / all_s);
+        add_amount(out, seconds, JOULE_DIMENSION_TIME);
+        text_add(out, "</span><span>");
+    }
+    add_amount(out, joules, JOULE_DIMENSION_ENERGY);
+    text_add(out, "</span></summary></details>\n");
+}
+
+static void print_rests(const struct step_page *page, struct text *out)
+{
+    double all_s = page->modules[0].share.seconds;
+    if (page->between_s > 0)
+        print_rest("between operations", page->between_s, page->between_joules, all_s, out);
+    if (page->unattributed_joules > 0)
+        print_rest("unattributed", NAN, page->unattributed_joules, all_s, out);
+}
+
 /* Scopes nest a dozen deep at most: who wrote the graph chose them. */
 static void print_module(const struct step_page *page, size_t number, bool is_open, struct text *out)
 {
@@ -228,6 +276,8 @@ static void print_module(const struct step_page *page, size_t number, bool is_op
     for (size_t i = module->first_child; i != NONE; i = page->modules[i].next)
         print_module(page, i, false, out);
     print_rows(page, module, out);
+    if (number == 0)
+        print_rests(page, out);
     text_add(out, "</details>\n");
 }
 
@@ -283,11 +333,11 @@ static void print_page(const void *context, struct text *out)
         add_amount(out, page->step.low, JOULE_DIMENSION_ENERGY);
         text_add(out, " to ");
         add_amount(out, page->step.high, JOULE_DIMENSION_ENERGY);
-        text_printf(out, ", %s)", joule_class_name(page->step.cls));
+        text_printf(out, ", %s, %s)", joule_class_name(page->step.cls), page->basis);
     }
     text_printf(out,
-                " each time, on average over %.0f. Energy of a step is of the whole machine, that of a "
-                "module what its operations were told to have used of it.</p>\n",
+                " each time, on average over %.0f. The energy of the modules, of the time between operations "
+                "and what could not be attributed add up to that of the step.</p>\n",
                 page->runs);
     print_legend(page, out);
     print_module(page, 0, true, out);

@@ -9,6 +9,9 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "ceiling.h"
+#include "ledger.h"
+
+#define METER_WAIT_S 0.3 /* for slow sensors to see the end */
 
 enum { LEAST_RUNS = 3, MOST_RUNS = 20000, COLLECT_RUNS = 64 };
 
@@ -59,9 +62,11 @@ static joule_status run_metered(forge_instance *instance, joule_meter *meter, do
         if (i % COLLECT_RUNS == 0)
             forge_energy_collect(instance);
     }
-    joule_sample_now(meter);
-    forge_energy_collect(instance);
+    forge_energy_finish(instance, METER_WAIT_S);
     forge_step_energy(instance, FORGE_ALL_PHASES, &timing->joules);
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    forge_energy_total(instance, &sum);
+    timing->basis = sum.basis;
     forge_energy_stop(instance);
     return status;
 }
@@ -72,6 +77,7 @@ joule_status timing_take(forge_instance *instance, joule_meter *meter, double se
     double *each = calloc(MOST_RUNS, sizeof *each);
     out_timing->runs = 0;
     out_timing->seconds = NAN;
+    out_timing->basis = FORGE_ENERGY_UNKNOWN;
     out_timing->joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     if (!each)
         return error_set(error, JOULE_NO_MEMORY, "no memory for times");
@@ -143,4 +149,5 @@ void timing_json(struct json *json, const struct timing *timing)
         json_close(json, ']');
     }
     json_string(json, "class", joule_class_name(isnan(joules.value) ? JOULE_CLASS_NONE : joules.cls));
+    json_string(json, "energy_of", isnan(joules.value) ? NULL : basis_name(timing->basis));
 }

@@ -6,16 +6,17 @@
 #ifndef FORGE_TIMING_H
 #define FORGE_TIMING_H
 
-#include <forge/program.h>
+#include <forge/energy.h>
 #include <joule/joule.h>
 #include <signal.h>
 #include "joule/report/json.h"
 
 struct timing {
     uint64_t runs;
-    double seconds;                      /* of a run, the median; NaN: there was none */
-    double flop, bytes;                  /* of a run */
-    joule_quantity joules;               /* of a run, with what is between runs; NaN: unknown */
+    double seconds;        /* of a run, the median; NaN: there was none */
+    double flop, bytes;    /* of a run */
+    joule_quantity joules; /* of a run, with what is between runs; NaN: unknown */
+    forge_energy_basis basis;
     double limit_gflops, limit_gb_per_s; /* of the processor, by timing_limits; NaN: not measured */
 };
 

@@ -24,10 +24,10 @@
 #include "task.h"
 
 #define LINE_PERIOD_NS (NS_PER_S / 10)
-#define COLLECT_STEPS  16
 #define METER_PERIOD_S 0.02 /* short, as the windows of time are whose joules are shared out */
 #define LOOK_PERIOD_NS (NS_PER_S / 50)
 #define NEAR_BUDGET    0.8
+#define METER_WAIT_S   1.0 /* for slow sensors to see the end */
 
 static volatile sig_atomic_t interrupted_by;
 
@@ -59,11 +59,12 @@ static void show(struct training *t, const char *end)
     unsigned long long epoch = (n->steps ? n->steps - 1 : 0) / n->steps_per_epoch + 1;
     double seconds = clock_seconds(clock_now_ns() - t->begin_ns), of_step = done ? seconds / (double)done : 0;
     double left_s = of_step * (double)(all - n->steps);
-    joule_quantity watts;
+    joule_quantity used;
     char power[32] = "? W", of_a_step[32] = "? J";
-    if (joule_power_watts(t->meter, JOULE_TOTAL, &watts) == JOULE_OK) {
-        joule_format(watts.value, JOULE_DIMENSION_POWER, 2, power, sizeof power);
-        joule_format(watts.value * of_step, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
+    if (done && forge_energy_now(n->instance, &used) == JOULE_OK) {
+        double joules = used.value - t->begin_joules;
+        joule_format(joules / seconds, JOULE_DIMENSION_POWER, 2, power, sizeof power);
+        joule_format(joules / (double)done, JOULE_DIMENSION_ENERGY, 2, of_a_step, sizeof of_a_step);
     }
     snprintf(line, sizeof line,
              "epoch %llu/%u  step %llu/%llu  loss %.4f  %.2f ms/step  %.0f %s/s  %s/step  %s  %d:%02d left",
@@ -104,16 +105,23 @@ static joule_quantity of_all_runs(const struct training *t, joule_quantity q)
 static joule_quantity energy_now(const struct training *t)
 {
     joule_quantity q;
-    joule_energy_joules(t->meter, JOULE_TOTAL, &q);
+    forge_energy_now(t->trainee.instance, &q);
     return of_all_runs(t, q);
 }
 
-/* To the very end, as for epochs, and not only to the sensors' last tick. */
-static joule_quantity energy_at_end(const struct training *t)
+/* Of this run, up to now; NaN: unknown. */
+static joule_quantity energy_of_run(const struct training *t)
 {
     joule_quantity q;
-    joule_window_joules(t->meter, JOULE_TOTAL, t->begin_ns, clock_now_ns(), &q, NULL);
-    return of_all_runs(t, q);
+    forge_energy_now(t->trainee.instance, &q);
+    return q;
+}
+
+/* What was added between two totals; an unknown one is that of the start. The error of a total is one of scale, so the difference has the same relative error. */
+static joule_quantity energy_since(joule_quantity before, joule_quantity now)
+{
+    double joules = now.value - (isnan(before.value) ? 0 : before.value), part = joules / now.value;
+    return (joule_quantity){joules, now.low * part, now.high * part, now.cls, 0};
 }
 
 static void tell_budget(struct training *t, double used_joules, const char *what)
@@ -167,8 +175,7 @@ static joule_status train_step(struct training *t, joule_error *error)
         return JOULE_FAILED;
     }
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
-    if (t->trainee.steps % COLLECT_STEPS == 0)
-        forge_energy_collect(t->trainee.instance);
+    forge_energy_collect(t->trainee.instance);
     look_at_budget(t);
     show_now_and_then(t);
     return JOULE_OK;
@@ -212,13 +219,17 @@ static joule_status train_epoch(struct training *t, joule_error *error)
     if (!ARRAY_ROOM(t->epochs, t->epoch_capacity, t->epoch_count))
         return error_set(error, JOULE_NO_MEMORY, "no memory for epoch %zu", t->epoch_count + 1);
     struct epoch *epoch = &t->epochs[t->epoch_count++];
-    *epoch = (struct epoch){.number = done / per_epoch + 1, .score = NAN, .begin_ns = clock_now_ns()};
+    *epoch = (struct epoch){.number = done / per_epoch + 1,
+                            .score = NAN,
+                            .begin_ns = clock_now_ns(),
+                            .energy_before = energy_of_run(t)};
     joule_status status = train_steps(t, end, error);
     epoch->steps = t->trainee.steps - done;
     epoch->loss = t->loss;
     if (status == JOULE_OK && t->trainee.steps == end && t->end != TRAINING_OVER_BUDGET)
         status = test(t, epoch, error);
     epoch->end_ns = clock_now_ns();
+    epoch->energy = energy_since(epoch->energy_before, energy_of_run(t));
     return status == JOULE_OK ? save(t, error) : status;
 }
 
@@ -230,6 +241,8 @@ static joule_status train(struct training *t, joule_error *error)
         complain("train", "%s: all %u epochs are done; --epochs can ask for more", t->options.checkpoint,
                  t->options.trainee.epochs);
     t->begin_ns = clock_now_ns();
+    double used = energy_of_run(t).value;
+    t->begin_joules = isnan(used) ? 0 : used;
     look_at_budget(t);
     while (status == JOULE_OK && t->trainee.steps < all && goes_on(t))
         status = train_epoch(t, error);
@@ -325,13 +338,19 @@ static void print_memory(const struct trainee *n)
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
+static void print_all_runs(const struct training *t)
+{
+    char energy[QUANTITY_TEXT];
+    printf("\n%s with the runs before.\n", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
+}
+
 /* False, after a message, where it could not be told. */
 static bool report(struct training *t)
 {
-    joule_sample_now(t->meter);
-    forge_energy_collect(t->trainee.instance);
-    t->energy = energy_at_end(t);
-    for (size_t i = 0; i < t->epoch_count; i++)
+    forge_energy_finish(t->trainee.instance, METER_WAIT_S);
+    forge_energy_total(t->trainee.instance, &t->sum);
+    t->energy = of_all_runs(t, t->sum.all_joules);
+    for (size_t i = 0; t->sum.basis == FORGE_ENERGY_OF_MACHINE && i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);
     bool is_written = write_files(t);
@@ -339,6 +358,8 @@ static bool report(struct training *t)
         return is_written;
     if (t->epoch_count)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
+    if (t->is_resumed)
+        print_all_runs(t);
     print_memory(&t->trainee);
     if (t->sample)
         printf("\n%s\n", t->sample);
@@ -351,9 +372,8 @@ static bool tell_expected(struct training *t)
     const struct trainee *n = &t->trainee;
     joule_quantity seconds, joules;
     char time[QUANTITY_TEXT], energy[QUANTITY_TEXT];
-    forge_energy_sum sum = {.struct_size = sizeof sum};
-    forge_energy_total(n->instance, &sum);
-    t->energy = sum.joules;
+    forge_energy_total(n->instance, &t->sum);
+    t->energy = t->sum.all_joules;
     bool is_written = write_files(t);
     if (t->options.json && strcmp(t->options.json, "-") == 0)
         return is_written;
@@ -407,7 +427,8 @@ static bool writes_sample(const struct training *t)
 
 int training_run(const struct training_options *options)
 {
-    struct training t = {.options = *options, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
+    struct training t = {
+        .options = *options, .sum.struct_size = sizeof t.sum, .loss = NAN, .is_live = isatty(STDERR_FILENO)};
     joule_error error = {0};
     joule_status status = trainee_open(&t.trainee, &options->trainee, &error);
     heed_interrupts();

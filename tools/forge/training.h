@@ -6,6 +6,7 @@
 #ifndef FORGE_TRAINING_H
 #define FORGE_TRAINING_H
 
+#include <forge/energy.h>
 #include <joule/meter.h>
 #include <stdbool.h>
 #include "base/string.h"
@@ -28,7 +29,7 @@ struct epoch {
     double loss;  /* at its end, smoothed over about 50 steps */
     double score; /* the task's; NaN: not all of it was done, so it was not tested */
     int64_t begin_ns, end_ns;
-    joule_quantity energy;
+    joule_quantity energy_before, energy; /* of this run up to its begin; its own */
 };
 
 /* ESTIMATED: nothing was trained, as the device only estimates, and all that is told is what it expects. */
@@ -42,6 +43,8 @@ struct training {
     uint64_t first_step;
     joule_quantity energy_before; /* joules of the runs before */
     joule_quantity energy;        /* of all runs, at the end */
+    forge_energy_sum sum;         /* of this run, at the end */
+    double begin_joules;          /* of this run before its first step */
     struct epoch *epochs;
     size_t epoch_count, epoch_capacity;
     double loss; /* smoothed; NaN: there was no step */

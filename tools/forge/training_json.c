@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "joule/report/json.h"
+#include "ledger.h"
 #include "task.h"
 #include "training.h"
 
@@ -148,6 +149,14 @@ static void add_program(struct json *json, const forge_program *program)
     json_double(json, "flop_per_step", facts.flop);
 }
 
+/* Of this run: the joules of `operations` and the unattributed ones add up to run_energy_joules. */
+static void add_sum(struct json *json, const forge_energy_sum *sum)
+{
+    json_string(json, "energy_of", basis_name(sum->basis));
+    add_energy(json, sum->all_joules, "run_energy_joules", "run_interval_joules", "run_class");
+    json_double(json, "unattributed_joules", sum->unattributed_joules.value);
+}
+
 void training_json(const void *context, struct text *out)
 {
     static const char *const ends[] = {[TRAINING_DONE] = "done",
@@ -169,6 +178,7 @@ void training_json(const void *context, struct text *out)
     json_integer(&json, "steps_before", (int64_t)t->first_step);
     json_integer(&json, "steps", (int64_t)t->trainee.steps);
     add_joules(&json, t->energy);
+    add_sum(&json, &t->sum);
     add_epochs(&json, t);
     add_operations(&json, t);
     json_string(&json, "sample", t->sample);

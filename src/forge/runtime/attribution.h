@@ -50,6 +50,7 @@ void attribution_feed(struct attribution *attribution, const struct attribution_
 struct attribution_meter {
     joule_class cls;
     double gain_sd; /* relative error common to all windows */
+    bool is_exact;  /* apart from that error the sum is known: what a fit leaves over is no error of it */
 };
 
 struct attribution_answer;

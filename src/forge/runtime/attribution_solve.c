@@ -204,17 +204,19 @@ static bool fit(struct fit *f)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static void keep(struct attribution_answer *answer, const struct fit *f, double gain_sd)
+static void keep(struct attribution_answer *answer, const struct fit *f,
+                 const struct attribution_meter *meter)
 {
     const struct attribution *a = f->a;
     memcpy(answer->joules, f->joules, a->count * sizeof *answer->joules);
     memcpy(answer->covariance, f->covariance, a->count * a->count * sizeof *answer->covariance);
-    double noise_sd = sqrt(f->noise * a->variance) / a->joules;
-    answer->sum_sd = hypot(noise_sd, gain_sd);
+    double noise_sd = meter->is_exact ? 0 : sqrt(f->noise * a->variance) / a->joules;
+    answer->sum_sd = hypot(noise_sd, meter->gain_sd);
 }
 
 static joule_status solve(const struct attribution *a, const struct attribution_group *groups,
-                          struct attribution_answer *answer, double *numbers, double gain_sd)
+                          struct attribution_answer *answer, double *numbers,
+                          const struct attribution_meter *meter)
 {
     size_t n = a->count;
     struct fit f = {
@@ -239,7 +241,7 @@ static joule_status solve(const struct attribution *a, const struct attribution_
         if (!fit(&f) || !(f.evidence > best))
             continue;
         best = f.evidence;
-        keep(answer, &f, gain_sd);
+        keep(answer, &f, meter);
     }
     return best > -DBL_MAX ? JOULE_OK : JOULE_FAILED;
 }
@@ -262,7 +264,7 @@ joule_status attribution_solve(const struct attribution *a, const struct attribu
     if (answer && numbers) {
         answer->meter = meter->cls;
         memcpy(answer->seconds, a->seconds, n * sizeof *answer->seconds);
-        status = solve(a, groups, answer, numbers, meter->gain_sd);
+        status = solve(a, groups, answer, numbers, meter);
     }
     free(numbers);
     if (status == JOULE_OK)

@@ -6,9 +6,11 @@
 #include "forge/runtime/energy.h"
 
 #include <forge/energy.h>
+#include <joule/model.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -17,6 +19,8 @@
 #define FIXED_WINDOW_NS (NS_PER_S / 2)
 #define TICKS           256
 #define LEAST_COVERAGE  0.99
+#define CLOCK_ERROR     0.01 /* of CPU times, as a part of the window */
+#define PAUSE_NS        (NS_PER_S / 100)
 
 /* --- life --------------------------------------------------------------------------------------------------- */
 
@@ -54,6 +58,15 @@ none:
     return NULL;
 }
 
+/* Of all threads, those that have ended included. */
+static double process_cpu_s(void)
+{
+    struct timespec used;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0)
+        return NAN;
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
 joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, int32_t domain,
                                 joule_error *out_error)
 {
@@ -69,7 +82,9 @@ joule_status forge_energy_start(forge_instance *instance, joule_meter *meter, in
     e->device = instance->device;
     e->meter = meter;
     e->domain = domain;
+    e->basis = is_metered ? FORGE_ENERGY_UNKNOWN : FORGE_ENERGY_EXPECTED;
     e->begin_ns = e->cut_ns = e->first_ns = device_now_ns(instance->device);
+    e->cut_cpu_s = process_cpu_s();
     energy_free(instance->energy);
     instance->energy = e;
     return JOULE_OK;
@@ -113,8 +128,8 @@ static void forget_sums(struct energy *e, int64_t end_ns)
     e->joules = e->squares = e->variance = 0;
 }
 
-/* Joins the window from the last cut to end_ns. */
-static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double coverage)
+/* Joins the window from the last cut to end_ns, of which `variance` is the independent error. */
+static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double variance, double coverage)
 {
     struct attribution_window window = {.seconds = clock_seconds(end_ns - e->cut_ns), .joules = NAN};
     memset(e->active_s, 0, e->items.count * sizeof *e->active_s);
@@ -125,12 +140,15 @@ static void join(struct energy *e, int64_t end_ns, joule_quantity joules, double
     e->active_s[e->items.count - 1] = fmax(rest_s, 0);
     if (is_whole && coverage >= LEAST_COVERAGE && isfinite(joules.value)) {
         window.joules = joules.value;
-        window.variance = own_variance(e, joules, end_ns);
+        window.variance = isnan(variance) ? own_variance(e, joules, end_ns) : variance;
         e->cls = joules.cls > e->cls ? joules.cls : e->cls;
         e->seen_s += window.seconds;
+        e->joules_seen += joules.value;
         e->windows++;
     } else {
         forget_sums(e, end_ns);
+        e->lost_joules += isfinite(joules.value) ? joules.value : 0;
+        e->cls = isfinite(joules.value) && joules.cls > e->cls ? joules.cls : e->cls;
     }
     attribution_feed(e->attribution, &window, e->active_s);
     e->cut_ns = end_ns;
@@ -146,8 +164,54 @@ static bool cut(struct energy *e, int64_t end_ns)
         return false;
     if (status != JOULE_OK)
         joules.value = NAN;
-    join(e, end_ns, joules, coverage);
+    join(e, end_ns, joules, NAN, coverage);
     return true;
+}
+
+/* --- what the joules are those of ---------------------------------------------------------------------------- */
+
+static bool is_model(joule_class cls)
+{
+    return cls >= JOULE_CLASS_MODELLED;
+}
+
+/* UNKNOWN until the meter has told a class. A total is also weak because of a device with assumed watts beside a measured
+ * processor; its CPUs decide then. */
+static forge_energy_basis find_basis(const struct energy *e)
+{
+    joule_quantity all, cpu;
+    if (joule_energy_joules(e->meter, e->domain, &all) != JOULE_OK)
+        return FORGE_ENERGY_UNKNOWN;
+    bool is_sum = e->domain == JOULE_TOTAL || e->domain == JOULE_CPU;
+    if (!is_sum || !is_model(all.cls))
+        return FORGE_ENERGY_OF_MACHINE;
+    bool is_measured = joule_energy_joules(e->meter, JOULE_CPU, &cpu) == JOULE_OK && !is_model(cpu.cls);
+    return is_measured ? FORGE_ENERGY_OF_MACHINE : FORGE_ENERGY_OF_PROCESS;
+}
+
+/* Joins the window from the last cut to now by this process's CPU time in it. The model's error is common to all windows; what
+ * is left is the clock's. */
+static void cut_process(struct energy *e)
+{
+    int64_t now_ns = clock_now_ns();
+    double cpu_s = process_cpu_s(), seconds = clock_seconds(now_ns - e->cut_ns);
+    joule_quantity joules, busy = {.value = NAN};
+    bool is_known = joule_cpu_work_joules(fmax(cpu_s - e->cut_cpu_s, 0), seconds, &joules) == JOULE_OK &&
+                    joule_cpu_work_joules(seconds, seconds, &busy) == JOULE_OK;
+    if (is_known && busy.value > 0)
+        e->relative_sd = e->gain_sd = sd_of(busy) / busy.value;
+    join(e, now_ns, joules, is_known ? pow(CLOCK_ERROR * busy.value, 2) : NAN, is_known ? 1 : 0);
+    e->cut_cpu_s = cpu_s;
+}
+
+joule_quantity energy_part(const struct energy *e, double value)
+{
+    double z = ATTRIBUTION_Z90 * (e->basis == FORGE_ENERGY_OF_PROCESS ? e->relative_sd : e->gain_sd);
+    bool is_factor = is_model(e->cls);
+    return (joule_quantity){.value = value,
+                            .low = is_factor ? value * exp(-z) : fmax(value * (1 - z), 0),
+                            .high = is_factor ? value * exp(z) : value * (1 + z),
+                            .cls = e->cls};
 }
 
 static void forget_answer(struct energy *e)
@@ -168,33 +232,117 @@ static void collect_expected(forge_instance *instance)
     forget_answer(e);
 }
 
-/* Feeds the attribution with every window that the sensors have seen the end of. */
-static void collect_metered(struct energy *e)
+/* Feeds the attribution with every window up to end_ns that the sensors have seen the end of. */
+static void collect_metered(struct energy *e, int64_t end_ns)
 {
-    int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns, now_ns = clock_now_ns();
+    int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns;
     size_t count, known;
     do {
         before_ns = e->cut_ns;
         count = joule_ticks(e->meter, e->domain, e->cut_ns, ticks, TICKS);
         known = count < TICKS ? count : TICKS;
         for (size_t i = 0; i < known; i++)
-            if (ticks[i] - e->cut_ns >= LEAST_WINDOW_NS && !cut(e, ticks[i]))
+            if (ticks[i] > end_ns || (ticks[i] - e->cut_ns >= LEAST_WINDOW_NS && !cut(e, ticks[i])))
                 break;
     } while (count > known && e->cut_ns > before_ns);
-    while (count == 0 && now_ns - e->cut_ns >= FIXED_WINDOW_NS && cut(e, e->cut_ns + FIXED_WINDOW_NS))
+    while (count == 0 && end_ns - e->cut_ns >= FIXED_WINDOW_NS && cut(e, e->cut_ns + FIXED_WINDOW_NS))
         ;
     if (e->cut_ns > first_ns)
         forget_answer(e);
 }
 
+static void collect_process(struct energy *e, int64_t least_ns)
+{
+    if (clock_now_ns() - e->cut_ns < least_ns)
+        return;
+    cut_process(e);
+    forget_answer(e);
+}
+
 joule_status forge_energy_collect(forge_instance *instance)
 {
-    if (!instance->energy)
+    struct energy *e = instance->energy;
+    if (!e)
         return JOULE_ABSENT;
-    if (instance->device->ops->expect)
+    if (e->basis == FORGE_ENERGY_UNKNOWN)
+        e->basis = find_basis(e);
+    if (e->basis == FORGE_ENERGY_EXPECTED)
         collect_expected(instance);
+    else if (e->basis == FORGE_ENERGY_OF_PROCESS)
+        collect_process(e, LEAST_WINDOW_NS);
     else
-        collect_metered(instance->energy);
+        collect_metered(e, clock_now_ns());
+    return JOULE_OK;
+}
+
+/* Joins the rest up to end_ns, if the sensors have ticked past it. */
+static bool cut_rest(struct energy *e, int64_t end_ns)
+{
+    collect_metered(e, end_ns);
+    if (e->cut_ns >= end_ns || !cut(e, end_ns))
+        return e->cut_ns >= end_ns;
+    forget_answer(e);
+    return true;
+}
+
+/* What the sensors say of the end without having confirmed it. */
+static void lose_rest(struct energy *e, int64_t end_ns)
+{
+    joule_quantity joules;
+    joule_status status = joule_window_joules(e->meter, e->domain, e->cut_ns, end_ns, &joules, NULL);
+    if (status != JOULE_OK && status != JOULE_PENDING)
+        joules.value = NAN;
+    join(e, end_ns, joules, NAN, 0);
+    forget_answer(e);
+}
+
+joule_status forge_energy_finish(forge_instance *instance, double wait_s)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int64_t end_ns = clock_now_ns();
+    struct energy *e = instance->energy;
+    bool has_ended = false;
+    if (!e)
+        return JOULE_ABSENT;
+    if (e->basis == FORGE_ENERGY_EXPECTED)
+        return forge_energy_collect(instance);
+    for (;;) {
+        joule_sample_now(e->meter);
+        if (e->basis == FORGE_ENERGY_UNKNOWN)
+            e->basis = find_basis(e);
+        if (e->basis == FORGE_ENERGY_OF_PROCESS)
+            collect_process(e, 1);
+        has_ended = e->basis == FORGE_ENERGY_OF_PROCESS || cut_rest(e, end_ns);
+        if (has_ended || clock_seconds(clock_now_ns() - end_ns) >= wait_s)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (!has_ended)
+        lose_rest(e, end_ns);
+    return JOULE_OK;
+}
+
+/* Of a machine's energy the meter itself knows most; of this process's, what was collected, and the time since then. */
+joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
+{
+    struct energy *e = instance->energy;
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    *out_joules = (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
+    joule_status status = forge_energy_collect(instance);
+    if (status != JOULE_OK)
+        return status;
+    if (e->basis == FORGE_ENERGY_OF_MACHINE) {
+        status = joule_window_joules(e->meter, e->domain, e->begin_ns, clock_now_ns(), out_joules, NULL);
+        return isfinite(out_joules->value) ? JOULE_OK : status;
+    }
+    if (e->basis == FORGE_ENERGY_EXPECTED) {
+        status = forge_energy_total(instance, &sum);
+        *out_joules = sum.joules;
+        return status;
+    }
+    if (e->basis == FORGE_ENERGY_UNKNOWN || !(e->seen_s > 0 || e->lost_joules > 0))
+        return JOULE_PENDING;
+    *out_joules = energy_part(e, e->joules_seen + e->lost_joules);
     return JOULE_OK;
 }
 
@@ -208,7 +356,8 @@ joule_status energy_solve(const forge_instance *instance)
     struct attribution_group *groups = calloc(e->items.count, sizeof *groups);
     if (!groups)
         return JOULE_NO_MEMORY;
-    struct attribution_meter meter = {.cls = e->cls, .gain_sd = e->gain_sd};
+    struct attribution_meter meter = {
+        .cls = e->cls, .gain_sd = e->gain_sd, .is_exact = e->basis == FORGE_ENERGY_OF_PROCESS};
     items_expect(&e->items, instance, groups);
     joule_status status = attribution_solve(e->attribution, groups, &meter, &e->answer);
     if (status == JOULE_OK)

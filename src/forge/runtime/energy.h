@@ -6,6 +6,7 @@
 #ifndef FORGE_RUNTIME_ENERGY_H
 #define FORGE_RUNTIME_ENERGY_H
 
+#include <forge/energy.h>
 #include "forge/runtime/instance.h"
 #include "forge/runtime/items.h"
 #include "forge/runtime/spans.h"
@@ -25,6 +26,11 @@ struct energy {
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
     double seen_s;
+    forge_energy_basis basis;
+    double cut_cpu_s;   /* CPU time of this process at cut_ns */
+    double joules_seen; /* of windows that were attributed */
+    double lost_joules; /* of windows that were not */
+    double relative_sd; /* of the joules of any window, where the process is the basis */
     /* Of the windows with energy: what tells the error that they have in common from their own. */
     double joules, squares, variance;
     int64_t first_ns; /* where the first of them without a gap since begins */
@@ -41,6 +47,8 @@ void energy_free(struct energy *energy);
 joule_status energy_solve(const forge_instance *instance);
 /* The same on a device that only estimates (energy_expected.c). */
 joule_status energy_expect(const forge_instance *instance);
+/* Joules of what `value` is a part of the total's. */
+joule_quantity energy_part(const struct energy *energy, double value);
 /* There, adds up what the runs since the last time take: before launches get other sizes, and when they are collected. */
 void energy_add_expected(forge_instance *instance);
 

@@ -166,11 +166,19 @@ joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_
     forge_energy_sum sum = {.windows = e->windows,
                             .seconds = clock_seconds(e->cut_ns - e->begin_ns),
                             .seen_seconds = e->seen_s,
-                            .joules = unknown()};
+                            .joules = unknown(),
+                            .unattributed_joules = unknown(),
+                            .all_joules = unknown(),
+                            .basis = e->basis};
     if (status == JOULE_OK) {
         memset(e->is_in, true, e->items.count * sizeof *e->is_in);
         sum.joules = attribution_sum(e->answer, e->is_in);
+        sum.all_joules = scaled(sum.joules, (sum.joules.value + e->lost_joules) / sum.joules.value);
+    } else if (e->lost_joules > 0) {
+        sum.all_joules = energy_part(e, e->lost_joules);
     }
+    if (!isnan(sum.all_joules.value))
+        sum.unattributed_joules = energy_part(e, e->lost_joules);
     abi_give(out_sum, &sum, sizeof sum);
     return status;
 }

@@ -4,6 +4,8 @@
  */
 #include <joule/model.h>
 
+#include <math.h>
+#include <pthread.h>
 #include "base/abi.h"
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_map.h"
@@ -45,4 +47,30 @@ joule_status joule_cpu_model_look(joule_cpu_model *out_model)
     }
     arena_free(&arena);
     return done ? JOULE_OK : JOULE_NO_MEMORY;
+}
+
+/* --- the work of a program ----------------------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct cost_cpu this_cpu;
+static bool is_identified;
+
+static void identify(void)
+{
+    is_identified = cpu_map_identify(host_real(), &this_cpu);
+}
+
+joule_status joule_cpu_work_joules(double cpu_seconds, double wall_seconds, joule_quantity *out_joules)
+{
+    if (!out_joules)
+        return JOULE_INVALID;
+    *out_joules = quantity_unknown();
+    if (!(cpu_seconds >= 0 && isfinite(cpu_seconds) && wall_seconds >= 0 && isfinite(wall_seconds)))
+        return JOULE_INVALID;
+    pthread_once(&once, identify);
+    if (!is_identified)
+        return JOULE_NO_MEMORY;
+    struct estimate joules = cost_cpu_energy(&this_cpu, cpu_seconds, wall_seconds);
+    *out_joules = estimate_quantity(&joules);
+    return JOULE_OK;
 }

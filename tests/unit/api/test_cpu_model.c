@@ -32,9 +32,31 @@ static void test_a_structure_that_is_too_small(void **state)
     assert_int_equal(model.cores, 0);
 }
 
+static void test_joules_of_work_grow_with_cpu_time(void **state)
+{
+    (void)state;
+    joule_quantity none, one, two;
+    joule_cpu_model model = {.struct_size = sizeof model};
+    assert_int_equal(joule_cpu_model_look(&model), JOULE_OK);
+    assert_int_equal(joule_cpu_work_joules(0, 1, &none), JOULE_OK);
+    assert_int_equal(joule_cpu_work_joules(1, 2, &one), JOULE_OK);
+    assert_int_equal(joule_cpu_work_joules(2, 2, &two), JOULE_OK);
+    assert_true(none.value == 0);
+    assert_true(fabs(one.value - model.core_watts.value) <= 1e-9 * one.value);
+    assert_true(fabs(two.value - 2 * one.value) <= 1e-9 * two.value);
+    assert_true(one.low < one.value && one.value < one.high);
+    assert_int_equal(one.cls, JOULE_CLASS_MODELLED);
+    assert_int_equal(joule_cpu_work_joules(NAN, 1, &one), JOULE_INVALID);
+    assert_true(isnan(one.value));
+    assert_int_equal(joule_cpu_work_joules(-1, 1, &one), JOULE_INVALID);
+    assert_int_equal(joule_cpu_work_joules(1, INFINITY, &one), JOULE_INVALID);
+    assert_int_equal(joule_cpu_work_joules(1, 1, NULL), JOULE_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine_is_known),
-                                       cmocka_unit_test(test_a_structure_that_is_too_small)};
+                                       cmocka_unit_test(test_a_structure_that_is_too_small),
+                                       cmocka_unit_test(test_joules_of_work_grow_with_cpu_time)};
     return cmocka_run_group_tests_name("cpu_model", tests, NULL, NULL);
 }

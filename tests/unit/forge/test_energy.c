@@ -1,10 +1,14 @@
 /* Joules of operations: launches joined with windows of a meter. The model of the CPU answers on every machine, so a real
  * meter runs here; what its shares are worth is shown by test_attribution. Waiting for sensors is bounded. */
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/energy.h>
+#include <joule/model.h>
 #include "base/clock.h"
 #include "forge/runtime/energy.h"
 #include "support/allocations.h"
@@ -26,6 +31,11 @@
 struct machine {
     struct workbench bench;
     joule_meter *meter;
+    /* Of a package's counter, which a thread moves; empty: none. */
+    char root[64];
+    pthread_t counter;
+    atomic_bool has_ended;
+    bool has_failed;
 };
 
 static int tear_down(void **state)
@@ -33,8 +43,63 @@ static int tear_down(void **state)
     struct machine *m = *state;
     workbench_end(&m->bench);
     joule_close(m->meter);
+    if (*m->root) {
+        char command[96];
+        atomic_store(&m->has_ended, true);
+        pthread_join(m->counter, NULL);
+        assert_false(m->has_failed);
+        snprintf(command, sizeof command, "rm -r %s", m->root);
+        assert_int_equal(system(command), 0);
+    }
     free(m);
     return 0;
+}
+
+#define ZONE "sys/class/powercap/intel-rapl:0"
+
+static void write_zone(const struct machine *m, const char *name, const char *text)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s/" ZONE "/%s", m->root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* 30 W, whatever runs. */
+static void *move_counter(void *context)
+{
+    struct machine *m = context;
+    int64_t begin_ns = clock_now_ns();
+    const struct timespec pause = {.tv_nsec = NS_PER_S / 1000};
+    char path[192], text[32];
+    snprintf(path, sizeof path, "%s/" ZONE "/energy_uj", m->root);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    while (!atomic_load(&m->has_ended)) {
+        int length =
+            snprintf(text, sizeof text, "%.0f\n", 1e9 + 30e6 * clock_seconds(clock_now_ns() - begin_ns));
+        m->has_failed = pwrite(fd, text, (size_t)length, 0) != length || m->has_failed;
+        nanosleep(&pause, NULL);
+    }
+    close(fd);
+    return NULL;
+}
+
+static int open_measured_machine(struct machine *m)
+{
+    char command[160];
+    strcpy(m->root, "/tmp/forge-energy-XXXXXX");
+    assert_non_null(mkdtemp(m->root));
+    snprintf(command, sizeof command, "mkdir -p %s/" ZONE, m->root);
+    assert_int_equal(system(command), 0);
+    write_zone(m, "name", "package-0\n");
+    write_zone(m, "max_energy_range_uj", "262143328850\n");
+    write_zone(m, "energy_uj", "1000000000\n");
+    assert_int_equal(pthread_create(&m->counter, NULL, move_counter, m), 0);
+    joule_options options = {.struct_size = sizeof options, .period_s = 0.005, .root = m->root};
+    return joule_open(&options, &m->meter, NULL) != JOULE_OK ||
+           workbench_begin(&m->bench, 1, NULL) != JOULE_OK;
 }
 
 static int open_machine(void **state)
@@ -47,10 +112,8 @@ static int open_machine(void **state)
 }
 
 /* Two layers, one within a scope of its own, and something of another phase. */
-static int set_up(void **state)
+static int load(struct machine *m)
 {
-    if (open_machine(state) != 0)
-        return 1;
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(48, 48)), y = x;
     static const char *const layers[] = {"first", "second"};
@@ -63,7 +126,19 @@ static int set_up(void **state)
     }
     forge_phase_set(b, FORGE_PHASE_OPTIMISER);
     forge_output(b, "y", forge_exp(b, y));
-    return workbench_try_load(&((struct machine *)*state)->bench, b, NULL) != JOULE_OK;
+    return workbench_try_load(&m->bench, b, NULL) != JOULE_OK;
+}
+
+static int set_up(void **state)
+{
+    return open_machine(state) != 0 || load(*state) != 0;
+}
+
+static int set_up_measured(void **state)
+{
+    struct machine *m = calloc(1, sizeof *m);
+    *state = m;
+    return open_measured_machine(m) != 0 || load(m) != 0;
 }
 
 static void run(struct machine *m, int times)
@@ -106,6 +181,24 @@ static void assert_near(double a, double b, double relative)
 
 /* --- shares ------------------------------------------------------------------------------------------------- */
 
+static void assert_adds_up(struct machine *m, forge_energy_sum sum)
+{
+    size_t count = forge_energy_count(m->bench.instance);
+    double joules = 0, seconds = 0;
+    for (size_t i = 0; i < count; i++) {
+        forge_energy_facts facts = facts_of(m, i);
+        joules += facts.joules.value;
+        seconds += facts.seconds;
+        assert_true(facts.joules.low <= facts.joules.value && facts.joules.value <= facts.joules.high);
+        assert_true(facts.joules.cls >= sum.joules.cls);
+        assert_true(facts.group <= i && facts.group_joules.value >= facts.joules.value * (1 - 1e-12));
+    }
+    assert_near(joules, sum.joules.value, 1e-9);
+    assert_near(joules + sum.unattributed_joules.value, sum.all_joules.value, 1e-9);
+    assert_near(seconds, sum.seen_seconds, 1e-9);
+    assert_true(*facts_of(m, count - 1).op == '\0' && *facts_of(m, 0).op);
+}
+
 static void test_shares_add_up_to_the_meter(void **state)
 {
     struct machine *m = *state;
@@ -115,22 +208,81 @@ static void test_shares_add_up_to_the_meter(void **state)
     joule_quantity meter;
     assert_int_equal(joule_window_joules(m->meter, JOULE_TOTAL, e->begin_ns, e->cut_ns, &meter, NULL),
                      JOULE_OK);
+    assert_int_equal(sum.basis, FORGE_ENERGY_OF_MACHINE);
     assert_near(sum.joules.value, meter.value, 1e-9);
+    assert_near(sum.joules.value, 30 * sum.seconds, 0.2);
     assert_near(sum.seen_seconds, sum.seconds, 1e-9);
     assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
-    size_t count = forge_energy_count(m->bench.instance);
-    double joules = 0, seconds = 0;
-    for (size_t i = 0; i < count; i++) {
-        forge_energy_facts facts = facts_of(m, i);
-        joules += facts.joules.value;
-        seconds += facts.seconds;
-        assert_true(facts.joules.low <= facts.joules.value && facts.joules.value <= facts.joules.high);
-        assert_int_equal(facts.joules.cls, JOULE_CLASS_MODELLED); /* as the meter */
-        assert_true(facts.group <= i && facts.group_joules.value >= facts.joules.value * (1 - 1e-12));
+    assert_adds_up(m, sum);
+}
+
+static double own_cpu_s(void)
+{
+    struct timespec used;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
+static pid_t be_busy(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (volatile unsigned i = 0;; i++)
+            ;
     }
-    assert_near(joules, sum.joules.value, 1e-9);
-    assert_near(seconds, sum.seen_seconds, 1e-9);
-    assert_true(*facts_of(m, count - 1).op == '\0' && *facts_of(m, 0).op);
+    assert_true(child > 0);
+    return child;
+}
+
+/* Where a model stands in for sensors, work of other processes is not attributed to operations. */
+static void test_neighbours_work_is_not_attributed(void **state)
+{
+    struct machine *m = *state;
+    pid_t neighbours[3];
+    for (int i = 0; i < 3; i++)
+        neighbours[i] = be_busy();
+    double before_s = own_cpu_s();
+    start(m);
+    run_windows(m, 12);
+    assert_int_equal(forge_energy_finish(m->bench.instance, 1), JOULE_OK);
+    double used_s = own_cpu_s() - before_s;
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    assert_int_equal(forge_energy_total(m->bench.instance, &sum), JOULE_OK);
+    for (int i = 0; i < 3; i++) {
+        kill(neighbours[i], SIGKILL);
+        waitpid(neighbours[i], NULL, 0);
+    }
+    joule_quantity own, now;
+    assert_int_equal(joule_cpu_work_joules(used_s, sum.seconds, &own), JOULE_OK);
+    assert_int_equal(sum.basis, FORGE_ENERGY_OF_PROCESS);
+    assert_int_equal(sum.joules.cls, JOULE_CLASS_MODELLED);
+    assert_near(sum.all_joules.value, own.value, 0.1);
+    assert_near(sum.all_joules.high / sum.all_joules.value, own.high / own.value, 0.1);
+    assert_adds_up(m, sum);
+    assert_int_equal(forge_energy_now(m->bench.instance, &now), JOULE_OK);
+    assert_true(now.value >= sum.all_joules.value * (1 - 1e-9));
+}
+
+/* Launches that were forgotten since nobody collected them leave joules that the head has, too. */
+static void test_joules_without_launches_are_unattributed(void **state)
+{
+    struct machine *m = *state;
+    start(m);
+    run_windows(m, 4);
+    struct energy *e = m->bench.instance->energy;
+    assert_int_equal(forge_energy_finish(m->bench.instance, 1), JOULE_OK); /* all runs are taken */
+    e->spans.capacity = 2;
+    int64_t end_ns = clock_now_ns() + NS_PER_S / 20;
+    do
+        run(m, 20);
+    while (clock_now_ns() < end_ns);
+    assert_int_equal(forge_energy_finish(m->bench.instance, 1), JOULE_OK);
+    forge_energy_sum sum = {.struct_size = sizeof sum};
+    assert_int_equal(forge_energy_total(m->bench.instance, &sum), JOULE_OK);
+    assert_true(sum.unattributed_joules.value > 0);
+    assert_near(sum.seconds, clock_seconds(clock_now_ns() - e->begin_ns), 0.9);
+    assert_adds_up(m, sum);
 }
 
 static double in_scope(struct machine *m, const char *scope, int phase)
@@ -342,7 +494,11 @@ int main(void)
 {
 #define on_machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        on_machine(test_shares_add_up_to_the_meter),
+        cmocka_unit_test_setup_teardown(test_shares_add_up_to_the_meter, set_up_measured, tear_down),
+        on_machine(test_neighbours_work_is_not_attributed),
+        on_machine(test_joules_without_launches_are_unattributed),
+        cmocka_unit_test_setup_teardown(test_joules_without_launches_are_unattributed, set_up_measured,
+                                        tear_down),
         on_machine(test_sums_by_scope_and_phase),
         on_machine(test_launches_share_their_item),
         on_machine(test_what_is_not_known_is_said),
