@@ -43,13 +43,22 @@ def write_digits(folder, kind, count, seed):
 
 
 def checkpoint(path):
-    """What a safetensors file says, and its tensors' bytes; energy is a matter of its own."""
+    """What a safetensors file says, and its tensors' bytes; energy and the id, which are never the same, apart."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header, data = json.loads(file.read(size)), file.read()
     texts = header.pop("__metadata__")
-    energy = {key: texts.pop(key) for key in list(texts) if key.startswith("forge.energy")}
+    energy = {key: texts.pop(key) for key in list(texts) if key.startswith("forge.energy") or key == "train.id"}
     return header, data, texts, energy
+
+
+def spent(path):
+    """Joules in the file beside a checkpoint; 0: there is none yet."""
+    try:
+        with open(path + ".joules", encoding="ascii") as file:
+            return float(re.search(r"^joules (\S+)", file.read(), re.M).group(1))
+    except FileNotFoundError:
+        return 0
 
 
 class Train(unittest.TestCase):
@@ -285,6 +294,70 @@ class Train(unittest.TestCase):
         again = self.report(*how, "-c", path, "-r", code=124)
         self.assertLess(again["steps"] - again["steps_before"], 1000)
         self.assertGreater(again["energy_joules"], kept)
+
+    def kill_when_spent(self, arguments, path, joules):
+        """Kills a training that has spent this much by its file; returns what the file says then."""
+        with subprocess.Popen([FORGE, "train", *arguments, "-c", path, "-r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            end = time.monotonic() + 100
+            while spent(path) < joules:
+                self.assertIsNone(child.poll())
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.02)
+            child.kill()
+        return spent(path)
+
+    # A kill forgets steps, but not their joules: kills before the first checkpoint, and after it.
+    def test_joules_of_redone_steps_count(self):
+        path, book = self.path("checkpoint"), self.path("book")
+        with open(book, "w", encoding="ascii") as file:
+            file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))  # an epoch that does not end here
+        how = ["-m", "gpt", "--layers", "1", "--width", "32", "-b", "1", "--sample", "0"]
+        used = self.kill_when_spent([*how, "--data", book], path, 0.3)
+        again = self.kill_when_spent([*how, "--data", book], path, used + 0.3)
+        self.assertFalse(os.path.exists(path))
+
+        def go_on(joules):
+            done = self.forge(*how, "-c", path, "-r", "--budget", f"{joules}J", data=book)
+            self.assertEqual(done.returncode, 124, done.stderr)
+            return done
+        done = go_on(again + 0.3)
+        total = spent(path)
+        self.assertGreaterEqual(total, again + 0.29)
+        self.assertIn("went into steps that no checkpoint kept", done.stdout)
+        self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
+        more = self.kill_when_spent([*how, "--data", book], path, total + 0.3)
+        self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
+        done = go_on(more)  # all of it is spent
+        self.assertIn("more than the budget", done.stderr)
+        self.assertGreaterEqual(spent(path), more)
+
+    def test_the_file_of_joules_belongs_to_its_training(self):
+        path, how = self.path("checkpoint"), ["-b", "640", "-e"]
+        self.assertIn("is named twice", self.forge("-c", path, "--json", path + ".joules").stderr)
+        self.assertEqual(self.forge(*how, "1", "-c", path).returncode, 0)
+        with open(path + ".joules", encoding="ascii") as file:
+            text = file.read()
+        self.assertIn(checkpoint(path)[3]["train.id"], text)
+        for wrong in ("", "noise", text[:-1], text.replace("joules 1", "joules 2"), text.replace("class ", "class x"), text + "more\n",
+                      re.sub(r"\njoules .*", "\njoules nan 0 0", text), re.sub(r"\njoules .*", "\njoules 3 4 5", text), "x" * 100000):
+            with open(path + ".joules", "w", encoding="ascii") as file:
+                file.write(wrong)
+            done = self.forge(*how, "2", "-c", path, "-r")
+            self.assertEqual(done.returncode, 125, wrong)
+            self.assertIn("no joules of a training; remove it", done.stderr)
+        os.unlink(path + ".joules")
+        done = self.forge(*how, "2", "-c", path, "-r")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("joules since the last checkpoint are not counted", done.stderr)
+        with open(path + ".joules", "w", encoding="ascii") as file:
+            file.write(re.sub(r"\njoules .*", "\njoules 1e9 1e9 1e9", text.replace(checkpoint(path)[3]["train.id"], "0" * 16)))
+        done = self.forge(*how, "3", "-c", path, "-r", "--budget", "1MJ")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("belongs to another training", done.stderr)
+        os.unlink(path)  # begins again: what the training before spent is another's
+        done = self.forge(*how, "1", "-c", path, "-r", "--budget", "1MJ")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("belongs to another training", done.stderr)
 
     def test_losses_that_are_not_finite(self):
         path = self.path("checkpoint")

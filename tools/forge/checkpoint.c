@@ -12,6 +12,7 @@
 
 #define LOSS_KEY       "train.loss"
 #define VOCABULARY_KEY "train.vocabulary"
+#define ID_KEY         "train.id"
 
 /* Options that a file must agree with, by their names. */
 #define MOST_FITS 8
@@ -67,11 +68,11 @@ static char *vocabulary_of(const struct trainee *t)
     return all;
 }
 
-joule_status checkpoint_save(const char *path, struct trainee *t, double loss, joule_quantity energy,
-                             joule_error *error)
+joule_status checkpoint_save(const char *path, struct trainee *t, double loss, const char *id,
+                             joule_quantity energy, joule_error *error)
 {
     struct fit fits[MOST_FITS];
-    forge_metadata texts[MOST_FITS + 2];
+    forge_metadata texts[MOST_FITS + 3];
     char written[40], *vocabulary;
     struct text text;
     size_t count = fits_of(t, fits);
@@ -83,6 +84,7 @@ joule_status checkpoint_save(const char *path, struct trainee *t, double loss, j
     else
         text_add(&text, "unknown");
     texts[count++] = (forge_metadata){LOSS_KEY, written};
+    texts[count++] = (forge_metadata){ID_KEY, id};
     if ((vocabulary = vocabulary_of(t)))
         texts[count++] = (forge_metadata){VOCABULARY_KEY, vocabulary};
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint,
@@ -120,9 +122,9 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
                                "%s does not fit: it was made for a text of other characters", path);
 }
 
-/* The loss stays unknown where the file does not say it. */
+/* Loss and id stay unknown where the file does not say it. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
-                              double *out_loss, joule_error *error)
+                              struct resumed *out, joule_error *error)
 {
     struct fit fits[MOST_FITS];
     char there[24], here[24];
@@ -135,9 +137,11 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
     if (status == JOULE_OK)
         status = check_vocabulary(path, t, file, error);
     const char *loss = status == JOULE_OK ? forge_safetensors_metadata(file, LOSS_KEY) : NULL;
-    *out_loss = NAN;
+    const char *id = status == JOULE_OK ? forge_safetensors_metadata(file, ID_KEY) : NULL;
+    out->loss = NAN;
     if (loss)
-        string_to_double(loss, out_loss);
+        string_to_double(loss, &out->loss);
+    string_copy(out->id, sizeof out->id, id ? id : "");
     forge_safetensors_close(file);
     string_print(there, sizeof there, "%" PRIu64, checkpoint->seed);
     string_print(here, sizeof here, "%" PRIu64, t->options.seed);
@@ -159,21 +163,20 @@ static joule_status check_place(const char *path, const struct trainee *t, const
                      path, checkpoint->step, at.batch + 1, at.epoch + 1, per_epoch);
 }
 
-joule_status checkpoint_resume(const char *path, struct trainee *t, double *out_loss,
-                               joule_quantity *out_energy, joule_error *error)
+joule_status checkpoint_resume(const char *path, struct trainee *t, struct resumed *out, joule_error *error)
 {
     forge_checkpoint checkpoint = {.struct_size = sizeof checkpoint};
     if (access(path, F_OK) != 0)
         return error_set(error, JOULE_ABSENT, "there is no %s", path);
     joule_status status = forge_checkpoint_look(path, &checkpoint, error);
     if (status == JOULE_OK)
-        status = check_fit(path, t, &checkpoint, out_loss, error);
+        status = check_fit(path, t, &checkpoint, out, error);
     if (status == JOULE_OK)
         status = check_place(path, t, &checkpoint, error);
     if (status == JOULE_OK)
         status = forge_checkpoint_read(path, t->states, NULL, error);
     if (status == JOULE_OK)
         status = trainee_seek(t, checkpoint.cursor, error);
-    *out_energy = checkpoint.energy;
+    out->energy = checkpoint.energy;
     return status;
 }

@@ -3,10 +3,12 @@
  * Owns reading them and refusing what cannot be meant, before any work is done; the work is training.c's. Newcomers: NaN,
  * 0 or NULL stand for an option that was not given, where the default is the model's or the optimiser's.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/string.h"
 #include "commands.h"
 #include "common/options.h"
 #include "common/output.h"
@@ -209,7 +211,10 @@ static bool take_numbers(struct training_options *o, struct raw *raw, const stru
 
 static bool check_files(const struct training_options *o)
 {
-    const char *const paths[] = {o->trainee.data, o->checkpoint, o->json, o->html};
+    char joules[PATH_MAX];
+    string_print(joules, sizeof joules, "%s.joules", o->checkpoint ? o->checkpoint : "");
+    const char *const paths[] = {o->trainee.data, o->checkpoint, o->checkpoint ? joules : NULL, o->json,
+                                 o->html};
     joule_error error = {0};
     if (o->resumes && !o->checkpoint) {
         complain("train", "--resume needs --checkpoint FILE");
@@ -217,6 +222,7 @@ static bool check_files(const struct training_options *o)
     }
     bool is_fine = output_check_apart(paths, 1, sizeof paths / sizeof *paths, &error) == JOULE_OK &&
                    (!o->checkpoint || output_check_file(o->checkpoint, &error) == JOULE_OK) &&
+                   (!o->checkpoint || output_check_file(joules, &error) == JOULE_OK) &&
                    (!o->json || output_check(o->json, &error) == JOULE_OK) &&
                    (!o->html || output_check(o->html, &error) == JOULE_OK);
     if (!is_fine)

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/string.h"
 #include "checkpoint.h"
 #include "common/options.h"
 #include "common/output.h"
@@ -91,7 +92,7 @@ static void show_now_and_then(struct training *t)
 static joule_quantity of_all_runs(const struct training *t, joule_quantity q)
 {
     joule_quantity before = t->energy_before;
-    if (!t->is_resumed)
+    if (!t->has_before || before.value == 0)
         return q;
     return (joule_quantity){.value = q.value + before.value,
                             .low = q.low + before.low,
@@ -151,6 +152,18 @@ static void look_at_budget(struct training *t)
     }
 }
 
+/* Between checkpoints. Work is not given up since a count of joules cannot be written: the next checkpoint may be. */
+static void count_spent(struct training *t)
+{
+    joule_error error = {0};
+    joule_status status = t->options.checkpoint ? spent_update(&t->spent, energy_now(t), &error) : JOULE_OK;
+    if (status == JOULE_OK || t->has_complained)
+        return;
+    t->has_complained = true;
+    complain("train", "%s; a killed run's joules since its last checkpoint will not be counted",
+             error.message);
+}
+
 /* --- the work ------------------------------------------------------------------------------------------------ */
 
 static bool goes_on(struct training *t)
@@ -177,6 +190,7 @@ static joule_status train_step(struct training *t, joule_error *error)
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
     forge_energy_collect(t->trainee.instance);
     look_at_budget(t);
+    count_spent(t);
     show_now_and_then(t);
     return JOULE_OK;
 }
@@ -209,7 +223,12 @@ static joule_status save(struct training *t, joule_error *error)
         blame_find(&t->blame, &t->trainee);
         return status;
     }
-    return checkpoint_save(t->options.checkpoint, &t->trainee, t->loss, energy_now(t), error);
+    joule_quantity energy = energy_now(t);
+    status = checkpoint_save(t->options.checkpoint, &t->trainee, t->loss, t->spent.id, energy, error);
+    if (status != JOULE_OK)
+        return status;
+    t->spent.has_checkpoint = true;
+    return spent_write(&t->spent, energy, error);
 }
 
 static joule_status train_epoch(struct training *t, joule_error *error)
@@ -278,29 +297,68 @@ static joule_status predict(struct training *t, joule_error *error)
 
 /* --- before and after ---------------------------------------------------------------------------------------- */
 
+/* Joules of earlier runs, as far as files say: those of the checkpoint, and those after it. */
+static joule_status take_spent(struct training *t, const struct resumed *resumed, joule_error *error)
+{
+    joule_quantity kept = resumed->energy;
+    struct spent *spent = &t->spent;
+    joule_status status = spent_read(spent, error);
+    if (status != JOULE_OK && status != JOULE_ABSENT)
+        return status;
+    bool is_ours =
+        status == JOULE_OK && (t->is_resumed ? strcmp(spent->id, resumed->id) == 0 : !spent->has_checkpoint);
+    if (is_ours) {
+        t->has_before = true;
+        bool has_more = isnan(kept.value) || spent->joules.value > kept.value;
+        t->redone_joules = t->is_resumed ? fmax(spent->joules.value - kept.value, 0) : spent->joules.value;
+        t->energy_before = has_more ? spent->joules : kept;
+        return JOULE_OK;
+    }
+    if (status == JOULE_OK)
+        complain("train", "%s belongs to another training and is replaced", spent->path);
+    else if (*resumed->id)
+        complain("train", "there is no %s: joules since the last checkpoint are not counted", spent->path);
+    spent_end(spent);
+    status = spent_begin(spent, t->options.checkpoint, error);
+    if (*resumed->id)
+        string_copy(spent->id, sizeof spent->id, resumed->id);
+    spent->has_checkpoint = t->is_resumed;
+    return status;
+}
+
 static joule_status resume(struct training *t, joule_error *error)
 {
     const char *path = t->options.checkpoint;
-    joule_status status = checkpoint_resume(path, &t->trainee, &t->loss, &t->energy_before, error);
-    if (status == JOULE_ABSENT)
-        return JOULE_OK;
-    if (status == JOULE_OK && t->options.budget_joules > 0 && isnan(t->energy_before.value))
+    struct resumed resumed = {.loss = NAN, .energy.value = NAN};
+    joule_status status = checkpoint_resume(path, &t->trainee, &resumed, error);
+    if (status != JOULE_OK && status != JOULE_ABSENT)
+        return status;
+    t->is_resumed = t->has_before = status == JOULE_OK;
+    t->loss = resumed.loss;
+    t->energy_before = resumed.energy;
+    t->first_step = t->trainee.steps;
+    status = take_spent(t, &resumed, error);
+    if (status == JOULE_OK && t->has_before && t->options.budget_joules > 0 && isnan(t->energy_before.value))
         return error_set(error, JOULE_INVALID,
                          "%s does not say what was used before: --budget cannot be kept", path);
-    t->is_resumed = true;
-    t->first_step = t->trainee.steps;
     return status;
 }
 
 static joule_status start(struct training *t, joule_error *error)
 {
     joule_options how = {.struct_size = sizeof how, .period_s = METER_PERIOD_S};
-    joule_status status = t->options.resumes ? resume(t, error) : JOULE_OK;
+    joule_status status = JOULE_OK;
+    if (t->options.checkpoint)
+        status = spent_begin(&t->spent, t->options.checkpoint, error);
+    if (status == JOULE_OK && t->options.resumes)
+        status = resume(t, error);
     if (status == JOULE_OK)
         status = joule_open(&how, &t->meter, error);
     if (status == JOULE_OK)
         status = forge_energy_start(t->trainee.instance, t->meter, JOULE_TOTAL, error);
-    return status;
+    joule_quantity nothing = {.cls = JOULE_CLASS_NONE};
+    return status == JOULE_OK ? spent_write(&t->spent, t->has_before ? t->energy_before : nothing, error)
+                              : status;
 }
 
 static bool write_json(const struct training *t, joule_error *error)
@@ -338,10 +396,23 @@ static void print_memory(const struct trainee *n)
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
+/* What a failed or ended run spent after its last checkpoint. */
+static void keep_spent(struct training *t)
+{
+    joule_error error = {0};
+    if (spent_write(&t->spent, t->energy, &error) != JOULE_OK)
+        complain("train", "%s", error.message);
+}
+
 static void print_all_runs(const struct training *t)
 {
     char energy[QUANTITY_TEXT];
-    printf("\n%s with the runs before.\n", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
+    printf("\n%s with the runs before", quantity_text(t->energy, JOULE_DIMENSION_ENERGY, energy));
+    if (t->redone_joules > 0) {
+        joule_format(t->redone_joules, JOULE_DIMENSION_ENERGY, 3, energy, sizeof energy);
+        printf(", of which %s went into steps that no checkpoint kept", energy);
+    }
+    puts(".");
 }
 
 /* False, after a message, where it could not be told. */
@@ -350,6 +421,7 @@ static bool report(struct training *t)
     forge_energy_finish(t->trainee.instance, METER_WAIT_S);
     forge_energy_total(t->trainee.instance, &t->sum);
     t->energy = of_all_runs(t, t->sum.all_joules);
+    keep_spent(t);
     for (size_t i = 0; t->sum.basis == FORGE_ENERGY_OF_MACHINE && i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);
@@ -358,7 +430,7 @@ static bool report(struct training *t)
         return is_written;
     if (t->epoch_count)
         ledger_print(t->trainee.instance, units_of_step(&t->trainee), t->trainee.model->task->unit, stdout);
-    if (t->is_resumed)
+    if (t->has_before)
         print_all_runs(t);
     print_memory(&t->trainee);
     if (t->sample)
@@ -386,6 +458,13 @@ static bool tell_expected(struct training *t)
     ledger_print(n->instance, units_of_step(n), n->model->task->unit, stdout);
     print_memory(n);
     return is_written;
+}
+
+static void keep_spent_of_failure(struct training *t)
+{
+    forge_energy_finish(t->trainee.instance, 0);
+    t->energy = energy_now(t);
+    keep_spent(t);
 }
 
 static void tell_failure(const struct training *t, const joule_error *error)
@@ -439,12 +518,15 @@ int training_run(const struct training_options *options)
         status = only_estimates ? predict(&t, &error) : train(&t, &error);
     if (status == JOULE_OK && !only_estimates && writes_sample(&t))
         status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
+    if (status != JOULE_OK && t.sum.basis == FORGE_ENERGY_UNKNOWN && t.begin_ns)
+        keep_spent_of_failure(&t);
     if (status != JOULE_OK)
         tell_failure(&t, &error);
     bool is_told = status == JOULE_OK && (only_estimates ? tell_expected(&t) : report(&t));
     int code = is_told ? exit_code(&t) : EXIT_OWN_FAILURE;
     trainee_close(&t.trainee);
     joule_close(t.meter);
+    spent_end(&t.spent);
     free(t.epochs);
     free(t.sample);
     return code;

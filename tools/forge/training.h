@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include "base/string.h"
 #include "blame.h"
+#include "spent.h"
 #include "trainee.h"
 
 struct training_options {
@@ -41,7 +42,10 @@ struct training {
     joule_meter *meter;
     bool is_resumed;
     uint64_t first_step;
+    struct spent spent;
+    bool has_before;              /* runs before this one are counted */
     joule_quantity energy_before; /* joules of the runs before */
+    double redone_joules;         /* of these, the ones after the checkpoint: their steps are done again */
     joule_quantity energy;        /* of all runs, at the end */
     forge_energy_sum sum;         /* of this run, at the end */
     double begin_joules;          /* of this run before its first step */
@@ -53,7 +57,7 @@ struct training {
     int64_t begin_ns, shown_ns, looked_ns;
     struct blame blame;
     bool is_live; /* stderr is a terminal */
-    bool is_warned;
+    bool is_warned, has_complained;
 };
 
 /* The exit code, after messages. */
