@@ -101,6 +101,24 @@ static void add_memory(const joule_device *d, struct line *line)
     end_line(line);
 }
 
+static void add_fan(const joule_device *d, struct line *line)
+{
+    if (!isnan(d->fan_rpm))
+        text_printf(next_fact(line), "fan %.0f rpm", d->fan_rpm);
+    if (!isnan(d->fan_ratio))
+        text_printf(next_fact(line), "%s%.0f %%", isnan(d->fan_rpm) ? "fan " : "", 100 * d->fan_ratio);
+    end_line(line);
+}
+
+static void add_errors(const joule_device *d, struct line *line)
+{
+    if (d->ecc_uncorrected > 0)
+        text_printf(next_fact(line), "%.0f uncorrected ECC errors", d->ecc_uncorrected);
+    if (d->last_xid > 0)
+        text_printf(next_fact(line), "last Xid error %.0f", d->last_xid);
+    end_line(line);
+}
+
 /* Limits that say nothing new are left out. */
 static void add_limits(const joule_device *d, struct line *line)
 {
@@ -154,6 +172,8 @@ void device_add_lines(const struct device_row *row, const char *indent, struct t
     add_state(&row->info, &line);
     add_identity(&row->info, &line);
     add_memory(&row->info, &line);
+    add_fan(&row->info, &line);
+    add_errors(&row->info, &line);
     add_limits(&row->info, &line);
     add_reasons(&row->info, &line);
     add_partitions(row, &line);
@@ -209,6 +229,24 @@ static void json_load(const joule_device *d, struct json *json)
     json_double(json, "memory_temperature_celsius", d->memory_temperature_celsius);
     json_double(json, "clock_megahertz", d->clock_megahertz);
     json_double(json, "memory_clock_megahertz", d->memory_clock_megahertz);
+}
+
+static void json_condition(const joule_device *d, struct json *json)
+{
+    json_double(json, "fan_rpm", d->fan_rpm);
+    json_double(json, "fan_ratio", d->fan_ratio);
+    json_double(json, "encoder_utilisation", d->encoder_busy);
+    json_double(json, "decoder_utilisation", d->decoder_busy);
+    json_double(json, "pcie_receive_bytes_per_second", d->pcie_receive_bytes_per_second);
+    json_double(json, "pcie_transmit_bytes_per_second", d->pcie_transmit_bytes_per_second);
+    json_double(json, "pcie_replays", d->pcie_replays);
+    json_double(json, "ecc_corrected", d->ecc_corrected);
+    json_double(json, "ecc_uncorrected", d->ecc_uncorrected);
+    json_double(json, "ecc_corrected_lifetime", d->ecc_corrected_lifetime);
+    json_double(json, "ecc_uncorrected_lifetime", d->ecc_uncorrected_lifetime);
+    json_double(json, "xid_count", d->xid_count);
+    json_double(json, "last_xid", d->last_xid);
+    json_text(json, "remedy", d->remedy);
 }
 
 static void json_power(const joule_device *d, struct json *json)
@@ -287,6 +325,7 @@ void device_add_json(const struct device_row *row, struct json *json)
     json_open(json, NULL, '{');
     json_identity(&row->info, json);
     json_load(&row->info, json);
+    json_condition(&row->info, json);
     json_power(&row->info, json);
     json_reasons(&row->info, json);
     json_partitions(row, json);

@@ -144,7 +144,20 @@ static joule_device unknown_device(void)
                           .power_watts = quantity_unknown(),
                           .energy_joules = quantity_unknown(),
                           .domain = -1,
-                          .age_s = NAN};
+                          .age_s = NAN,
+                          .fan_rpm = NAN,
+                          .fan_ratio = NAN,
+                          .encoder_busy = NAN,
+                          .decoder_busy = NAN,
+                          .pcie_receive_bytes_per_second = NAN,
+                          .pcie_transmit_bytes_per_second = NAN,
+                          .pcie_replays = NAN,
+                          .ecc_corrected = NAN,
+                          .ecc_uncorrected = NAN,
+                          .ecc_corrected_lifetime = NAN,
+                          .ecc_uncorrected_lifetime = NAN,
+                          .xid_count = NAN,
+                          .last_xid = NAN};
 }
 
 static void take_text(char *ours, size_t size, const char *theirs)
@@ -176,6 +189,7 @@ static void take_identity(joule_device *d, const struct device *device)
     take_text(d->uuid, sizeof d->uuid, device->uuid);
     take_text(d->pci_address, sizeof d->pci_address, device->pci_address);
     take_text(d->driver, sizeof d->driver, device->driver);
+    take_text(d->remedy, sizeof d->remedy, device->remedy);
 }
 
 /* Used and free are taken from one source: two may count the driver's own memory differently. */
@@ -188,9 +202,28 @@ static void take_memory(joule_device *d, const struct device_facts *facts)
     take_bytes(&d->memory_total_bytes, facts->memory_total_bytes);
 }
 
+/* Fans, engines for video, the PCIe link and errors. */
+static void take_condition(joule_device *d, const struct device_facts *facts)
+{
+    take_number(&d->fan_rpm, facts->fan_rpm);
+    take_number(&d->fan_ratio, facts->fan_ratio);
+    take_number(&d->encoder_busy, facts->encoder_busy);
+    take_number(&d->decoder_busy, facts->decoder_busy);
+    take_number(&d->pcie_receive_bytes_per_second, facts->pcie_receive_bytes_per_second);
+    take_number(&d->pcie_transmit_bytes_per_second, facts->pcie_transmit_bytes_per_second);
+    take_number(&d->pcie_replays, facts->pcie_replays);
+    take_number(&d->ecc_corrected, facts->ecc_corrected);
+    take_number(&d->ecc_uncorrected, facts->ecc_uncorrected);
+    take_number(&d->ecc_corrected_lifetime, facts->ecc_corrected_lifetime);
+    take_number(&d->ecc_uncorrected_lifetime, facts->ecc_uncorrected_lifetime);
+    take_number(&d->xid_count, facts->xid_count);
+    take_number(&d->last_xid, facts->last_xid);
+}
+
 static void take_facts(joule_device *d, const struct device_facts *facts)
 {
     take_memory(d, facts);
+    take_condition(d, facts);
     take_number(&d->power_limit_watts, facts->limit_watts);
     take_number(&d->power_limit_default_watts, facts->default_limit_watts);
     take_number(&d->power_limit_enforced_watts, facts->enforced_limit_watts);
@@ -299,6 +332,7 @@ static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pul
     if (best.id < 0)
         return;
     d->domain = best.id;
+    d->remedy[0] = '\0';
     joule_power_watts(meter, d->domain, &d->power_watts);
     joule_energy_joules(meter, d->domain, &d->energy_joules);
 }

@@ -27,6 +27,26 @@ static const struct metric_column columns[] = {
     FIELD("DCGM_FI_DEV_GPU_TEMP", METRIC_GAUGE, "GPU temperature (in C).", device.temperature_celsius, 1),
     FIELD("DCGM_FI_DEV_MEMORY_TEMP", METRIC_GAUGE, "Memory temperature (in C).",
           device.memory_temperature_celsius, 1),
+    FIELD("DCGM_FI_DEV_FAN_SPEED", METRIC_GAUGE, "Fan speed (in % of the highest).", device.fan_ratio,
+          PERCENT),
+    FIELD("DCGM_FI_DEV_ENC_UTIL", METRIC_GAUGE, "Encoder utilization (in %).", device.encoder_busy, PERCENT),
+    FIELD("DCGM_FI_DEV_DEC_UTIL", METRIC_GAUGE, "Decoder utilization (in %).", device.decoder_busy, PERCENT),
+    FIELD("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", METRIC_COUNTER, "Total number of PCIe retries.",
+          device.pcie_replays, 1),
+    FIELD("DCGM_FI_PROF_PCIE_TX_BYTES", METRIC_GAUGE, "Rate of data transmitted over PCIe (in bytes/s).",
+          device.pcie_transmit_bytes_per_second, 1),
+    FIELD("DCGM_FI_PROF_PCIE_RX_BYTES", METRIC_GAUGE, "Rate of data received over PCIe (in bytes/s).",
+          device.pcie_receive_bytes_per_second, 1),
+    FIELD("DCGM_FI_DEV_XID_ERRORS", METRIC_GAUGE, "Value of the last XID error encountered; 0: none.",
+          device.last_xid, 1),
+    FIELD("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", METRIC_COUNTER,
+          "Corrected ECC errors since the driver was loaded.", device.ecc_corrected, 1),
+    FIELD("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", METRIC_COUNTER,
+          "Uncorrected ECC errors since the driver was loaded.", device.ecc_uncorrected, 1),
+    FIELD("DCGM_FI_DEV_ECC_SBE_AGG_TOTAL", METRIC_COUNTER, "Corrected ECC errors over the board's lifetime.",
+          device.ecc_corrected_lifetime, 1),
+    FIELD("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL", METRIC_COUNTER,
+          "Uncorrected ECC errors over the board's lifetime.", device.ecc_uncorrected_lifetime, 1),
     FIELD("DCGM_FI_DEV_POWER_USAGE", METRIC_GAUGE, "Power draw (in W).", device.power_watts.value, 1),
     FIELD("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", METRIC_COUNTER, "Energy since measuring began (in mJ).",
           device.energy_joules.value, 1000),
@@ -127,6 +147,44 @@ static void label_memory(struct metrics *metrics, const void *row)
     label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
+/* Joule's bits for low clocks as NVIDIA numbers them. A reason without a bit of its own there is left out. */
+static uint64_t reason_bits(uint32_t ours)
+{
+    static const struct {
+        uint32_t ours;
+        uint64_t theirs;
+    } table[] = {
+        {JOULE_CLOCKS_IDLE, 0x1},          {JOULE_CLOCKS_SET, 0x2},          {JOULE_CLOCKS_POWER, 0x4},
+        {JOULE_CLOCKS_SLOWDOWN, 0x8},      {JOULE_CLOCKS_SYNC, 0x10},        {JOULE_CLOCKS_TEMPERATURE, 0x20},
+        {JOULE_CLOCKS_HOT_HARDWARE, 0x40}, {JOULE_CLOCKS_POWER_BRAKE, 0x80}, {JOULE_CLOCKS_DISPLAY, 0x100},
+    };
+    uint64_t theirs = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (ours & table[i].ours)
+            theirs |= table[i].theirs;
+    return theirs;
+}
+
+/* Under the name of DCGM 4 and the one before. */
+static void add_reasons(struct metrics *metrics, const struct metric_table *gpus)
+{
+    static const struct metric_family families[] = {
+        {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS", METRIC_GAUGE, NULL, "Reasons for low clocks (bitmask)."},
+        {"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", METRIC_GAUGE, NULL, "Reasons for low clocks (bitmask)."},
+    };
+    const struct overview_device *rows = gpus->rows;
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
+        metrics_begin(metrics, &families[k]);
+        for (size_t i = 0; i < gpus->row_count; i++) {
+            if (rows[i].device.clock_reasons == JOULE_CLOCKS_UNKNOWN)
+                continue;
+            metrics_open(metrics);
+            label_gpu(metrics, &rows[i]);
+            metrics_close(metrics, (double)reason_bits(rows[i].device.clock_reasons));
+        }
+    }
+}
+
 /* GPUs come first among devices; other accelerators have numbers of their own. */
 void metrics_add_dcgm(struct metrics *metrics)
 {
@@ -140,5 +198,6 @@ void metrics_add_dcgm(struct metrics *metrics)
            overview->parts[memories.row_count].device < gpus.row_count)
         memories.row_count++;
     metrics_add_columns(metrics, &gpus, columns, sizeof columns / sizeof *columns);
+    add_reasons(metrics, &gpus);
     metrics_add_columns(metrics, &memories, memory_columns, sizeof memory_columns / sizeof *memory_columns);
 }

@@ -36,6 +36,28 @@ static const struct metric_column columns[] = {
     {{"joule_device_memory_clock_hertz", METRIC_GAUGE, "hertz", "Clock of a device's memory"},
      offsetof(ROW, device.memory_clock_megahertz),
      1e6},
+    {{"joule_device_fan_rpm", METRIC_GAUGE, NULL,
+      "Speed of a device's fastest fan in revolutions per minute"},
+     offsetof(ROW, device.fan_rpm)},
+    {{"joule_device_fan_ratio", METRIC_GAUGE, "ratio",
+      "Speed of a device's fastest fan as a share of the highest"},
+     offsetof(ROW, device.fan_ratio)},
+    {{"joule_device_encoder_busy_ratio", METRIC_GAUGE, "ratio",
+      "Share of time in which a device encoded video"},
+     offsetof(ROW, device.encoder_busy)},
+    {{"joule_device_decoder_busy_ratio", METRIC_GAUGE, "ratio",
+      "Share of time in which a device decoded video"},
+     offsetof(ROW, device.decoder_busy)},
+    {{"joule_device_pcie_receive_bytes_per_second", METRIC_GAUGE, NULL,
+      "Rate of data that a device receives over its PCIe link"},
+     offsetof(ROW, device.pcie_receive_bytes_per_second)},
+    {{"joule_device_pcie_transmit_bytes_per_second", METRIC_GAUGE, NULL,
+      "Rate of data that a device sends over its PCIe link"},
+     offsetof(ROW, device.pcie_transmit_bytes_per_second)},
+    {{"joule_device_pcie_replays", METRIC_COUNTER, NULL, "Retries of a device's PCIe link"},
+     offsetof(ROW, device.pcie_replays)},
+    {{"joule_device_xid_errors", METRIC_COUNTER, NULL, "Xid errors of a device since measuring began"},
+     offsetof(ROW, device.xid_count)},
     {{"joule_device_processes", METRIC_GAUGE, NULL, "Processes that use a device"},
      offsetof(ROW, process_count)},
     {{"joule_device_partitions", METRIC_GAUGE, NULL, "MIG instances or compute partitions of a device"},
@@ -53,6 +75,16 @@ static const struct {
     {"enforced", offsetof(joule_device, power_limit_enforced_watts)},
     {"least", offsetof(joule_device, power_limit_least_watts)},
     {"most", offsetof(joule_device, power_limit_most_watts)},
+};
+
+static const struct {
+    const char *kind, *period;
+    size_t offset;
+} ecc_errors[] = {
+    {"corrected", "driver", offsetof(joule_device, ecc_corrected)},
+    {"uncorrected", "driver", offsetof(joule_device, ecc_uncorrected)},
+    {"corrected", "lifetime", offsetof(joule_device, ecc_corrected_lifetime)},
+    {"uncorrected", "lifetime", offsetof(joule_device, ecc_uncorrected_lifetime)},
 };
 
 static void label_device(struct metrics *metrics, const void *row)
@@ -109,6 +141,20 @@ static void add_limits(struct metrics *metrics, const joule_device *device)
     }
 }
 
+static void add_ecc_errors(struct metrics *metrics, const joule_device *device)
+{
+    for (size_t i = 0; i < COUNT_OF(ecc_errors); i++) {
+        const double *count = (const double *)((const char *)device + ecc_errors[i].offset);
+        if (!metrics_knows(*count))
+            continue;
+        metrics_open(metrics);
+        metrics_label(metrics, "device", device->name);
+        metrics_label(metrics, "kind", ecc_errors[i].kind);
+        metrics_label(metrics, "since", ecc_errors[i].period);
+        metrics_close(metrics, *count);
+    }
+}
+
 static void add_reasons(struct metrics *metrics, const joule_device *device)
 {
     if (device->clock_reasons == JOULE_CLOCKS_UNKNOWN)
@@ -137,6 +183,9 @@ static const struct {
       "it can be "
       "set"},
      add_limits},
+    {{"joule_device_ecc_errors", METRIC_COUNTER, NULL,
+      "Memory errors that a device found, since its driver was loaded or over its lifetime"},
+     add_ecc_errors},
     {{"joule_device_clocks_held", METRIC_GAUGE, NULL,
       "1 for each reason that holds a device's clocks down now"},
      add_reasons},

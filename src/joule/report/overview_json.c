@@ -76,6 +76,8 @@ static void add_device(struct json *json, const struct overview_device *row)
     json_double(json, "memory_busy", device->memory_busy);
     json_double(json, "temperature_celsius", device->temperature_celsius);
     json_double(json, "memory_temperature_celsius", device->memory_temperature_celsius);
+    json_double(json, "fan_rpm", device->fan_rpm);
+    json_double(json, "fan_ratio", device->fan_ratio);
     json_double(json, "clock_megahertz", device->clock_megahertz);
     json_double(json, "memory_clock_megahertz", device->memory_clock_megahertz);
     add_limits(json, device);

@@ -25,7 +25,20 @@ struct device_facts device_facts_unknown(void)
                                  .enforced_limit_watts = NAN,
                                  .least_limit_watts = NAN,
                                  .most_limit_watts = NAN,
-                                 .clock_reasons = JOULE_CLOCKS_UNKNOWN};
+                                 .clock_reasons = JOULE_CLOCKS_UNKNOWN,
+                                 .fan_rpm = NAN,
+                                 .fan_ratio = NAN,
+                                 .encoder_busy = NAN,
+                                 .decoder_busy = NAN,
+                                 .pcie_receive_bytes_per_second = NAN,
+                                 .pcie_transmit_bytes_per_second = NAN,
+                                 .pcie_replays = NAN,
+                                 .ecc_corrected = NAN,
+                                 .ecc_uncorrected = NAN,
+                                 .ecc_corrected_lifetime = NAN,
+                                 .ecc_uncorrected_lifetime = NAN,
+                                 .xid_count = NAN,
+                                 .last_xid = NAN};
 }
 
 joule_device_partition device_partition_unknown(void)

@@ -19,6 +19,11 @@ struct device_facts {
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
     double limit_watts, default_limit_watts, enforced_limit_watts, least_limit_watts, most_limit_watts;
     uint32_t clock_reasons;
+    /* As in joule_device. */
+    double fan_rpm, fan_ratio, encoder_busy, decoder_busy, pcie_receive_bytes_per_second,
+        pcie_transmit_bytes_per_second;
+    double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;
+    double xid_count, last_xid;
     bool knows_processes;
     size_t process_count, partition_count;
     joule_device_process processes[DEVICE_MOST_PROCESSES];
@@ -31,6 +36,7 @@ struct device {
     char name[16]; /* "gpu:0" */
     char vendor[24], model[96], architecture[32], compute_capability[16], uuid[64], pci_address[16],
         driver[80];
+    char remedy[192]; /* why this source knows no joules of it; empty: it does, or another one may */
     /* Under the lane's lock. */
     joule_status state; /* of the last look; a source may set DENIED ... while it opens */
     int64_t looked_ns;  /* when it last answered; 0: never */

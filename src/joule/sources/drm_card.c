@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/pci_names.h"
 
 static bool read_link(struct source *source, const char *path, char *out_link, size_t size)
 {
@@ -38,17 +39,27 @@ static void find_pci(struct source *source, const char *uevent, struct drm_card 
         sysfs_find_pci(link, card->pci);
 }
 
+static uint64_t read_number(struct source *source, const struct drm_card *card, const char *file)
+{
+    char path[64], text[16];
+    uint64_t number;
+    string_print(path, sizeof path, "%s/%s", card->folder, file);
+    return sysfs_text(source, path, text, sizeof text) && string_to_u64(text, 0, &number) ? number : 0;
+}
+
 /* "PCI_ID=1002:74A0" */
 static void find_pci_device(struct source *source, const char *uevent, struct drm_card *card)
 {
-    char path[64], text[16];
-    const char *colon;
+    char text[16];
+    char *colon;
     if (sysfs_value_of(uevent, "PCI_ID", text, sizeof text) && (colon = strchr(text, ':')) != NULL &&
-        string_to_u64(colon + 1, 16, &card->pci_device))
-        return;
-    string_print(path, sizeof path, "%s/device", card->folder);
-    if (!sysfs_text(source, path, text, sizeof text) || !string_to_u64(text, 0, &card->pci_device))
-        card->pci_device = 0;
+        string_to_u64(colon + 1, 16, &card->pci_device)) {
+        *colon = '\0';
+        if (string_to_u64(text, 16, &card->pci_vendor))
+            return;
+    }
+    card->pci_device = read_number(source, card, "device");
+    card->pci_vendor = read_number(source, card, "vendor");
 }
 
 bool drm_card_open(struct source *source, const char *id, struct drm_card *out_card)
@@ -65,4 +76,15 @@ bool drm_card_open(struct source *source, const char *id, struct drm_card *out_c
     find_pci(source, uevent, out_card);
     find_pci_device(source, uevent, out_card);
     return true;
+}
+
+bool drm_card_find_name(struct source *source, const struct drm_card *card, char *out_name, size_t size)
+{
+    char path[64], text[16];
+    uint64_t revision;
+    string_print(path, sizeof path, "%s/revision", card->folder);
+    bool has_revision = sysfs_text(source, path, text, sizeof text) && string_to_u64(text, 0, &revision);
+    return card->pci_vendor &&
+           pci_find_name(source->host, (uint32_t)card->pci_vendor, (uint32_t)card->pci_device,
+                         has_revision ? (int32_t)revision : -1, out_name, size);
 }

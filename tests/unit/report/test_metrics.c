@@ -274,7 +274,20 @@ static struct overview_device unknown_device(const char *name, const char *vendo
                                &row.device.power_limit_default_watts,
                                &row.device.power_limit_enforced_watts,
                                &row.device.power_limit_least_watts,
-                               &row.device.power_limit_most_watts};
+                               &row.device.power_limit_most_watts,
+                               &row.device.fan_rpm,
+                               &row.device.fan_ratio,
+                               &row.device.encoder_busy,
+                               &row.device.decoder_busy,
+                               &row.device.pcie_receive_bytes_per_second,
+                               &row.device.pcie_transmit_bytes_per_second,
+                               &row.device.pcie_replays,
+                               &row.device.ecc_corrected,
+                               &row.device.ecc_uncorrected,
+                               &row.device.ecc_corrected_lifetime,
+                               &row.device.ecc_uncorrected_lifetime,
+                               &row.device.xid_count,
+                               &row.device.last_xid};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         *unknown[i] = NAN;
     strcpy(row.device.name, name);
@@ -374,6 +387,35 @@ static void test_dcgm_names(void **state)
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (strstr(page, absent[i]))
             fail_msg("%s was written", absent[i]);
+    joule_device *board = &overview.devices[0].device;
+    board->last_xid = 79;
+    board->xid_count = 2;
+    board->encoder_busy = 0.25;
+    board->decoder_busy = 0;
+    board->fan_ratio = 0.3;
+    board->fan_rpm = 1944;
+    board->pcie_transmit_bytes_per_second = 1.5e9;
+    board->pcie_replays = 7;
+    board->ecc_corrected = 3;
+    board->ecc_uncorrected_lifetime = 1;
+    print(&overview, METRICS_TEXT);
+    expect_line("DCGM_FI_DEV_XID_ERRORS" H200 " 79");
+    expect_line("DCGM_FI_DEV_ENC_UTIL" H200 " 25");
+    expect_line("DCGM_FI_DEV_DEC_UTIL" H200 " 0"); /* a 0 that was read */
+    expect_line("DCGM_FI_DEV_FAN_SPEED" H200 " 30");
+    expect_line("DCGM_FI_PROF_PCIE_TX_BYTES" H200 " 1500000000");
+    expect_line("# TYPE DCGM_FI_DEV_PCIE_REPLAY_COUNTER counter");
+    expect_line("DCGM_FI_DEV_PCIE_REPLAY_COUNTER" H200 " 7");
+    expect_line("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL" H200 " 3");
+    expect_line("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL" H200 " 1");
+    expect_line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" H200 " 68"); /* 0x4, power, and 0x40, heat */
+    expect_line("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS" H200 " 68");
+    expect_line("joule_device_fan_rpm{device=\"gpu:0\"} 1944");
+    expect_line("joule_device_xid_errors_total{device=\"gpu:0\"} 2");
+    expect_line("joule_device_ecc_errors_total{device=\"gpu:0\",kind=\"corrected\",since=\"driver\"} 3");
+    assert_null(strstr(page, "DCGM_FI_PROF_PCIE_RX_BYTES"));
+    assert_null(strstr(page, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"));
+    assert_null(strstr(page, "EVENT_REASONS{gpu=\"1\"")); /* unknown reasons are no mask of 0 */
     print(&overview, METRICS_OPENMETRICS);
     expect_line(
         "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */

@@ -1,4 +1,4 @@
-/* joule/sources/amd/amdgpu.c - AMD's boards: their energy, as the driver's table of figures has it, and how busy they are.
+/* joule/sources/amd/amdgpu.c - AMD's boards: their energy, as the driver's table of figures has it, how busy they are, and their clocks.
  *
  * Owns what hwmon does not have of them. Their power, which is another view of the same zone, and their temperatures are
  * hwmon's and thermal's.
@@ -6,6 +6,7 @@
  * one that stands is never trusted, as no counter is before it has moved, and hwmon's power is then taken. Reading would
  * wake a sleeping board, so such a board is left alone.
  */
+#include <math.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
@@ -16,13 +17,36 @@
 
 #define MOST_BOARDS 64
 #define PERIOD_S    0.1
-#define TICK_S      1e-3   /* for so long the driver keeps the firmware's answer */
-#define GAIN_SD     0.05   /* assumed, as for all boards */
-#define MOST_WATTS  5000.0 /* several times what any board may draw */
+#define TICK_S      1e-3      /* for so long the driver keeps the firmware's answer */
+#define GAIN_SD     0.05      /* assumed, as for all boards */
+#define MOST_WATTS  5000.0    /* several times what any board may draw */
+#define TABLE_NS    500000000 /* for so long gauges take what the table said last */
+
+/* What gauges read: a file, or where that is missing or refuses, the driver's table. */
+static const struct gauge_kind {
+    const char *file;         /* of the card; NULL: `clock` */
+    const char *clock;        /* label of one of hwmon's frequencies */
+    const char *what, *label; /* what goes behind the board's name; for people */
+    enum gauge_role role;
+    double unit, most;   /* of the file's figure; the highest that can be */
+    double table_unit;   /* of the table's */
+    size_t table_offset; /* in struct gpu_metrics */
+} gauge_kinds[] = {
+    {"gpu_busy_percent", NULL, "busy", "graphics and compute busy", ROLE_BUSY, 0.01, 100, 0.01,
+     offsetof(struct gpu_metrics, busy)},
+    {"mem_busy_percent", NULL, "memory-busy", "memory busy", ROLE_MEMORY_BUSY, 0.01, 100, 0.01,
+     offsetof(struct gpu_metrics, memory_busy)},
+    {NULL, "sclk", "clock", "shader clock", ROLE_CLOCK, 1e-6, 2e10, 1,
+     offsetof(struct gpu_metrics, clock_megahertz)},
+    {NULL, "mclk", "memory-clock", "memory clock", ROLE_MEMORY_CLOCK, 1e-6, 2e10, 1,
+     offsetof(struct gpu_metrics, memory_clock_megahertz)},
+};
+#define GAUGE_KINDS (sizeof gauge_kinds / sizeof gauge_kinds[0])
 
 struct gauge {
+    const struct gauge_kind *kind;
     struct channel *channel;
-    int handle;
+    int handle; /* < 0: the table alone has it */
 };
 
 struct board {
@@ -34,8 +58,10 @@ struct board {
     struct standstill still;
     int metrics;     /* handle; < 0: none */
     int power_state; /* as hwmon_open_power_state */
-    struct gauge gauges[2];
+    struct gauge gauges[GAUGE_KINDS];
     size_t gauge_count;
+    struct gpu_metrics said; /* what the table said at table_ns */
+    int64_t table_ns;        /* 0: never */
 };
 
 struct amdgpu {
@@ -69,21 +95,34 @@ static struct channel *add_channel(struct source *source, const struct board *bo
     return ch;
 }
 
-static joule_status read_counts(struct joule_host *host, int handle, uint64_t *out_counts,
+/* Reads the table, and keeps what it says beside the energy. */
+static joule_status read_counts(struct joule_host *host, struct board *board, uint64_t *out_counts,
                                 uint64_t *out_modulus)
 {
     char table[GPU_METRICS_MOST_BYTES + 1];
-    ssize_t length = host->ops->read_handle(host, handle, table, sizeof table);
+    ssize_t length = host->ops->read_handle(host, board->metrics, table, sizeof table);
+    board->said = gpu_metrics_unknown();
+    board->table_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
     if (length < 0)
         return status_of_errno((int)-length);
+    gpu_metrics_read(table, (size_t)length, &board->said);
     return gpu_metrics_energy(table, (size_t)length, out_counts, out_modulus);
+}
+
+/* What the table says now, or said a moment ago. */
+static const struct gpu_metrics *refresh_table(struct joule_host *host, struct board *board)
+{
+    uint64_t counts, modulus;
+    int64_t now_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC);
+    if (board->metrics >= 0 && (board->table_ns == 0 || now_ns - board->table_ns >= TABLE_NS))
+        read_counts(host, board, &counts, &modulus);
+    return &board->said;
 }
 
 static void add_energy(struct source *source, struct board *board)
 {
     uint64_t counts = 0, modulus = 0;
-    if (board->metrics < 0 || read_counts(source->host, board->metrics, &counts, &modulus) != JOULE_OK ||
-        counts == 0)
+    if (board->metrics < 0 || read_counts(source->host, board, &counts, &modulus) != JOULE_OK || counts == 0)
         return;
     struct channel *ch = board->energy = add_channel(source, board, "");
     if (!ch)
@@ -102,20 +141,41 @@ static void add_energy(struct source *source, struct board *board)
     ch->counter.tick_s = ch->info.update_period_s = TICK_S;
 }
 
-static void add_gauge(struct source *source, const struct drm_card *card, struct board *board,
-                      const char *file, const char *what, const char *label, enum gauge_role role)
+/* The handle of hwmon's frequency with this label; negative without one. */
+static int open_clock(struct source *source, const struct board *board, const char *label)
 {
-    int handle = open_file(source, card, file);
-    if (handle < 0)
+    char path[128], text[16];
+    for (unsigned number = 1; board->hwmon[0]; number++) {
+        string_print(path, sizeof path, "%s/freq%u_label", board->hwmon, number);
+        if (!host_read_text(source->host, path, text, sizeof text))
+            return -1;
+        if (strcmp(text, label) != 0)
+            continue;
+        string_print(path, sizeof path, "%s/freq%u_input", board->hwmon, number);
+        return source->host->ops->open_file(source->host, path);
+    }
+    return -1;
+}
+
+static double table_figure(const struct gauge_kind *kind, const struct gpu_metrics *said)
+{
+    return *(const double *)((const char *)said + kind->table_offset) * kind->table_unit;
+}
+
+static void add_gauge(struct source *source, const struct drm_card *card, struct board *board,
+                      const struct gauge_kind *kind)
+{
+    int handle = kind->file ? open_file(source, card, kind->file) : open_clock(source, board, kind->clock);
+    if (handle < 0 && isnan(table_figure(kind, &board->said)))
         return;
-    struct channel *ch = add_channel(source, board, what);
+    struct channel *ch = add_channel(source, board, kind->what);
     if (!ch) {
-        source->host->ops->close_handle(source->host, handle);
+        host_close_handle(source->host, handle);
         return;
     }
-    channel_set_gauge(ch, role, board->zone);
-    string_copy(ch->info.label, sizeof ch->info.label, label);
-    board->gauges[board->gauge_count++] = (struct gauge){ch, handle};
+    channel_set_gauge(ch, kind->role, board->zone);
+    string_copy(ch->info.label, sizeof ch->info.label, kind->label);
+    board->gauges[board->gauge_count++] = (struct gauge){kind, ch, handle};
 }
 
 static void add_board(struct source *source, const struct drm_card *card)
@@ -135,10 +195,11 @@ static void add_board(struct source *source, const struct drm_card *card)
     amdgpu_find_hwmon(source, card, board->hwmon, sizeof board->hwmon);
     board->power_state = open_file(source, card, "power/runtime_status");
     board->metrics = open_file(source, card, "gpu_metrics");
+    board->said = gpu_metrics_unknown();
     if (!hwmon_is_asleep(source->host, board->power_state))
         add_energy(source, board);
-    add_gauge(source, card, board, "gpu_busy_percent", "busy", "graphics and compute busy", ROLE_BUSY);
-    add_gauge(source, card, board, "mem_busy_percent", "memory-busy", "memory busy", ROLE_MEMORY_BUSY);
+    for (size_t i = 0; i < GAUGE_KINDS; i++)
+        add_gauge(source, card, board, &gauge_kinds[i]);
 }
 
 static joule_status amdgpu_open(struct source *source)
@@ -165,7 +226,7 @@ static void read_energy(struct joule_host *host, struct board *board, struct sin
 {
     uint64_t counts = 0, modulus;
     int64_t before_ns = sink_now(sink);
-    joule_status status = read_counts(host, board->metrics, &counts, &modulus);
+    joule_status status = read_counts(host, board, &counts, &modulus);
     int64_t after_ns = sink_now(sink);
     if (status == JOULE_OK && standstill_notice(&board->still, after_ns, counts))
         status = JOULE_UNSUPPORTED;
@@ -175,14 +236,19 @@ static void read_energy(struct joule_host *host, struct board *board, struct sin
         sink_fail(sink, board->energy, status);
 }
 
-static void read_gauge(struct joule_host *host, const struct gauge *gauge, struct sink *sink)
+static void read_gauge(struct joule_host *host, struct board *board, const struct gauge *gauge,
+                       struct sink *sink)
 {
-    int64_t percent;
-    joule_status status = sysfs_read_i64(host, gauge->handle, &percent);
-    if (status == JOULE_OK && (percent < 0 || percent > 100))
+    int64_t figure = 0;
+    joule_status status = JOULE_UNSUPPORTED;
+    if (gauge->handle >= 0)
+        status = sysfs_read_i64(host, gauge->handle, &figure);
+    if (status == JOULE_OK && (figure < 0 || (double)figure > gauge->kind->most))
         status = JOULE_FAILED;
-    if (status == JOULE_OK)
-        sink_gauge(sink, gauge->channel, (double)percent / 100);
+    double value = status == JOULE_OK ? (double)figure * gauge->kind->unit
+                                      : table_figure(gauge->kind, refresh_table(host, board));
+    if (isfinite(value))
+        sink_gauge(sink, gauge->channel, value);
     else
         sink_fail(sink, gauge->channel, status);
 }
@@ -198,7 +264,7 @@ static void read_board(struct joule_host *host, struct board *board, struct sink
         if (is_asleep)
             sink_fail(sink, board->gauges[i].channel, JOULE_STALE);
         else
-            read_gauge(host, &board->gauges[i], sink);
+            read_gauge(host, board, &board->gauges[i], sink);
 }
 
 static void amdgpu_read(struct source *source, struct sink *sink)
@@ -218,7 +284,7 @@ static void tell_processes(const struct amdgpu *amdgpu, const struct board *boar
         kfd_tell_processes(&amdgpu->kfd, place, facts);
 }
 
-static void look_at_board(struct source *source, const struct board *board, struct sink *sink)
+static void look_at_board(struct source *source, struct board *board, struct sink *sink)
 {
     const struct amdgpu *amdgpu = source->data;
     char mode[32];
@@ -227,6 +293,10 @@ static void look_at_board(struct source *source, const struct board *board, stru
         return;
     }
     struct device_facts facts = amdgpu_facts(source->host, board->folder, board->hwmon);
+    const struct gpu_metrics *said = refresh_table(source->host, board);
+    facts.clock_reasons = said->clock_reasons;
+    if (isnan(facts.fan_rpm))
+        facts.fan_rpm = said->fan_rpm;
     tell_processes(amdgpu, board, &facts);
     amdgpu_mode(source->host, board->folder, mode, sizeof mode);
     if (*mode)

@@ -1,12 +1,13 @@
 /* joule/sources/amd/amdgpu_describe.c - see amdgpu.h.
  *
- * Newcomers: product names are there on servers' boards alone, unique ids on most that are newer than Vega; the name of an
+ * Newcomers: only servers' boards have a product name of their own; those of others are found by PCI id. Unique ids are there on most that are newer than Vega; the name of an
  * architecture ("gfx942") comes from the compute driver.
  */
 #include "joule/sources/amd/amdgpu.h"
 
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/drm_fan.h"
 
 static bool card_text(struct source *source, const char *folder, const char *file, char *out, size_t size)
 {
@@ -23,7 +24,8 @@ void amdgpu_introduce(struct source *source, const struct drm_card *card, const 
     char id[32];
     string_copy(device->vendor, sizeof device->vendor, "amd");
     string_copy(device->driver, sizeof device->driver, card->driver);
-    card_text(source, card->folder, "product_name", device->model, sizeof device->model);
+    if (!card_text(source, card->folder, "product_name", device->model, sizeof device->model))
+        drm_card_find_name(source, card, device->model, sizeof device->model);
     if (card_text(source, card->folder, "unique_id", id, sizeof id) && strspn(id, "0") != strlen(id))
         string_print(device->uuid, sizeof device->uuid, "GPU-%s", id);
     kfd_architecture(kfd, device->pci_address, device->architecture, sizeof device->architecture);
@@ -56,6 +58,15 @@ static void take_watts(struct joule_host *host, const char *folder, const char *
         *out_watts = (double)microwatts * 1e-6;
 }
 
+static void take_count(struct joule_host *host, const char *folder, const char *file, double *out_count)
+{
+    char path[128];
+    uint64_t count;
+    string_print(path, sizeof path, "%s/%s", folder, file);
+    if (host_read_u64(host, path, &count) && count < UINT32_MAX)
+        *out_count = (double)count;
+}
+
 void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, size_t size)
 {
     char path[128], memory[16];
@@ -79,8 +90,10 @@ struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, co
     if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
         facts.memory_used_bytes <= facts.memory_total_bytes)
         facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
+    take_count(host, folder, "pcie_replay_count", &facts.pcie_replays);
     if (!*hwmon)
         return facts;
+    drm_fan_read(host, hwmon, true, &facts);
     take_watts(host, hwmon, "power1_cap", &facts.limit_watts);
     take_watts(host, hwmon, "power1_cap_default", &facts.default_limit_watts);
     take_watts(host, hwmon, "power1_cap_min", &facts.least_limit_watts);

@@ -6,8 +6,9 @@
  */
 #include "joule/sources/amd/gpu_metrics.h"
 
+#include <joule/devices.h>
+#include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 struct header {
@@ -17,12 +18,31 @@ struct header {
 
 static const struct layout {
     struct header header;
-    uint16_t energy; /* its offset in bytes */
-    bool is_narrow;  /* it has 32 bits */
+    /* Offsets in bytes; 0: there is none. */
+    uint16_t energy;
+    bool is_narrow;             /* the energy has 32 bits */
+    uint16_t busy, memory_busy; /* percent. Revision 2 has hundredths of them on some processors: left out */
+    uint16_t clock, clocks;     /* the first of `clocks` shader clocks, MHz */
+    uint16_t memory_clock;      /* MHz */
+    uint16_t mean_clock, mean_memory_clock; /* of the same, where a board tells no current one */
+    uint16_t fan;                           /* rpm. Revision 2 has a duty of unknown range there */
+    uint16_t throttle;                      /* 64 bits that mean the same on all boards */
 } layouts[] = {
-    {{80, 1, 0}, 36, true},    {{96, 1, 1}, 24, false},   {{104, 1, 2}, 24, false},
-    {{120, 1, 3}, 24, false},  {{288, 1, 4}, 24, false},  {{360, 1, 5}, 88, false},
-    {{1664, 1, 6}, 16, false}, {{2208, 1, 7}, 24, false}, {{3872, 1, 8}, 24, false},
+    {{80, 1, 0}, 36, true, 28, 30, 54, 1, 58, 40, 44, 72, 0},
+    {{96, 1, 1}, 24, false, 16, 18, 54, 1, 58, 40, 44, 72, 0},
+    {{104, 1, 2}, 24, false, 16, 18, 54, 1, 58, 40, 44, 72, 0},
+    {{120, 1, 3}, 24, false, 16, 18, 54, 1, 58, 40, 44, 72, 112},
+    {{288, 1, 4}, 24, false, 12, 14, 240, 8, 280, 0, 0, 0, 0},
+    {{360, 1, 5}, 88, false, 12, 14, 312, 8, 352, 0, 0, 0, 0},
+    {{1664, 1, 6}, 16, false, 12, 14, 264, 8, 304, 0, 0, 0, 0},
+    {{2208, 1, 7}, 24, false, 12, 14, 296, 8, 336, 0, 0, 0, 0},
+    {{3872, 1, 8}, 24, false, 12, 14, 296, 8, 336, 0, 0, 0, 0},
+    {{120, 2, 0}, 0, false, 0, 0, 80, 1, 84, 68, 72, 0, 0},
+    {{120, 2, 1}, 0, false, 0, 0, 76, 1, 80, 64, 68, 0, 0},
+    {{128, 2, 2}, 0, false, 0, 0, 76, 1, 80, 64, 68, 0, 120},
+    {{152, 2, 3}, 0, false, 0, 0, 76, 1, 80, 64, 68, 0, 120},
+    {{168, 2, 4}, 0, false, 0, 0, 76, 1, 80, 64, 68, 0, 120},
+    {{264, 3, 0}, 0, false, 0, 0, 174, 1, 186, 0, 0, 0, 0},
 };
 
 static const struct layout *layout_of(struct header header)
@@ -89,12 +109,85 @@ joule_status gpu_metrics_energy(const void *bytes, size_t length, uint64_t *out_
     const struct layout *layout = layout_of(header);
     if (header.format == 1 && header.content == 9)
         return find_in_list(table, header.size, out_counts, out_modulus);
-    if (!layout)
+    if (!layout || !layout->energy)
         return JOULE_UNSUPPORTED;
     uint64_t counts = field(table + layout->energy, layout->is_narrow ? 4 : 8);
     if (counts == (layout->is_narrow ? UINT32_MAX : UINT64_MAX))
         return JOULE_UNSUPPORTED;
     *out_counts = counts;
     *out_modulus = layout->is_narrow ? UINT64_C(1) << 32 : 0;
+    return JOULE_OK;
+}
+
+/* --- beside the energy -------------------------------------------------------------------------------------------- */
+
+#define MAX_MEGAHERTZ 20000
+#define MAX_RPM       30000
+
+struct gpu_metrics gpu_metrics_unknown(void)
+{
+    return (struct gpu_metrics){.busy = NAN,
+                                .memory_busy = NAN,
+                                .clock_megahertz = NAN,
+                                .memory_clock_megahertz = NAN,
+                                .fan_rpm = NAN,
+                                .clock_reasons = JOULE_CLOCKS_UNKNOWN};
+}
+
+/* Two bytes; NaN for those that are not told and those that cannot be. */
+static double figure(const unsigned char *table, uint16_t offset, double most)
+{
+    double value = offset ? (double)field(table + offset, 2) : NAN;
+    return value <= most ? value : NAN;
+}
+
+static double highest_clock(const unsigned char *table, const struct layout *layout)
+{
+    double highest = NAN;
+    for (uint16_t i = 0; i < layout->clocks; i++)
+        highest = fmax(highest, figure(table, (uint16_t)(layout->clock + 2 * i), MAX_MEGAHERTZ));
+    return isnan(highest) ? figure(table, layout->mean_clock, MAX_MEGAHERTZ) : highest;
+}
+
+/* Bits of indep_throttle_status, as amdgpu_smu.h numbers them: power 0 to 7, currents 16 to 23, temperatures 32 to 43,
+ * signals of hot regulators and processors 44 to 47. */
+static uint32_t reasons_of(uint64_t bits)
+{
+    static const struct {
+        unsigned first, last;
+        uint32_t reason;
+    } ranges[] = {{0, 7, JOULE_CLOCKS_POWER},
+                  {16, 23, JOULE_CLOCKS_SLOWDOWN},
+                  {32, 43, JOULE_CLOCKS_TEMPERATURE},
+                  {44, 47, JOULE_CLOCKS_HOT_HARDWARE}};
+    uint32_t reasons = 0;
+    if (bits == UINT64_MAX)
+        return JOULE_CLOCKS_UNKNOWN;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        uint64_t mask = (UINT64_C(2) << ranges[i].last) - (UINT64_C(1) << ranges[i].first);
+        reasons |= bits & mask ? ranges[i].reason : 0;
+        bits &= ~mask;
+    }
+    return bits ? reasons | JOULE_CLOCKS_OTHER : reasons;
+}
+
+joule_status gpu_metrics_read(const void *bytes, size_t length, struct gpu_metrics *out_metrics)
+{
+    const unsigned char *table = bytes;
+    *out_metrics = gpu_metrics_unknown();
+    if (length < sizeof(struct header) || length < field(table, 2))
+        return JOULE_FAILED;
+    const struct layout *layout = layout_of((struct header){(uint16_t)field(table, 2), table[2], table[3]});
+    if (!layout)
+        return JOULE_UNSUPPORTED;
+    out_metrics->busy = figure(table, layout->busy, 100);
+    out_metrics->memory_busy = figure(table, layout->memory_busy, 100);
+    out_metrics->clock_megahertz = highest_clock(table, layout);
+    out_metrics->memory_clock_megahertz = figure(table, layout->memory_clock, MAX_MEGAHERTZ);
+    if (isnan(out_metrics->memory_clock_megahertz))
+        out_metrics->memory_clock_megahertz = figure(table, layout->mean_memory_clock, MAX_MEGAHERTZ);
+    out_metrics->fan_rpm = figure(table, layout->fan, MAX_RPM);
+    if (layout->throttle)
+        out_metrics->clock_reasons = reasons_of(field(table + layout->throttle, 8));
     return JOULE_OK;
 }

@@ -53,7 +53,7 @@ void intel_memory_tell(const struct intel_memory *memory, struct device_facts *f
 /* --- what a board is ------------------------------------------------------------------------------------------ */
 
 /* Fills in the device of a card: model, architecture, driver. */
-void intel_gpu_introduce(const struct drm_card *card, struct device *device);
+void intel_gpu_introduce(struct source *source, const struct drm_card *card, struct device *device);
 /* The folder of its sensors; empty: it has none. */
 void intel_gpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
 /* Its memory, power limits and what holds its clock down. */

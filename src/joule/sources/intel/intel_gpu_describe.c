@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
+#include "joule/sources/drm_fan.h"
 #include "joule/sources/intel/intel_gpu.h"
 
 /* --- identity ------------------------------------------------------------------------------------------------- */
@@ -71,13 +72,15 @@ static const struct {
     {0xe223, "Intel Arc Pro B70"},
 };
 
-void intel_gpu_introduce(const struct drm_card *card, struct device *device)
+void intel_gpu_introduce(struct source *source, const struct drm_card *card, struct device *device)
 {
     string_copy(device->vendor, sizeof device->vendor, "intel");
     string_copy(device->driver, sizeof device->driver, card->driver);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         if (models[i].id == card->pci_device)
             string_copy(device->model, sizeof device->model, models[i].name);
+    if (!device->model[0])
+        drm_card_find_name(source, card, device->model, sizeof device->model);
     for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
         if (card->pci_device >= architectures[i].first && card->pci_device <= architectures[i].last)
             string_copy(device->architecture, sizeof device->architecture, architectures[i].name);
@@ -182,7 +185,9 @@ struct device_facts intel_gpu_facts(struct joule_host *host, const struct drm_ca
     struct device_facts facts = device_facts_unknown();
     facts.memory_total_bytes = find_memory(host, card);
     facts.clock_reasons = find_reasons(host, card);
-    if (*hwmon)
-        find_limits(host, hwmon, &facts);
+    if (!*hwmon)
+        return facts;
+    find_limits(host, hwmon, &facts);
+    drm_fan_read(host, hwmon, false, &facts);
     return facts;
 }
