@@ -73,7 +73,7 @@ typedef struct joule_device {
     double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;
     /* NVIDIA's Xid errors since the meter was opened, and the number of the last one; 0: none yet. */
     double xid_count, last_xid;
-    char remedy[192]; /* why `domain` is -1: why no source knows its joules, and what helps */
+    char remedy[192]; /* why its joules are unknown, and what helps; empty where they are known */
 } joule_device;
 
 /* A process that uses a device. */

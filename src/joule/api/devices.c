@@ -305,6 +305,7 @@ struct choice {
     int32_t id; /* -1: there is none */
     bool has_moved;
     uint32_t rank;
+    char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty where it is read */
 };
 
 /* As covers choose: one that has risen before one that has not, then the better view. */
@@ -313,6 +314,13 @@ static bool is_better(const struct channel *ch, const struct choice *best)
     if (best->id < 0)
         return true;
     return ch->moved != best->has_moved ? ch->moved : ch->rank < best->rank;
+}
+
+static void take_choice(struct choice *best, const struct channel *ch)
+{
+    *best = (struct choice){.id = ch->info.id, .has_moved = ch->moved, .rank = ch->rank};
+    if (ch->info.state != JOULE_OK)
+        string_copy(best->remedy, sizeof best->remedy, ch->info.remedy);
 }
 
 static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pulse)
@@ -325,14 +333,14 @@ static void take_channels(joule_meter *meter, joule_device *d, struct pulse *pul
         pthread_mutex_lock(&mc->lane->lock);
         take_pulse(pulse, mc->lane, mc->channel->read_ns, mc->channel->info.state);
         if (is_whole_device(mc->channel) && is_better(mc->channel, &best))
-            best = (struct choice){mc->channel->info.id, mc->channel->moved, mc->channel->rank};
+            take_choice(&best, mc->channel);
         pthread_mutex_unlock(&mc->lane->lock);
         take_gauge(meter, d, (int32_t)i, mc->channel->role);
     }
     if (best.id < 0)
         return;
     d->domain = best.id;
-    d->remedy[0] = '\0';
+    string_copy(d->remedy, sizeof d->remedy, best.remedy);
     joule_power_watts(meter, d->domain, &d->power_watts);
     joule_energy_joules(meter, d->domain, &d->energy_joules);
 }

@@ -36,7 +36,7 @@ struct device {
     char name[16]; /* "gpu:0" */
     char vendor[24], model[96], architecture[32], compute_capability[16], uuid[64], pci_address[16],
         driver[80];
-    char remedy[192]; /* why this source knows no joules of it; empty: it does, or another one may */
+    char remedy[192]; /* why its joules are unknown, unless another source knows them; may be empty */
     /* Under the lane's lock. */
     joule_status state; /* of the last look; a source may set DENIED ... while it opens */
     int64_t looked_ns;  /* when it last answered; 0: never */

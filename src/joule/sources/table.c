@@ -22,6 +22,7 @@ extern const struct source_ops source_hl_smi;
 extern const struct source_ops source_neuron;
 extern const struct source_ops source_tpu;
 extern const struct source_ops source_accelerators;
+extern const struct source_ops source_graphics;
 extern const struct source_ops source_hwmon;
 extern const struct source_ops source_jetson;
 extern const struct source_ops source_tegrastats;
@@ -57,6 +58,7 @@ const struct source_ops *const source_table[] = {
     &source_neuron,
     &source_tpu,
     &source_accelerators,
+    &source_graphics,
     &source_hwmon,
     &source_jetson,
     &source_tegrastats,

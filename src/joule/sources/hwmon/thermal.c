@@ -48,6 +48,7 @@ static const struct chip_rule {
     {"xe", NULL, "gpu"},
     {"i915", NULL, "gpu"},
     {"nouveau", NULL, "gpu"},
+    {"radeon", NULL, "gpu"},
     {"qaic", NULL, "npu"},
     {"wormhole", NULL, "npu"},
     {"blackhole", NULL, "npu"},

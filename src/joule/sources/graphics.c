@@ -1,0 +1,206 @@
+/* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, and why they have no joules.
+ *
+ * These are boards of AMD, Intel and NVIDIA with the drivers radeon or nouveau, with none, lent to a virtual machine, or with
+ * NVIDIA's driver but without its library. A graphics unit inside a processor is listed too; its joules are the package's.
+ * Note: only files are read, so no board is woken.
+ */
+#include <string.h>
+#include "base/string.h"
+#include "joule/sources/device.h"
+#include "joule/sources/nvidia/nvml.h"
+#include "joule/sources/pci_names.h"
+
+#define CLASS_DISPLAY 0x03 /* base class */
+#define PERIOD_S      1
+
+enum { AMD = 0x1002, NVIDIA = 0x10de, INTEL = 0x8086 };
+
+struct graphics {
+    struct device *listed[GPU_MOST]; /* devices that no other source describes */
+    size_t count;
+};
+
+/* --- what a board is --------------------------------------------------------------------------------------------- */
+
+static const char *vendor_word(uint32_t vendor)
+{
+    return vendor == AMD ? "amd" : vendor == NVIDIA ? "nvidia" : "intel";
+}
+
+/* Boards that have a source of their own: "amdgpu" and "intel_gpu". */
+static bool has_source(const struct pci_device *pci)
+{
+    static const char *const drivers[] = {"amdgpu", "i915", "xe", NULL};
+    return string_is_one_of(pci->driver, drivers);
+}
+
+static bool is_graphics(const struct pci_device *pci)
+{
+    return pci->class >> 16 == CLASS_DISPLAY &&
+           (pci->vendor == AMD || pci->vendor == NVIDIA || pci->vendor == INTEL);
+}
+
+static bool is_integrated(const struct pci_device *pci)
+{
+    return string_starts(pci->address, "0000:00:");
+}
+
+static bool is_with_nvidia(const struct pci_device *pci)
+{
+    return strcmp(pci->driver, "nvidia") == 0;
+}
+
+/* Why no joules of a board with this driver are known, and what helps. */
+static const char *reason(const struct pci_device *pci)
+{
+    if (!pci->driver[0])
+        return pci->vendor == NVIDIA
+                   ? "no driver is bound to this board: install NVIDIA's driver, or `modprobe nvidia`"
+               : pci->vendor == AMD ? "no driver is bound to this board: `modprobe amdgpu`"
+                                    : "no driver is bound to this board: `modprobe xe` or `modprobe i915`";
+    if (strcmp(pci->driver, "vfio-pci") == 0)
+        return "this board is lent to a virtual machine: it can be measured there alone";
+    if (strcmp(pci->driver, "radeon") == 0)
+        return "the driver radeon tells no power; amdgpu does on boards from GCN 1 on: boot with "
+               "radeon.si_support=0 "
+               "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1";
+    if (strcmp(pci->driver, "nouveau") == 0)
+        return "the driver nouveau tells no power of this board: NVIDIA's own driver does";
+    if (is_with_nvidia(pci))
+        return "NVIDIA's driver tells power through libnvidia-ml.so.1 or nvidia-smi, and neither answers for "
+               "this board: "
+               "install both with the driver, or set JOULE_NVML_LIB";
+    return "the driver of this board tells no power: measure the machine at its BMC, supply or PDU";
+}
+
+/* Whether the board's driver has a hardware monitor with power or energy, which the source hwmon reads. */
+static bool has_meter(struct source *source, const struct pci_device *pci)
+{
+    static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
+    char path[160], text[32], **names;
+    string_print(path, sizeof path, PCI_FOLDER "/%s/hwmon", pci->address);
+    ssize_t count = source->host->ops->list(source->host, path, &source->arena, &names);
+    for (ssize_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
+            string_print(path, sizeof path, PCI_FOLDER "/%s/hwmon/%s/%s", pci->address, names[i], files[k]);
+            if (host_read_text(source->host, path, text, sizeof text))
+                return true;
+        }
+    return false;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+static void find_name(struct source *source, const struct pci_device *pci, struct device *device)
+{
+    char path[96], text[16];
+    uint64_t revision;
+    string_print(path, sizeof path, PCI_FOLDER "/%s/revision", pci->address);
+    bool has_revision =
+        host_read_text(source->host, path, text, sizeof text) && string_to_u64(text, 0, &revision);
+    if (!pci_find_name(source->host, pci->vendor, pci->device, has_revision ? (int32_t)revision : -1,
+                       device->model, sizeof device->model))
+        string_print(device->model, sizeof device->model, "PCI device %04x:%04x", pci->vendor, pci->device);
+}
+
+/* A channel that shows the board among what cannot be read, so that totals say that a part is missing. */
+static bool add_silent(struct source *source, const struct device *device)
+{
+    struct channel *ch = source_add_channel(source);
+    if (!ch)
+        return false;
+    gpu_name_channel(ch, device->index, "");
+    ch->mode = CHANNEL_POWER;
+    ch->rank = RANK_MODEL;
+    ch->info.scope = JOULE_SCOPE_GPU;
+    ch->info.reading = JOULE_READING_POWER;
+    ch->info.cls = JOULE_CLASS_DERIVED;
+    ch->info.state = JOULE_UNSUPPORTED;
+    string_copy(ch->info.remedy, sizeof ch->info.remedy, device->remedy);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, device->pci_address);
+    gpu_zone(device->index, false, ch->zone);
+    ch->integrator.period_s = PERIOD_S;
+    return true;
+}
+
+/* Boards of NVIDIA's driver have its numbers, which go by PCI address; `nvidia_index` is the next. */
+static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
+{
+    struct graphics *graphics = source->data;
+    bool has_nvml = is_with_nvidia(pci) && nvml_is_there(source->host);
+    struct device *device = is_with_nvidia(pci) ? source_add_device(source, "gpu", nvidia_index)
+                                                : source_add_gpu(source, pci->address);
+    if (!device)
+        return graphics->count == GPU_MOST;
+    string_copy(device->pci_address, sizeof device->pci_address, pci->address);
+    string_copy(device->vendor, sizeof device->vendor, vendor_word(pci->vendor));
+    string_copy(device->driver, sizeof device->driver, pci->driver);
+    string_copy(device->remedy, sizeof device->remedy,
+                is_integrated(pci) ? "this GPU is part of a processor, and measured with that" : reason(pci));
+    find_name(source, pci, device);
+    if (!has_nvml)
+        graphics->listed[graphics->count++] = device;
+    return has_nvml || is_integrated(pci) || has_meter(source, pci) || add_silent(source, device);
+}
+
+struct search {
+    struct source *source;
+    int32_t nvidia_count;
+    bool is_good;
+};
+
+static bool visit(const struct pci_device *pci, void *context)
+{
+    struct search *search = context;
+    struct graphics *graphics = search->source->data;
+    if (is_graphics(pci) && !has_source(pci))
+        search->is_good = add_board(search->source, pci, search->nvidia_count);
+    search->nvidia_count += is_graphics(pci) && is_with_nvidia(pci);
+    return search->is_good && graphics->count < GPU_MOST;
+}
+
+static joule_status graphics_open(struct source *source)
+{
+    struct search search = {.source = source, .is_good = true};
+    source->data = arena_alloc(&source->arena, sizeof(struct graphics));
+    if (!source->data)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for GPUs");
+    pci_each(source, visit, &search);
+    if (!search.is_good)
+        return source_say(source, JOULE_NO_MEMORY, "no memory for GPUs");
+    if (source->device_count == 0)
+        return source_say(source, JOULE_ABSENT, "every GPU of this machine has a source of its own");
+    return JOULE_OK;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static void graphics_read(struct source *source, struct sink *sink)
+{
+    (void)source;
+    (void)sink;
+}
+
+/* What the bus says: the board is there. One that NVIDIA's library describes is left to that. */
+static void graphics_look(struct source *source, struct sink *sink)
+{
+    const struct graphics *graphics = source->data;
+    struct device_facts facts = device_facts_unknown();
+    for (size_t i = 0; i < graphics->count; i++)
+        sink_facts(sink, graphics->listed[i], &facts);
+}
+
+const struct source_ops source_graphics = {
+    .name = "graphics",
+    .measurement = "external",
+    .tier = 3,
+    .is_slow = true, /* a server's bus has hundreds of devices */
+    .is_late = true,
+    .folder = PCI_FOLDER,
+    .period_s = PERIOD_S,
+    .open = graphics_open,
+    .read = graphics_read,
+    .look = graphics_look,
+};

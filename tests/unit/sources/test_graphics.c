@@ -1,0 +1,170 @@
+/* GPUs that no other source opens: each is listed by its name, with the reason why it has no joules. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include <joule/devices.h>
+#include "support/machine.h"
+
+#define PCI "/sys/bus/pci/devices/"
+
+/* A board in `slot`, whose uevent says what the kernel's does. driver: NULL for none. */
+static void put_board(struct machine_bench *bench, const char *slot, const char *id, const char *class,
+                      const char *driver)
+{
+    char path[128], text[160];
+    snprintf(path, sizeof path, PCI "%s/uevent", slot);
+    snprintf(text, sizeof text, "%s%s%sPCI_CLASS=%s\nPCI_ID=%s\nPCI_SLOT_NAME=%s\n", driver ? "DRIVER=" : "",
+             driver ? driver : "", driver ? "\n" : "", class, id, slot);
+    assert_true(host_script_text(bench->host, path, text));
+    if (!driver)
+        return;
+    snprintf(path, sizeof path, "/sys/bus/pci/drivers/%s/%s", driver, slot);
+    assert_true(host_script_link(bench->host, path, "../../../../devices/x"));
+}
+
+static void put_names(struct machine_bench *bench)
+{
+    host_script_text(bench->host, "/usr/share/hwdata/pci.ids",
+                     "1002  Advanced Micro Devices, Inc. [AMD/ATI]\n"
+                     "\t6798  Tahiti XT [Radeon HD 7970/8970 OEM / R9 280X]\n"
+                     "10de  NVIDIA Corporation\n"
+                     "\t1cb3  GP107GL [Quadro P400]\n");
+}
+
+static joule_device device_at(const struct machine_bench *bench, size_t position)
+{
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(joule_device_get(bench->meter, position, &device), JOULE_OK);
+    return device;
+}
+
+static void run(struct machine_bench *bench, const char *sources)
+{
+    bench->meter = machine_open_devices(bench->host, sources);
+    machine_run(bench->meter, 3, 0.5);
+}
+
+static void test_each_reason(void **state)
+{
+    static const struct {
+        const char *id, *driver, *vendor, *model, *reason;
+    } cases[] = {
+        {"1002:6798", "radeon", "amd", "AMD Radeon HD 7970/8970 OEM / R9 280X", "amdgpu.si_support=1"},
+        {"10DE:1CB3", "nouveau", "nvidia", "NVIDIA Quadro P400", "nouveau tells no power"},
+        {"10DE:1CB3", "nvidia", "nvidia", "NVIDIA Quadro P400", "libnvidia-ml.so.1"},
+        {"10DE:1CB3", "vfio-pci", "nvidia", "NVIDIA Quadro P400", "virtual machine"},
+        {"10DE:1CB3", NULL, "nvidia", "NVIDIA Quadro P400", "no driver is bound"},
+        {"1002:7550", NULL, "amd", "PCI device 1002:7550", "modprobe amdgpu"},
+        {"8086:56A0", NULL, "intel", "PCI device 8086:56a0", "modprobe xe"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct machine_bench *bench = *state;
+        put_names(bench);
+        put_board(bench, "0000:03:00.0", cases[i].id, "30000", cases[i].driver);
+        run(bench, "graphics,hwmon,thermal");
+        assert_int_equal(joule_device_count(bench->meter), 1);
+        joule_device device = device_at(bench, 0);
+        assert_string_equal(device.name, "gpu:0");
+        assert_string_equal(device.vendor, cases[i].vendor);
+        assert_string_equal(device.model, cases[i].model);
+        assert_string_equal(device.driver, cases[i].driver ? cases[i].driver : "");
+        if (!strstr(device.remedy, cases[i].reason))
+            fail_msg("%s: %s", cases[i].model, device.remedy);
+        const struct channel *ch = machine_channel(bench->meter, "gpu-0");
+        assert_non_null(ch);
+        assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
+        assert_string_equal(ch->info.remedy, device.remedy);
+        assert_true(isnan(device.power_watts.value));
+        machine_teardown(state);
+        machine_setup(state);
+    }
+}
+
+/* nouveau has a hardware monitor on some boards: its power is the board's, and no reason is left. */
+static void test_power_of_nouveau(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench, "0000:03:00.0", "10DE:1CB3", "30000", "nouveau");
+    host_script_text(bench->host, PCI "0000:03:00.0/hwmon/hwmon2/name", "nouveau\n");
+    host_script_text(bench->host, PCI "0000:03:00.0/hwmon/hwmon2/power1_input", "31000000\n");
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon2/name", "nouveau\n");
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon2/power1_input", "31000000\n");
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon2/temp1_input", "47000\n");
+    host_script_link(bench->host, "/sys/class/hwmon/hwmon2/device", "../../../0000:03:00.0");
+    run(bench, "graphics,hwmon,thermal");
+    joule_device device = device_at(bench, 0);
+    assert_string_equal(device.driver, "nouveau");
+    assert_true(fabs(device.power_watts.value - 31) < 1e-9);
+    assert_true(device.temperature_celsius == 47);
+    assert_string_equal(device.remedy, "");
+}
+
+/* Temperatures of an old board are shown although it has no joules. */
+static void test_temperature_of_radeon(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench, "0000:03:00.0", "1002:6798", "30000", "radeon");
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon2/name", "radeon\n");
+    host_script_text(bench->host, "/sys/class/hwmon/hwmon2/temp1_input", "51000\n");
+    host_script_link(bench->host, "/sys/class/hwmon/hwmon2/device", "../../../0000:03:00.0");
+    run(bench, "graphics,hwmon,thermal");
+    assert_int_equal(joule_device_count(bench->meter), 1);
+    assert_true(device_at(bench, 0).temperature_celsius == 51);
+    assert_true(device_at(bench, 0).remedy[0]);
+}
+
+/* Boards with a source of their own, BMCs, virtual graphics and other devices of the same vendors are left out. */
+static void test_what_is_none(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench, "0000:03:00.0", "1002:744C", "30000", "amdgpu");
+    put_board(bench, "0000:00:02.0", "8086:46A6", "30000", "i915");
+    put_board(bench, "0000:04:00.0", "1A03:2000", "30000", "ast");
+    put_board(bench, "0000:05:00.0", "1AF4:1050", "38000", "virtio-pci");
+    put_board(bench, "0000:06:00.0", "8086:1521", "20000", "igb");
+    put_board(bench, "0000:07:00.1", "10DE:10F1", "40300", NULL);
+    bench->meter = machine_open_devices(bench->host, "graphics");
+    machine_run(bench->meter, 2, 0.5);
+    assert_int_equal(joule_device_count(bench->meter), 0);
+    assert_int_equal(bench->meter->channel_count, 0);
+}
+
+/* A graphics unit in a processor is in the package's joules: it is listed, and nothing is missing from a total. */
+static void test_integrated_graphics(void **state)
+{
+    struct machine_bench *bench = *state;
+    put_board(bench, "0000:00:02.0", "8086:46A6", "30000", NULL);
+    run(bench, "graphics");
+    assert_int_equal(joule_device_count(bench->meter), 1);
+    assert_non_null(strstr(device_at(bench, 0).remedy, "part of a processor"));
+    assert_int_equal(bench->meter->channel_count, 0);
+}
+
+/* Numbers are those of all sources: boards of NVIDIA's driver first, in the order of their addresses. */
+static void test_numbers(void **state)
+{
+    static const char *const addresses[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"};
+    struct machine_bench *bench = *state;
+    put_board(bench, "0000:c1:00.0", "1002:6798", "30000", "radeon");
+    put_board(bench, "0000:81:00.0", "10DE:2330", "30200", "nvidia");
+    put_board(bench, "0000:41:00.0", "10DE:2330", "30200", "nvidia");
+    run(bench, "graphics");
+    assert_int_equal(joule_device_count(bench->meter), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(device_at(bench, i).pci_address, addresses[i]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_reason),  TEST(test_power_of_nouveau),    TEST(test_temperature_of_radeon),
+        TEST(test_what_is_none), TEST(test_integrated_graphics), TEST(test_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
