@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "history.h"
+#include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 
 #define MOST_AGE_NS 1000000000 /* also where readings are rarer: a device may have gone stale */
@@ -24,6 +25,8 @@ static bool gather(struct answers *answers, int64_t now)
     if (holds(answers, answers->gathered_ns, now))
         return true;
     meter_reserve(answers->meter); /* of domains that are new */
+    if (answers->tenants)
+        tenants_settle(answers->tenants);
     if (!overview_gather(&answers->overview, answers->meter))
         return false;
     answers->gathered_ns = now;

@@ -28,6 +28,7 @@ struct answer {
 /* Zeroed but for the meter. */
 struct answers {
     joule_meter *meter;
+    struct tenants *tenants; /* settled before each overview; NULL: none. The caller's */
     struct overview overview;
     int64_t gathered_ns;
     struct answer list[ANSWER_KINDS];

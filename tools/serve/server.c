@@ -354,8 +354,10 @@ int server_run(joule_meter *meter, const struct serve_settings *settings, const 
         server.processes.most = settings->process_count;
         server.answers.overview.processes = server.tenants.processes = &server.processes;
     }
-    if (settings->shares_out || settings->process_count)
+    if (settings->shares_out || settings->process_count) {
+        server.answers.tenants = &server.tenants;
         server.next_share_ns = clock_now_ns();
+    }
     int code = EXIT_OWN_FAILURE, signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0 || !start(&server, listener)) {
         complain(SERVE, "cannot start to answer: %s", strerror(errno));

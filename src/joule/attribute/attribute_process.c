@@ -1,14 +1,16 @@
 /* joule/attribute/attribute_process.c - see attribute_process.h.
  *
- * Newcomers: who uses most is asked of ten seconds, so that what comes and goes is not told apart and the number of series that
- * a day makes is bounded. A row stays for five minutes after its process ended, so that whoever asks now and then sees all of
- * it, or was last among those that use most, if its place is needed. One that is picked again counts from 0 again.
+ * Note: half of the places are for processes that have run for ten seconds, so that short ones cannot take all
+ * places, and the number of series that a day makes is bounded. A row stays for five minutes after its process
+ * ended, so that a rare scrape sees all of it, or was last among the largest, if its place is needed. A process that is
+ * picked again counts from 0.
  */
 #include "joule/attribute/attribute_process.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/array.h"
 #include "base/string.h"
 #include "joule/meter/engine.h"
@@ -42,24 +44,17 @@ static double sum_steps(const struct process_table *table)
 
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s)
 {
-    double used_s = sum_steps(&shares->table), told = 0, given = 0;
+    double used_s = sum_steps(&shares->table), given = 0;
     double per_s = isnan(joules->value) || !(capacity_s > 0) ? 0 : joules->value / fmax(capacity_s, used_s);
-    for (size_t i = 0; i < shares->count; i++) {
-        const struct seen_process *process = process_of(shares, &shares->rows[i]);
-        double share = process ? per_s * process->step_s : 0;
-        shares->rows[i].cpu_joules += share;
-        told += share;
-    }
     for (size_t i = 0; i < shares->table.count; i++) {
         struct seen_process *process = &shares->table.items[i];
-        process->cpu_joules += per_s * process->step_s;
+        process->cpu_step_joules += per_s * process->step_s;
         given += per_s * process->step_s;
         process->step_s = 0;
     }
     if (isnan(joules->value))
         return;
-    shares->other_cpu_joules += fmax(0, given - told);
-    shares->rest_cpu_joules += fmax(0, joules->value - fmax(given, told));
+    shares->rest_cpu_joules += fmax(0, joules->value - given);
     shares->cpu_class = tenant_class(shares->cpu_class, joules->cls);
 }
 
@@ -68,9 +63,7 @@ double process_share_device(struct process_shares *shares, uint64_t pid, double 
     struct seen_process *process = pid <= INT32_MAX ? process_table_find(&shares->table, (pid_t)pid) : NULL;
     if (!process)
         return 0;
-    struct process_row *row = row_of(shares, process);
-    process->gpu_joules += joules;
-    *(row ? &row->gpu_joules : &shares->other_gpu_joules) += joules;
+    process->gpu_step_joules += joules;
     return joules;
 }
 
@@ -144,21 +137,29 @@ static void take(struct process_shares *shares, const struct seen_process *proce
     row->most_ns = now_ns;
 }
 
+/* Since the last choice. */
 static double joules_of(const struct seen_process *process)
 {
     return process->cpu_joules + process->gpu_joules;
 }
 
-/* Those that used most since the last choice, in any order. */
-static size_t find_most(const struct process_shares *shares, const struct seen_process *most[PROCESSES_MOST])
+/* Of the window that is being settled. */
+static double step_of(const struct seen_process *process)
+{
+    return process->cpu_step_joules + process->gpu_step_joules;
+}
+
+/* Those that used most, in descending order. */
+static size_t find_most(const struct process_shares *shares, double (*used)(const struct seen_process *),
+                        const struct seen_process *most[PROCESSES_MOST])
 {
     size_t count = 0;
     for (size_t i = 0; i < shares->table.count; i++) {
         const struct seen_process *process = &shares->table.items[i];
         size_t at = count;
-        while (at > 0 && joules_of(process) > joules_of(most[at - 1]))
+        while (at > 0 && used(process) > used(most[at - 1]))
             at--;
-        if (at == shares->most || !(joules_of(process) > 0))
+        if (at == shares->most || !(used(process) > 0))
             continue;
         count += count < shares->most;
         memmove(&most[at + 1], &most[at], (count - at - 1) * sizeof *most);
@@ -167,15 +168,58 @@ static size_t find_most(const struct process_shares *shares, const struct seen_p
     return count;
 }
 
+static bool has_early_places(const struct process_shares *shares)
+{
+    return shares->count < shares->most * PROCESS_ROWS_PER_ONE / 2;
+}
+
+/* A process that only a driver knows has no begin. */
+static bool is_old(const struct process_shares *shares, const struct seen_process *process)
+{
+    double begin_s = (double)process->start_ticks / (double)sysconf(_SC_CLK_TCK);
+    return (double)(shares->table.looked_ns - PICK_NS) * 1e-9 >= begin_s;
+}
+
 static void pick(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *most[PROCESSES_MOST];
-    size_t count = find_most(shares, most);
+    size_t count = find_most(shares, joules_of, most);
     for (size_t i = 0; i < count; i++)
-        take(shares, most[i], now_ns);
+        if (row_of(shares, most[i]) || has_early_places(shares) || is_old(shares, most[i]))
+            take(shares, most[i], now_ns);
     for (size_t i = 0; i < shares->table.count; i++)
         shares->table.items[i].cpu_joules = shares->table.items[i].gpu_joules = 0;
-    shares->picked_ns = count ? now_ns : shares->picked_ns;
+    shares->picked_ns = now_ns;
+}
+
+/* Picks processes at once while half of the places are free, so that their row has all of their joules. One that used less
+ * than a place's part of what all used waits for the choice. */
+static void pick_early(struct process_shares *shares, int64_t now_ns)
+{
+    const struct seen_process *most[PROCESSES_MOST];
+    size_t places = shares->most * PROCESS_ROWS_PER_ONE, count = find_most(shares, step_of, most);
+    double all_joules = 0;
+    for (size_t i = 0; i < shares->table.count; i++)
+        all_joules += step_of(&shares->table.items[i]);
+    for (size_t i = 0; i < count && has_early_places(shares); i++)
+        if (!row_of(shares, most[i]) && step_of(most[i]) * (double)places >= all_joules)
+            take(shares, most[i], now_ns);
+}
+
+void process_settle(struct process_shares *shares, int64_t now_ns)
+{
+    pick_early(shares, now_ns);
+    for (size_t i = 0; i < shares->table.count; i++) {
+        struct seen_process *process = &shares->table.items[i];
+        if (!(step_of(process) > 0))
+            continue;
+        struct process_row *row = row_of(shares, process);
+        *(row ? &row->cpu_joules : &shares->other_cpu_joules) += process->cpu_step_joules;
+        *(row ? &row->gpu_joules : &shares->other_gpu_joules) += process->gpu_step_joules;
+        process->cpu_joules += process->cpu_step_joules;
+        process->gpu_joules += process->gpu_step_joules;
+        process->cpu_step_joules = process->gpu_step_joules = 0;
+    }
 }
 
 /* It keeps the tenant in which it was found first; what that is called may come later. */
@@ -193,7 +237,9 @@ joule_status process_look(struct process_shares *shares, const struct tenants *t
     joule_status status = process_table_look(&shares->table, tenants->meter->host);
     if (status != JOULE_OK)
         return status;
-    bool is_due = !shares->picked_ns || now_ns - shares->picked_ns >= PICK_NS;
+    if (!shares->picked_ns)
+        shares->picked_ns = now_ns;
+    bool is_due = now_ns - shares->picked_ns >= PICK_NS;
     if (is_due)
         pick(shares, now_ns);
     for (size_t i = 0; i < shares->count; i++) {
@@ -203,8 +249,9 @@ joule_status process_look(struct process_shares *shares, const struct tenants *t
             continue;
         row->alive_ns = now_ns;
         string_copy(row->name, sizeof row->name, process->name);
-        if (is_due)
+        if (is_due || !row->is_named)
             name_tenant(row, tenants);
+        row->is_named = true;
     }
     retire_ended(shares, now_ns);
     return JOULE_OK;

@@ -2,8 +2,8 @@
  *
  * Owns which processes are told apart, and sums that only grow. Windows and the rule by which joules are shared are
  * attribute_tenant.c's, so that a process and its tenant are measured alike.
- * Newcomers: a process counts from 0 when it is picked; what it used before stays with the others. That is so that theirs, too,
- * never falls, which to Prometheus would be a counter that begins anew.
+ * Note: joules that were reported as those of others stay there, because a counter of Prometheus must not fall. So a process
+ * is picked before the joules of its first window are reported, as long as half of the places are free.
  */
 #ifndef JOULE_ATTRIBUTE_PROCESS_H
 #define JOULE_ATTRIBUTE_PROCESS_H
@@ -22,6 +22,7 @@ struct process_row {
     struct tenant_name tenant_name; /* of that */
     double cpu_joules, gpu_joules;  /* since it was picked */
     int64_t alive_ns, most_ns;      /* last seen alive; last among those that use most */
+    bool is_named;                  /* its tenant was queried */
 };
 
 /* Zeroed but for `most`. One thread. */
@@ -37,7 +38,7 @@ struct process_shares {
     joule_class cpu_class, gpu_class; /* NONE: nothing was shared out */
     /* Below: attribute_process.c's. The joules in the table are those since the last choice. */
     struct process_table table;
-    int64_t picked_ns; /* 0: never */
+    int64_t picked_ns; /* of the last choice, or the first look; 0: neither */
 };
 
 /* What processors used in a window in which they could have given capacity_s of CPU time. NaN: not known, nobody's. */
@@ -47,6 +48,8 @@ double process_share_device(struct process_shares *shares, uint64_t pid, double 
 /* What a device used that no process got. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
+/* Reports the joules that the calls above gave to processes: picks processes for free places, then adds to rows and others. */
+void process_settle(struct process_shares *shares, int64_t now_ns);
 /* Ends a window: looks at /proc, and now and then chooses anew who is told apart. OK, NO_MEMORY or why /proc cannot be read. */
 joule_status process_look(struct process_shares *shares, const struct tenants *tenants, int64_t now_ns);
 void process_shares_free(struct process_shares *shares);

@@ -62,12 +62,13 @@ struct look {
     size_t count, ended_count;
 };
 
-/* What a process did before it was first seen is not counted, unless it began after the last look. */
+/* What a process did before it was first seen is not counted, unless it began after the last look. The kernel rounds its
+ * begin down to a tick. */
 static struct seen_process first_sight(const struct look *look, const struct tree_process *seen)
 {
     int64_t since_ns = look->table->looked_ns;
-    double start_s = (double)seen->start_ticks / (double)sysconf(_SC_CLK_TCK);
-    bool is_young = since_ns && start_s >= (double)since_ns * 1e-9;
+    double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    bool is_young = since_ns && (double)seen->start_ticks + 1 >= (double)since_ns * 1e-9 * ticks_per_s;
     return (struct seen_process){.pid = seen->pid,
                                  .start_ticks = seen->start_ticks,
                                  .gpu_share = NAN,

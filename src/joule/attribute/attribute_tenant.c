@@ -326,20 +326,33 @@ static void share_devices(struct tenants *tenants)
 }
 
 /* Shares out what was used in the window that the last look ended. False: the processors' sensors have not
- * ticked past it. One that hangs is not waited for; what it saw is nobody's then. */
+ * ticked past it. One that hangs is not waited for: its joules up to its last tick are shared out, and no guess of those
+ * since then, which would be counted twice when it ticks again. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;
     if (tenants->end_ns == tenants->begin_ns)
         return true;
+    struct tenant_device late = {.begin_ns = tenants->begin_ns};
     joule_status status =
         joule_window_joules(tenants->meter, JOULE_CPU, tenants->begin_ns, tenants->end_ns, &joules, NULL);
-    if (status == JOULE_PENDING && now_ns - tenants->end_ns < PATIENCE_NS)
+    if (status != JOULE_PENDING)
+        late.begin_ns = tenants->end_ns;
+    else if (now_ns - tenants->end_ns < PATIENCE_NS)
         return false;
+    else if (!take_joules(tenants, JOULE_CPU, &late, &joules))
+        joules = quantity_unknown();
     share_cpu(tenants, joules);
     share_devices(tenants);
-    tenants->begin_ns = tenants->end_ns;
+    if (tenants->processes)
+        process_settle(tenants->processes, now_ns);
+    tenants->begin_ns = late.begin_ns;
     return true;
+}
+
+void tenants_settle(struct tenants *tenants)
+{
+    settle(tenants, meter_now_ns(tenants->meter));
 }
 
 joule_status tenants_update(struct tenants *tenants)
@@ -353,7 +366,8 @@ joule_status tenants_update(struct tenants *tenants)
     if (!settle(tenants, now_ns))
         return JOULE_OK; /* the next look tells what is used meanwhile, too */
     if (!tenants->begin_ns)
-        tenants->begin_ns = now_ns; /* what was used before is not known */
+        tenants->begin_ns =
+            tenants->meter->begin_ns; /* who used what the meter has seen so far is not known */
     joule_status status = has_tree ? look_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
     pods_name(tenants, now_ns);
     joule_status told = tenants->processes ? process_look(tenants->processes, tenants, now_ns) : JOULE_OK;
