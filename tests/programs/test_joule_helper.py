@@ -223,6 +223,57 @@ class AsAClient(unittest.TestCase):
             self.assertEqual([s["state"] for s in listing["sources"] if s["name"] == "helper"], ["ok"])
 
 
+class Descriptors(unittest.TestCase):
+    """After it is ready the helper holds what it offers, and nothing else of the machine."""
+
+    FILES = {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n",
+             "sys/devices/system/cpu/online": "0\n",
+             "sys/bus/event_source/devices/power/type": "21\n",
+             "sys/bus/event_source/devices/power/cpumask": "0\n",
+             "dev/cpu/0/msr": "606 a0e03\n611 1000\n619 1000\n639 1000\n641 1000\n",
+             ZONE + ":0/name": "core\n", ZONE + ":0/energy_uj": "100\n",
+             "sys/class/hwmon/hwmon0/name": "power_meter\n", "sys/class/hwmon/hwmon0/power1_average": "217600000\n",
+             "sys/class/hwmon/hwmon1/name": "ina3221\n", "sys/class/hwmon/hwmon1/in1_label": "VDD_CORE\n",
+             "sys/class/hwmon/hwmon1/in1_input": "5000\n", "sys/class/hwmon/hwmon1/curr1_input": "100\n"}
+    EVENTS = {"pkg": 2, "cores": 1, "ram": 3}
+
+    def machine(self, events):
+        machine = Still()
+        files = dict(self.FILES)
+        for name in events:
+            base = "sys/bus/event_source/devices/power/events/energy-" + name
+            files[base] = f"event=0x{self.EVENTS[name]:02x}\n"
+            files[base + ".scale"] = "2.3283064365386962890625e-10\n"
+            files[f"perf/21/{self.EVENTS[name]:#x}/0"] = "1000\n"
+        for path, text in files.items():
+            path = os.path.join(machine.root, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return machine
+
+    def held(self, helper, root):
+        """Files of the machine that the helper holds, relative to its root."""
+        folder = f"/proc/{helper.pid()}/fd"
+        try:
+            links = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+        except PermissionError:
+            self.skipTest("the helper's descriptors are for root to see")
+        return sorted(os.path.relpath(link, os.path.realpath(root)) for link in links if link.startswith(os.path.realpath(root)))
+
+    def test_only_what_is_offered_is_open(self):
+        everything = "rapl_perf,rapl_powercap,rapl_msr,hwmon"
+        cases = ((("pkg", "cores", "ram"), "rapl_perf,rapl_powercap,rapl_msr", ["perf/21/0x2/0", "perf/21/0x3/0"]),
+                 (("pkg",), everything, ["dev/cpu/0/msr", "perf/21/0x2/0", "sys/class/hwmon/hwmon0/power1_average"]),
+                 ((), "rapl_powercap", [ZONE + "/energy_uj"]),
+                 ((), "hwmon", ["sys/class/hwmon/hwmon0/power1_average"]))
+        for events, sources, expected in cases:
+            with self.subTest(sources=sources), self.machine(events) as machine, \
+                    Helper(machine, "--sources", sources) as helper, Client(helper.path) as client:
+                self.assertEqual(self.held(helper, machine.root), expected, helper.said())
+                self.assertEqual([value[3] for value in client.values()], [0] * len(expected))
+
+
 class Restarts(unittest.TestCase):
     def test_what_happens_between_two_helpers_is_no_energy(self):
         """The counter jumps while no helper is there, as events do that are opened anew."""

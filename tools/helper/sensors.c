@@ -198,6 +198,27 @@ static void choose(struct sensors *s)
     s->count = kept;
 }
 
+/* Closes every handle that no offered channel needs. A source without one is not read any more. */
+static void drop_rest(struct sensors *s)
+{
+    for (size_t i = 0; i < s->source_count; i++) {
+        struct source *source = &s->sources[i];
+        size_t offered = 0;
+        for (size_t k = 0; source->state == JOULE_OK && k < source->channel_count; k++) {
+            const struct channel *channel = source->channels[k];
+            bool is_offered = find_channel(s, channel) >= 0;
+            offered += is_offered;
+            if (!is_offered && source->ops->drop)
+                source->ops->drop(source, channel);
+        }
+        if (source->state != JOULE_OK || offered > 0)
+            continue;
+        if (source->ops->close)
+            source->ops->close(source);
+        source->state = JOULE_ABSENT;
+    }
+}
+
 void sensors_describe(struct sensors *sensors, int64_t pace_ns)
 {
     for (size_t i = 0; i < sensors->count; i++) {
@@ -244,12 +265,14 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     }
     offer_all(out);
     if (out->count == 0) {
+        drop_rest(out); /* guards may have something to offer */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
                          "nothing here can be read: %s",
                          out->source_count ? first->remedy : "no source is given");
     }
     choose(out);
+    drop_rest(out);
     if (out->keeps_pace)
         sensors_describe(out, out->pace_ns);
     return JOULE_OK;
@@ -264,6 +287,7 @@ joule_status sensors_open_alone(struct sensors *out, const struct source_ops *op
     offer_all(out);
     for (size_t i = 0; i < out->count; i++)
         out->values[i].status = JOULE_PENDING;
+    drop_rest(out);
     return out->count ? JOULE_OK : error_set(out_error, JOULE_ABSENT, "nothing of it is for a total");
 }
 

@@ -143,6 +143,8 @@ struct source_ops {
     /* The facts of its devices, about once a second where somebody asked for devices: sink_facts. May be NULL. */
     void (*look)(struct source *source, struct sink *sink);
     void (*close)(struct source *source); /* handles only; may be NULL */
+    /* Closes the handles of one channel, which is not read any more. May be NULL: they stay open. */
+    void (*drop)(struct source *source, const struct channel *channel);
 };
 
 /* A zeroed channel with the source's name, measurement and tier filled in, max_watts and cls at their defaults;

@@ -208,3 +208,13 @@ void rapl_close(struct source *source)
         if (r->handle >= 0)
             source->host->ops->close_handle(source->host, r->handle);
 }
+
+void rapl_drop(struct source *source, const struct channel *channel)
+{
+    const struct rapl *rapl = source->data;
+    for (struct rapl_reading *r = rapl->first; r; r = r->next)
+        if (r->channel == channel && r->handle >= 0) {
+            source->host->ops->close_handle(source->host, r->handle);
+            r->handle = -1;
+        }
+}

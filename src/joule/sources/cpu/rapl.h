@@ -57,5 +57,6 @@ size_t rapl_places(struct source *source, const char *cpu_list, enum rapl_span s
 typedef int (*rapl_read_fn)(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw);
 void rapl_read(struct source *source, struct sink *sink, rapl_read_fn read_raw);
 void rapl_close(struct source *source);
+void rapl_drop(struct source *source, const struct channel *channel);
 
 #endif

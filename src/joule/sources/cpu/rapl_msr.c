@@ -186,4 +186,5 @@ const struct source_ops source_rapl_msr = {
     .open = open_rapl_msr,
     .read = read_rapl_msr,
     .close = rapl_close,
+    .drop = rapl_drop,
 };

@@ -246,4 +246,5 @@ const struct source_ops source_rapl_powercap = {
     .open = open_rapl_powercap,
     .read = read_rapl_powercap,
     .close = rapl_close,
+    .drop = rapl_drop,
 };

@@ -298,17 +298,31 @@ static void hwmon_read(struct source *source, struct sink *sink)
 
 /* --- closing ------------------------------------------------------------------------------------------------ */
 
+static void close_meter(struct joule_host *host, struct meter *meter)
+{
+    host_close_handle(host, meter->power_state);
+    for (size_t k = 0; k < meter->term_count; k++) {
+        host_close_handle(host, meter->terms[k].first);
+        host_close_handle(host, meter->terms[k].second);
+    }
+    meter->power_state = -1;
+    meter->term_count = 0;
+    meter->is_readable = false;
+}
+
 static void hwmon_close(struct source *source)
 {
     struct hwmon *hwmon = source->data;
-    for (size_t i = 0; hwmon && i < hwmon->count; i++) {
-        struct meter *meter = &hwmon->meters[i];
-        host_close_handle(source->host, meter->power_state);
-        for (size_t k = 0; k < meter->term_count; k++) {
-            host_close_handle(source->host, meter->terms[k].first);
-            host_close_handle(source->host, meter->terms[k].second);
-        }
-    }
+    for (size_t i = 0; hwmon && i < hwmon->count; i++)
+        close_meter(source->host, &hwmon->meters[i]);
+}
+
+static void hwmon_drop(struct source *source, const struct channel *channel)
+{
+    struct hwmon *hwmon = source->data;
+    for (size_t i = 0; i < hwmon->count; i++)
+        if (hwmon->meters[i].channel == channel)
+            close_meter(source->host, &hwmon->meters[i]);
 }
 
 const struct source_ops source_hwmon = {
@@ -321,4 +335,5 @@ const struct source_ops source_hwmon = {
     .open = hwmon_open,
     .read = hwmon_read,
     .close = hwmon_close,
+    .drop = hwmon_drop,
 };
