@@ -1,4 +1,4 @@
-/* tools/common/output.c - see output.h. A symbolic link is followed: the file behind it is replaced, not the link. */
+/* tools/common/output.c - see output.h. */
 #include "output.h"
 
 #include <errno.h>
@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/file.h"
 #include "base/string.h"
 #include "common/options.h"
-
-#define BESIDE_TRIES 100
 
 static bool guarded[3];
 
@@ -33,7 +32,8 @@ void output_guard_streams(void)
 static joule_status cannot_write(joule_error *error, const char *path, int errno_value)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
-    return error_set(error, status_of_errno(errno_value), "cannot write %s: %s", name, strerror(errno_value));
+    return error_set(error, status_of_errno(errno_value), "cannot write %s: %s", name,
+                     file_reason(errno_value));
 }
 
 bool output_write_all(int fd, const char *bytes, size_t count)
@@ -68,55 +68,15 @@ static bool is_stream(const char *path)
            (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
 }
 
-/* Creates a new file in the folder of `path`, of which the name is put in out_name; -1 with errno. */
-static int create_beside(const char *path, char *out_name, size_t size)
-{
-    struct stat old;
-    mode_t mode = stat(path, &old) == 0 ? old.st_mode & 07777 : 0666;
-    for (int i = 0; i < BESIDE_TRIES; i++) {
-        struct text name;
-        text_init(&name, out_name, size);
-        text_printf(&name, "%s.%d.%d", path, getpid(), i);
-        if (name.length >= size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = open(out_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
-/* The file that `path` stands for; a new file stands for itself. */
-static joule_status resolve(const char *path, char out_path[PATH_MAX], joule_error *error)
-{
-    struct stat info;
-    if (*path && realpath(path, out_path)) {
-        if (stat(out_path, &info) == 0 && S_ISDIR(info.st_mode))
-            return cannot_write(error, path, EISDIR);
-        return access(out_path, W_OK) == 0 ? JOULE_OK : cannot_write(error, path, errno);
-    }
-    if (!*path || errno != ENOENT)
-        return cannot_write(error, *path ? path : "''", *path ? errno : ENOENT);
-    if (lstat(path, &info) == 0)
-        return cannot_write(error, path, ENOENT); /* a link to nowhere */
-    return string_copy(out_path, PATH_MAX, path) ? JOULE_OK : cannot_write(error, path, ENAMETOOLONG);
-}
-
 joule_status output_check_file(const char *path, joule_error *out_error)
 {
-    char real[PATH_MAX], beside[PATH_MAX];
+    struct file_draft draft;
     if (is_stream(path))
         return error_set(out_error, JOULE_UNSUPPORTED, "cannot write %s: it is no regular file", path);
-    joule_status status = resolve(path, real, out_error);
-    if (status != JOULE_OK)
-        return status;
-    int fd = create_beside(real, beside, sizeof beside);
-    if (fd < 0)
-        return cannot_write(out_error, path, errno);
-    close(fd);
-    unlink(beside);
+    int reason = file_draft_begin(&draft, path, false);
+    if (reason)
+        return cannot_write(out_error, *path ? path : "''", reason);
+    file_draft_discard(&draft);
     return JOULE_OK;
 }
 
@@ -131,26 +91,28 @@ joule_status output_check(const char *path, joule_error *out_error)
 
 joule_status output_open(const char *path, struct output *out, joule_error *out_error)
 {
-    *out = (struct output){.path = path, .fd = STDOUT_FILENO};
+    *out = (struct output){.path = path, .fd = STDOUT_FILENO, .draft.fd = -1};
     if (strcmp(path, "-") == 0)
         return JOULE_OK;
     out->is_file = !is_stream(path);
-    joule_status status = out->is_file ? resolve(path, out->real, out_error) : JOULE_OK;
-    if (status != JOULE_OK)
-        return status;
-    out->fd = out->is_file ? create_beside(out->real, out->beside, sizeof out->beside)
-                           : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    int reason = out->is_file ? file_draft_begin(&out->draft, path, false) : 0;
+    if (reason)
+        return cannot_write(out_error, *path ? path : "''", reason);
+    out->fd = out->is_file ? out->draft.fd : open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     return out->fd >= 0 ? JOULE_OK : cannot_write(out_error, path, errno);
 }
 
 joule_status output_close(struct output *out, int why, joule_error *out_error)
 {
-    if (strcmp(out->path, "-") != 0 && close(out->fd) != 0 && !why)
-        why = errno;
-    if (out->is_file && !why && rename(out->beside, out->real) != 0)
-        why = errno;
+    bool is_stdout = strcmp(out->path, "-") == 0;
     if (out->is_file && why)
-        unlink(out->beside);
+        file_draft_discard(&out->draft);
+    else if (out->is_file)
+        why = file_draft_commit(&out->draft);
+    else if (!is_stdout && close(out->fd) != 0 && !why)
+        why = errno;
+    if (out->is_file && !why)
+        why = file_sync_folder(out->path);
     return why ? cannot_write(out_error, out->path, why) : JOULE_OK;
 }
 

@@ -2,16 +2,16 @@
  *
  * Owns finding out, before any work is done, whether a file can be written, and replacing it as a whole afterwards; and
  * whether all that was printed has arrived.
- * Newcomers: a regular file is never seen half written: the text goes to a new file beside it, which then takes its
- * name. "-" is standard output; devices and pipes are written as they are.
+ * Note: a regular file is replaced by a draft of base/file.h and flushed to the disk. "-" is standard output; devices and
+ * pipes are written as they are.
  */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H
 
 #include <joule/base.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/file.h"
 
 /* DENIED, ABSENT or FAILED, with a message: `path` cannot be written. */
 joule_status output_check(const char *path, joule_error *out_error);
@@ -28,7 +28,7 @@ struct output {
     const char *path; /* as it was given */
     int fd;           /* to write to */
     bool is_file;
-    char real[PATH_MAX], beside[PATH_MAX]; /* of a file: what is replaced, and by what */
+    struct file_draft draft; /* of a file */
 };
 joule_status output_open(const char *path, struct output *out, joule_error *out_error);
 /* After output_open. why: 0, or the errno of the write that failed; a file is then as it was before. */

@@ -2,13 +2,13 @@
 #include "library.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/string.h"
 #include "clang_words.h"
 #include "common/options.h"
@@ -40,8 +40,8 @@ static bool file_calls(const char *path)
 {
     struct stat status;
     bool is_found = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    int fd = file_open_kind(path, FILE_REGULAR);
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0) {
         size_t size = (size_t)status.st_size;
         char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED) {

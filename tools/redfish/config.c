@@ -5,16 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/error.h"
+#include "base/file.h"
 #include "base/string.h"
+
+/* NULL with errno: it cannot be read, or is neither a file nor a pipe. */
+static FILE *open_text(const char *path)
+{
+    int fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd < 0)
+        errno = -fd;
+    else if (!file)
+        close(fd);
+    return file;
+}
 
 /* The first line of a file that others may not read. */
 static joule_status read_password(const char *path, struct config *config, joule_error *error)
 {
     struct stat info;
-    FILE *file = fopen(path, "re");
+    FILE *file = open_text(path);
     if (!file)
-        return error_set(error, status_of_errno(errno), "password_file %s: %s", path, strerror(errno));
+        return error_set(error, status_of_errno(errno), "password_file %s: %s", path, file_reason(errno));
     joule_status status = JOULE_OK;
     if (fstat(fileno(file), &info) != 0 || info.st_mode & (S_IROTH | S_IWOTH))
         status = error_set(error, JOULE_DENIED, "password_file %s may be read by everybody; chmod o= %s",
@@ -92,9 +106,9 @@ joule_status config_read(const char *path, struct config *out_config, joule_erro
 {
     joule_error reason = {0};
     *out_config = (struct config){.is_verified = true};
-    FILE *file = fopen(path, "re");
+    FILE *file = open_text(path);
     if (!file)
-        return error_set(out_error, status_of_errno(errno), "%s: %s", path, strerror(errno));
+        return error_set(out_error, status_of_errno(errno), "%s: %s", path, file_reason(errno));
     joule_status status = read_lines(file, out_config, &reason);
     fclose(file);
     if (status == JOULE_OK && !out_config->url[0])

@@ -3,12 +3,12 @@
  * Newcomers: it never stands on a command line, where every user of the machine could read it, and in no message.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/string.h"
 #include "common/options.h"
 #include "serve.h"
@@ -38,7 +38,9 @@ static bool take_file(struct serve_settings *settings)
 {
     char text[TOKEN_MOST + 64];
     struct stat info;
-    int fd = open(settings->token_file, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_kind(settings->token_file, FILE_REGULAR | FILE_PIPE);
+    if (fd < 0)
+        errno = -fd;
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (length < 0 || fstat(fd, &info) != 0) {
         complain(SERVE, "cannot read the token in %s: %s", settings->token_file, strerror(errno));

@@ -2,14 +2,8 @@
 #include "forge/core/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
@@ -19,22 +13,18 @@ enum { MOST_AT_ONCE = 1 << 30 }; /* one call of read or write moves less than 2 
 joule_status file_open(struct file *file, const char *path, joule_error *out_error)
 {
     struct stat facts;
-    *file =
-        (struct file){.path = path, .fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
-    if (file->fd < 0 || fstat(file->fd, &facts) != 0) {
-        int reason = errno;
-        file_close(file);
-        return error_set(out_error, status_of_errno(reason), "cannot open %s: %s", path, strerror(reason));
+    *file = (struct file){.path = path, .fd = file_open_kind(path, FILE_REGULAR)};
+    int reason = file->fd < 0 ? -file->fd : fstat(file->fd, &facts) != 0 ? errno : 0;
+    if (!reason) {
+        file->size = (uint64_t)facts.st_size;
+        return JOULE_OK;
     }
-    if (!S_ISREG(facts.st_mode)) {
-        file_close(file);
-        return error_set(out_error, JOULE_UNSUPPORTED,
-                         S_ISDIR(facts.st_mode) ? "%s is a folder, not a file"
-                                                : "%s: no regular file; copy it into one",
-                         path);
-    }
-    file->size = (uint64_t)facts.st_size;
-    return JOULE_OK;
+    file_close(file);
+    if (reason == EISDIR)
+        return error_set(out_error, JOULE_UNSUPPORTED, "%s is a folder, not a file", path);
+    if (reason == EOPNOTSUPP)
+        return error_set(out_error, JOULE_UNSUPPORTED, "%s: no regular file; copy it into one", path);
+    return error_set(out_error, status_of_errno(reason), "cannot open %s: %s", path, strerror(reason));
 }
 
 joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes, size_t size,
@@ -66,120 +56,59 @@ void file_close(struct file *file)
 
 /* --- drafts -------------------------------------------------------------------------------------------------- */
 
-static joule_status fail(struct draft *draft, const char *what, const char *path)
+static joule_status fail(struct draft *draft, int reason, const char *what)
 {
-    int reason = errno;
-    if (draft->status == JOULE_OK)
-        draft->status = error_set(
-            draft->error, reason == EACCES || reason == EPERM ? JOULE_DENIED : JOULE_FAILED,
-            "%s: cannot %s %s: %s; what was there is unchanged", draft->path, what, path, strerror(reason));
-    return draft->status;
-}
-
-static bool is_same_file(int fd, const char *path)
-{
-    struct stat open_one, named;
-    return fstat(fd, &open_one) == 0 && stat(path, &named) == 0 && open_one.st_ino == named.st_ino &&
-           open_one.st_dev == named.st_dev;
-}
-
-/* Opens the other name and locks it. Between the two another writer may have put its own into place: the file that was
- * opened then has another name by now, and must not be touched. */
-static joule_status open_partial(struct draft *draft)
-{
-    do {
-        if (draft->fd >= 0)
-            close(draft->fd);
-        draft->fd = TEMP_FAILURE_RETRY(
-            open(draft->partial, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, draft->mode));
-        if (draft->fd < 0)
-            return fail(draft, "open", draft->partial);
-        if (flock(draft->fd, LOCK_EX | LOCK_NB) != 0)
-            return draft->status = error_set(draft->error, JOULE_PENDING,
-                                             "%s: another writer is at work on %s; try again later",
-                                             draft->path, draft->partial);
-    } while (!is_same_file(draft->fd, draft->partial));
-    bool is_ready = ftruncate(draft->fd, 0) == 0 && (!draft->is_there || fchmod(draft->fd, draft->mode) == 0);
-    return is_ready ? JOULE_OK : fail(draft, "empty", draft->partial);
-}
-
-/* Behind symbolic links. What is there must be a file, as the rename would do away with anything else. */
-static joule_status find_target(struct draft *draft)
-{
-    struct stat facts;
-    draft->target = realpath(draft->path, NULL);
-    if (!draft->target && errno == ENOENT)
-        draft->target = strdup(draft->path);
-    if (!draft->target)
-        return fail(draft, "find", draft->path);
-    draft->mode = 0666;
-    if (stat(draft->target, &facts) != 0)
-        return JOULE_OK; /* nothing is there yet */
-    draft->mode = facts.st_mode & 07777;
-    draft->is_there = true;
-    if (S_ISREG(facts.st_mode))
-        return JOULE_OK;
+    if (draft->status != JOULE_OK)
+        return draft->status;
+    if (reason == EISDIR || reason == EOPNOTSUPP)
+        return draft->status =
+                   error_set(draft->error, JOULE_FAILED, "cannot write %s: it is %s; choose another path",
+                             draft->path, reason == EISDIR ? "a folder" : "no regular file");
+    if (reason == EWOULDBLOCK)
+        return draft->status =
+                   error_set(draft->error, JOULE_PENDING,
+                             "%s: another writer is at work on this file; try again later", draft->path);
+    joule_status status = reason == EACCES || reason == EPERM ? JOULE_DENIED
+                          : reason == ENOMEM                  ? JOULE_NO_MEMORY
+                                                              : JOULE_FAILED;
     return draft->status =
-               error_set(draft->error, JOULE_FAILED, "cannot write %s: it is %s; choose another path",
-                         draft->path, S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+               error_set(draft->error, status, "%s: cannot %s it: %s; what was there is unchanged",
+                         draft->path, what, strerror(reason));
 }
 
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error)
 {
-    *draft = (struct draft){.path = path, .fd = -1, .error = out_error};
-    if (find_target(draft) != JOULE_OK)
-        return draft->status;
-    if (asprintf(&draft->partial, "%s.partial", draft->target) < 0) {
-        draft->partial = NULL;
-        return draft->status = error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for writing", path);
-    }
-    return open_partial(draft);
+    *draft = (struct draft){.path = path, .error = out_error};
+    int reason = file_draft_begin(&draft->file, path, true);
+    return reason ? fail(draft, reason, "write") : JOULE_OK;
 }
 
 void draft_write(struct draft *draft, const void *bytes, size_t size)
 {
     for (size_t count = 0; draft->status == JOULE_OK && count < size;) {
         size_t some = size - count < MOST_AT_ONCE ? size - count : MOST_AT_ONCE;
-        ssize_t step = TEMP_FAILURE_RETRY(write(draft->fd, (const char *)bytes + count, some));
+        ssize_t step = TEMP_FAILURE_RETRY(write(draft->file.fd, (const char *)bytes + count, some));
         if (step < 0)
-            fail(draft, "write", draft->partial);
+            fail(draft, errno, "write");
         else
             count += (size_t)step;
     }
 }
 
-/* A rename is safe on the disk when its folder is. Some file systems know no such thing, and say so. */
-static joule_status flush_folder(struct draft *draft)
-{
-    char *path = strdup(draft->target);
-    int fd = path ? TEMP_FAILURE_RETRY(open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : -1;
-    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL && errno != EROFS))
-        draft->status =
-            error_set(draft->error, JOULE_FAILED, "%s: written, but its folder cannot be flushed: %s",
-                      draft->path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return draft->status;
-}
-
 joule_status draft_end(struct draft *draft, joule_status status)
 {
-    bool owns_partial = draft->status != JOULE_PENDING;
     if (draft->status == JOULE_OK)
         draft->status = status;
-    if (draft->status == JOULE_OK && fsync(draft->fd) != 0)
-        fail(draft, "flush", draft->partial);
-    if (draft->status == JOULE_OK && rename(draft->partial, draft->target) != 0)
-        fail(draft, "rename", draft->partial);
-    bool is_there = draft->status == JOULE_OK;
-    if (is_there)
-        flush_folder(draft);
-    else if (draft->fd >= 0 && owns_partial)
-        unlink(draft->partial);
-    if (draft->fd >= 0)
-        close(draft->fd);
-    free(draft->partial);
-    free(draft->target);
-    return draft->status;
+    if (draft->status != JOULE_OK) {
+        file_draft_discard(&draft->file);
+        return draft->status;
+    }
+    int reason = file_draft_commit(&draft->file);
+    if (reason)
+        return fail(draft, reason, "replace");
+    reason = file_sync_folder(draft->path);
+    return reason ? draft->status = error_set(draft->error, JOULE_FAILED,
+                                              "%s: written, but its folder cannot be flushed: %s",
+                                              draft->path, strerror(reason))
+                  : JOULE_OK;
 }

@@ -1,9 +1,6 @@
-/* core/file.h - files that are read from their middle, and files that are there whole or not at all.
+/* core/file.h - files that are read from their middle, and files that are replaced as a whole.
  *
- * Owns opening, reading and the way of a new file into its place. What the bytes mean is the reader's.
- * Newcomers: a draft is written beside its path, as PATH.partial, flushed to the disk and renamed. Whatever ends the
- * process or the machine in between, PATH is the old file or the new one. What a killed writer leaves is used again.
- * Only a regular file is ever replaced: a symbolic link stays and the file behind it is, a device or a folder is refused.
+ * Note: drafts are those of base/file.h, with messages; one process at a time writes a draft for a path.
  */
 #ifndef FORGE_CORE_FILE_H
 #define FORGE_CORE_FILE_H
@@ -11,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <joule/base.h>
+#include "base/file.h"
 
 struct file {
     const char *path; /* the caller's */
@@ -29,11 +26,7 @@ void file_close(struct file *file);
 
 struct draft {
     const char *path; /* the caller's, for messages */
-    char *target;     /* what it stands for */
-    char *partial;    /* the other name */
-    int fd;
-    mode_t mode;         /* of the new file: that of the old one */
-    bool is_there;       /* the old one */
+    struct file_draft file;
     joule_status status; /* the first failure: later writes do nothing */
     joule_error *error;
 };

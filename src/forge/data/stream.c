@@ -7,16 +7,15 @@
 #include "forge/data/stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "base/error.h"
+#include "base/file.h"
 
 enum {
     INPUT_SIZE = 1 << 16,
@@ -48,8 +47,6 @@ static joule_status fill(struct stream *stream, joule_error *out_error)
     size_t count = 0;
     while (count < INPUT_SIZE && !stream->is_at_end) {
         ssize_t step = TEMP_FAILURE_RETRY(read(stream->fd, stream->input + count, INPUT_SIZE - count));
-        if (step < 0 && errno == EISDIR)
-            return error_set(out_error, JOULE_INVALID, "%s is a folder, not a file", stream->path);
         if (step < 0)
             return error_set(out_error, status_of_errno(errno), "%s: cannot read byte %" PRIu64 ": %s",
                              stream->path, stream->read_size, strerror(errno));
@@ -76,25 +73,20 @@ static joule_status look(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* A device may have no end: /dev/zero would be read until memory is used up. */
-static bool is_device(int fd)
-{
-    struct stat facts;
-    return fstat(fd, &facts) == 0 && S_ISCHR(facts.st_mode);
-}
-
 joule_status stream_open(const char *path, struct stream **out_stream, joule_error *out_error)
 {
     struct stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return error_set(out_error, JOULE_NO_MEMORY, "%s: no memory for reading", path);
     stream->path = path;
-    stream->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
-    bool is_open = stream->fd >= 0, is_endless = is_open && is_device(stream->fd);
-    joule_status status =
-        is_endless ? error_set(out_error, JOULE_UNSUPPORTED, "%s is a device, not a file", path)
-        : is_open  ? look(stream, out_error)
-                  : error_set(out_error, status_of_errno(errno), "cannot open %s: %s", path, strerror(errno));
+    stream->fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
+    joule_status status = stream->fd >= 0 ? look(stream, out_error)
+                          : stream->fd == -EISDIR
+                              ? error_set(out_error, JOULE_INVALID, "%s is a folder, not a file", path)
+                          : stream->fd == -EOPNOTSUPP
+                              ? error_set(out_error, JOULE_UNSUPPORTED, "%s is a device, not a file", path)
+                              : error_set(out_error, status_of_errno(-stream->fd), "cannot open %s: %s", path,
+                                          strerror(-stream->fd));
     if (status != JOULE_OK) {
         stream_close(stream);
         return status;

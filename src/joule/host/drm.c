@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/string.h"
 
@@ -70,9 +71,14 @@ ssize_t drm_ask(const char *device, enum host_drm_question question, void *buffe
 {
     char path[64];
     string_print(path, sizeof path, "/dev/dri/%s", device);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return -errno;
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISCHR(info.st_mode)) {
+        close(fd);
+        return -ENODEV;
+    }
     memset(buffer, 0, size);
     ssize_t length = question == HOST_XE_MEMORY ? ask_xe(fd, buffer, size) : ask_i915(fd, buffer, size);
     close(fd);

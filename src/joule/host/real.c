@@ -16,6 +16,7 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
+#include "base/file.h"
 #include "base/string.h"
 #include "joule/host/drm.h"
 #include "joule/host/path.h"
@@ -35,8 +36,7 @@ static int64_t real_clock_ns(struct joule_host *host, clockid_t clock)
 static int real_open_file(struct joule_host *host, const char *path)
 {
     (void)host;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    return fd >= 0 ? fd : -errno;
+    return file_open_kind(path, FILE_REGULAR | FILE_DEVICE);
 }
 
 static ssize_t read_at(int fd, char *buffer, size_t size, off_t offset)

@@ -3,23 +3,29 @@
  * Owns reading a whole file into memory and putting together what the writer kept with what the curves say.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/file.h"
 #include "joule/record/record.h"
+#include "joule/record/record_format.h"
 
 #define FIRST_BYTES    (1u << 16)
 #define MAX_FILE_BYTES (1ULL << 32)
+
+static joule_status too_long(const char *name, joule_error *error)
+{
+    return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
+}
 
 /* Makes room for more than `*size` bytes. */
 static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
 {
     size_t larger = *size ? 2 * *size : FIRST_BYTES;
     if (*size >= MAX_FILE_BYTES)
-        return error_set(error, JOULE_FAILED, "%s has 4 GiB or more: too long for a record", name);
+        return too_long(name, error);
     uint8_t *moved = realloc(*bytes, larger);
     if (!moved)
         return error_set(error, JOULE_NO_MEMORY, "no memory for the %zu bytes of %s", larger, name);
@@ -29,8 +35,8 @@ static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_
 }
 
 /* An error while reading ends the file: what came before it may hold whole blocks. */
-static joule_status read_whole(int fd, const char *name, uint8_t **bytes, size_t *out_length,
-                               joule_error *error)
+static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, uint8_t **bytes,
+                               size_t *out_length, joule_error *error)
 {
     size_t size = 0;
     for (*out_length = 0;;) {
@@ -43,6 +49,12 @@ static joule_status read_whole(int fd, const char *name, uint8_t **bytes, size_t
         if (n <= 0)
             return JOULE_OK;
         *out_length += (size_t)n;
+        bool has_magic =
+            *out_length < RECORD_MAGIC_SIZE || memcmp(*bytes, RECORD_MAGIC, RECORD_MAGIC_SIZE) == 0;
+        if (!has_magic)
+            return JOULE_OK; /* record_parse refuses it without the rest */
+        if (*out_length >= RECORD_MAGIC_SIZE && file_bytes >= MAX_FILE_BYTES)
+            return too_long(name, error);
     }
 }
 
@@ -56,7 +68,8 @@ joule_status record_read_fd(int fd, const char *name, struct record *out_record,
         return error_set(out_error, JOULE_FAILED, "%s is neither a file nor a pipe", name);
     uint8_t *bytes = NULL;
     size_t length;
-    joule_status status = read_whole(fd, name, &bytes, &length, out_error);
+    uint64_t file_bytes = S_ISREG(info.st_mode) && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    joule_status status = read_whole(fd, name, file_bytes, &bytes, &length, out_error);
     if (status == JOULE_OK)
         status = record_parse(bytes, length, out_record, out_error);
     free(bytes);
@@ -66,9 +79,11 @@ joule_status record_read_fd(int fd, const char *name, struct record *out_record,
 joule_status record_read(const char *path, struct record *out_record, joule_error *out_error)
 {
     *out_record = (struct record){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
+    if (fd == -EISDIR || fd == -EOPNOTSUPP)
+        return error_set(out_error, JOULE_FAILED, "%s is neither a file nor a pipe", path);
     if (fd < 0)
-        return error_set(out_error, status_of_errno(errno), "cannot read %s: %s", path, strerror(errno));
+        return error_set(out_error, status_of_errno(-fd), "cannot read %s: %s", path, strerror(-fd));
     joule_status status = record_read_fd(fd, path, out_record, out_error);
     close(fd);
     return status;

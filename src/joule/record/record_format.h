@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC       "JOULEREC"
+#define RECORD_MAGIC_SIZE  8
 #define RECORD_VERSION     1
 #define RECORD_HEADER_SIZE 16 /* magic, u32 version, u32 size of this header */
 #define RECORD_BLOCK_SIZE                                                                                    \

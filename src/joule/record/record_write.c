@@ -8,9 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "joule/record/record.h"
 #include "joule/record/record_format.h"
 #include "joule/session/session_layout.h"
@@ -424,12 +426,22 @@ static void let_take_part(joule_meter *meter, struct recorder *r)
     pthread_mutex_unlock(&meter->lock);
 }
 
-/* An old file keeps what it holds for now. */
+/* An old file keeps what it holds for now. -1 with errno; EWOULDBLOCK: another recorder writes this file. */
 static int open_file(const char *path, bool *out_is_new)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct stat info;
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
+    int fd = open(path, flags | O_EXCL, 0666);
     *out_is_new = fd >= 0;
-    return fd >= 0 || errno != EEXIST ? fd : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        fd = open(path, flags, 0666);
+    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return fd; /* a pipe or a device has no content to protect */
+    if (file_lock(fd) == 0)
+        return fd;
+    close(fd);
+    errno = EWOULDBLOCK;
+    return -1;
 }
 
 joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
@@ -448,7 +460,8 @@ joule_status recorder_open(joule_meter *meter, const char *path, const char *pro
         free(r->buffer);
         free(r);
         return error_set(out_error, status_of_errno(reason),
-                         "cannot write %s: %s; choose another file with -o", path, strerror(reason));
+                         "cannot write %s: %s; choose another file with -o", path,
+                         reason == EWOULDBLOCK ? "another process records into it" : strerror(reason));
     }
     r->meter = meter;
     pthread_mutex_init(&r->lock, NULL);
@@ -494,6 +507,8 @@ joule_status recorder_close(struct recorder *r, joule_error *out_error)
     put_u64(r, (uint64_t)meter_now_ns(r->meter));
     end_block(r);
     flush(r);
+    if (fsync(r->fd) != 0 && errno != EINVAL && errno != EROFS && !r->error) /* EINVAL: a pipe or a device */
+        r->error = errno;
     if (close(r->fd) != 0 && !r->error)
         r->error = errno;
     int error = r->error;

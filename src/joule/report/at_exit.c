@@ -6,13 +6,13 @@
  * the variable to the command that it runs: it is linked from single objects, and asks for nothing in this one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "joule/api/budget_scope.h"
 #include "joule/report/report.h"
 
@@ -93,6 +93,35 @@ static bool write_all(int fd, const char *bytes, size_t count)
     return true;
 }
 
+/* A pipe or a device. A pipe without a reader is an error: a program that ends does not wait for one. */
+static bool write_stream(const char *path, const char *line, size_t length)
+{
+    int fd = file_open_stream(path);
+    if (fd < 0) {
+        errno = -fd;
+        return false;
+    }
+    bool done = write_all(fd, line, length);
+    return close(fd) == 0 && done;
+}
+
+/* As a whole: whatever ends the program, the file is the old one or the new one. */
+static bool replace_file(const char *path, const char *line, size_t length)
+{
+    struct file_draft draft;
+    int reason = file_draft_begin(&draft, path, false);
+    if (!reason && !write_all(draft.fd, line, length)) {
+        reason = errno;
+        file_draft_discard(&draft);
+    } else if (!reason) {
+        reason = file_draft_commit(&draft);
+    }
+    if (!reason)
+        reason = file_sync_folder(path);
+    errno = reason;
+    return !reason;
+}
+
 static bool write_line(const char *where, const char *line, size_t length)
 {
     char path[4096];
@@ -102,11 +131,10 @@ static bool write_line(const char *where, const char *line, size_t length)
         errno = ENAMETOOLONG;
         return false;
     }
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return false;
-    bool done = write_all(fd, line, length);
-    return close(fd) == 0 && done;
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return write_stream(path, line, length);
+    return replace_file(path, line, length);
 }
 
 static void complain(const char *where, const char *reason)

@@ -201,7 +201,7 @@ void report_html(const void *judged, struct text *out)
     text_add(out, "A line's bar is its part of them, with what it calls.</p>\n");
     bool is_named = j->root && source_absolute(j->root, j->source, page.path, sizeof page.path);
     size_t size;
-    char *source = is_named ? whole_file(page.path, &size) : NULL;
+    char *source = is_named ? whole_source_file(page.path, &size) : NULL;
     if (source)
         add_source(&page, source);
     else

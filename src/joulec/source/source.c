@@ -1,11 +1,15 @@
 /* joulec/source/source.c - see source.h. */
 #include "joulec/source/source.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/array.h"
+#include "base/file.h"
+
+#define MAX_FILE_BYTES (512 << 20)
 
 int source_place_order(const struct source_place *a, const struct source_place *b)
 {
@@ -42,17 +46,19 @@ static bool begin_line(size_t at)
 }
 
 /* All of the file. False: it cannot be read, or memory is used up. */
-static bool read_last(FILE *file, const char *path, const struct stat *now)
+static bool read_last(int fd, const char *path, const struct stat *now)
 {
     free(last.path);
     last.path = NULL;
     last.size = last.line_count = 0;
     bool is_good = true;
-    for (size_t got = 1; got > 0 && is_good; last.size += got) {
+    for (ssize_t got = 1; got > 0 && is_good; last.size += (size_t)got) {
         is_good = array_reserve((void **)&last.text, &last.room, last.size + 4096, 1);
-        got = is_good ? fread(last.text + last.size, 1, last.room - last.size, file) : 0;
+        got = is_good ? TEMP_FAILURE_RETRY(read(fd, last.text + last.size, last.room - last.size)) : 0;
+        is_good = is_good && got >= 0;
+        got = got < 0 ? 0 : got;
     }
-    is_good = is_good && !ferror(file) && begin_line(0);
+    is_good = is_good && begin_line(0);
     for (size_t at = 0; at < last.size && is_good; at++)
         if (last.text[at] == '\n' || at + 1 == last.size)
             is_good = begin_line(at + 1);
@@ -64,11 +70,11 @@ static bool read_last(FILE *file, const char *path, const struct stat *now)
 static bool find_file(const char *path)
 {
     struct stat now;
-    FILE *file = fopen(path, "re");
-    bool is_good =
-        file && fstat(fileno(file), &now) == 0 && (is_last(path, &now) || read_last(file, path, &now));
-    if (file)
-        fclose(file);
+    int fd = file_open_kind(path, FILE_REGULAR);
+    bool is_good = fd >= 0 && fstat(fd, &now) == 0 && now.st_size <= MAX_FILE_BYTES &&
+                   (is_last(path, &now) || read_last(fd, path, &now));
+    if (fd >= 0)
+        close(fd);
     return is_good;
 }
 

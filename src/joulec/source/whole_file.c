@@ -1,27 +1,31 @@
 /* joulec/source/whole_file.c - see whole_file.h. */
 #include "joulec/source/whole_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include "base/file.h"
+
+#define MAX_SIZE ((size_t)512 << 20)
+
+static char *read_to_nul(const char *path, unsigned kinds, size_t *out_size)
+{
+    char *text = file_read_whole(path, kinds, MAX_SIZE, out_size);
+    char *nul = text ? memchr(text, '\0', *out_size) : NULL;
+    if (nul) {
+        *out_size = (size_t)(nul + 1 - text);
+        text[*out_size] = '\0';
+    }
+    return text;
+}
 
 char *whole_file(const char *path, size_t *out_size)
 {
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t room = 0;
-    if (!file)
-        return NULL;
-    ssize_t size = getdelim(&text, &room, '\0', file);
-    bool is_empty = size < 0 && feof(file) && text;
-    fclose(file);
-    *out_size = size >= 0 ? (size_t)size : 0;
-    if (is_empty)
-        text[0] = '\0'; /* getdelim leaves it as it was */
-    if (size >= 0 || is_empty)
-        return text;
-    free(text);
-    return NULL;
+    return read_to_nul(path, FILE_REGULAR | FILE_DEVICE | FILE_PIPE, out_size);
+}
+
+char *whole_source_file(const char *path, size_t *out_size)
+{
+    return read_to_nul(path, FILE_REGULAR, out_size);
 }
 
 char *whole_fd(struct arena *arena, int fd)

@@ -19,7 +19,7 @@ bool others_may_have_budget(const char *path)
 {
     static const char word[] = "JOULE_BUDGET";
     size_t size;
-    char *text = whole_file(path, &size);
+    char *text = whole_source_file(path, &size);
     bool may = false;
     for (const char *at = text; at && !may && (at = strstr(at, word)); at += sizeof word - 1)
         may = !is_of_word(at[sizeof word - 1]);

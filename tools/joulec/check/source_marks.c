@@ -2,11 +2,11 @@
 #include "source_marks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "common/options.h"
 #include "joulec/source/source.h"
 #include "words.h"
@@ -34,7 +34,7 @@ static void view_close(struct view view)
 
 static bool file_may_have_marks(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = file_open_kind(path, FILE_REGULAR);
     struct view view = view_open(fd);
     bool may = view.bytes && marks_are_possible(view.bytes, view.size);
     view_close(view);

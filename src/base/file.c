@@ -1,0 +1,262 @@
+/* base/file.c - see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_TRIES  100
+#define FIRST_SIZE 4096
+
+/* --- reading --------------------------------------------------------------------------------------------------- */
+
+static bool is_of_kind(mode_t mode, unsigned kinds)
+{
+    return (kinds & FILE_REGULAR && S_ISREG(mode)) || (kinds & FILE_DEVICE && S_ISCHR(mode)) ||
+           (kinds & FILE_PIPE && (S_ISFIFO(mode) || S_ISSOCK(mode)));
+}
+
+static int open_again(const char *path, int flags, mode_t mode)
+{
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC | O_NOCTTY, mode);
+    while (fd < 0 && errno == EINTR && !(flags & O_CREAT));
+    return fd;
+}
+
+int file_open_kind(const char *path, unsigned kinds)
+{
+    struct stat info;
+    int fd = open_again(path, O_RDONLY | (kinds & FILE_PIPE ? 0 : O_NONBLOCK), 0);
+    if (fd < 0)
+        return -errno;
+    int reason = fstat(fd, &info) != 0             ? errno
+                 : is_of_kind(info.st_mode, kinds) ? 0
+                 : S_ISDIR(info.st_mode)           ? EISDIR
+                                                   : EOPNOTSUPP;
+    if (!reason)
+        return fd;
+    close(fd);
+    return -reason;
+}
+
+int file_open_stream(const char *path)
+{
+    int fd = open_again(path, O_WRONLY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (fcntl(fd, F_SETFL, O_APPEND) == 0)
+        return fd;
+    int reason = errno;
+    close(fd);
+    return -reason;
+}
+
+int file_lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? EWOULDBLOCK : 0;
+}
+
+const char *file_reason(int errno_value)
+{
+    return errno_value == EOPNOTSUPP ? "it is no regular file" : strerror(errno_value);
+}
+
+/* Reads up to `max_size` bytes into memory that grows. 0 or an errno. */
+static int read_all(int fd, size_t max_size, char **bytes, size_t *size)
+{
+    size_t room = 0;
+    for (*size = 0;;) {
+        if (*size + 1 >= room) {
+            room = room ? 2 * room : FIRST_SIZE;
+            char *larger = realloc(*bytes, room);
+            if (!larger)
+                return ENOMEM;
+            *bytes = larger;
+        }
+        ssize_t count = read(fd, *bytes + *size, room - *size - 1);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return errno;
+        (*bytes)[ *size += (size_t)count] = '\0';
+        if (*size > max_size)
+            return EFBIG;
+        if (count == 0)
+            return 0;
+    }
+}
+
+char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t *out_size)
+{
+    char *bytes = NULL;
+    struct stat info;
+    int fd = file_open_kind(path, kinds), reason = fd < 0 ? -fd : 0;
+    if (!reason && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+        (unsigned long long)info.st_size > max_size)
+        reason = EFBIG;
+    if (!reason)
+        reason = read_all(fd, max_size, &bytes, out_size);
+    if (fd >= 0)
+        close(fd);
+    if (!reason)
+        return bytes;
+    free(bytes);
+    errno = reason;
+    return NULL;
+}
+
+/* --- drafts ---------------------------------------------------------------------------------------------------- */
+
+/* Finds the file that `path` stands for, and what is there: st_mode is 0 where nothing is. 0 or an errno. */
+static int find_target(const char *path, char **out_target, struct stat *out_old)
+{
+    *out_old = (struct stat){0};
+    *out_target = *path ? realpath(path, NULL) : NULL;
+    if (*out_target) {
+        int reason = stat(*out_target, out_old) != 0  ? errno
+                     : S_ISDIR(out_old->st_mode)      ? EISDIR
+                     : !S_ISREG(out_old->st_mode)     ? EOPNOTSUPP
+                     : access(*out_target, W_OK) != 0 ? errno
+                                                      : 0;
+        return reason;
+    }
+    int reason = *path ? errno : ENOENT;
+    if (reason != ENOENT || !*path || lstat(path, out_old) == 0) /* a link to nowhere stays one */
+        return reason;
+    *out_target = strdup(path);
+    return *out_target ? 0 : ENOMEM;
+}
+
+static bool is_same_file(int fd, const char *path, struct stat *out_info)
+{
+    struct stat named;
+    return fstat(fd, out_info) == 0 && lstat(path, &named) == 0 && out_info->st_ino == named.st_ino &&
+           out_info->st_dev == named.st_dev;
+}
+
+enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
+
+/* Removes the draft of a killed process. Nothing else: a file of another user, one with a second name, a pipe or a link
+ * may have been put there so that it is opened or removed. */
+static enum leftover remove_leftover(const char *path)
+{
+    struct stat info;
+    int fd = open_again(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return errno == ENOENT ? LEFTOVER_REMOVED : LEFTOVER_FOREIGN;
+    enum leftover found = LEFTOVER_FOREIGN;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink <= 1 && info.st_uid == geteuid()) {
+        bool is_in_use = file_lock(fd) != 0;
+        bool is_removed = !is_in_use && (!is_same_file(fd, path, &info) || unlink(path) == 0);
+        found = is_in_use ? LEFTOVER_IN_USE : is_removed ? LEFTOVER_REMOVED : LEFTOVER_FOREIGN;
+    }
+    close(fd);
+    return found;
+}
+
+/* Creates the draft's file and locks it. Another process may take it for a leftover between the two: then again. 0 or an
+ * errno. */
+static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mode)
+{
+    struct stat info;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        draft->fd = open_again(draft->partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+        int reason = errno;
+        bool is_locked = draft->fd >= 0 && file_lock(draft->fd) == 0;
+        if (is_locked && is_same_file(draft->fd, draft->partial, &info))
+            return 0;
+        if (draft->fd >= 0)
+            close(draft->fd);
+        else if (reason != EEXIST)
+            return reason;
+        enum leftover found = draft->fd < 0 ? remove_leftover(draft->partial) : LEFTOVER_REMOVED;
+        draft->fd = -1;
+        if (found == LEFTOVER_IN_USE && is_exclusive)
+            return EWOULDBLOCK;
+        if (found == LEFTOVER_REMOVED)
+            continue;
+        free(draft->partial);
+        if (asprintf(&draft->partial, "%s.partial.%d.%d", draft->target, (int)getpid(), tries) < 0) {
+            draft->partial = NULL;
+            return ENOMEM;
+        }
+    }
+    return EEXIST;
+}
+
+static void forget(struct file_draft *draft)
+{
+    if (draft->fd >= 0)
+        close(draft->fd);
+    free(draft->target);
+    free(draft->partial);
+    *draft = (struct file_draft){.fd = -1};
+}
+
+int file_draft_begin(struct file_draft *draft, const char *path, bool is_exclusive)
+{
+    struct stat old;
+    *draft = (struct file_draft){.fd = -1};
+    int reason = find_target(path, &draft->target, &old);
+    if (!reason && asprintf(&draft->partial, "%s.partial", draft->target) < 0) {
+        draft->partial = NULL;
+        reason = ENOMEM;
+    }
+    draft->has_old = old.st_mode != 0;
+    draft->mode = old.st_mode & 0777;
+    draft->user = old.st_uid;
+    draft->group = old.st_gid;
+    if (!reason)
+        reason = create_partial(draft, is_exclusive, draft->has_old ? 0600 : 0666);
+    if (reason)
+        forget(draft);
+    return reason;
+}
+
+int file_sync_folder(const char *path)
+{
+    char *copy = strdup(path);
+    int fd = copy ? open_again(dirname(copy), O_RDONLY | O_DIRECTORY, 0) : -1;
+    int reason = fd < 0 ? errno : fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return reason == EACCES ? 0 : reason; /* a folder that may be written and not read */
+}
+
+/* Gives the draft the mode of the file it replaces and, where the system lets this user do that, its owner. */
+static int copy_rights(struct file_draft *draft)
+{
+    bool is_given = !draft->has_old || fchown(draft->fd, draft->user, draft->group) == 0;
+    (void)is_given;
+    return draft->has_old && fchmod(draft->fd, draft->mode) != 0 ? errno : 0;
+}
+
+int file_draft_commit(struct file_draft *draft)
+{
+    int reason = copy_rights(draft);
+    if (!reason && fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS)
+        reason = errno;
+    if (!reason && rename(draft->partial, draft->target) != 0)
+        reason = errno;
+    if (reason)
+        unlink(draft->partial);
+    forget(draft);
+    return reason;
+}
+
+void file_draft_discard(struct file_draft *draft)
+{
+    if (draft->fd >= 0)
+        unlink(draft->partial);
+    forget(draft);
+}
