@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 enum file_types {
     FILE_REGULAR = 1,
@@ -40,9 +39,9 @@ struct file_draft {
     char *
         partial; /* target.partial, or target.partial.PID.N where something that must not be touched has that name */
     bool has_old; /* a file has the name; what follows is of that file */
-    mode_t mode;
-    uid_t user;
-    gid_t group;
+    unsigned mode;
+    unsigned user;
+    unsigned group;
 };
 
 /* Begins a draft for `path`. Returns 0, or an errno with nothing to end: EISDIR, EOPNOTSUPP where something that is no
