@@ -80,6 +80,8 @@ for shell in bash fish zsh; do
     expect "$shell" joule "report " kept.record
     if [[ -e $JOULEC ]]; then
         expect "$shell" joulec "--energy-" --energy-sarif
+        expect "$shell" joulec "--energy-" --energy-baseline
+        expect "$shell" joulec "--energy-" --energy-fail-over=
         expect "$shell" joulec "--e" --emit
         expect "$shell" joulec "-O2 kept." kept.record
     fi

@@ -14,6 +14,8 @@
 #include "common/own_folder.h"
 #include "object_name.h"
 #include "own_words.h"
+
+#define DEFAULT_FAIL_OVER 0.05
 #include "response.h"
 
 static const char *clang_path(void)
@@ -197,6 +199,10 @@ static bool have_use(const struct arguments *a)
                          : !isnan(a->default_trips) ? "--energy-loop-default"
                                                     : NULL;
     bool is_read = !option || a->checks || a->page != PAGE_NONE;
+    if (!isnan(a->fail_over) && !a->baseline) {
+        complain("", "--energy-fail-over is for a comparison: add --energy-baseline FILE");
+        return false;
+    }
     if (!is_read)
         complain("", "%s is for a check: add --energy-check, or --energy-report FILE%s", option,
                  a->profile ? "; to build with a profile is -fprofile-instr-use=FILE" : "");
@@ -229,7 +235,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
                                                                                 : "-";
     const char *const written[] = {a->report, a->sarif, a->gitlab, a->html, page};
     size_t count = sizeof written / sizeof *written, streams = 0, inputs = 0;
-    const char **paths = arena_alloc(arena, (2 * a->input_count + 2 + count) * sizeof *paths);
+    const char **paths = arena_alloc(arena, (2 * a->input_count + 3 + count) * sizeof *paths);
     joule_error error;
     if (!paths)
         return false;
@@ -240,6 +246,7 @@ static bool are_apart(struct arena *arena, const struct arguments *a)
         return false;
     }
     paths[inputs++] = a->database;
+    paths[inputs++] = a->baseline;
     for (size_t i = 0; i < a->input_count; i++)
         if (strcmp(a->inputs[i], "-") != 0)
             paths[inputs++] = a->inputs[i];
@@ -377,6 +384,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
                               .default_trips = NAN,
                               .warmer_kelvin = NAN,
                               .file_joules = NAN,
+                              .fail_over = NAN,
                               .clang = arena_alloc(arena, (count + 5) * sizeof *out->clang),
                               .inputs = arena_alloc(arena, (count + 1) * sizeof *out->inputs),
                               .sources = arena_alloc(arena, (count + 1) * sizeof *out->sources),
@@ -396,5 +404,8 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         add_headers(arena, out);
     keep_budgets(out);
     out->warnings = warnings_kind_of(out);
-    return have_use(out) && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
+    bool is_used = have_use(out);
+    if (isnan(out->fail_over))
+        out->fail_over = DEFAULT_FAIL_OVER;
+    return is_used && are_apart(arena, out) && read_page_words(out) && read_database_words(out);
 }

@@ -31,6 +31,8 @@ static const char help[] =
     "      --energy-budget ENERGY    what the functions of a file may take together, one call of each that "
     "no other\n"
     "                                one calls: 100nJ\n"
+    "      --energy-baseline FILE    compare each function with a report that --energy-report wrote\n"
+    "      --energy-fail-over=PART   growth against it that is accepted (5%)\n"
     "      --thermal-state STATE     how warm the machine is: cool, nominal, warm, hot, or kelvins such as "
     "+20K\n"
     "      --energy-loop-default=N   how often a loop that nothing bounds is taken to run (100; 10 in\n"

@@ -75,6 +75,32 @@ static bool take_only(struct arguments *out, const char *value)
     return false;
 }
 
+static bool take_baseline(struct arguments *out, const char *value)
+{
+    out->baseline = value;
+    if (value && *value && strcmp(value, "-") != 0)
+        return true;
+    complain("", "--energy-baseline needs a file that --energy-report wrote, such as base.json");
+    return false;
+}
+
+/* With its sign, so that 5 is not taken for a factor. */
+static bool take_fail_over(struct arguments *out, const char *value)
+{
+    char number[32];
+    double percent;
+    size_t length = value ? strlen(value) : 0;
+    if (length && value[length - 1] == '%' && string_copy(number, sizeof number, value)) {
+        number[length - 1] = '\0';
+        if (string_to_double(number, &percent) && percent >= 0) {
+            out->fail_over = percent / 100;
+            return true;
+        }
+    }
+    complain("", "--energy-fail-over is a percentage from 0%%, such as 5%%, not '%s'", value ? value : "");
+    return false;
+}
+
 static bool take_policy(struct arguments *out, const char *value)
 {
     out->is_strict = value && strcmp(value, "strict") == 0;
@@ -209,6 +235,8 @@ static const struct own {
     {"--energy-html", take_html, true, true},
     {"--energy-database", take_database, true, true},
     {"--energy-only", take_only, true, false},
+    {"--energy-baseline", take_baseline, true, true},
+    {"--energy-fail-over", take_fail_over, true, false},
     {"--energy-annotations", take_annotations, true, true},
     {"--energy-policy", take_policy, true, true},
     {"--energy-loop-default", take_loops, true, false},

@@ -1,6 +1,7 @@
 /* joulec/report/report_json.c - a judged translation unit as JSON. */
 #include "joulec/report/report.h"
 
+#include <joule/base.h>
 #include <joule/quantity.h>
 #include <math.h>
 #include "joule/report/json.h"
@@ -120,13 +121,13 @@ static void add_loops(struct json *json, const struct analysis *analysis, const 
     json_close(json, ']');
 }
 
-static void add_doubt(struct json *json, enum doubt_kind kind, const char *name,
-                      const struct source_place *place)
+static void add_doubt(struct json *json, const struct doubt *doubt)
 {
     json_open(json, NULL, '{');
-    json_string(json, "kind", doubt_name(kind));
-    json_string(json, "name", name);
-    add_place(json, place);
+    json_string(json, "kind", doubt_name(doubt->kind));
+    json_string(json, "name", doubt->name);
+    add_place(json, &doubt->place);
+    json_bool(json, "missing", doubt->is_missing);
     json_close(json, '}');
 }
 
@@ -135,9 +136,9 @@ static void add_doubts(struct json *json, const struct function_result *r)
     json_open(json, "doubts", '[');
     for (size_t i = 0; i < r->loops.count && !r->is_gpu_kernel; i++)
         if (r->trips[i].cls == TRIPS_GUESSED)
-            add_doubt(json, DOUBT_LOOP, NULL, &r->loops.list[i].place);
+            add_doubt(json, &(struct doubt){DOUBT_LOOP, NULL, r->loops.list[i].place, false});
     for (size_t i = 0; i < r->sum.doubt_count; i++)
-        add_doubt(json, r->sum.doubts[i].kind, r->sum.doubts[i].name, &r->sum.doubts[i].place);
+        add_doubt(json, &r->sum.doubts[i]);
     json_close(json, ']');
 }
 
@@ -183,14 +184,58 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-static void add_function(struct json *json, const struct analysis *analysis, const struct function_result *r)
+/* The ends of the work of a call, at the middle of prices: what a comparison needs. */
+static void add_bounds(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
+    struct target target = analysis_target(analysis, r);
+    bool is_known = !r->is_gpu_kernel;
+    json_open(json, "bounds_joules", '[');
+    json_double(json, NULL, is_known ? amounts_joules(&target, &r->sum.call, BOUND_LOW) : NAN);
+    json_double(json, NULL, is_known ? amounts_joules(&target, &r->sum.call, BOUND_HIGH) : NAN);
+    json_close(json, ']');
+}
+
+static void add_before(struct json *json, const char *key, const struct baseline_function *before)
+{
+    json_open(json, key, '{');
+    json_string(json, "name", before->name);
+    json_string(json, "file", before->file);
+    if (before->line)
+        json_integer(json, "line", before->line);
+    else
+        json_null(json, "line");
+    json_double(json, "energy_joules", before->joules[BOUND_EST]);
+    json_close(json, '}');
+}
+
+static void add_comparison(struct json *json, const struct growth *c)
+{
+    json_open(json, "comparison", '{');
+    json_string(json, "change", change_name(c->change));
+    if (c->before)
+        add_before(json, "baseline", c->before);
+    else
+        json_null(json, "baseline");
+    json_double(json, "ratio", c->ratio);
+    json_open(json, "interval_ratio", '[');
+    json_double(json, NULL, c->low);
+    json_double(json, NULL, c->high);
+    json_close(json, ']');
+    json_double(json, "probability", c->probability);
+    json_close(json, '}');
+}
+
+static void add_function(struct json *json, const struct judged *judged, size_t index)
+{
+    const struct analysis *analysis = judged->analysis;
+    const struct function_result *r = &analysis->results[index];
     const struct judgement *j = &r->judgement;
     joule_quantity joules = {j->joules.est, j->joules.low, j->joules.high, analysis->target.table.cls};
     json_open(json, NULL, '{');
     json_string(json, "name", r->function->name);
     add_place(json, &r->function->place);
     add_figure(json, "energy_joules", "interval_joules", &j->joules);
+    add_bounds(json, analysis, r);
     add_figure(json, "time_seconds", "interval_seconds", &j->seconds);
     add_figure(json, "power_watts", "interval_watts", &j->watts);
     add_figure(json, "temperature_rise_kelvin", "interval_kelvin", &j->kelvin);
@@ -214,6 +259,8 @@ static void add_function(struct json *json, const struct analysis *analysis, con
     add_loops(json, analysis, r);
     add_doubts(json, r);
     add_advice(json, r);
+    if (judged->comparisons)
+        add_comparison(json, &judged->comparisons->of[index]);
     json_close(json, '}');
 }
 
@@ -254,25 +301,56 @@ static void add_simulator(struct json *json, const struct judged *judged)
     json_close(json, '}');
 }
 
+/* What figures depend on beside the source: those of two reports can be compared where this is the same. */
+static void add_conditions(struct json *json, const struct judged *judged)
+{
+    const struct analysis *analysis = judged->analysis;
+    char figures[17], assumptions[128];
+    baseline_print_figures(&analysis->target, figures);
+    baseline_print_assumptions(&analysis->options, assumptions, sizeof assumptions);
+    json_string(json, "joulec_version", joule_version());
+    json_string(json, "figures", figures);
+    json_string(json, "assumptions", assumptions);
+    json_string(json, "build", judged->build);
+}
+
+static void add_baseline(struct json *json, const struct comparisons *c)
+{
+    if (!c)
+        return;
+    json_open(json, "baseline", '{');
+    json_string(json, "file", c->baseline->path);
+    json_string(json, "program", c->unit ? c->unit->program : NULL);
+    json_double(json, "fail_over", c->baseline->fail_over);
+    json_open(json, "gone", '[');
+    for (size_t i = 0; i < c->gone_count; i++)
+        add_before(json, NULL, c->gone[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
 void report_object(const void *judged, struct text *out)
 {
-    const struct analysis *analysis = ((const struct judged *)judged)->analysis;
+    const struct judged *unit = judged;
+    const struct analysis *analysis = unit->analysis;
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_string(&json, "schema", "joulec-report-1");
-    json_string(&json, "program", ((const struct judged *)judged)->source);
+    json_string(&json, "program", unit->source);
     json_string(&json, "class", joule_class_name(analysis->target.table.cls));
     json_string(&json, "table", analysis->target.table.id);
     json_string(&json, "core", analysis->target.core.id);
     json_string(&json, "time_class", joule_class_name(analysis->target.core.cls));
-    add_calibration(&json, ((const struct judged *)judged)->calibration);
-    add_simulator(&json, judged);
+    add_calibration(&json, unit->calibration);
+    add_simulator(&json, unit);
+    add_conditions(&json, unit);
     json_open(&json, "functions", '[');
     for (size_t i = 0; i < analysis->result_count; i++)
-        add_function(&json, analysis, &analysis->results[i]);
+        add_function(&json, unit, i);
     json_close(&json, ']');
     add_whole(&json, analysis);
     add_bad_marks(&json, analysis->options.marks);
+    add_baseline(&json, unit->comparisons);
     json_close(&json, '}');
     text_add(out, "\n");
 }

@@ -121,6 +121,15 @@ static void add_properties(struct json *json, const struct finding *f)
         json_double(json, "probabilityWithin", f->limit->probability);
         json_string(json, "verdict", verdict_name(f->limit->verdict));
     }
+    if (f->comparison) {
+        json_double(json, "baselineJoules", f->comparison->before->joules[BOUND_EST]);
+        json_double(json, "failOver", f->judged->comparisons->baseline->fail_over);
+        json_double(json, "ratio", f->comparison->ratio);
+        json_double(json, "ratioLow", f->comparison->low);
+        json_double(json, "ratioHigh", f->comparison->high);
+        json_double(json, "probabilityWithin", f->comparison->probability);
+        json_string(json, "change", change_name(f->comparison->change));
+    }
     json_string(json, "quality", (char[2]){j->quality, '\0'});
     json_string(json, "class", joule_class_name(f->judged->analysis->target.table.cls));
     json_string(json, "table", f->judged->analysis->target.table.id);

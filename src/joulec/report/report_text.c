@@ -59,7 +59,7 @@ static void add_warmth(const struct message *m, const struct function_result *re
 
 static void add_figures(struct message *m, const struct finding *finding)
 {
-    text_add(m->out, "  budget    ");
+    text_add(m->out, finding->comparison ? "  baseline  " : "  budget    ");
     finding_budget(finding, m->out);
     text_add(m->out, "\n  estimate  ");
     finding_estimate(finding, m->out);
@@ -77,7 +77,8 @@ static bool is_warning(const struct finding *finding)
 /* It is of the machine or of how it is built, and not of the source. */
 static bool is_of_figures(const struct finding *finding)
 {
-    return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL;
+    return finding->rule == RULE_STALE || finding->rule == RULE_FOREIGN || finding->rule == RULE_LEVEL ||
+           finding->rule == RULE_OTHER_BASELINE;
 }
 
 /* -Werror makes it an error. */
@@ -158,6 +159,13 @@ static enum outcome outcome_of(const struct judged *judged, const struct functio
     return judged->is_strict && worst > VERDICT_PROVED ? OUTCOME_UNDECIDED : OUTCOME_GOOD;
 }
 
+static enum outcome outcome_of_change(const struct judged *judged, enum change change)
+{
+    if (change == CHANGE_OVER)
+        return OUTCOME_VIOLATED;
+    return judged->is_strict && change == CHANGE_UNDECIDED ? OUTCOME_UNDECIDED : OUTCOME_GOOD;
+}
+
 enum outcome outcome_worse(enum outcome a, enum outcome b)
 {
     return b == OUTCOME_VIOLATED || a == OUTCOME_GOOD ? b : a;
@@ -172,5 +180,7 @@ enum outcome report_outcome(const struct judged *judged)
             return OUTCOME_VIOLATED;
     for (size_t i = 0; i < judged->analysis->result_count; i++)
         outcome = outcome_worse(outcome, outcome_of(judged, &judged->analysis->results[i]));
+    for (size_t i = 0; judged->comparisons && i < judged->analysis->result_count; i++)
+        outcome = outcome_worse(outcome, outcome_of_change(judged, judged->comparisons->of[i].change));
     return outcome_worse(outcome, outcome_of(judged, &judged->analysis->whole));
 }

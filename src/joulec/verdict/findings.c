@@ -5,6 +5,7 @@
 #include <string.h>
 #include "joulec/source/source.h"
 #include "joulec/trips/figure_words.h"
+#include "joulec/verdict/comparison_words.h"
 
 /* --- findings ----------------------------------------------------------------------------------------------- */
 
@@ -161,11 +162,35 @@ static void see_machine(struct seeing *s)
         see(s, RULE_STALE, false);
 }
 
+/* Of the whole file: what makes a comparison doubtful. */
+static void see_baseline(struct seeing *s)
+{
+    const struct comparisons *c = s->finding.judged->comparisons;
+    s->finding = (struct finding){
+        .judged = s->finding.judged, .result = &s->finding.judged->analysis->whole, .mark = MARK_NONE};
+    if (c && (!c->unit || comparisons_differ(c)))
+        see(s, RULE_OTHER_BASELINE, false);
+}
+
+static void see_comparison(struct seeing *s, const struct function_result *r, const struct growth *c)
+{
+    const struct judged *judged = s->finding.judged;
+    bool is_over = c->change == CHANGE_OVER;
+    s->finding = (struct finding){.judged = judged,
+                                  .result = r,
+                                  .name = source_place_of_name(r->function),
+                                  .mark = MARK_NONE,
+                                  .comparison = c};
+    if (is_over || c->change == CHANGE_UNDECIDED)
+        see(s, is_over ? RULE_GROWN : RULE_GROWN_UNDECIDED, is_over || judged->is_strict);
+}
+
 void findings_each(const struct judged *judged, void (*each)(void *context, const struct finding *finding),
                    void *context)
 {
     struct seeing s = {each, context, {.judged = judged}};
     see_machine(&s);
+    see_baseline(&s);
     const struct marks *marks = judged->analysis->options.marks;
     for (uint32_t i = 0; marks && i < marks->count; i++)
         see_mark(&s, i);
@@ -173,6 +198,8 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
         const struct function_result *result = &judged->analysis->results[i];
         if (result->budget_words || result->bad_depth.message[0])
             see_function(&s, result);
+        if (judged->comparisons)
+            see_comparison(&s, result, &judged->comparisons->of[i]);
         if (gives_advice(judged, result))
             see_advice(&s, result);
     }
@@ -270,6 +297,8 @@ void finding_say(const struct finding *finding, struct text *out)
     const char *name = finding->result->function->name;
     if (finding->advice)
         say_advice(finding, out);
+    else if (finding->comparison || finding->rule == RULE_OTHER_BASELINE)
+        comparison_say(finding, out);
     else if (finding->mark != MARK_NONE)
         say_mark(finding, out);
     else if (finding->rule == RULE_BAD_MARK)
@@ -304,11 +333,15 @@ void finding_say(const struct finding *finding, struct text *out)
 
 bool finding_has_estimate(const struct finding *finding)
 {
-    return finding->limit && finding->rule != RULE_VACUOUS;
+    return finding->comparison || (finding->limit && finding->rule != RULE_VACUOUS);
 }
 
 void finding_budget(const struct finding *finding, struct text *out)
 {
+    if (finding->comparison) {
+        comparison_say_before(finding, out);
+        return;
+    }
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
 }
 
@@ -389,6 +422,12 @@ static void say_probability(double probability, struct text *out)
 
 void finding_estimate(const struct finding *finding, struct text *out)
 {
+    if (finding->comparison) {
+        comparison_say_now(finding, out);
+        if (!isnan(finding->comparison->probability))
+            say_probability(finding->comparison->probability, out);
+        return;
+    }
     const struct figure *figure = finding->figure;
     const struct judgement *j = &finding->result->judgement;
     struct words est = figure_words(figure->est, finding->dimension),

@@ -11,6 +11,7 @@
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_calibration.h"
 #include "joulec/verdict/analysis.h"
+#include "joulec/verdict/comparison.h"
 
 /* What is printed, as pages are (tools/common/page.h). */
 struct judged {
@@ -24,6 +25,8 @@ struct judged {
     const struct cpu_calibration *calibration; /* of the machine; NULL: not looked for */
     const char *simulator_cpu;                 /* what llvm-mca took the core for; NULL: it was not asked */
     unsigned simulator_version;                /* LLVM's release */
+    const char *build;                     /* options of the command line that decide the code; NULL: none */
+    const struct comparisons *comparisons; /* with a stored report; NULL: none was given */
 };
 
 enum rule {
@@ -40,6 +43,9 @@ enum rule {
     RULE_PROFILE,
     RULE_FOREIGN,
     RULE_LEVEL,
+    RULE_GROWN,
+    RULE_GROWN_UNDECIDED,
+    RULE_OTHER_BASELINE,
     RULE_LOOP_ORDER, /* from here on: advice, in its own order */
     RULE_STRIDE,
     RULE_ALLOCATION,
@@ -66,10 +72,11 @@ struct finding {
     const struct judged *judged;
     const struct function_result *result; /* the file's, where it is about no function */
     enum rule rule;
-    bool is_error, is_note;      /* neither: a warning */
-    struct source_place name;    /* of the function, or of the mark */
-    uint32_t mark;               /* what this is about; MARK_NONE: a function */
-    const struct advice *advice; /* NULL: it is none */
+    bool is_error, is_note;          /* neither: a warning */
+    struct source_place name;        /* of the function, or of the mark */
+    uint32_t mark;                   /* what this is about; MARK_NONE: a function */
+    const struct advice *advice;     /* NULL: it is none */
+    const struct growth *comparison; /* with a stored report; NULL: it is about none */
     /* Of a limit, else NULL. */
     const char *what; /* "max_joules" */
     joule_dimension dimension;

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/string.h"
 #include "joulec/source/source.h"
+#include "joulec/verdict/comparison_words.h"
 #include "joulec/verdict/findings.h"
 
 #define MOST_NOTES_OF_FILE 10
@@ -386,6 +387,8 @@ void finding_notes(const struct finding *finding, void (*each)(void *context, co
     struct note note;
     if (!finding_has_estimate(finding))
         return;
+    if (finding->comparison)
+        comparison_notes(finding, each, context);
     if (note_largest(finding, &note))
         each(context, &note);
     if (finding->rule == RULE_UNDECIDED)

@@ -74,6 +74,26 @@ static const struct rule_words rules[RULES] = {
                     "at -O1 takes more, "
                     "often several times as much; so nothing is proved.",
                     "Judge budgets with the options of the build that is used, -O2 or more.", false},
+    [RULE_GROWN] =
+        {"JE0007", "EnergyRegression", "A call takes more joules than in a stored report.",
+         "The joules that a call is expected to take have grown, against --energy-baseline, by more "
+         "than --energy-fail-over accepts, or more likely so than not. Errors of the model that both "
+         "figures share cancel.",
+         "Undo what the notes name; or accept it: write the stored report again with "
+         "--energy-report.",
+         true},
+    [RULE_GROWN_UNDECIDED] =
+        {"JW0108", "UndecidedRegression", "A call may take more joules than in a stored report.",
+         "The interval of the change has --energy-fail-over in it; or only one of the two versions does "
+         "something that has no figure, such as calling a function of another file.",
+         "Bound what is named, or measure both versions; then write the stored report again with "
+         "--energy-report.",
+         false},
+    [RULE_OTHER_BASELINE] =
+        {"JW0109", "OtherBaseline", "A stored report is of another build, or does not have the file.",
+         "Options that decide the code, or the release of joulec, differ from those of the stored report; or "
+         "it has no entry for this file.",
+         "Write the stored report again with --energy-report and the options of this build.", false},
     [RULE_LOOP_ORDER] =
         {"JA0201", "LoopOrder", "Loops walk through data across its order.",
          "The innermost loop goes on by a cache line or more in each round, and the loop around it by "

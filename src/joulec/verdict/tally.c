@@ -45,6 +45,7 @@ void tally_add(struct tally *tally, const struct judged *judged)
     string_copy(tally->table, sizeof tally->table, judged->analysis->target.table.id);
     for (size_t i = 0; i < judged->analysis->result_count; i++)
         add_function(tally, judged, &judged->analysis->results[i]);
+    change_tally_add(&tally->changes, judged);
 }
 
 void tally_merge(struct tally *tally, const struct tally *more)
@@ -60,6 +61,7 @@ void tally_merge(struct tally *tally, const struct tally *more)
         tally->verdicts[i] += more->verdicts[i];
     for (size_t i = 0; i < more->row_count; i++)
         keep(tally, &more->rows[i]);
+    change_tally_merge(&tally->changes, &more->changes);
 }
 
 /* --- a page ------------------------------------------------------------------------------------------------- */
@@ -113,6 +115,11 @@ void tally_print(const void *page, struct text *out)
     if (p->foreign)
         text_printf(out, "without options that clang does not know: %zu, such as %s\n", p->foreign,
                     p->unknown);
+    if (p->baseline) {
+        struct change_page changes = {&t->changes, p->baseline};
+        text_add(out, "\n");
+        change_tally_print(&changes, out);
+    }
     if (!t->row_count)
         return;
     text_printf(out, "\nlargest, joules of a call (%s, table %s)\n  %10s  %10s    %-10s  %-15s  %s\n",

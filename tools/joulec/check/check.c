@@ -16,6 +16,7 @@
 #include "response.h"
 #include "simulate.h"
 #include "source_marks.h"
+#include "stored_report.h"
 #include "words.h"
 
 extern char **environ;
@@ -108,6 +109,39 @@ struct aside {
     struct simulator simulator;
 };
 
+/* Compares with a stored report where there is one, and prints what is to be said. False after a message. */
+static bool tell_analysis(const struct order *order, const struct analysis *analysis,
+                          const struct aside *aside, struct outputs *outputs, struct checked *out)
+{
+    struct arena arena = {0};
+    struct comparisons comparisons;
+    const struct arguments *arguments = order->arguments;
+    const struct baseline *baseline = arguments->compared;
+    const char *build = stored_report_build(&arena, arguments);
+    bool done = build && (!baseline || comparisons_make(&arena, baseline, analysis, order->name, build,
+                                                        &comparisons) == JOULE_OK);
+    struct judged judged = {.analysis = analysis,
+                            .source = order->name,
+                            .is_strict = arguments->is_strict,
+                            .advises_all = arguments->advises_all,
+                            .text = outputs->text,
+                            .root = outputs->root,
+                            .calibration = &order->machine->calibration,
+                            .simulator_cpu = aside->simulator.cpu,
+                            .simulator_version = aside->simulator.version,
+                            .build = build,
+                            .comparisons = baseline ? &comparisons : NULL};
+    if (!done)
+        complain("", "%s: out of memory", order->name);
+    done = done && outputs_tell(outputs, &judged);
+    if (done)
+        out->outcome = report_outcome(&judged);
+    if (done && arguments->warnings == WARNINGS_ARE_ERRORS && report_has_warnings(&judged))
+        out->outcome = OUTCOME_VIOLATED;
+    arena_free(&arena);
+    return done;
+}
+
 static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
                          struct outputs *outputs, struct checked *out)
 {
@@ -125,19 +159,7 @@ static bool judge_module(const struct order *order, const struct module *module,
         complain("", "%s: %s", order->name, error.message);
         return false;
     }
-    struct judged judged = {.analysis = &analysis,
-                            .source = order->name,
-                            .is_strict = order->arguments->is_strict,
-                            .advises_all = order->arguments->advises_all,
-                            .text = outputs->text,
-                            .root = outputs->root,
-                            .calibration = &machine->calibration,
-                            .simulator_cpu = aside->simulator.cpu,
-                            .simulator_version = aside->simulator.version};
-    bool done = outputs_tell(outputs, &judged);
-    out->outcome = report_outcome(&judged);
-    if (arguments->warnings == WARNINGS_ARE_ERRORS && report_has_warnings(&judged))
-        out->outcome = OUTCOME_VIOLATED;
+    bool done = tell_analysis(order, &analysis, aside, outputs, out);
     if (done && order->arena &&
         instrument_plan_make(order->arena, module, &analysis, &out->plan) != JOULE_OK) {
         complain("", "%s: no memory", order->name);

@@ -14,6 +14,7 @@
 #include "others.h"
 #include "outputs.h"
 #include "project.h"
+#include "stored_report.h"
 
 const char tool_name[] = "joulec";
 
@@ -55,12 +56,16 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
                            const struct arguments *arguments, const char *root)
 {
     struct outputs outputs;
+    struct tally tally = {0};
     struct checked all = {.outcome = OUTCOME_GOOD};
     struct instrument_plan *plans = arena_alloc(arena, (arguments->source_count + 1) * sizeof *plans);
     if (!plans || !outputs_open(&outputs, arguments, root))
         return EXIT_OWN_FAILURE;
+    outputs.tally = &tally;
     bool done = hold_input(arguments) && check_all(arena, machine, arguments, &outputs, &all, plans);
     const char *refused = outputs.refused_count ? outputs.refused[0] : NULL;
+    if (done && arguments->compared && change_tally_differs(&tally.changes))
+        outputs_tell_changes(&outputs, &tally.changes, arguments->compared);
     bool is_whole = done && (arguments->page == PAGE_NONE || !all.is_refused);
     bool is_written = outputs_close(&outputs, is_whole);
     if (!done || (is_whole && !is_written))
@@ -75,6 +80,20 @@ static int check_and_build(struct arena *arena, const struct machine *machine,
     return has_unjudged ? EXIT_OWN_FAILURE : build_all(arena, arguments, plans);
 }
 
+static int check_all_with(struct arena *arena, const struct machine *machine, struct arguments *arguments,
+                          const char *root)
+{
+    struct stored_report report = {0};
+    int code = EXIT_USAGE;
+    if (!arguments->baseline || stored_report_open(arguments, machine, &report)) {
+        arguments->compared = arguments->baseline ? &report.baseline : NULL;
+        code = arguments->database ? output_end("", project_check(machine, arguments, root))
+                                   : check_and_build(arena, machine, arguments, root);
+    }
+    stored_report_close(&report);
+    return code;
+}
+
 static int check(struct arena *arena, const struct machine *machine, const struct arguments *given,
                  const char *root)
 {
@@ -84,8 +103,7 @@ static int check(struct arena *arena, const struct machine *machine, const struc
     if (arguments.profile && counts < 0)
         return EXIT_USAGE;
     arguments.counts = arguments.profile ? path : NULL;
-    int code = arguments.database ? output_end("", project_check(machine, &arguments, root))
-                                  : check_and_build(arena, machine, &arguments, root);
+    int code = check_all_with(arena, machine, &arguments, root);
     if (counts >= 0)
         close(counts);
     return code;

@@ -69,6 +69,13 @@ bool outputs_tell(struct outputs *out, const struct judged *judged)
     return !out->is_github || add_page(out, PIECE_MESSAGES, report_github, judged);
 }
 
+void outputs_tell_changes(struct outputs *out, const struct change_tally *changes,
+                          const struct baseline *baseline)
+{
+    const struct change_page page = {changes, baseline};
+    add_page(out, PIECE_MESSAGES, change_tally_print, &page);
+}
+
 void outputs_refused(struct outputs *out, const char *source)
 {
     const char **list = arena_push(&out->arena, out->refused, out->refused_count, source);

@@ -263,10 +263,31 @@ static bool is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+/* Counts the files of the stored report that the database no longer has. A part of the database says nothing about them. */
+static void find_gone(struct project *p)
+{
+    char from[PATH_MAX];
+    const struct baseline *baseline = p->arguments->compared;
+    bool *is_there = baseline ? arena_alloc(&p->arena, baseline->unit_count + 1) : NULL;
+    if (!is_there || p->arguments->only)
+        return;
+    for (size_t i = 0; i < p->database.count; i++) {
+        const struct database_entry *e = &p->database.entries[i];
+        const char *name = e->path ? source_from(p->root, e->path, from, sizeof from) : NULL;
+        const struct baseline_unit *unit = name ? baseline_find(baseline, name, "") : NULL;
+        for (size_t k = 0; unit && k < baseline->unit_count; k++)
+            is_there[k] = is_there[k] || strcmp(baseline->units[k].program, unit->program) == 0;
+    }
+    for (size_t k = 0; k < baseline->unit_count; k++)
+        if (!is_there[k])
+            change_tally_add_gone(&p->tally.changes, &baseline->units[k]);
+}
+
 static void print_summary(const struct project *p)
 {
     const struct arguments *a = p->arguments;
-    struct tally_page page = {&p->tally, p->checked, p->refused, p->broken, p->not_c, p->foreign, p->unknown};
+    struct tally_page page = {&p->tally, p->checked, p->refused, p->broken,
+                              p->not_c,  p->foreign, p->unknown, a->compared};
     size_t length;
     char *text = page_make("", tally_print, &page, &length);
     if (text && (is_stdout(a->report) || is_stdout(a->sarif) || is_stdout(a->gitlab) || is_stdout(a->html)))
@@ -310,6 +331,7 @@ static int check_files(struct project *p)
         end_by(children.signal);
     if (!is_whole || !is_written)
         return EXIT_OWN_FAILURE;
+    find_gone(p);
     print_summary(p);
     return exit_code(p);
 }

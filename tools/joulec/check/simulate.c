@@ -42,7 +42,8 @@ static bool find_newest(struct simulator *out)
 
 static bool is_wanted_of_all(const struct arguments *a)
 {
-    return a->report || a->html || a->page == PAGE_EIR || a->advises_all || isfinite(a->file_joules);
+    return a->report || a->html || a->baseline || a->page == PAGE_EIR || a->advises_all ||
+           isfinite(a->file_joules);
 }
 
 enum module_code simulator_find(const struct order *order, struct simulator *out)

@@ -1,0 +1,278 @@
+/* joulec/verdict/comparison.c - see comparison.h. */
+#include "joulec/verdict/comparison.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SAME         1e-9 /* relative: rounding of a stored figure */
+#define SURE         0.9  /* as of budgets */
+#define RENAMED      0.01 /* relative: a function of another name that differs by less is the same */
+#define WORK_LOG_SD  0.1  /* of work that only one side does: what operands change, as in a verdict */
+#define LINES_LOG_SD 0.3  /* ... and which cache lines move */
+#define GUESS        "how often a loop runs that nothing bounds"
+
+const char *change_name(enum change change)
+{
+    static const char *const names[CHANGES] = {"unknown", "new", "same", "less", "more", "undecided", "over"};
+    return (unsigned)change < CHANGES ? names[change] : names[CHANGE_UNKNOWN];
+}
+
+/* --- one pair ------------------------------------------------------------------------------------------- */
+
+static bool is_line(int feature)
+{
+    return feature >= COST_L2_LINES && feature <= COST_DRAM_LINES;
+}
+
+static bool is_time(int feature)
+{
+    return feature == COST_CYCLES || feature == COST_PACKAGE_SECONDS;
+}
+
+/* Shares of one side's joules that the other side does not have, by what may be wrong about them. */
+struct excess {
+    double work, lines, time;
+};
+
+static struct excess find_excess(const double *part, const double *other, double total)
+{
+    struct excess excess = {0, 0, 0};
+    for (int i = 0; i < COST_FEATURES; i++) {
+        double more = fmax(part[i] - other[i], 0) / total;
+        if (is_line(i))
+            excess.lines += more;
+        else if (is_time(i))
+            excess.time += more;
+        excess.work += more;
+    }
+    return excess;
+}
+
+/* The error of the ratio's logarithm. Each cause of the table's error moves both sides, so only the difference
+ * of their mixes counts. */
+static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
+                           const struct target *target)
+{
+    double variance = 0, was = before->joules[BOUND_EST], is = now->joules[BOUND_EST];
+    for (int cause = 0; cause < COST_CAUSES; cause++) {
+        double sd = 0;
+        for (int i = 0; i < COST_FEATURES; i++)
+            if (now->part[i] > 0 || before->part[i] > 0)
+                sd += (now->part[i] / is - before->part[i] / was) * target->table.log_sd[i][cause];
+        variance += sd * sd;
+    }
+    struct excess more = find_excess(now->part, before->part, is),
+                  less = find_excess(before->part, now->part, was);
+    double time_log_sd = hypot(target->core.log_sd, target->core.hz_log_sd);
+    double own[] = {WORK_LOG_SD * hypot(more.work, less.work), LINES_LOG_SD * hypot(more.lines, less.lines),
+                    time_log_sd * hypot(more.time, less.time)};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        variance += own[i] * own[i];
+    return sqrt(variance);
+}
+
+static double normal_below(double z)
+{
+    return 0.5 * erfc(-z / sqrt(2));
+}
+
+/* That the ratio is at most `limit`: the logarithm is normal, with a spread of its own on each side. */
+static double probability_within(const struct growth *c, double limit)
+{
+    double distance = log(limit / c->ratio);
+    double side = distance < 0 ? log(c->ratio / c->low) : log(c->high / c->ratio);
+    if (!(side > 1e-12))
+        return distance >= 0;
+    return normal_below(Z90 * distance / side);
+}
+
+/* A name that `list` has and `other` has not; NULL: there is none. */
+static const char *find_missing(const struct baseline_function *list, const struct baseline_function *other)
+{
+    for (size_t i = 0; i < list->missing_count; i++) {
+        bool is_found = false;
+        for (size_t k = 0; k < other->missing_count && !is_found; k++)
+            is_found = strcmp(list->missing[i], other->missing[k]) == 0;
+        if (!is_found)
+            return list->missing[i];
+    }
+    return NULL;
+}
+
+/* A callee without a figure, or a guess, that only `f` has; NULL: there is none. */
+static const char *find_open(const struct baseline_function *f, const struct baseline_function *other)
+{
+    const char *missing = find_missing(f, other);
+    return missing || f->guess_count <= other->guess_count ? missing : GUESS;
+}
+
+static enum change change_of(const struct growth *c, double limit)
+{
+    bool is_open = c->added || c->removed;
+    if (fabs(c->ratio - 1) <= SAME && !is_open)
+        return CHANGE_NONE;
+    if (is_open)
+        return c->high <= limit ? CHANGE_LESS : CHANGE_UNDECIDED;
+    if (c->probability <= 0.5)
+        return CHANGE_OVER;
+    if (c->probability < SURE)
+        return CHANGE_UNDECIDED;
+    return c->ratio < 1 ? CHANGE_LESS : CHANGE_MORE;
+}
+
+void comparison_make(const struct baseline_function *before, const struct baseline_function *now,
+                     const struct target *target, double fail_over, struct growth *out_comparison)
+{
+    struct growth *c = out_comparison;
+    double ends[BOUNDS];
+    for (int b = 0; b < BOUNDS; b++) /* rounds, paths and caches are at the same end on both sides */
+        ends[b] = now->joules[b] / before->joules[b];
+    *c = (struct growth){.before = before,
+                         .ratio = ends[BOUND_EST],
+                         .added = find_open(now, before),
+                         .removed = find_open(before, now)};
+    double spread = Z90 * ratio_log_sd(before, now, target);
+    double least = fmin(fmin(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio),
+           most = fmax(fmax(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio);
+    c->low = c->removed ? 0 : c->ratio * exp(-hypot(log(c->ratio / least), spread));
+    c->high = c->added ? NAN : c->ratio * exp(hypot(log(most / c->ratio), spread));
+    c->probability = c->added || c->removed ? NAN : probability_within(c, 1 + fail_over);
+    c->change = change_of(c, 1 + fail_over);
+}
+
+/* --- all functions of a file ---------------------------------------------------------------------------- */
+
+static void add_doubts(struct arena *arena, const struct function_result *r, struct baseline_function *out)
+{
+    out->missing = arena_alloc(arena, (r->sum.doubt_count + 1) * sizeof *out->missing);
+    for (size_t i = 0; i < r->loops.count && !r->is_gpu_kernel; i++)
+        out->guess_count += r->trips[i].cls == TRIPS_GUESSED;
+    for (size_t i = 0; i < r->sum.doubt_count && out->missing; i++) {
+        const struct doubt *doubt = &r->sum.doubts[i];
+        if (doubt->is_missing)
+            out->missing[out->missing_count++] = baseline_doubt_key(doubt_name(doubt->kind), doubt->name);
+        else
+            out->guess_count++;
+    }
+}
+
+/* The function as a report would have it. */
+static struct baseline_function describe(struct arena *arena, const struct analysis *a,
+                                         const struct function_result *r)
+{
+    struct baseline_function now = {.name = r->function->name, .loop_count = r->loops.count};
+    struct target target = analysis_target(a, r);
+    struct cost cost = cost_of(&target.table, &r->sum.call.of[BOUND_EST]);
+    for (int b = 0; b < BOUNDS; b++)
+        now.joules[b] = r->is_gpu_kernel ? NAN : amounts_joules(&target, &r->sum.call, (enum bound)b);
+    for (int i = 0; i < COST_FEATURES; i++)
+        now.part[i] = cost.part[i].value;
+    add_doubts(arena, r, &now);
+    return now;
+}
+
+static bool is_known(const struct baseline_function *f)
+{
+    return f->joules[BOUND_LOW] > 0 && f->joules[BOUND_EST] > 0 && f->joules[BOUND_HIGH] > 0 &&
+           isfinite(f->joules[BOUND_HIGH]);
+}
+
+static void compare(struct comparisons *c, const struct analysis *a, const struct baseline_function *before,
+                    const struct baseline_function *now, struct growth *out)
+{
+    struct target target = a->target;
+    *out = (struct growth){.before = before,
+                           .change = before ? CHANGE_UNKNOWN : CHANGE_NEW,
+                           .ratio = NAN,
+                           .low = NAN,
+                           .high = NAN,
+                           .probability = NAN};
+    if (before && is_known(before) && is_known(now))
+        comparison_make(before, now, &target, c->baseline->fail_over, out);
+}
+
+static void find_gone(struct comparisons *c, size_t count)
+{
+    const struct baseline_unit *unit = c->unit;
+    for (size_t i = 0; i < unit->function_count; i++)
+        c->gone[i] = &unit->functions[i];
+    for (size_t i = 0; i < count; i++)
+        if (c->of[i].before)
+            c->gone[c->of[i].before - unit->functions] = NULL;
+    for (size_t i = 0; i < unit->function_count; i++)
+        if (c->gone[i])
+            c->gone[c->gone_count++] = c->gone[i];
+}
+
+static bool is_like(const struct baseline_function *a, const struct baseline_function *b)
+{
+    double was = a->joules[BOUND_EST], is = b->joules[BOUND_EST];
+    return a->loop_count == b->loop_count && fabs(is - was) <= RENAMED * was && !find_open(a, b) &&
+           !find_open(b, a);
+}
+
+/* The one among `list` that is like `f`; count: there is none, or there are several. */
+static size_t find_like(const struct baseline_function *f, const struct baseline_function *const *list,
+                        size_t count)
+{
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_like(f, list[i]))
+            continue;
+        if (found < count)
+            return count;
+        found = i;
+    }
+    return found;
+}
+
+/* Pairs new functions with those that are gone, where each is the only one like the other. */
+static void find_renamed(struct comparisons *c, const struct analysis *a, const struct baseline_function *now,
+                         const struct baseline_function **fresh, bool *is_paired)
+{
+    size_t fresh_count = 0, left = 0;
+    for (size_t i = 0; i < a->result_count; i++)
+        if (c->of[i].change == CHANGE_NEW)
+            fresh[fresh_count++] = &now[i];
+    for (size_t g = 0; g < c->gone_count; g++) {
+        size_t at = find_like(c->gone[g], fresh, fresh_count);
+        is_paired[g] = at < fresh_count && find_like(fresh[at], c->gone, c->gone_count) == g;
+        if (is_paired[g]) {
+            struct growth *comparison = &c->of[fresh[at] - now];
+            compare(c, a, c->gone[g], fresh[at], comparison);
+            comparison->is_renamed = true;
+        }
+    }
+    for (size_t g = 0; g < c->gone_count; g++)
+        if (!is_paired[g])
+            c->gone[left++] = c->gone[g];
+    c->gone_count = left;
+}
+
+joule_status comparisons_make(struct arena *arena, const struct baseline *baseline,
+                              const struct analysis *analysis, const char *program, const char *build,
+                              struct comparisons *out_comparisons)
+{
+    struct comparisons *c = out_comparisons;
+    size_t count = analysis->result_count;
+    *c = (struct comparisons){
+        .baseline = baseline, .unit = baseline_find(baseline, program, build), .build = build};
+    c->of = arena_alloc(arena, (count + 1) * sizeof *c->of);
+    struct baseline_function *now = arena_alloc(arena, (count + 1) * sizeof *now);
+    const struct baseline_function **fresh = arena_alloc(arena, (count + 1) * sizeof *fresh);
+    size_t before_count = c->unit ? c->unit->function_count : 0;
+    bool *is_paired = arena_alloc(arena, before_count + 1);
+    c->gone = arena_alloc(arena, (before_count + 1) * sizeof *c->gone);
+    if (!c->of || !now || !fresh || !is_paired || !c->gone)
+        return JOULE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        now[i] = describe(arena, analysis, &analysis->results[i]);
+        compare(c, analysis, c->unit ? baseline_find_function(c->unit, now[i].name) : NULL, &now[i],
+                &c->of[i]);
+    }
+    if (c->unit) {
+        find_gone(c, count);
+        find_renamed(c, analysis, now, fresh, is_paired);
+    }
+    return arena->is_short ? JOULE_NO_MEMORY : JOULE_OK;
+}

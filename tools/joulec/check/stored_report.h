@@ -1,0 +1,21 @@
+/* tools/joulec/check/stored_report.h - the report that --energy-baseline names, read once for all sources. */
+#ifndef CHECK_STORED_REPORT_H
+#define CHECK_STORED_REPORT_H
+
+#include "check.h"
+#include "joulec/verdict/baseline.h"
+
+struct stored_report {
+    char *text; /* of the file, for free() */
+    struct baseline baseline;
+};
+
+/* Reads the file, and checks that its figures are comparable with those of this run. False after a message.
+ * The caller frees it by stored_report_close, also then. */
+bool stored_report_open(const struct arguments *arguments, const struct machine *machine,
+                        struct stored_report *out_report);
+void stored_report_close(struct stored_report *report);
+/* The options of clang that decide the code: "-O2 -march=native". NULL: no memory. */
+const char *stored_report_build(struct arena *arena, const struct arguments *arguments);
+
+#endif
