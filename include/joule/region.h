@@ -50,7 +50,7 @@ typedef struct joule_result {
     uint32_t struct_size; /* set by the caller to sizeof(joule_result) */
     uint32_t is_final;    /* 0: sensors have not ticked past its end; figures may still move */
     uint64_t count;       /* finished regions in this result */
-    uint64_t folded;      /* of these, those for which there was no room: counted and timed, without energy */
+    uint64_t folded;      /* of these, those for which there was no room: attributed by their total time */
     double duration_s;    /* sum of their lengths */
     double coverage;      /* 0 to 1: the part of that time that sensors saw and that was shared out in time */
     joule_quantity window;     /* joules: all that the claimed devices used meanwhile */
@@ -66,8 +66,8 @@ typedef struct joule_result {
  * JOULE_INVALID: not ended, or struct_size too small. JOULE_STALE: the meter is from before fork. JOULE_ABSENT,
  * JOULE_DENIED and their like: `window` is not known and will not be, as nothing reads those devices or nothing did when
  * the region began; JOULE_OK says that it is. `attributed` and `self` are kept for the last few thousand regions; for
- * older ones, and in a process whose parent measures (see `joule run`: only the parent sees all sharers), they are unknown
- * although the result is final. `meter` may be NULL. Any thread. */
+ * others `folded` is 1 and they are their tag's part of the window, with an interval from 0 to all of it. In a process whose
+ * parent measures (see `joule run`: only the parent sees all sharers) they are unknown although the result is final. `meter` may be NULL. Any thread. */
 JOULE_API joule_status joule_region_result(joule_meter *meter, const joule_region *region,
                                            joule_result *out_result);
 

@@ -65,6 +65,16 @@ for _ in range(2):
     print(status, m.coverage, m.total.value, m.duration_s)
 """
 
+FLOOD = CHILD[:CHILD.index("work, unfinished")] + """
+outer, inner = joule.joule_tag(b"outer"), joule.joule_tag(b"inner")
+for _ in range(20000):
+    a = joule.joule_begin(outer)
+    for _ in range(10):
+        b = joule.joule_begin(inner)
+        joule.joule_end(ctypes.byref(b))
+    joule.joule_end(ctypes.byref(a))
+"""
+
 PARENT = f"""
 import subprocess, sys
 children = [subprocess.Popen([sys.executable, "-c", sys.argv[1], "dies" if i == 3 else "ends"]) for i in range({CHILDREN})]
@@ -85,6 +95,30 @@ class Regions(unittest.TestCase):
         self.assertEqual(report["folded_regions"], 0)
         joules = report["functions"][0]["energy_joules"]
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
+
+    def test_regions_too_many_to_keep_have_their_energy(self):
+        """Most are folded; what they get is the power of the machine for the time that they took."""
+        with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
+            path = os.path.join(folder, "report.json")
+            result = subprocess.run([JOULE, "run", "--root", machine.root, "--json", path, "--", PYTHON, "-c", FLOOD],
+                                    capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        functions = {f["name"]: f for f in report["functions"]}
+        outer, inner = functions["outer"], functions["inner"]
+        self.assertEqual((outer["count"], inner["count"]), (20000, 200000))
+        self.assertGreater(inner["folded"], 100000)
+        self.assertEqual(outer["folded"] + inner["folded"], report["folded_regions"])
+        for function in (outer, inner):
+            joules = 100 * function["duration_seconds"]
+            self.assertAlmostEqual(function["energy_joules"], joules, delta=0.1 * joules)
+            self.assertGreater(function["coverage"], 0.95)
+        self.assertAlmostEqual(outer["self"]["energy_joules"] + inner["self"]["energy_joules"], outer["energy_joules"],
+                               delta=0.1 * outer["energy_joules"])
+        row = next(line for line in result.stderr.splitlines() if line.split()[:1] == ["inner"])
+        self.assertRegex(row, r"\d+ % by time$")
+        self.assertIn("attributed by their total time", " ".join(result.stderr.split()))
 
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
         """Although the parent shows nobody its totals before there is a program that asks for them."""

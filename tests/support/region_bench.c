@@ -140,6 +140,16 @@ joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint3
                           .slot = (FIRST_SLOT + thread) | SPAN_NOT_LISTED << 16};
 }
 
+void bench_fold(struct bench *bench, unsigned thread, uint32_t tag, unsigned count, double duration_s,
+                double own_s, double end_s)
+{
+    int64_t each_ns = llround(duration_s / count * 1e9), own_ns = llround(own_s / count * 1e9);
+    struct span span = {
+        .begin_ns = bench_at(end_s) - each_ns, .end_ns = bench_at(end_s), .tag = (uint16_t)tag};
+    for (unsigned i = 0; i < count; i++)
+        slot_fold(bench->slots[thread], &span, own_ns);
+}
+
 unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double begin_s)
 {
     return slot_open(bench->slots[thread], bench_at(begin_s), open_what(tag, 0));
@@ -147,7 +157,8 @@ unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double b
 
 void bench_lose(struct bench *bench, unsigned thread, unsigned index, double begin_s)
 {
-    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), true));
+    int64_t nested_ns;
+    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), true, &nested_ns));
 }
 
 void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
@@ -164,7 +175,8 @@ void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t ta
 void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
                  double end_s, unsigned ender)
 {
-    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), thread == ender));
+    int64_t nested_ns;
+    assert_true(slot_close(bench->slots[thread], index, bench_at(begin_s), thread == ender, &nested_ns));
     bench_end(bench, thread, index, tag, begin_s, end_s, ender);
 }
 

@@ -16,7 +16,10 @@ static void look(void *context, const struct slot_news *news)
     for (size_t i = 0; i < news->fold_count; i++) {
         seen->folded += news->folds[i].count;
         seen->folded_s += news->folds[i].duration_s;
+        seen->own_s += news->folds[i].own_s;
     }
+    for (size_t i = 0; i < news->span_count; i++)
+        seen->span_s += (double)(news->spans[i].end_ns - news->spans[i].begin_ns) * 1e-9;
     if (news->span_count)
         seen->last = news->spans[news->span_count - 1];
 }

@@ -133,25 +133,32 @@ static joule_status check_running(const joule_region *region, uint32_t generatio
     return JOULE_OK;
 }
 
-/* Takes it off the beginner's list of open regions. False: it was ended before, through a copy. */
-static bool close_region(const joule_region *region)
+/* Removes an ended region from the list of open regions of its slot and stores the time of the regions nested in it.
+ * False: it was ended before, through a copy. */
+static bool close_region(const joule_region *region, int64_t end_ns, int64_t *out_nested_ns)
 {
     uint32_t number = region->slot & 0xffff, index = region->slot >> 16 & 0xff;
+    int64_t begin_ns = (int64_t)region->begin_ns;
+    *out_nested_ns = 0;
     if (number >= SESSION_SLOTS || index >= SESSION_OPEN)
         return true; /* was not listed */
-    if (self.slot && number == self.number && region->owner == self.tid)
-        return slot_close(self.slot, index, (int64_t)region->begin_ns, true);
+    if (self.slot && number == self.number && region->owner == self.tid) {
+        if (!slot_close(self.slot, index, begin_ns, true, out_nested_ns))
+            return false;
+        slot_add_nested(self.slot, index, begin_ns, end_ns - begin_ns);
+        return true;
+    }
     struct session_map *map = session_map(session_current());
     if (!map)
         return false;
-    if (slot_close(&map->slots[number], index, (int64_t)region->begin_ns, false))
+    if (slot_close(&map->slots[number], index, begin_ns, false, out_nested_ns))
         return true;
     /* The beginner's thread is gone, and its slot and list with it. */
     uint64_t owner = atomic_load_explicit(&map->owners[number], memory_order_acquire);
     return (uint32_t)owner != region->owner;
 }
 
-static void record(const joule_region *region, struct slot *slot)
+static void record(const joule_region *region, int64_t nested_ns, struct slot *slot)
 {
     uint32_t tag = region->tag < SESSION_TAGS ? region->tag : TAG_OTHER;
     uint32_t number = region->slot & 0xffff;
@@ -163,9 +170,10 @@ static void record(const joule_region *region, struct slot *slot)
         .index = number < SESSION_SLOTS ? (uint8_t)(region->slot >> 16) : SPAN_NOT_LISTED,
         .flags = (uint8_t)region->flags,
         .device = SPAN_ALL_GPUS,
+        .error_ns = (float)nested_ns,
     };
     if (!slot_push(slot, &span))
-        slot_fold(slot, tag, span.end_ns - span.begin_ns);
+        slot_fold(slot, &span, span.end_ns - span.begin_ns - nested_ns);
 }
 
 joule_status joule_end(joule_region *region)
@@ -177,12 +185,12 @@ joule_status joule_end(joule_region *region)
         return status;
     if (region->flags & JOULE_REGION_GPU && !call_hook())
         region->flags &= ~(uint32_t)SPAN_SYNCHRONISED;
-    int64_t end_ns = clock_now_ns();
-    if (!close_region(region))
+    int64_t end_ns = clock_now_ns(), nested_ns;
+    if (!close_region(region, end_ns, &nested_ns))
         return JOULE_INVALID;
     region->end_ns = (uint64_t)end_ns;
     if (slot)
-        record(region, slot);
+        record(region, nested_ns, slot);
     return JOULE_OK;
 }
 
@@ -206,8 +214,9 @@ void region_end_framed_since(int64_t since_ns)
 void region_count(uint32_t tag)
 {
     struct slot *slot = own_slot(generation_now());
+    struct span call = {.tag = (uint16_t)(tag < SESSION_TAGS ? tag : TAG_OTHER)};
     if (slot)
-        slot_fold(slot, tag < SESSION_TAGS ? tag : TAG_OTHER, 0);
+        slot_fold(slot, &call, 0);
 }
 
 double region_stamp_seconds(void)
@@ -217,8 +226,8 @@ double region_stamp_seconds(void)
     for (int i = 0; i < 64 && slot; i++) {
         joule_region region = begin_region(TAG_OTHER, 0);
         bool is_right = check_running(&region, generation_now()) == JOULE_OK;
-        int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns;
-        close_region(&region); /* and never recorded */
+        int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns, nested_ns;
+        close_region(&region, end_ns, &nested_ns); /* and never recorded */
         least_ns = is_right && took_ns < least_ns ? took_ns : least_ns;
     }
     return least_ns < INT64_MAX ? clock_seconds(least_ns) : NAN;

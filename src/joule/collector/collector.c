@@ -33,15 +33,24 @@ static void give_to_all(void *context, const struct slot_news *news)
     }
 }
 
+/* A round is everybody's; by then another meter's time has gone on a little. */
+static void note_look(struct collector *looker, int64_t now_ns)
+{
+    for (struct collector *c = hub.first; c; c = c->next)
+        c->looked_ns = c == looker ? now_ns : meter_now_ns(c->meter);
+}
+
 static void drain(struct collector *c, bool look)
 {
     pthread_mutex_lock(&hub.lock);
+    int64_t now_ns = meter_now_ns(c->meter);
     struct session_map *map = session_map(c->session);
     if (hub.reader.map != map)
         reader_start(&hub.reader, map);
     /* Known regions may have left the open table without a trace in any ring. */
     if (look || c->knows_regions || reader_has_news(&hub.reader, clock_now_ns()))
         reader_round(&hub.reader, clock_now_ns(), look, give_to_all, NULL);
+    note_look(c, now_ns);
     pthread_mutex_unlock(&hub.lock);
 }
 
@@ -79,6 +88,7 @@ struct collector *collector_create(joule_meter *meter, struct session *session)
     c->next = hub.first;
     hub.first = c;
     pthread_mutex_unlock(&hub.lock);
+    drain(c, false); /* what was folded before this meter began has no part in its energy */
     return c;
 }
 
@@ -94,10 +104,14 @@ void collector_free(struct collector *c)
         *link = c->next;
     pthread_mutex_unlock(&hub.lock);
     pthread_mutex_destroy(&c->lock);
+    for (size_t i = 0; i < c->region_count; i++) {
+        free(c->regions[i].history);
+        if (c->regions[i].batch)
+            folded_release(c, c->regions[i].batch);
+    }
     for (size_t i = 0; i < c->tags_end; i++)
         free(c->tags[i]);
-    for (size_t i = 0; i < c->region_count; i++)
-        free(c->regions[i].history);
+    free(c->overflow);
     sweep_free(&c->sweep);
     free(c->regions);
     free(c->shares);
@@ -140,6 +154,7 @@ void collector_advance(struct collector *c, int64_t read_ns)
     drain(c, false);
     pthread_mutex_lock(&c->lock);
     intake_give_up_lost(c, read_ns);
+    intake_flush(c);
     sweep_to(c, c->read_ns, c->hold_ns);
     if (read_ns > c->read_ns)
         c->read_ns = read_ns;
@@ -158,6 +173,7 @@ void collector_finish(struct collector *c)
     drain(c, true);
     pthread_mutex_lock(&c->lock);
     int64_t now_ns = meter_now_ns(c->meter);
+    intake_flush(c);
     sweep_to(c, now_ns, 0);
     if (c->region_count && now_ns > c->swept_ns)
         payout_until(c, now_ns);
@@ -205,8 +221,34 @@ static joule_quantity part_of(const struct window *whole, const struct recent *r
     return estimate_quantity(&e);
 }
 
+/* A part of the window. The interval is all that it can be. */
+static joule_quantity part_of_window(joule_quantity window, double share)
+{
+    joule_class cls = window.cls > JOULE_CLASS_DERIVED ? window.cls : JOULE_CLASS_DERIVED;
+    return (joule_quantity){
+        .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
+}
+
+/* A region of which no figures are kept has those of its tag on average: of the window, the part that is the tag's. */
+static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
+{
+    double window = 0, attributed = 0, self = 0;
+    for (unsigned g = 0; g < GROUPS; g++) {
+        if (!(groups & 1u << g))
+            continue;
+        window += tag->ledger.lines[g].window;
+        attributed += tag->ledger.lines[g].attributed;
+        self += tag->ledger.lines[g].self;
+    }
+    if (!(window > 0) || isnan(out->window.value))
+        return;
+    out->folded = 1;
+    out->attributed = part_of_window(out->window, attributed / window);
+    out->self = part_of_window(out->window, self / window);
+}
+
 static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns, int64_t end_ns,
-                         const struct recent *recent, joule_result *out)
+                         const struct recent *recent, const struct tag_state *tag, joule_result *out)
 {
     uint32_t groups = group_covers_summed(&c->covers, claims);
     struct window all = claimed_window(c, groups, begin_ns, end_ns);
@@ -217,6 +259,8 @@ static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns,
         out->window = estimate_quantity(&all.joules);
         out->cpu = estimate_quantity(&cpu.joules);
         out->gpu = estimate_quantity(&gpu.joules);
+        if (tag && out->is_final)
+            estimate_shares(tag, groups, out);
         return;
     }
     out->coverage = part(recent->covered_s, out->duration_s);
@@ -240,10 +284,20 @@ joule_status collector_region(struct collector *c, const joule_region *region, j
     out_result->count = 1;
     out_result->duration_s = (double)(end_ns - begin_ns) * 1e-9;
     out_result->is_final = recent || c->swept_ns >= end_ns;
-    fill_windows(c, intake_claims((uint8_t)region->flags, SPAN_ALL_GPUS), begin_ns, end_ns, recent,
+    const struct tag_state *tag = region->tag < SESSION_TAGS ? c->tags[region->tag] : NULL;
+    fill_windows(c, intake_claims((uint8_t)region->flags, SPAN_ALL_GPUS), begin_ns, end_ns, recent, tag,
                  out_result);
     pthread_mutex_unlock(&c->lock);
     return out_result->is_final ? JOULE_OK : JOULE_PENDING;
+}
+
+/* What folded regions used before sharing reached them is in no figure: at most all that the devices used meanwhile. */
+static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
+{
+    double uncovered_s = tag->duration_s - tag->covered_s;
+    if (tag->folded && tag->covered_s > 0 && uncovered_s > 0)
+        joules.high += uncovered_s * window / tag->covered_s;
+    return joules;
 }
 
 static void fill_tag(struct collector *c, const struct tag_state *tag, joule_result *out)
@@ -255,6 +309,10 @@ static void fill_tag(struct collector *c, const struct tag_state *tag, joule_res
     out->coverage = part(tag->covered_s, tag->duration_s);
     out->unsynchronised = tag->unsynchronised > 0 && tag->gpu_spans == 0;
     ledger_result(&tag->ledger, tag->claims, &c->covers, c->meter, tag->first_ns, tag->last_ns, out);
+    double window = out->window.value;
+    out->window = with_uncovered(out->window, tag, window);
+    out->attributed = with_uncovered(out->attributed, tag, window);
+    out->self = with_uncovered(out->self, tag, window);
 }
 
 joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_result)
@@ -344,6 +402,13 @@ static double tick_of(struct collector *c, uint32_t claims)
     return tick_s;
 }
 
+/* Regions whose energy is known: all but those that wait, calls without stamps, and folds that got none. */
+static uint64_t paid_of(const struct tag_state *tag)
+{
+    uint64_t without = tag->waiting + tag->counted + tag->unpaid;
+    return tag->count > without ? tag->count - without : 0;
+}
+
 static struct tag_row make_row(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
@@ -352,7 +417,7 @@ static struct tag_row make_row(struct collector *c, uint32_t tag)
     row.result = result_unknown();
     fill_tag(c, state, &row.result);
     row.unsynchronised = row.result.unsynchronised;
-    row.paid = state->count - state->folded - state->waiting - state->counted;
+    row.paid = paid_of(state);
     row.budget_joules = budget_of(c->session, &row);
     row.stamps = quantity_unknown();
     if (state->counted && !row.paid)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "joule/collector/collector.h"
+#include "joule/collector/folded.h"
 #include "joule/collector/ledger.h"
 #include "joule/collector/reader.h"
 #include "joule/session/session.h"
@@ -37,6 +38,7 @@ struct tag_state {
     struct share now[GROUPS]; /* of the running sweep, until the tag's presence in it is known */
     bool is_touched;
     uint64_t count, folded, waiting;
+    uint64_t unpaid;  /* of `folded`: those that get no energy */
     uint64_t counted; /* calls without stamps */
     uint64_t unsynchronised, gpu_spans;
     double duration_s, covered_s;
@@ -74,7 +76,11 @@ struct collector {
     uint16_t touched[SESSION_TAGS];
     size_t touched_count;
     uint64_t folded;
-    int64_t hold_ns; /* 0 until the first foreign span */
+    int64_t looked_ns;          /* when slots were last looked at; under the hub's lock */
+    struct fold_news *overflow; /* by tag: spans for which there was no room to wait; NULL: none yet */
+    uint32_t overflow_tags;     /* entries at and above were never used */
+    int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
+    int64_t hold_ns;                            /* 0 until the first foreign span */
     struct recent *recent;
 };
 
@@ -85,6 +91,10 @@ void intake_span(struct collector *c, const struct span *span);
 /* Gives up regions whose end should have come by now. */
 void intake_give_up_lost(struct collector *c, int64_t now_ns);
 struct tag_state *intake_tag(struct collector *c, uint32_t tag);
+/* The new region's number, or NO_REGION when there are too many. */
+uint32_t intake_add_region(struct collector *c, const struct region *region);
+/* Lets spans for which there was no room take part in sharing. */
+void intake_flush(struct collector *c);
 uint16_t intake_claims(uint8_t flags, uint8_t device);
 
 /* payout.c: shares energy out from swept_ns to end_ns; removes what has ended by then. */

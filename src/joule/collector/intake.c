@@ -10,7 +10,7 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define MAX_REGIONS      (1u << 20) /* waiting at one time; more are counted as folded */
+#define MAX_REGIONS      (1u << 20) /* waiting at one time; more are folded */
 #define LOST_AFTER_NS    NS_PER_S
 #define SPAN_HOLD_NS     NS_PER_S /* how long sharing waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
@@ -44,13 +44,15 @@ uint16_t intake_claims(uint8_t flags, uint8_t device)
     return (uint16_t)(claims ? claims : GROUPS_ALL);
 }
 
-/* The new region's number, or NO_REGION when there are too many. */
-static uint32_t add_region(struct collector *c, const struct region *region)
+/* What stands for folded regions has as much room again. */
+uint32_t intake_add_region(struct collector *c, const struct region *region)
 {
+    if (c->region_count >= MAX_REGIONS && !region->batch)
+        return NO_REGION;
     if (c->region_count == c->region_capacity) {
         size_t capacity = c->region_capacity ? 2 * c->region_capacity : 256;
         struct region *regions =
-            capacity > MAX_REGIONS ? NULL : realloc(c->regions, capacity * sizeof *regions);
+            capacity > 2 * MAX_REGIONS ? NULL : realloc(c->regions, capacity * sizeof *regions);
         if (!regions)
             return NO_REGION;
         c->regions = regions;
@@ -119,16 +121,48 @@ static uint32_t find_open(struct collector *c, const struct span *span)
     return found;
 }
 
-/* It counts as one that found its ring full. */
+/* Keeps the span's time for intake_flush. Without memory it is counted alone. */
 static void fold_span(struct collector *c, const struct span *span)
 {
-    struct tag_state *tag = intake_tag(c, span->tag);
-    c->folded++;
-    if (!tag)
+    double duration_s = (double)(span->end_ns - span->begin_ns) * 1e-9;
+    double nested_s = span->flags & SPAN_FOREIGN ? 0 : (double)span->error_ns * 1e-9;
+    if (!c->overflow)
+        c->overflow = calloc(SESSION_TAGS, sizeof *c->overflow);
+    if (!c->overflow) {
+        struct tag_state *tag = intake_tag(c, span->tag);
+        c->folded++;
+        tag->count += tag != NULL;
         return;
-    tag->count++;
-    tag->folded++;
-    tag->duration_s += (double)(span->end_ns - span->begin_ns) * 1e-9;
+    }
+    struct fold_news *fold = &c->overflow[span->tag];
+    fold->flags |= span->flags & (uint8_t)~FOLD_UNSYNCHRONISED;
+    fold->count++;
+    fold->duration_s += duration_s;
+    fold->own_s += fmax(0, duration_s - nested_s);
+    if (span->tag >= c->overflow_tags)
+        c->overflow_tags = span->tag + 1;
+    if (c->overflow_end_ns == 0 || span->begin_ns < c->overflow_begin_ns)
+        c->overflow_begin_ns = span->begin_ns;
+    if (span->end_ns > c->overflow_end_ns)
+        c->overflow_end_ns = span->end_ns;
+}
+
+void intake_flush(struct collector *c)
+{
+    size_t count = 0;
+    for (uint32_t tag = 0; tag < c->overflow_tags && c->overflow_end_ns; tag++) {
+        struct fold_news fold = c->overflow[tag];
+        fold.tag = (uint16_t)tag;
+        c->overflow[tag] = (struct fold_news){0};
+        if (fold.count)
+            c->overflow[count++] = fold;
+    }
+    struct fold_time time = {.begin_ns = c->overflow_begin_ns, .end_ns = c->overflow_end_ns};
+    if (count)
+        folded_add(c, TRACK_ALONE, c->overflow, count, &time);
+    if (count)
+        memset(c->overflow, 0, count * sizeof *c->overflow);
+    c->overflow_begin_ns = c->overflow_end_ns = 0;
 }
 
 void intake_span(struct collector *c, const struct span *span)
@@ -138,12 +172,12 @@ void intake_span(struct collector *c, const struct span *span)
         learn_hold(c, span->end_ns);
     uint32_t i = is_foreign ? NO_REGION : find_open(c, span);
     if (i == NO_REGION) {
-        i = add_region(c, &(struct region){.begin_ns = span->begin_ns,
-                                           .tag = span->tag,
-                                           .claims = intake_claims(span->flags, span->device),
-                                           .track = is_foreign ? TRACK_ALONE : span->slot,
-                                           .index = span->index,
-                                           .error_ns = span->error_ns});
+        i = intake_add_region(c, &(struct region){.begin_ns = span->begin_ns,
+                                                  .tag = span->tag,
+                                                  .claims = intake_claims(span->flags, span->device),
+                                                  .track = is_foreign ? TRACK_ALONE : span->slot,
+                                                  .index = span->index,
+                                                  .error_ns = is_foreign ? span->error_ns : 0});
         if (i == NO_REGION) {
             fold_span(c, span);
             return;
@@ -177,27 +211,15 @@ static void take_open(struct collector *c, uint32_t slot, const struct open_news
             return;
         lose(c, *place - 1, now_ns);
     }
-    uint32_t region = add_region(c, &(struct region){.begin_ns = news->begin_ns,
-                                                     .end_ns = STILL_OPEN,
-                                                     .tag = news->tag,
-                                                     .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
-                                                     .track = (uint16_t)slot,
-                                                     .index = news->index,
-                                                     .flags = news->flags});
+    uint32_t region =
+        intake_add_region(c, &(struct region){.begin_ns = news->begin_ns,
+                                              .end_ns = STILL_OPEN,
+                                              .tag = news->tag,
+                                              .claims = intake_claims(news->flags, SPAN_ALL_GPUS),
+                                              .track = (uint16_t)slot,
+                                              .index = news->index,
+                                              .flags = news->flags});
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
-}
-
-/* Of a tag whose calls are counted, all were, unless a stamped function has its name. */
-static void take_fold(struct collector *c, const struct fold_news *news)
-{
-    bool is_counted = news->duration_s == 0 && !isnan(session_expected(c->session, news->tag).value);
-    struct tag_state *tag = intake_tag(c, news->tag);
-    c->folded += is_counted ? 0 : news->count;
-    if (!tag)
-        return;
-    tag->count += news->count;
-    *(is_counted ? &tag->counted : &tag->folded) += news->count;
-    tag->duration_s += news->duration_s;
 }
 
 /* A region that is open no longer and whose end did not come with this slot: it comes from the ring of another thread,
@@ -216,6 +238,27 @@ static void miss_closed(struct collector *c, const struct slot_news *news, int64
     }
 }
 
+/* A ring is full from the end of its last short span on; without one, regions were folded since slots were last
+ * looked at. */
+static void take_folds(struct collector *c, const struct slot_news *news, int64_t now_ns)
+{
+    struct fold_time time = {
+        .begin_ns = c->looked_ns, .end_ns = now_ns, .spans = news->spans, .span_count = news->span_count};
+    if (news->fold_count == 0)
+        return;
+    if (time.begin_ns < c->meter->begin_ns)
+        time.begin_ns = c->meter->begin_ns;
+    if (news->fold_end_ns > time.begin_ns && news->fold_end_ns < now_ns)
+        time.end_ns = news->fold_end_ns;
+    for (size_t i = 0; i < news->span_count; i++) {
+        const struct span *span = &news->spans[i];
+        bool is_short = span->end_ns - span->begin_ns < SESSION_LONG_NS && !(span->flags & SPAN_FOREIGN);
+        if (is_short && span->end_ns > time.begin_ns && span->end_ns < time.end_ns)
+            time.begin_ns = span->end_ns;
+    }
+    folded_add(c, (uint16_t)news->slot, news->folds, news->fold_count, &time);
+}
+
 void intake_slot(struct collector *c, const struct slot_news *news)
 {
     int64_t now_ns = meter_now_ns(c->meter);
@@ -225,8 +268,7 @@ void intake_slot(struct collector *c, const struct slot_news *news)
     for (size_t i = 0; i < news->span_count; i++)
         if (news->spans[i].end_ns <= now_ns + NS_PER_S)
             intake_span(c, &news->spans[i]);
-    for (size_t i = 0; i < news->fold_count; i++)
-        take_fold(c, &news->folds[i]);
+    take_folds(c, news, now_ns);
     miss_closed(c, news, now_ns);
 }
 

@@ -221,9 +221,60 @@ static void pay(struct collector *c, size_t i, struct tag_state *tag)
         ledger_merge(&tag->ledger, r->history);
 }
 
+/* A part of what the regions that stand for a batch got in earlier sweeps. */
+static void add_history(struct ledger_line *line, const struct ledger_line *more, double part, double own)
+{
+    line->window += more->window * part;
+    line->attributed += more->attributed * part;
+    line->self += more->attributed * own;
+    line->window_var += more->window_var * part * part;
+    line->attributed_var += more->attributed_var * part * part;
+    line->self_var += more->attributed_var * own * own;
+    line->covered_s += more->covered_s * part;
+}
+
+/* Gives the regions of one tag their part of what region i got, which stands for them. Regions of one tag may be nested in
+ * each other; they get no more than all of it. `self` follows from their own time, since region i may by chance lie where
+ * another region of its thread does. */
+static void pay_fold(struct collector *c, size_t i, const struct fold_news *fold, double covered_s)
+{
+    const struct region *r = &c->regions[i];
+    struct tag_state *tag = intake_tag(c, fold->tag);
+    if (!tag)
+        return;
+    double part = fold->duration_s / r->batch->own_s, own = fmin(1, fold->own_s / r->batch->own_s);
+    touch(c, tag, fold->tag);
+    tag->covered_s += covered_s * part;
+    for (uint32_t left = groups_of(c, i) & intake_claims(fold->flags, SPAN_ALL_GPUS); left;) {
+        unsigned g = next_group(&left);
+        const struct share *share = sweep_share(&c->sweep, i, g);
+        struct share scaled = {.window = share->window * fmin(1, part),
+                               .attributed = share->attributed * fmin(1, part),
+                               .self = share->attributed * own,
+                               .covered_s = share->covered_s * part};
+        add_share(&tag->now[g], &scaled);
+        if (r->history)
+            add_history(&tag->ledger.lines[g], &r->history->lines[g], fmin(1, part), own);
+    }
+}
+
+static void pay_batch(struct collector *c, size_t i)
+{
+    struct batch *batch = c->regions[i].batch;
+    double covered_s = add_up(c, i).covered_s;
+    for (size_t k = 0; k < batch->count; k++)
+        pay_fold(c, i, &batch->folds[k], covered_s);
+    folded_release(c, batch);
+}
+
 static void finish(struct collector *c, size_t i)
 {
     const struct region *r = &c->regions[i];
+    if (r->batch) {
+        pay_batch(c, i);
+        free(r->history);
+        return;
+    }
     struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : intake_tag(c, r->tag);
     if (tag) {
         pay(c, i, tag);

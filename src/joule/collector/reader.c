@@ -16,7 +16,9 @@
 
 void reader_start(struct reader *reader, struct session_map *map)
 {
-    memset(reader->slots, 0, reader->slots_touched * sizeof reader->slots[0]);
+    for (uint32_t i = 0; i < reader->slots_touched; i++)
+        memset(&reader->slots[i], 0,
+               offsetof(struct read_slot, folds) + reader->slots[i].tags * sizeof(struct folded));
     reader->slots_touched = 0;
     reader->looked_ns = 0;
     reader->map = map;
@@ -102,28 +104,42 @@ static void empty_ring(struct slot *slot, struct slot_news *news)
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-static void take_folds(struct reader *reader, struct slot *slot, struct slot_news *news)
+/* The increase of one fold since the last round; a sum that fell is nonsense. False: there is none. */
+static bool take_fold(struct folded *seen, struct fold *fold, struct fold_news *out)
 {
-    uint64_t folded = atomic_load_explicit(&slot->folded, memory_order_acquire);
-    if (folded == reader->slots[news->slot].folded && !news->is_over)
+    struct folded now = {.count = atomic_load_explicit(&fold->count, memory_order_relaxed),
+                         .duration_ns = atomic_load_explicit(&fold->duration_ns, memory_order_relaxed),
+                         .own_ns = atomic_load_explicit(&fold->own_ns, memory_order_relaxed)};
+    struct folded before = *seen;
+    *seen = now;
+    if (now.count < before.count || now.duration_ns < before.duration_ns || now.own_ns < before.own_ns)
+        return false;
+    if (now.count == before.count && now.duration_ns == before.duration_ns)
+        return false;
+    out->count = now.count - before.count;
+    out->duration_s = (double)(now.duration_ns - before.duration_ns) * 1e-9;
+    out->own_s = fmin((double)(now.own_ns - before.own_ns) * 1e-9, out->duration_s);
+    out->flags = (uint8_t)atomic_load_explicit(&fold->flags, memory_order_relaxed);
+    return true;
+}
+
+static void take_folds(struct reader *reader, struct fold_mark *mark, struct fold *folds,
+                       struct slot_news *news)
+{
+    struct read_slot *seen = &reader->slots[news->slot];
+    uint64_t changes = atomic_load_explicit(&mark->changes, memory_order_acquire);
+    if (changes == seen->changes && !news->is_over)
         return;
-    reader->slots[news->slot].folded = folded;
-    for (unsigned i = 0; i < SESSION_FOLDS; i++) {
-        uint64_t count = atomic_load_explicit(&slot->folds[i].count, memory_order_relaxed);
-        uint64_t duration_ns = atomic_load_explicit(&slot->folds[i].duration_ns, memory_order_relaxed);
-        uint64_t *seen_count = &reader->slots[news->slot].folds[i].count;
-        uint64_t *seen_ns = &reader->slots[news->slot].folds[i].duration_ns;
-        if (count == *seen_count && duration_ns == *seen_ns)
-            continue;
-        uint32_t tag = atomic_load_explicit(&slot->folds[i].tag_plus_1, memory_order_relaxed) - 1;
-        news->folds[news->fold_count++] = (struct fold_news){
-            .tag = (uint16_t)(i < SESSION_FOLDS - 1 && tag < SESSION_TAGS ? tag : TAG_OTHER),
-            .count = count - *seen_count,
-            .duration_s = (double)(duration_ns - *seen_ns) * 1e-9,
-        };
-        *seen_count = count;
-        *seen_ns = duration_ns;
+    seen->changes = changes;
+    uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
+    if (seen->tags < tags)
+        seen->tags = tags < SESSION_TAGS ? tags : SESSION_TAGS;
+    for (uint32_t tag = 0; tag < seen->tags; tag++) {
+        struct fold_news *fold = &news->folds[news->fold_count];
+        fold->tag = (uint16_t)tag;
+        news->fold_count += take_fold(&seen->folds[tag], &folds[tag], fold);
     }
+    news->fold_end_ns = atomic_load_explicit(&mark->end_ns, memory_order_relaxed);
 }
 
 static void free_slot(struct session_map *map, uint32_t number, uint64_t owner)
@@ -146,7 +162,7 @@ bool reader_has_news(const struct reader *reader, int64_t now_ns)
         const struct slot *slot = &map->slots[i];
         if (atomic_load_explicit(&slot->head, memory_order_relaxed) !=
                 atomic_load_explicit(&slot->tail, memory_order_relaxed) ||
-            atomic_load_explicit(&slot->folded, memory_order_relaxed) != reader->slots[i].folded)
+            atomic_load_explicit(&slot->fold_mark.changes, memory_order_relaxed) != reader->slots[i].changes)
             return true;
         for (unsigned k = 0; k < SESSION_OPEN; k++)
             if (atomic_load_explicit(&slot->open[k].begin_ns, memory_order_relaxed) != 0)
@@ -162,10 +178,11 @@ static void read_slot(struct reader *reader, uint32_t number, bool is_over)
     news->slot = number;
     news->is_over = is_over;
     news->open_count = news->span_count = news->fold_count = 0;
+    news->fold_end_ns = 0;
     if (!is_over)
         list_open(slot, news);
     empty_ring(slot, news);
-    take_folds(reader, slot, news);
+    take_folds(reader, &slot->fold_mark, slot->folds, news);
 }
 
 void reader_round(struct reader *reader, int64_t now_ns, bool look,

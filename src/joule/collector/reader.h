@@ -16,10 +16,13 @@ struct open_news {
     uint8_t index, flags;
 };
 
+/* Regions of one tag that found no room in the ring. */
 struct fold_news {
     uint16_t tag;
+    uint8_t flags; /* union of the regions' flags, and FOLD_UNSYNCHRONISED */
     uint64_t count;
     double duration_s;
+    double own_s; /* duration less the regions nested in them */
 };
 
 /* What happened in one slot since the last round. */
@@ -30,25 +33,27 @@ struct slot_news {
     size_t open_count;
     struct span spans[SESSION_RING];
     size_t span_count;
-    struct fold_news folds[SESSION_FOLDS];
+    struct fold_news folds[SESSION_TAGS];
     size_t fold_count;
+    int64_t fold_end_ns; /* end of the latest folded region; 0: unknown */
 };
 
 struct reader {
     struct session_map *map;
     int64_t looked_ns; /* when owners were last asked whether they live */
-    struct {
-        uint64_t folded; /* slot->folded at the last round */
-        struct {
-            uint64_t count, duration_ns;
-        } folds[SESSION_FOLDS];
+    struct read_slot {
+        uint64_t changes; /* of the slot's fold_mark at the last round */
+        uint32_t tags;    /* folds at and above are zero */
+        struct folded {
+            uint64_t count, duration_ns, own_ns;
+        } folds[SESSION_TAGS];
     } slots[SESSION_SLOTS];
     uint32_t slots_touched; /* slots at and above are zero */
     struct slot_news news;
 };
 
-/* Starts on a mapping, with nothing seen of it yet. `reader` is zeroed memory, or was started before: half a megabyte
- * need not be cleared twice. */
+/* Starts on a mapping, with nothing seen of it yet. `reader` is zeroed memory, or was started before: what no
+ * round touched is not cleared again. */
 void reader_start(struct reader *reader, struct session_map *map);
 /* True when some slot may hold something that reader_round would hand on, or when it is time to ask owners whether they
  * live. A few loads for each slot. */

@@ -29,6 +29,7 @@ enum {
 #define NO_REGION   UINT32_MAX
 
 struct ledger;
+struct batch;
 
 /* What a region got from one group during one sweep, in joules and seconds. */
 struct share {
@@ -48,6 +49,7 @@ struct region {
     uint8_t flags;
     float error_ns;
     struct ledger *history; /* the collector's: what earlier sweeps gave; NULL: nothing */
+    struct batch *batch;    /* folded regions that this one stands for; NULL: none */
     uint32_t outer, inner;  /* the sweep's: neighbours among the open regions of the track */
 };
 

@@ -153,6 +153,7 @@ static void add_function(struct json *json, const struct report *report, const s
     json_double(json, "budget_probability", joule_probability_below(joules, row->budget_joules));
     add_status(json, row->budget_joules, report_function_status(row));
     json_integer(json, "count", (int64_t)result->count);
+    json_integer(json, "folded", (int64_t)result->folded);
     json_bool(json, "counted", row->flags & TAG_COUNTED);
     json_double(json, "stamps_joules", row->stamps.value);
     json_double(json, "duration_seconds", result->duration_s);

@@ -12,8 +12,9 @@
 #include "joule/report/report.h"
 #include "joule/report/table.h"
 
-#define WIDTH  100
-#define INDENT "       " /* the width of "joule  " */
+#define WIDTH     100
+#define INDENT    "       " /* the width of "joule  " */
+#define NOTE_SIZE 128
 
 #define PLAIN  "\033[0m"
 #define BOLD   "\033[1m"
@@ -248,7 +249,9 @@ static void add_limits(const struct page *page)
                     plain_figure(report->stopped_s, JOULE_DIMENSION_TIME).text);
     if (report->folded_regions)
         text_printf(page->out,
-                    INDENT "%llu regions came faster than they could be joined: counted, not metered\n",
+                    INDENT
+                    "%llu regions came faster than they could be kept one by one; their energy is\n" INDENT
+                    "attributed by their total time\n",
                     (unsigned long long)report->folded_regions);
 }
 
@@ -278,6 +281,20 @@ static void add_devices(const struct page *page, struct arena *arena)
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
 }
 
+/* What a reader needs to know of a row: its verdict, and how much of it was attributed by total time. */
+static void note_function(const struct tag_row *row, char out_note[NOTE_SIZE])
+{
+    const char *verdict = row->unsynchronised          ? "not synced"
+                          : !isnan(row->budget_joules) ? verdicts[report_function_status(row)].word
+                                                       : "";
+    double part = row->result.count ? (double)row->result.folded / (double)row->result.count : 0;
+    if (part > 0)
+        snprintf(out_note, NOTE_SIZE, "%s%s%s by time", verdict, verdict[0] ? ", " : "",
+                 percent_of(part).text);
+    else
+        snprintf(out_note, NOTE_SIZE, "%s", verdict);
+}
+
 static void add_function_row(const struct page *page, struct table *table, const struct tag_row *row)
 {
     char buffer[32];
@@ -293,9 +310,9 @@ static void add_function_row(const struct page *page, struct table *table, const
     table_cell(table, interval_of(joules, JOULE_DIMENSION_ENERGY).text);
     table_cell(table, percent_of(joules.value / page->report->total_joules.value).text);
     table_cell(table, has_budget ? plain_figure(row->budget_joules, JOULE_DIMENSION_ENERGY).text : "");
-    table_cell(table, row->unsynchronised ? "not synced"
-                      : has_budget        ? verdicts[report_function_status(row)].word
-                                          : "");
+    char note[NOTE_SIZE];
+    note_function(row, note);
+    table_cell(table, note);
 }
 
 static void add_functions(const struct page *page, struct arena *arena)

@@ -314,7 +314,7 @@ static void after_fork(void)
     uint32_t used = atomic_load(&map->slots_used);
     for (uint32_t i = 0; i < used && i < SESSION_SLOTS; i++) {
         slot_clear_open(&map->slots[i]);
-        memset(map->slots[i].folds, 0, sizeof map->slots[i].folds);
+        slot_clear_folds(&map->slots[i]);
         atomic_store(&map->slots[i].tail, atomic_load(&map->slots[i].head));
         atomic_store(&map->owners[i], 0);
     }

@@ -14,13 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <joule/region.h>
 
 #define SESSION_MAGIC     UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION   5
+#define SESSION_VERSION   6
 #define SESSION_SLOTS     256  /* threads with regions at one time */
 #define SESSION_RING      4096 /* finished spans that a slot holds between two readings */
 #define SESSION_OPEN      64   /* open regions of a thread; deeper ones are listed when they have ended */
-#define SESSION_FOLDS     128  /* tags that a slot can fold apart */
 #define SESSION_TAGS      4096
 #define SESSION_TAG_INDEX (2 * SESSION_TAGS)
 #define SESSION_NAME      48
@@ -57,7 +58,7 @@ struct span {
     uint8_t flags;
     uint8_t device; /* of a foreign span: GPU number or SPAN_ALL_GPUS */
     uint8_t unused;
-    float error_ns;         /* of a foreign span: standard error of its stamps */
+    float error_ns; /* foreign span: standard error of its stamps; others: time of regions nested in it */
     _Atomic uint32_t ready; /* low half of (place + 1), written last */
 };
 static_assert(sizeof(struct span) == 32, "layout");
@@ -65,31 +66,44 @@ static_assert(sizeof(struct span) == 32, "layout");
 /* A running region. begin_ns is also the claim on the place: 0 free, 1 being closed. */
 struct open_span {
     _Atomic int64_t begin_ns;
-    _Atomic uint64_t what; /* open_what(); 0: not written yet */
+    _Atomic uint64_t what;     /* open_what(); 0: not written yet */
+    _Atomic int64_t nested_ns; /* time of the regions that ended directly inside it */
 };
-#define OPEN_CLOSING 1
+#define OPEN_CLOSING  1
+#define PARENT_SEARCH 4 /* places below a region's own in which its parent is searched */
 
 static inline uint64_t open_what(uint32_t tag, uint32_t flags)
 {
     return UINT64_C(1) << 63 | (uint64_t)(flags & 0xff) << 32 | tag;
 }
 
-/* Spans that found no place in the ring. Counts only grow: a reader takes differences. */
+/* Flag of folds, beside those of spans: a GPU region ran without the hook at both edges. */
+#define FOLD_UNSYNCHRONISED 64
+
+/* Regions of one tag that found no place in the ring. The sums only grow: a reader takes differences. */
 struct fold {
-    _Atomic uint32_t tag_plus_1; /* 0: free */
+    _Atomic uint32_t flags; /* union of the regions' flags */
     uint32_t unused;
     _Atomic uint64_t count;
     _Atomic uint64_t duration_ns;
+    _Atomic uint64_t own_ns; /* duration less the regions nested in them */
+};
+
+/* Tells a reader whether and where to look in a table of folds. */
+struct fold_mark {
+    _Atomic uint64_t changes; /* moves when a fold does */
+    _Atomic int64_t end_ns;   /* of the latest region */
+    _Atomic uint32_t tags;    /* folds at and above were never used */
 };
 
 struct slot {
     alignas(SESSION_PAGE) _Atomic uint64_t head; /* places claimed by writers */
     _Atomic uint32_t hint;                       /* where the next free open place probably is */
     alignas(64) _Atomic uint64_t tail;           /* places emptied by the reader */
-    _Atomic uint64_t folded;                     /* moves when a fold does */
+    struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
-    struct fold folds[SESSION_FOLDS]; /* the last one takes what fits nowhere else, as TAG_OTHER */
     alignas(64) struct span ring[SESSION_RING];
+    alignas(64) struct fold folds[SESSION_TAGS]; /* by tag; pages without folds take no memory */
 };
 
 /* The measuring process's totals so far, for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd while it
@@ -155,7 +169,7 @@ static inline struct session_shape session_shape(void)
         .slots = SESSION_SLOTS,
         .ring = SESSION_RING,
         .open = SESSION_OPEN,
-        .folds = SESSION_FOLDS,
+        .folds = SESSION_TAGS,
         .tags = SESSION_TAGS,
         .board = SESSION_LEVELS * SESSION_BOARD,
         .span_size = sizeof(struct span),
@@ -188,6 +202,7 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
             !atomic_compare_exchange_strong_explicit(&place->begin_ns, &is_free, begin_ns,
                                                      memory_order_acq_rel, memory_order_relaxed))
             continue;
+        atomic_store_explicit(&place->nested_ns, 0, memory_order_relaxed);
         atomic_store_explicit(&place->what, what, memory_order_release);
         atomic_store_explicit(&slot->hint, index + 1, memory_order_relaxed);
         return index;
@@ -195,19 +210,36 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
     return SPAN_NOT_LISTED;
 }
 
-/* Takes a region off the list. False when it does not stand there: it was ended before. Whoever wins the place ends the
- * region, also among the owner's thread, its signal handlers and other threads at once. */
-static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner)
+/* Takes a region off the list and stores the time of the regions nested in it. False when it does not stand there: it was
+ * ended before. Whoever wins the place ends the region, also among the owner's thread, its signal handlers and other
+ * threads at once. */
+static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
+                              int64_t *out_nested_ns)
 {
     struct open_span *place = &slot->open[index % SESSION_OPEN];
     if (!atomic_compare_exchange_strong_explicit(&place->begin_ns, &begin_ns, OPEN_CLOSING,
                                                  memory_order_acq_rel, memory_order_relaxed))
         return false;
+    *out_nested_ns = atomic_load_explicit(&place->nested_ns, memory_order_relaxed);
     atomic_store_explicit(&place->what, 0, memory_order_relaxed);
     atomic_store_explicit(&place->begin_ns, 0, memory_order_release);
     if (is_owner)
         atomic_store_explicit(&slot->hint, index, memory_order_relaxed);
     return true;
+}
+
+/* Adds the duration of a closed region to the region that it was nested in, which stands below it in the list. */
+static inline void slot_add_nested(struct slot *slot, unsigned index, int64_t begin_ns, int64_t duration_ns)
+{
+    for (unsigned i = 1; i <= PARENT_SEARCH; i++) {
+        struct open_span *parent = &slot->open[(index - i) % SESSION_OPEN];
+        int64_t parent_ns = atomic_load_explicit(&parent->begin_ns, memory_order_relaxed);
+        if (parent_ns <= OPEN_CLOSING)
+            continue;
+        if (parent_ns <= begin_ns)
+            atomic_fetch_add_explicit(&parent->nested_ns, duration_ns, memory_order_relaxed);
+        return;
+    }
 }
 
 /* Forgets what is listed as open: its thread is gone, or was the parent's. */
@@ -217,6 +249,14 @@ static inline void slot_clear_open(struct slot *slot)
         atomic_store_explicit(&slot->open[i].what, 0, memory_order_relaxed);
         atomic_store_explicit(&slot->open[i].begin_ns, 0, memory_order_release);
     }
+}
+
+/* Forgets what was folded. No other thread uses the slot. */
+static inline void slot_clear_folds(struct slot *slot)
+{
+    uint32_t tags = atomic_load_explicit(&slot->fold_mark.tags, memory_order_relaxed);
+    memset(slot->folds, 0, (tags < SESSION_TAGS ? tags : SESSION_TAGS) * sizeof slot->folds[0]);
+    atomic_store_explicit(&slot->fold_mark.tags, 0, memory_order_relaxed);
 }
 
 /* Puts a finished span into the ring. False when there is no room for it. */
@@ -241,26 +281,36 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
     return true;
 }
 
-/* Counts a span that found no room, or, with duration 0, a call that was not stamped. */
-static inline void slot_fold(struct slot *slot, uint32_t tag, int64_t duration_ns)
+/* Adds a region that found no room, or, with duration 0, a call without stamps. own_ns: duration less nested regions. */
+static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TAGS], const struct span *span,
+                            int64_t own_ns)
 {
-    struct fold *fold = &slot->folds[SESSION_FOLDS - 1];
-    for (unsigned i = 0; i < 8; i++) {
-        struct fold *place = &slot->folds[(tag + i) % (SESSION_FOLDS - 1)];
-        uint32_t owner = atomic_load_explicit(&place->tag_plus_1, memory_order_relaxed);
-        if (owner == 0 && atomic_compare_exchange_strong_explicit(&place->tag_plus_1, &owner, tag + 1,
-                                                                  memory_order_relaxed, memory_order_relaxed))
-            owner = tag + 1;
-        if (owner == tag + 1) {
-            fold = place;
-            break;
-        }
-    }
+    struct fold *fold = &folds[span->tag];
+    int64_t duration_ns = span->end_ns - span->begin_ns;
+    bool is_unsynchronised =
+        (span->flags & JOULE_REGION_GPU) && !(span->flags & (SPAN_SYNCHRONISED | SPAN_FOREIGN));
+    uint32_t flags = span->flags | (is_unsynchronised ? FOLD_UNSYNCHRONISED : 0);
+    if (~atomic_load_explicit(&fold->flags, memory_order_relaxed) & flags)
+        atomic_fetch_or_explicit(&fold->flags, flags, memory_order_relaxed);
     atomic_fetch_add_explicit(&fold->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_relaxed);
+    if (duration_ns > 0) {
+        atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_relaxed);
+        atomic_fetch_add_explicit(&fold->own_ns, (uint64_t)(own_ns > 0 ? own_ns : 0), memory_order_relaxed);
+        atomic_store_explicit(&mark->end_ns, span->end_ns, memory_order_relaxed);
+    }
+    uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
+    while (tags <= span->tag &&
+           !atomic_compare_exchange_weak_explicit(&mark->tags, &tags, span->tag + UINT32_C(1),
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
     /* Says only that there is something to look for, so a step lost to a signal does no harm. */
-    uint64_t folded = atomic_load_explicit(&slot->folded, memory_order_relaxed);
-    atomic_store_explicit(&slot->folded, folded + 1, memory_order_release);
+    uint64_t changes = atomic_load_explicit(&mark->changes, memory_order_relaxed);
+    atomic_store_explicit(&mark->changes, changes + 1, memory_order_release);
+}
+
+static inline void slot_fold(struct slot *slot, const struct span *span, int64_t own_ns)
+{
+    fold_add(&slot->fold_mark, slot->folds, span, own_ns);
 }
 
 #endif

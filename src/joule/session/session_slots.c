@@ -33,7 +33,7 @@ static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out
         if (atomic_load_explicit(&map->owners[i], memory_order_relaxed) != 0 ||
             !atomic_compare_exchange_strong(&map->owners[i], &is_free, owner | OWNER_PREPARING))
             continue;
-        bool has_memory = session_populate(&map->slots[i], sizeof map->slots[i]);
+        bool has_memory = session_populate(&map->slots[i], offsetof(struct slot, folds));
         atomic_store_explicit(&map->owners[i], has_memory ? owner : 0, memory_order_release);
         if (!has_memory)
             return NULL;

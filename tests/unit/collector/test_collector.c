@@ -160,48 +160,6 @@ static void too_many_lost_regions_give_up_the_oldest(void **state)
     assert_true(bench_tag(bench, oldest, JOULE_OK).coverage < 0.5);
 }
 
-static void folded_regions_count_without_energy(void **state)
-{
-    struct bench *bench = *state;
-    uint32_t tag = joule_tag("folded");
-    bench_run(bench, 1);
-    bench_put(bench, 0, tag, 0, 0.5, 0.6);
-    for (int i = 0; i < 10; i++)
-        slot_fold(bench->slots[0], tag, 10000000);
-    bench_run(bench, 0.3);
-    joule_result r = bench_tag(bench, tag, JOULE_OK);
-    assert_int_equal(r.count, 11);
-    assert_int_equal(r.folded, 10);
-    bench_near(r.duration_s, 0.2, 1e-9);
-    bench_near(r.coverage, 0.5, 1e-6);
-    bench_near(r.window.value, 5, 1e-3);
-    assert_int_equal(collector_folded(bench->meter->collector), 10);
-}
-
-/* Those for which there is no room count for their tag as those that found a ring full. */
-static void too_many_waiting_regions_count_without_energy(void **state)
-{
-    enum { ROOM = 1 << 20, MORE = 7 };
-    struct bench *bench = *state;
-    struct collector *collector = bench->meter->collector;
-    uint32_t tag = joule_tag("crowd");
-    bench_run(bench, 1);
-    struct span span = {.begin_ns = bench_at(0.5),
-                        .end_ns = bench_at(0.51),
-                        .tag = (uint16_t)tag,
-                        .index = SPAN_NOT_LISTED,
-                        .device = SPAN_ALL_GPUS};
-    for (int i = 0; i < ROOM + MORE; i++)
-        collector_give(collector, &span);
-    joule_result r = bench_tag(bench, tag, JOULE_PENDING);
-    assert_int_equal(r.count, ROOM + MORE);
-    assert_int_equal(r.folded, MORE);
-    bench_near(r.duration_s, 0.01 * (ROOM + MORE), 1e-3);
-    assert_int_equal(collector_folded(collector), MORE);
-    bench_run(bench, 0.3);
-    assert_int_equal(bench_tag(bench, tag, JOULE_OK).folded, MORE);
-}
-
 static void finish_does_not_wait_for_the_next_reading(void **state)
 {
     struct bench *bench = *state;
@@ -323,8 +281,6 @@ int main(void)
         STEADY(another_thread_may_end_it),
         STEADY(a_region_whose_end_never_comes_stops_taking),
         STEADY(too_many_lost_regions_give_up_the_oldest),
-        STEADY(folded_regions_count_without_energy),
-        STEADY(too_many_waiting_regions_count_without_energy),
         STEADY(finish_does_not_wait_for_the_next_reading),
         STEADY(a_region_that_costs_nothing_takes_no_place),
         STEADY(bad_questions_are_refused),

@@ -181,7 +181,37 @@ static void a_full_ring_folds_and_keeps_counting(void **state)
     struct seen seen = session_read_all(false);
     assert_int_equal(seen.spans + seen.folded, COUNT);
     assert_true(seen.folded > 0 && seen.folded_s > 0 && seen.folded_s < duration_s);
+    assert_true(fabs(seen.folded_s + seen.span_s - duration_s) < 1e-9);
+    assert_true(fabs(seen.own_s - seen.folded_s) < 1e-9);
     assert_int_equal(session_read_all(false).folded, 0);
+}
+
+static void a_folded_region_knows_the_time_of_those_in_it(void **state)
+{
+    (void)state;
+    double outer_s = 0, inner_s = 0;
+    for (int i = 0; i < SESSION_RING; i++) {
+        joule_region filler = joule_begin(1);
+        joule_end(&filler);
+    }
+    for (int i = 0; i < 1000; i++) {
+        joule_region outer = joule_begin(2), middle = joule_begin(3), inner = joule_begin(4);
+        joule_end(&inner);
+        joule_end(&middle);
+        joule_region second = joule_begin(4);
+        joule_end(&second);
+        joule_end(&outer);
+        outer_s += (double)(outer.end_ns - outer.begin_ns) * 1e-9;
+        inner_s += (double)(middle.end_ns - middle.begin_ns + second.end_ns - second.begin_ns + inner.end_ns -
+                            inner.begin_ns) *
+                   1e-9;
+    }
+    struct seen filled = session_read_all(false);
+    assert_true(filled.folded >= 4000);
+    /* The fillers at the ring's end are folded too, each alone. */
+    double fillers_s = filled.folded_s - outer_s - inner_s;
+    assert_true(fillers_s >= -1e-9);
+    assert_true(fabs(filled.own_s - outer_s - fillers_s) < 1e-6);
 }
 
 static void long_regions_find_room_in_a_full_ring(void **state)
@@ -199,20 +229,19 @@ static void long_regions_find_room_in_a_full_ring(void **state)
     assert_int_equal(seen.last.begin_ns, (int64_t)outer.begin_ns);
 }
 
-static void more_tags_than_folds_go_to_other(void **state)
+static void every_tag_has_a_fold_of_its_own(void **state)
 {
     (void)state;
     static struct slot slot;
     for (uint32_t tag = 0; tag < SESSION_TAGS; tag++)
-        slot_fold(&slot, tag, 10);
-    uint64_t count = 0, duration_ns = 0;
-    for (int i = 0; i < SESSION_FOLDS; i++) {
-        count += slot.folds[i].count;
-        duration_ns += slot.folds[i].duration_ns;
+        slot_fold(&slot, &(struct span){.end_ns = 10, .tag = (uint16_t)tag}, 7);
+    for (uint32_t tag = 0; tag < SESSION_TAGS; tag++) {
+        assert_int_equal(slot.folds[tag].count, 1);
+        assert_int_equal(slot.folds[tag].duration_ns, 10);
+        assert_int_equal(slot.folds[tag].own_ns, 7);
     }
-    assert_int_equal(count, SESSION_TAGS);
-    assert_int_equal(duration_ns, 10 * SESSION_TAGS);
-    assert_true(slot.folds[SESSION_FOLDS - 1].count > 0);
+    slot_clear_folds(&slot);
+    assert_int_equal(slot.folds[SESSION_TAGS - 1].count, 0);
 }
 
 /* --- the board ---------------------------------------------------------------------------------------------- */
@@ -322,8 +351,9 @@ int main(void)
         cmocka_unit_test_setup(deep_nesting_is_timed_although_not_listed, session_forget),
         cmocka_unit_test_setup(another_thread_may_end_a_region_unless_it_is_owned, session_forget),
         cmocka_unit_test_setup(a_full_ring_folds_and_keeps_counting, session_forget),
+        cmocka_unit_test_setup(a_folded_region_knows_the_time_of_those_in_it, session_forget),
         cmocka_unit_test_setup(long_regions_find_room_in_a_full_ring, session_forget),
-        cmocka_unit_test_setup(more_tags_than_folds_go_to_other, session_forget),
+        cmocka_unit_test_setup(every_tag_has_a_fold_of_its_own, session_forget),
         cmocka_unit_test_setup(clients_read_the_board, session_forget),
         cmocka_unit_test_setup(what_began_before_the_board_is_not_known, session_forget),
         cmocka_unit_test_setup(the_board_reaches_back_for_hours, session_forget),
