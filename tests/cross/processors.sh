@@ -6,7 +6,7 @@
 # FORGE_ISA limits the instruction sets of the kernels. Note: CPUID and the caches stay those of this machine.
 # Exits with 77 where no mount namespace can be made. Needs a release build.
 #
-# usage: tests/cross/processors.sh [NAME...]   (all without names; `--list` prints them)
+# usage: tests/cross/processors.sh [NAME...|all]   (without names: n100 unknown one-cpu; `--list` prints all names)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export JOULE_TEST_DATA=${JOULE_TEST_DATA:-$PWD/../shared/data}
@@ -80,10 +80,12 @@ fi
 folder=$PWD/build/processors
 mkdir -p "$folder"
 failed=0
+(($#)) || set -- n100 unknown one-cpu
 wanted=" $* "
+is_wanted() { [[ $wanted == " all " || $wanted == *" $1 "* ]]; }
 while IFS= read -r row; do
-    [[ $wanted == "  " || $wanted == *" ${row%%|*} "* ]] && as_processor "$row"
+    ! is_wanted "${row%%|*}" || as_processor "$row"
 done < <(processors)
-[[ $wanted == "  " || $wanted == *" one-cpu "* ]] && run_tests one-cpu taskset -c 0
-[[ $wanted == "  " || $wanted == *" loaded "* ]] && under_load
+! is_wanted one-cpu || run_tests one-cpu taskset -c 0
+! is_wanted loaded || under_load
 exit $failed

@@ -378,7 +378,7 @@ class Files(Source):
         self.assertAlmostEqual(found["total_energy_joules"] / (a + b), 1, delta=1e-9)
         self.assertLess(g, a)
         self.assertNotIn("file_budget", found)
-        for part, code in ((1e-4, 1), (3, 0)):
+        for part, code in ((1e-4, 1), (1e4, 0)):
             limit = f"{(a + b) * part * 1e9:.6g}nJ"
             found = self.report(text, "--energy-budget", limit)
             self.assertEqual(found["file_budget"]["verdict"] == "violated", code == 1, limit)
