@@ -209,6 +209,17 @@ bool signal_asks_to_end(int signal)
     return asks && sigaction(signal, NULL, &how) == 0 && how.sa_handler != SIG_IGN;
 }
 
+bool signals_ask_to_end(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t pending;
+    sigpending(&pending);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigismember(&pending, signals[i]) == 1 && signal_asks_to_end(signals[i]))
+            return true;
+    return false;
+}
+
 size_t child_signal_all(struct child *child, int signal)
 {
     pid_t pids[SIGNALLED_MAX];

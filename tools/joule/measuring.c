@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "joule/meter/last_reading.h"
 #include "joule/meter/meter_lanes.h"
 #include "joule/session/session.h"
 #include "joule/sources/cpu/cpu_map.h"
@@ -21,6 +22,7 @@
 #define READY_WITHIN_NS  (250 * 1000000LL)
 #define SETTLE_WITHIN_NS (250 * 1000000LL)
 #define SETTLE_NAP_NS    (1 * 1000000LL)
+#define SLOW_NAP_NS      (10 * 1000000LL)
 #define SESSION_VARIABLE "JOULE_SESSION"
 
 static double run_seconds(const struct measured_run *run)
@@ -28,11 +30,24 @@ static double run_seconds(const struct measured_run *run)
     return clock_seconds(run->end_ns - run->begin_ns);
 }
 
-/* NULL: all. Gauges are in no report, and without a device file NVIDIA's library and program find nothing: each would cost a
- * thread. */
-static const char *default_sources(bool is_recorded)
+static bool is_set(const char *variable)
 {
-    bool has_nvidia = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    const char *value = secure_getenv(variable);
+    return value && *value;
+}
+
+/* Without a device file NVIDIA's library and program find nothing, unless the user names another one. A recorded machine
+ * tells by itself. */
+static bool may_have_nvidia(const char *root)
+{
+    return root || is_set("JOULE_NVML_LIB") || is_set("JOULE_NVIDIA_SMI") ||
+           access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+/* NULL: all. Gauges are in no report; a source that finds nothing would cost a thread. */
+static const char *default_sources(const char *root, bool is_recorded)
+{
+    bool has_nvidia = may_have_nvidia(root);
     if (is_recorded)
         return has_nvidia ? NULL : "-nvml,-nvidia_smi";
     return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
@@ -62,8 +77,8 @@ joule_status measuring_open(struct measuring *m, const struct measuring_options 
                          .flags = JOULE_OPEN_NO_SESSION,
                          .period_s = options->period_s,
                          .wait_s = -1,
-                         .sources =
-                             options->sources ? options->sources : default_sources(options->is_recorded),
+                         .sources = options->sources ? options->sources
+                                                     : default_sources(options->root, options->is_recorded),
                          .root = options->root};
     joule_status status = meter_open(&how, false, &m->meter, out_error);
     if (status != JOULE_OK) {
@@ -225,15 +240,28 @@ static bool has_settled(const struct measuring *m)
     return m->closed_count == m->run_count || cover.count == 0 || (!m->is_recorded && is_modelled(m, &cover));
 }
 
-void measuring_finish(struct measuring *m)
+/* A long wait is not to load the machine that others measure. */
+static void nap(int64_t waited_ns)
 {
-    int64_t deadline_ns = meter_now_ns(m->meter) + SETTLE_WITHIN_NS;
-    const struct timespec nap = {.tv_nsec = SETTLE_NAP_NS};
-    for (close_runs(m, false); !has_settled(m) && meter_now_ns(m->meter) < deadline_ns;
+    const struct timespec length = {.tv_nsec = waited_ns < SETTLE_WITHIN_NS ? SETTLE_NAP_NS : SLOW_NAP_NS};
+    nanosleep(&length, NULL);
+}
+
+void measuring_finish(struct measuring *m, bool (*is_asked_to_end)(void))
+{
+    const struct measured_run *last_run = &m->runs[m->run_count - 1];
+    struct last_reading last = last_reading_start(m->meter, last_run->begin_ns, last_run->end_ns);
+    int64_t waited_ns = 0;
+    bool is_slow = last_reading_is_due(&last);
+    for (close_runs(m, false); is_slow || (!has_settled(m) && waited_ns < SETTLE_WITHIN_NS);
          close_runs(m, false)) {
-        nanosleep(&nap, NULL);
+        nap(waited_ns);
         joule_sample_now(m->meter);
+        waited_ns = meter_now_ns(m->meter) - last.start_ns;
+        is_slow = last_reading_is_due(&last) && !is_asked_to_end();
     }
+    m->waited_for = waited_ns > SETTLE_WITHIN_NS ? last.source : NULL;
+    m->waited_s = m->waited_for ? clock_seconds(waited_ns) : 0;
     close_runs(m, true);
 }
 
@@ -359,6 +387,8 @@ joule_status measuring_report(struct measuring *m, const char *program, struct r
     out_report->command_joules = estimate_quantity(&command);
     out_report->overhead_cpu_s = m->cpu_s;
     out_report->overhead_share = m->cpu_s / out_report->duration_s;
+    out_report->waited_s = m->waited_s;
+    out_report->waited_for = m->waited_for;
     report_idle(m, &total, out_report);
     report_runs(m, out_report);
     report_forget_machine(out_report);

@@ -309,7 +309,7 @@ static bool report_all(struct job *job)
 {
     const struct settings *s = &job->settings;
     struct report report;
-    measuring_finish(&job->measuring);
+    measuring_finish(&job->measuring, signals_ask_to_end);
     joule_status status = measuring_report(&job->measuring, job->program, &report);
     bool done = status == JOULE_OK;
     if (done) {

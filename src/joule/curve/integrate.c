@@ -8,6 +8,8 @@
 #define LATE_CHANGE_PERIODS 1.5
 /* An equal reading at least this much later must be another one. */
 #define REPEAT_PERIODS 2.0
+/* And so much later than the sensor's own pace, where that is known. */
+#define UPDATED_AGES 2.0
 /* Changes from which noise is told. */
 #define MEMORY 64
 /* What a few changes say scatters. Cut off at 1, noise would on average pass for less than it is. */
@@ -93,6 +95,12 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
+/* A sensor that is faster than the readings has updated since the last one: an equal value is another sample. */
+static bool has_updated(const struct integrator *in, int64_t time_ns)
+{
+    return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;
+}
+
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts)
 {
     if (!is_acceptable(in, watts, in->max_watts))
@@ -116,7 +124,7 @@ enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, b
         restart(in, time_ns, watts);
         return INTEGRATE_MOVED;
     }
-    if (!exact_time && watts == in->last_watts)
+    if (!exact_time && watts == in->last_watts && !has_updated(in, time_ns))
         return repeat(in, time_ns);
     in->samples++;
     if (seconds(in->first_ns, time_ns) > LATE_CHANGE_PERIODS * in->period_s) {

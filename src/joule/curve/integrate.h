@@ -40,7 +40,8 @@ enum integrate_verdict {
 };
 
 /* Takes one reading in watts. time_ns is the sensor's own stamp where it has one (`exact_time`), else the middle of
- * the poll. Without an exact time an equal value may be the same sample: it is held, two periods at most before the totals
+ * the poll. Without an exact time an equal value may be the same sample, unless age_s says that the sensor has updated
+ * since: it is held, two periods at most before the totals
  * move, and when another value comes the old one has lasted until one period before. Readings must come in order of
  * time; others are dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);

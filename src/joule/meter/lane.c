@@ -83,7 +83,7 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns)
     atomic_init(&lane->references, 1);
     pthread_mutex_init(&lane->lock, NULL);
     pthread_mutex_init(&lane->reading, NULL);
-    sem_init(&lane->ended, 0, 0);
+    sem_init(&lane->woken, 0, 0);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -125,7 +125,7 @@ void lane_release(struct lane *lane)
     for (size_t i = 0; i < lane->source_count; i++)
         free_source(lane->sources[i]);
     pthread_cond_destroy(&lane->wake);
-    sem_destroy(&lane->ended);
+    sem_destroy(&lane->woken);
     pthread_mutex_destroy(&lane->lock);
     pthread_mutex_destroy(&lane->reading);
     free(lane);
@@ -197,16 +197,24 @@ void lane_open_sources(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* True when it is time to stop. On a semaphore, as a condition would cost a second system call each time: what waits
+static bool is_to_stop(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->lock);
+    bool stop = lane->stop;
+    pthread_mutex_unlock(&lane->lock);
+    return stop;
+}
+
+/* True when it is time to stop; false at the deadline, or when a reading is asked for. On a semaphore, as a condition would cost a second system call each time: what waits
  * for one comes back with a mutex that must be taken for contended. */
 static bool sleep_until(struct lane *lane, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);
     int result;
     do
-        result = sem_clockwait(&lane->ended, CLOCK_MONOTONIC, &deadline);
+        result = sem_clockwait(&lane->woken, CLOCK_MONOTONIC, &deadline);
     while (result != 0 && errno == EINTR);
-    return result == 0;
+    return result == 0 && is_to_stop(lane);
 }
 
 /* Whether every sensor has ticked anew when it is read: only then does it not matter when exactly that is. */
@@ -252,13 +260,19 @@ static void *lane_main(void *argument)
         lane_open_sources(lane);
         has_work = !finds_nothing(lane);
     }
-    int64_t deadline_ns = lane->read_ns + lane->period_ns;
-    while (has_work && !sleep_until(lane, deadline_ns - early_ns(lane))) {
+    int64_t deadline_ns = lane->read_ns + lane->period_ns, early = early_ns(lane);
+    while (has_work && !sleep_until(lane, deadline_ns - early)) {
+        uint64_t asked = atomic_load(&lane->asked);
+        bool is_due = clock_now_ns() >= deadline_ns - early;
         lane_read(lane);
         if (!enter_meter(lane))
             break;
         meter_after_read(lane->meter, lane);
         leave_meter(lane);
+        atomic_store(&lane->served, asked);
+        if (!is_due)
+            continue;
+        early = early_ns(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = clock_now_ns();
         if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) { /* too late to be made up: skip */
@@ -313,6 +327,15 @@ bool lane_wait_opened(struct lane *lane, int64_t deadline_ns)
     return wait_for(lane, &lane->opened, deadline_ns);
 }
 
+uint64_t lane_ask(struct lane *lane)
+{
+    if (!lane->has_thread)
+        return 0;
+    uint64_t number = atomic_fetch_add(&lane->asked, 1) + 1;
+    sem_post(&lane->woken);
+    return number;
+}
+
 bool lane_halt(struct lane *lane, int64_t deadline_ns)
 {
     if (!lane->has_thread)
@@ -320,7 +343,7 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
     pthread_mutex_lock(&lane->lock);
     lane->stop = true;
     pthread_cond_broadcast(&lane->wake);
-    sem_post(&lane->ended);
+    sem_post(&lane->woken);
     pthread_mutex_unlock(&lane->lock);
     if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
         return false;

@@ -56,13 +56,13 @@ joule_status meter_lanes_check(const char *list, joule_error *error)
 /* --- where -------------------------------------------------------------------------------------------------- */
 
 /* Whether a source may find anything, as far as its folders and its variable tell. */
-static bool is_promising(struct joule_host *host, const struct source_ops *ops, bool is_named)
+static bool is_promising(struct joule_host *host, const struct source_ops *ops)
 {
     const char *value = ops->variable ? host->ops->env(host, ops->variable) : NULL;
     bool is_set = value && *value;
     if (!ops->folder)
         return !ops->variable || is_set;
-    return (is_named && is_set) || host_has_any(host, ops->folder);
+    return is_set || host_has_any(host, ops->folder);
 }
 
 static struct lane *add_lane(joule_meter *meter, double period_s)
@@ -77,7 +77,7 @@ static struct lane *add_lane(joule_meter *meter, double period_s)
  * for people who ask for it, or for all devices: they want to know why, and what to do. False: no memory. */
 static bool place(joule_meter *meter, const struct source_ops *ops, bool is_named, bool looks)
 {
-    bool may_find = is_promising(meter->host, ops, is_named), is_alone = ops->is_slow && may_find;
+    bool may_find = is_promising(meter->host, ops), is_alone = ops->is_slow && may_find;
     struct lane *lane = meter->lanes[0];
     if (is_alone)
         lane = add_lane(meter, ops->period_s > 0 ? ops->period_s : meter->period_s);

@@ -79,6 +79,8 @@ struct report {
     double overhead_cpu_s; /* CPU seconds of libjoule's threads */
     double overhead_share; /* of one core over the window */
     uint64_t ticks, overruns;
+    double waited_s;          /* after the end, for slow sources; not part of the duration */
+    const char *waited_for;   /* the last such source; NULL: none */
     const char *first_advice; /* one remedy that would make the figures better; NULL: none */
 };
 

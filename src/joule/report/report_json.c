@@ -220,6 +220,8 @@ static void add_overhead(struct json *json, const struct report *report)
     json_double(json, "core_share", report->overhead_share);
     json_integer(json, "ticks", (int64_t)report->ticks);
     json_integer(json, "overruns", (int64_t)report->overruns);
+    json_double(json, "waited_seconds", report->waited_s);
+    json_string(json, "waited_for", report->waited_for);
     json_close(json, '}');
 }
 

@@ -347,6 +347,9 @@ static void add_end(const struct page *page)
     if (isnan(report->overhead_cpu_s))
         return;
     text_add(page->out, report->first_advice ? "" : "\n");
+    if (report->waited_for)
+        text_printf(page->out, INDENT "waited %s after the end for a reading of %s\n",
+                    plain_figure(report->waited_s, JOULE_DIMENSION_TIME).text, report->waited_for);
     text_add(page->out, page->colour ? DIM : "");
     text_printf(page->out, INDENT "measuring took %s of CPU time, %s of a core",
                 plain_figure(report->overhead_cpu_s, JOULE_DIMENSION_TIME).text,

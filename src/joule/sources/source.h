@@ -132,7 +132,7 @@ struct source_ops {
      * nothing, and who only measures does not open it to learn that. NULL: it must be opened to know. */
     const char *folder;
     /* The environment variable without which it finds nothing, of sources that must be configured; else NULL. Beside a folder
-     * it stands for what is asked instead, a library or program, where the source is asked for by name. */
+     * it names what is asked instead, a library or a program. */
     const char *variable;
     double period_s; /* preferred sampling period; 0: the meter's */
     /* Looks for the hardware and adds channels. OK with at least one channel, or ABSENT, DENIED ... with the

@@ -97,6 +97,19 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
     near(in.joules / in.covered_s, 250, 1e-9);
 }
 
+/* A sensor that renews its value within 0.1 s and is asked once a second: equal answers are news each time. */
+static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
+{
+    (void)state;
+    struct integrator in = {.period_s = 1, .age_s = 0.1};
+    for (int ms = 0; ms <= 2000; ms += 1000)
+        integrate_power(&in, ms * MS, false, 110);
+    near(in.covered_s, 2, 1e-9);
+    near(in.joules, 220, 1e-9);
+    integrate_power(&in, 2050 * MS, false, 110); /* too soon: perhaps the same sample */
+    near(in.covered_s, 2, 1e-9);
+}
+
 /* `high` periods at 300 W and `low` at 60 W, polled every poll_s: the mean over a minute in per cent of the truth. */
 static double percent_of_truth(int high, int low, double poll_s, double seen)
 {
@@ -198,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_a_square_wave_within_its_own_error),
         cmocka_unit_test(test_duplicates_are_one_sample),
         cmocka_unit_test(test_a_steady_reading_is_no_duplicate_for_ever),
+        cmocka_unit_test(test_a_steady_reading_of_a_fast_sensor_is_news),
         cmocka_unit_test(test_levels_that_stay_are_not_shortened),
         cmocka_unit_test(test_gaps_are_not_bridged),
         cmocka_unit_test(test_a_gap_is_more_than_three_periods),

@@ -1,0 +1,108 @@
+/* joule/meter/last_reading.c - see last_reading.h. */
+#include "joule/meter/last_reading.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/clock.h"
+#include "joule/meter/cover_choice.h"
+
+#define MAX_REQUESTS   3 /* some sensors show in the second reading what the first one has begun */
+#define REQUEST_GAP_NS (100 * NS_PER_S / 1000)
+#define SLACK_S        0.25 /* of the time that a reading takes */
+
+struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns)
+{
+    return (struct last_reading){
+        .meter = meter, .begin_ns = begin_ns, .end_ns = end_ns, .start_ns = meter_now_ns(meter)};
+}
+
+/* --- which channels ----------------------------------------------------------------------------------------- */
+
+static bool is_in_cover(const joule_meter *meter, const struct cover *cover, const char *zone,
+                        joule_scope scope)
+{
+    for (size_t i = 0; i < cover->count; i++) {
+        const struct channel *ch = meter->channels[cover->ids[i]].channel;
+        if (ch->info.cls < JOULE_CLASS_MODELLED &&
+            (zone ? strcmp(ch->zone, zone) == 0 : ch->info.scope == scope))
+            return true;
+    }
+    return false;
+}
+
+/* Returns true for a channel that is in the total, or that would be if it were known. */
+static bool matters(const joule_meter *meter, const struct cover *cover, size_t id)
+{
+    const struct meter_channel *mc = &meter->channels[id];
+    const struct channel *ch = mc->channel;
+    if (!cover_can_count(ch) || atomic_load(&mc->hidden_by))
+        return false;
+    for (size_t i = 0; i < cover->count; i++)
+        if (cover->ids[i] == (int32_t)id)
+            return true;
+    return cover_is_wanted(ch->info.scope, JOULE_TOTAL)
+               ? !is_in_cover(meter, cover, ch->zone, 0)
+               : !is_in_cover(meter, cover, NULL, JOULE_SCOPE_PACKAGE);
+}
+
+/* Returns how long to wait for a channel that does not know yet what was used until end_ns; 0: it knows, or never will. */
+static double patience_s(const struct channel *ch, int64_t end_ns, bool was_asked)
+{
+    if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)
+        return 0;
+    double tick_s = meter_channel_traits(ch).tick_s;
+    if (ch->mode == CHANNEL_COUNTER && was_asked && tick_s < SLACK_S)
+        return 0; /* it was read and stands still */
+    return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
+}
+
+/* --- which lanes -------------------------------------------------------------------------------------------- */
+
+static double patience_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,
+                                 bool was_asked)
+{
+    joule_meter *meter = last->meter;
+    double longest_s = 0;
+    for (size_t i = 0; i < meter_channel_count(meter); i++) {
+        const struct meter_channel *mc = &meter->channels[i];
+        if (mc->lane != meter->lanes[l] || !matters(meter, cover, i))
+            continue;
+        pthread_mutex_lock(&mc->lane->lock);
+        longest_s = fmax(longest_s, patience_s(mc->channel, last->end_ns, was_asked));
+        pthread_mutex_unlock(&mc->lane->lock);
+    }
+    return longest_s;
+}
+
+static void ask(struct last_reading *last, size_t l, int64_t now_ns)
+{
+    if (last->lanes[l].count == MAX_REQUESTS || now_ns - last->lanes[l].asked_ns < REQUEST_GAP_NS)
+        return;
+    last->lanes[l].number = lane_ask(last->meter->lanes[l]);
+    last->lanes[l].count++;
+    last->lanes[l].asked_ns = now_ns;
+}
+
+bool last_reading_is_due(struct last_reading *last)
+{
+    joule_meter *meter = last->meter;
+    int64_t now_ns = meter_now_ns(meter);
+    double waited_s = (double)(now_ns - last->start_ns) * 1e-9;
+    struct cover cover;
+    bool is_due = false;
+    meter_cover(meter, JOULE_TOTAL, last->begin_ns, last->end_ns, &cover);
+    for (size_t l = 1; l < meter->lane_count; l++) { /* the first one is read by who waits */
+        struct lane *lane = meter->lanes[l];
+        bool was_asked = last->lanes[l].count > 0,
+             is_served = atomic_load(&lane->served) >= last->lanes[l].number;
+        if (lane->is_late || !lane->has_thread || !lane_wait_opened(lane, 0))
+            continue;
+        if (waited_s >= patience_of_lane_s(last, &cover, l, was_asked && is_served))
+            continue;
+        if (is_served)
+            ask(last, l, now_ns);
+        last->source = lane->sources[0]->ops->name;
+        is_due = true;
+    }
+    return is_due;
+}

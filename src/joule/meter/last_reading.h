@@ -1,0 +1,29 @@
+/* joule/meter/last_reading.h - the readings of slow sources after the end of what is measured.
+ *
+ * Note: a slow source is asked for a reading at once. What it still does not know then, its next period may show.
+ */
+#ifndef JOULE_LAST_READING_H
+#define JOULE_LAST_READING_H
+
+#include "joule/meter/engine.h"
+
+#define LAST_READING_MAX_S 5.0 /* the longest wait for a source, whatever its period */
+
+/* Waiting for the energy of [begin_ns, end_ns]. */
+struct last_reading {
+    joule_meter *meter;
+    int64_t begin_ns, end_ns;
+    int64_t start_ns; /* of waiting */
+    struct {
+        uint64_t number; /* of the last request; 0: none */
+        unsigned count;  /* of requests */
+        int64_t asked_ns;
+    } lanes[METER_MAX_LANES];
+    const char *source; /* the last one that was waited for; NULL: none */
+};
+
+struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
+/* Asks where it helps, without waiting. Returns true while a source has still to answer, one period at most for each. */
+bool last_reading_is_due(struct last_reading *last);
+
+#endif
